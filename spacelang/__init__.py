@@ -1,4 +1,4 @@
-"""spacelang: one small language for machine-learning search spaces, and a compiler that hands them to any optimizer."""
+"""A small language for machine-learning search spaces, and a compiler that hands them to any optimizer."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -58,7 +58,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Names are imported when they are used: the command line starts without what a command does not need.
+    # Names are imported on first use, so that a command of the command line imports only what it needs.
     if name in __all__:
         return getattr(import_module(_HOMES.get(name, "spacelang.api")), name)
     raise AttributeError(f"module `spacelang` has no attribute `{name}`")

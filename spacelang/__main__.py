@@ -1,4 +1,4 @@
-"""`python -m spacelang`."""
+"""Entry point of `python -m spacelang`."""
 
 from spacelang.cli import main
 

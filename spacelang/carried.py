@@ -1,33 +1,34 @@
-"""Errors that go from one process to another, and those that a user can put right."""
+"""Base classes of errors: errors that survive pickling, and user errors with a remedy."""
 
 import re
 from typing import Any, Final
 
 OPTION: Final = re.compile(r"`--(?P<set>set )?(?P<name>[a-z][a-z_-]*)(?:[ =](?P<value>[^`]*))?`")
-"""An option of the command line as a remedy names it: its name, and the value where there is one."""
+"""Matches a command-line option in a remedy: its name and its value, if it has one."""
 FLAGS: Final = frozenset({"resume"})
-"""The options that remedies name which have no value."""
+"""Options without a value that remedies mention."""
 
 
-class Carried(Exception):  # noqa: N818 - what it is made for, not what went wrong
-    """An error that is the same again where it was pickled, whatever it was made with.
+class Carried(Exception):  # noqa: N818 - a base class, named after its property
+    """An error that is equal to the original after pickling, whatever arguments its constructor takes.
 
-    Python makes an error again of its `args`, which are the message: those that are made of anything else, or of more,
-    would end whoever waits for them instead of telling what is wrong.
+    By default Python rebuilds an unpickled exception from `args`, which holds only the message. An error with another
+    constructor signature would then raise a TypeError in the receiving process and hide the real cause.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How it is made again: without being told anew what it was made with."""
+        """Return a recipe that rebuilds the error without calling its constructor."""
         return _again, (type(self), self.args, self.__dict__)
 
 
 class Correctable(Carried):
-    """A mistake in what the user gave: `message` says what is wrong, `help` (may be empty) what to do about it.
+    """A mistake in the user's input: `message` says what is wrong, `help` (may be empty) what to do about it.
 
-    Python shows the help below the message, as a note, with options of the command line as arguments.
+    In tracebacks Python shows the help below the message as a note. Command-line options in it are rewritten as Python
+    arguments (see `in_python`).
     """
 
-    def __init__(self, message: str, help: str = "") -> None:  # noqa: A002 - the word of the house's diagnostics
+    def __init__(self, message: str, help: str = "") -> None:  # noqa: A002 - the word used in diagnostics
         super().__init__(message)
         self.message = message
         self.help = help
@@ -36,10 +37,12 @@ class Correctable(Carried):
 
 
 def in_python(remedy: str, settings: str = "") -> str:
-    """A remedy with `--test 0.2` as `test=0.2`, `--store` as `store=…`, and words quoted: `optimizer="mosaic"`.
+    """Return a remedy text with its command-line options rewritten as Python arguments.
 
-    What `--set` gives is an argument, too, or one of a mapping where an argument for these is named: `--set k=2` is
-    `settings={"k": 2}`.
+    `--test 0.2` becomes `test=0.2`, `--store` becomes `store=…`, and words are quoted: `optimizer="mosaic"`.
+
+    `--set k=2` becomes `k=2`. If `settings` names an argument that takes a mapping, it becomes an entry of that mapping
+    instead: `settings={"k": 2}`.
     """
     return OPTION.sub(lambda option: f"`{_argument(option, settings)}`", remedy)
 

@@ -1,52 +1,68 @@
-"""Contracts: what another package needs for a target, an optimizer, a part of one, an executor or an objective.
+"""The public interface for plug-in authors: targets, optimizers, selectors, minimizers, executors and objectives.
 
-Everything is defined where it is at home; what is named here is public and stays as it says. A plug-in is a frozen
-dataclass whose options are the fields that `option` declares; one with a value that cannot be raises `OptionError`. A
-package offers it by an entry point in the group `spacelang.targets`, `spacelang.optimizers` or `spacelang.minimizers`,
-under the name that users give it; `TARGETS`, `OPTIMIZERS` and `MINIMIZERS` find it there. An option that is a plug-in
-with options of its own is a `Part`, and `part` declares it.
+This module only re-exports names that are defined elsewhere in the package. The names listed here are public and
+stable.
 
-**A space** is a `Space`: a tree of decisions with hyperparameters and constraints. A `Configuration` of it maps keys to
-values; `exclusion(space, configuration)` says why one is not a member, None where it is. `Structures` counts what there
-is, and a `Sampler` of them draws from it; where constraints cannot be decided, or values that satisfy them are not
-found, that raises `UndecidableError` or `UnlikelyError`. A `DiscrepancyTree` has the pipelines of a space as its
-leaves, each a `Pipeline`; `Configurations` gives each configuration once, in random order.
+A plug-in is a class that is a frozen dataclass. Its options are the fields declared with `option`; a plug-in raises
+`OptionError` for an option value out of range. A package publishes a plug-in as an entry point in the group
+`spacelang.targets`, `spacelang.optimizers`, `spacelang.minimizers` or `spacelang.executors`, under the name that users
+give it. The registries `TARGETS`, `OPTIMIZERS`, `MINIMIZERS` and `EXECUTORS` find it there. An option whose value is
+again a plug-in is a `NestedPlugin`; declare it with `nested_plugin`.
 
-**A target** is a `Target`: its `keeps`, a `Keeps`, declare what it makes of each `Construct`, as verdicts that are
-`exact`, `rewritten`, `approximated` or `refused`. `lower(structures)` is a `Lowered`: a `Form`, which may be one
-`WithSource`, the way down to the form's encoding and back, what the form reaches and draws, and the report, which is
-`report_of(space, keeps, findings)` with a `Finding` for each place where the target does not make the usual of it. That
-raises `RefusedError` for what is refused. A target whose values are floats says `refuse_giants(space, keeps)` first.
-One that knows neither conditions nor constraints only says which `Simple` domains it accepts, a `Real`, a `Grid`, a
-`Categorical` or an `Ordinal`: `questions(structures, accepts, keeps)` are `Questions` of these, each by its name, with
-the way from configurations to answers and back, `keeps_of(accepts)` is what becomes of each construct on the way, and
-`reported(chain, keeps)` the report.
+**Space.** A `Space` is a tree of decisions with hyperparameters and constraints. A structure is one choice of an
+alternative for every decision that is reached. A `Configuration` maps keys to values. `exclusion(space, configuration)`
+returns why a configuration is not a member, or None if it is one. `Structures` counts the structures and configurations
+of a space. `Structures(space)` raises `UndecidableError` if the constraints are too complex to decide.
+`Sampler(structures)` draws configurations; it raises `SamplingFailedError` if values that satisfy the constraints are
+too rare. A `DiscrepancyTree` has the pipelines of a space as its leaves; each leaf is a `Pipeline`.
+`UniqueConfigurations` yields every configuration once, in random order.
 
-**An optimizer** is an `Optimizer`: `search(problem)` is told a `Problem`, with the `Allowance` of the run and the
-configurations that it begins with, and is a `Search`, which is an `Asking` without a result: a generator that yields an
-`Ask` and is sent a `Told`. It asks for a `Request`, or for a `Later` that makes one, and is told a `Trial` with its
-`Status`, a `Measurement` by each bound and its standing on a `Scale`. `together(requests)` is a round,
-`side_by_side(parts)` are parts that go on at once; `order_of(trial)` sorts trials by their `Order`. One that has an
-option `hyperparameters` does with it what `Hyperparameters` says. `Novelty` counts which parts of a search run dry.
+**Target.** A `Target` compiles a space for another tool. Its class attribute `preserves`, a `PreservationTable`, says
+for each `Construct` of the language how well the target preserves it. The verdicts are made by `exact`, `rewritten`,
+`approximated` and `refused`. `lower(structures)` returns a `LoweringResult`. It holds the compiled space (a `Form`; a
+`SourceForm` can also be written as Python source), the functions `encode` and `decode`, the functions `accepts` and
+`sample` of the form, and the report. `make_report(space, preserves, findings)` makes the report; a `Finding` marks a
+place where the verdict differs from the usual one. It raises `RefusedError` if a construct is refused. A target that
+represents values as floats calls `refuse_oversized_integers(space, preserves)` first.
 
-**A selector** is a `Selector`, and an optimizer can be a part of others where its `selector()` makes one:
-`select(selection, iterations, start)` is an `Asking` of the best `Pipeline`. A `Selection` has the tree, says how each
-pipeline is configured at present and by what trials are compared. `Remembering` is all of it but for what it does in a
-`Turn`, in which what is known is recalled.
+A target without conditions and constraints can use the ready-made chain of reductions. It only says which `Simple`
+domains it accepts: `Real`, `Grid`, `Categorical` or `Ordinal`. `build_questions(structures, accepts, preserves)`
+returns `Questions`: unconditional variables with these domains, by name, and the functions between configurations and
+the values of the variables. `preserved_by_reductions(accepts)` returns the matching preservation table, and
+`build_report(chain, preserves)` the report.
 
-**A minimizer** is a `Minimizer`: `minimise(value, box, calls, start)` is an `Asking` of the best `Point` of a `Box`,
-each `Dimension` of which is all of [0, 1] or some members of it. What is minimised is a `Value`. `minimised` is all of
-it but for what it is told to `Propose` after what was `Seen`.
+**Optimizer.** An `Optimizer` has the method `search(problem)`. The `Problem` holds the space, the size of the data, the
+random state, the `TotalBudget` of the run and the initial configurations. A `Search` is a generator: it yields an `Ask`
+and is sent a `SearchEvent`, again and again. A `SearchCoroutine` is the same with a return value. An `Ask` contains
+objects of type `Request`, or of type `LazyRequest`, which make their request when a worker starts it. A `SearchEvent`
+reports a finished `Trial`, with its `Status`, a `Measurement` for every bound, and its `LossScale`, which normalizes
+losses to [0, 1]. Three helpers combine requests and trials: `ask_all(requests)` runs a batch and waits for all of it,
+`gather(parts)` runs several coroutines concurrently, and `sort_key(trial)` returns the `SortKey` that orders trials
+from best to worst. An optimizer with an option `hyperparameters` treats hyperparameters as `Hyperparameters` describes.
+A `NoveltyTracker` finds the parts of a search that no longer propose anything new.
 
-**An executor** is an `Executor`: its workers take a `Job` each, do what `Evaluate` says within its `Limits`, and what
-came of it is `Finished`. An entry point in the group `spacelang.executors` names one, which `EXECUTORS` finds; its
-`hired(evaluate, workers, forks=False)` makes it with so many `Workers`.
+**Selector.** A `Selector` searches for the best `Pipeline` with the method `select(selection, iterations, start,
+seconds)`, which returns a `SearchCoroutine`. An optimizer whose `selector()` returns one can be nested in other
+optimizers. The `SelectionProblem` holds the tree, the present configuration of each pipeline, and the value by which
+trials are compared. Most selectors derive from `MemorySelector`, which remembers all trials: the author only writes the
+loop of one `SelectorCall`.
 
-**An objective** is an `Objective`: an `Aim`, which is what is to be known of its trials, and `Evaluating`, which makes
-one of a request. What it calls its loss is a `LossName`, what it is evaluated on `DataFacts`. A `BlackBox` is the aim
-of one without data; what that bounds is a `FunctionBound`. `sl.search(space, objective=...)` takes it.
+**Minimizer.** A `Minimizer` has the method `minimise(value, box, calls, start, seconds)`, a `SearchCoroutine` that
+returns the best `Point` of a `Box`. A box is a product of `Dimension` objects; each is the interval [0, 1] or a finite
+subset of it. The objective is a `PointObjective`. `minimize_with_proposals` implements everything except the proposal
+function, of type `Propose`, which returns the next point given the `Observations` so far.
 
-`spacelang.testing` has the suites that tell whether one does what it must, CONTRIBUTING.md a short one of each.
+**Executor.** An `Executor` runs jobs on workers. Each `Job` is passed to the function of type `Evaluate`, within its
+`Limits`; the result is a `FinishedJob`. `create(evaluate, workers, forks=False)` of the class makes an executor for the
+given `WorkerSettings`.
+
+**Objective.** An `Objective` is minimised by a search: `sl.search(space, objective=...)`. It combines an
+`ObjectiveInfo`, which describes the trials, and an `Evaluator`, which evaluates a request. A `LossName` names the loss,
+and `DataFacts` describe the data. `BlackBoxObjective` implements the description for objectives without data; a
+`FunctionBound` is a bound on something that it measures.
+
+The suites in `spacelang.testing` check whether a plug-in fulfils its contract. CONTRIBUTING.md contains a short example
+of each kind.
 """
 
 from spacelang.draws.joint import UnlikelyError

@@ -1,7 +1,8 @@
-"""Frozen data classes that are quickly defined and made: their methods are compiled when they are first called.
+"""A faster `dataclass(frozen=True, slots=True)` that compiles the generated methods on first use.
 
-`dataclass(frozen=True, slots=True)` compiles six methods a class, for most of a millisecond. What a check imports has
-more than a hundred such classes: to define them took a third of its time, and it calls few of their methods.
+The standard decorator compiles six methods for each class, which takes most of a millisecond. A check of a space
+imports more than a hundred such classes. Defining them took a third of its time, although it calls only a few of their
+methods.
 """
 
 import builtins
@@ -16,7 +17,10 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def fact(cls: type[T]) -> type[T]:
-    """What `dataclass(frozen=True, slots=True)` makes of a class, but for `__post_init__` and keyword-only fields."""
+    """Return the class as a frozen data class with slots, like `dataclass(frozen=True, slots=True)`.
+
+    `__post_init__` and keyword-only fields are not supported.
+    """
     made: Any = dataclass(init=False, repr=False, eq=False, slots=True)(cls)
     made.__dataclass_params__.frozen = True
     made.__init__ = _compiled_late(made, "__init__", _init)
@@ -36,21 +40,25 @@ def fact(cls: type[T]) -> type[T]:
 
 @dataclass(frozen=True)
 class _Written:
-    """The text of a method, what it knows, and the defaults of its last parameters."""
+    """The source text of a generated method, its global names, and the defaults of its last parameters."""
 
     text: str
     known: dict[str, object] = field(default_factory=dict)
     defaults: tuple[object, ...] = ()
 
     def compiled(self, name: str) -> Any:
-        """The function; nothing is executed for it, so that who audits a check sees that nothing is."""
+        """Return the function with the given name.
+
+        The source is compiled, but no code is executed for it. An audit hook that watches a check therefore sees no
+        `exec` event.
+        """
         module = compile(self.text, "<fact>", "exec")
         code = next(each for each in module.co_consts if isinstance(each, CodeType))
         return FunctionType(code, {"__builtins__": builtins, **self.known}, name, self.defaults)
 
 
 def _compiled_late(cls: type, name: str, write: Callable[[type], _Written]) -> Callable[..., Any]:
-    """A method that is written and compiled when it is first called, and then takes the place of this one."""
+    """Return a method that compiles itself on its first call and then replaces itself on the class."""
 
     def method(*arguments: object, **named: object) -> Any:
         compiled = write(cls).compiled(name)
@@ -62,7 +70,10 @@ def _compiled_late(cls: type, name: str, write: Callable[[type], _Written]) -> C
 
 
 def _init(cls: type) -> _Written:
-    """Values go into their slots directly: nothing else can, and it takes half as long as `object.__setattr__`."""
+    """Return the source of `__init__`, which sets the slots directly.
+
+    Assignment is blocked on frozen classes. Calling the slot descriptors takes half as long as `object.__setattr__`.
+    """
     known: dict[str, object] = {"_MISSING": MISSING}
     defaults: list[object] = []
     lines = [f"def __init__(self, {', '.join(each.name for each in _fields(cls))}):", "    pass"]
@@ -125,9 +136,10 @@ def _fields(cls: Any) -> "tuple[Field[Any], ...]":
 
 
 class Computing:
-    """A base of frozen data classes with properties that are computed once: these are no part of what is pickled.
+    """A base of frozen data classes that leaves their cached properties out of pickles.
 
-    So what is the same has the same pickle, whatever was asked of it before, and workers are sent no more than that.
+    Equal objects therefore have equal pickles, whatever was computed on them before, and worker processes receive no
+    more data than necessary.
     """
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, and what the system says where that cannot be."""
+"""Atomic replacement of files, and the texts of operating-system errors."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,11 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A path beside a file for what takes its place in the end: whoever reads the file finds the old or the new one."""
+    """Yield a temporary path in the same folder, which replaces `path` when the block succeeds.
+
+    Readers of `path` see either the complete old file or the complete new one. If the block raises, the temporary file
+    is removed and `path` is unchanged.
+    """
     new = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         yield new
@@ -19,5 +23,5 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def said_by(error: OSError) -> str:
-    """What the system says was wrong, as it stands behind a colon."""
+    """Return the operating system's description of an error in lower case, to be put after a colon."""
     return (error.strerror or str(error)).lower()

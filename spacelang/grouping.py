@@ -1,4 +1,4 @@
-"""Things put together by what they have in common."""
+"""Grouping of values by key."""
 
 from collections.abc import Hashable, Iterable
 from typing import TypeVar
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 def grouped(pairs: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
-    """What stands beside each key: keys and things in their order.
+    """Return the values of each key as a list; keys and values keep their order.
 
     `grouped([("a", 1), ("b", 2), ("a", 3)])` is `{"a": [1, 3], "b": [2]}`.
     """

@@ -1,14 +1,14 @@
-"""Optional libraries: imported when they are asked for, and one that is missing is named with its remedy."""
+"""Lazy imports of optional libraries, with an error that says how to install a missing one."""
 
 from importlib import import_module
 from typing import Any, Final
 
 EXTRAS: Final = {"cmaes": "optuna", "optuna": "optuna", "smac": "smac"}
-"""The extra that installs a library; all others come with the package, or are named as they are."""
+"""The extra of this package that installs a library; other libraries are installed by their own name."""
 
 
 class MissingLibraryError(ImportError):
-    """A library that is not installed; `help` says what brings it."""
+    """An optional library that is not installed; `help` says how to install it."""
 
     def __init__(self, library: str) -> None:
         self.message = f"the package `{library}` is not installed"
@@ -17,7 +17,10 @@ class MissingLibraryError(ImportError):
 
 
 def library(name: str, module: str | None = None) -> Any:
-    """A module of an optional library, the library itself where none is named; raises MissingLibraryError."""
+    """Import and return `module` of the optional library `name`, or the library itself if `module` is None.
+
+    Raises MissingLibraryError if the library is not installed.
+    """
     try:
         import_module(name)
     except ModuleNotFoundError as error:

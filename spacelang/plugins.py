@@ -1,7 +1,7 @@
-"""Plug-ins: one file is one thing that a user can name, found by its file name and imported when it is asked for.
+"""Registries of plug-ins (targets, optimizers, minimizers, executors), and the parsing of their options.
 
-A plug-in is a frozen dataclass; its options are the fields that `option` and `part` declare. Other fields are for
-programs only.
+A plug-in is one module that users name by its file name; it is imported on first use. Its class is a frozen dataclass.
+Fields declared with `option` or `part` are its options; other fields can be set by programs only.
 """
 
 import json
@@ -24,22 +24,23 @@ T = TypeVar("T")
 
 
 class UnknownPluginError(Correctable, LookupError):
-    """No plug-in has the name; `message` says so, `help` names the nearest one and all that there are."""
+    """No plug-in has this name; `message` says so, and `help` lists the closest name and all existing ones."""
 
 
 class OptionError(Correctable, ValueError):
-    """An option that does not exist or a value that it cannot take; `help` names what there is."""
+    """An unknown option or an invalid value of one; `help` lists the valid ones."""
 
 
 PRESET: Final = "preset"
-"""The option that names a preset."""
+"""The option that selects a preset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of a plug-in.
+    """The description of one option of a plug-in, for help texts.
 
-    `type` is `int`, `float`, `bool`, `str`, the words to choose from, `a|b`, or what kind of plug-in a part is.
+    `type` is `int`, `float`, `bool` or `str`, the allowed words (`a|b`), or for a nested plug-in its kind, such as
+    `optimizer`.
     """
 
     name: str
@@ -49,15 +50,19 @@ class Option:
 
 
 def option(default: T, doc: str) -> T:
-    """The dataclass field of an option that users can set; its type must be int, float, bool, str or a Literal."""
+    """Return the dataclass field of an option that users can set.
+
+    The annotated type of the field must be int, float, bool, str or a Literal of strings.
+    """
     return field(default=default, metadata={"doc": doc})
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A plug-in that is an option of another one, as `NAME` or `NAME(OPTION=VALUE, …)` writes it.
+    """A plug-in that is the value of an option of another one, written as `NAME` or `NAME(OPTION=VALUE, …)`.
 
-    `given` are those of its options that were written; two parts are equal where all their options are.
+    `given` holds the names of the options that were written explicitly. Two instances are equal if all their options
+    are equal; `given` is not compared.
     """
 
     name: str
@@ -65,17 +70,29 @@ class Part:
     given: frozenset[str] = field(default=frozenset(), compare=False)
 
     def __str__(self) -> str:
-        """The shortest text that means the same."""
+        """Return the shortest text that parses to the same plug-in; options at their defaults are left out."""
         told = [(entry, getattr(self.plugin, entry.name)) for entry, _ in _typed_fields(type(self.plugin))]
         others = ", ".join(f"{entry.name}={_written(value)}" for entry, value in told if value != _default(entry))
         return f"{self.name}({others})" if others else self.name
 
 
 def part(plugins: "Plugins", default: str, doc: str, *, able_to: str = "") -> Any:
-    """The dataclass field, a `Part`, of an option that is a plug-in itself, with options of its own.
+    """Return the dataclass field of an option whose value is itself a plug-in, held as a `Part`.
 
-    `default` is its text. With `able_to` the plug-in must have a method of that name. Nothing is imported before the
-    option is needed.
+    Parameters
+    ----------
+    plugins
+        The registry that the value must come from.
+    default
+        The default as text, for example `cmab` or `blds(disc=2)`.
+    doc
+        The help text of the option.
+    able_to
+        If not empty, the plug-in must have a method of this name.
+
+    Notes
+    -----
+    No module is imported before the option is needed.
     """
     metadata = {"doc": doc, "part": _PartOf(plugins, able_to), "default": default}
     return field(default_factory=lambda: plugins.read(default), metadata=metadata)
@@ -83,20 +100,20 @@ def part(plugins: "Plugins", default: str, doc: str, *, able_to: str = "") -> An
 
 @dataclass(frozen=True, slots=True)
 class Plugins:
-    """The plug-ins of one kind: the modules of a package, and the entry points of a group of other packages."""
+    """A registry of the plug-ins of one kind: the modules of `package` and the entry points of `group`."""
 
     package: str
     group: str
 
     def names(self) -> tuple[str, ...]:
-        """The names of all plug-ins in alphabetical order; none of them is imported."""
+        """Return the names of all plug-ins in alphabetical order without importing any of them."""
         return tuple(sorted({*self._modules(), *self._entry_points()}))
 
     def load(self, name: str) -> type[Any]:
-        """The class of a plug-in; only its module is imported. Raises UnknownPluginError.
+        """Return the class of a plug-in, importing only its module; raises UnknownPluginError.
 
-        It is the class that the module defines and that is called like it: `blds` has `Blds`, `select_best` has
-        `SelectBest`. A module of the package comes before an entry point of the same name.
+        The class must be defined in the module and be named like it: `blds` has `Blds`, `select_best` has `SelectBest`.
+        A module of the package takes precedence over an entry point of the same name.
         """
         if name in self._modules():
             return _class_of(f"{self.package}.{name}", name)
@@ -104,38 +121,41 @@ class Plugins:
             loaded: type[Any] = others[name].load()
             return loaded
         known = self.names()
-        raise UnknownPluginError(f"there is no {self.kind} `{name}`", _nearest(name, known))
+        raise UnknownPluginError(f"unknown {self.kind} `{name}`", _nearest(name, known))
 
     def read(self, text: str) -> Part:
-        """The plug-in that `NAME` or `NAME(OPTION=VALUE, …)` writes; raises UnknownPluginError and OptionError.
+        """Parse `NAME` or `NAME(OPTION=VALUE, …)`; raises UnknownPluginError and OptionError.
 
-        A value that has a comma or a bracket of its own stands in quotation marks, as JSON writes it.
+        A value that contains a comma or a bracket must be quoted as a JSON string.
         """
         name, pairs = _taken_apart(text)
-        self.load(name)  # what there is not is told before what is wrong with its options
+        self.load(name)  # an unknown name is reported before errors in its options
         settings: dict[str, str] = {}
         for pair in pairs:
             option, equals, value = (each.strip() for each in pair.partition("="))
             if not equals or not option:
-                raise OptionError(f"`{pair.strip()}` in `{text}` is no option", f"write `{name}(OPTION=VALUE, …)`")
+                raise OptionError(f"`{pair.strip()}` in `{text}` is not an option", f"write `{name}(OPTION=VALUE, …)`")
             if option in settings:
                 raise OptionError(f"the option `{option}` of `{name}` is set twice")
             settings[option] = _unquoted(value)
         return self.made(name, settings)
 
     def made(self, name: str, settings: Mapping[str, object]) -> Part:
-        """The plug-in of a name with options as `configure` reads them; raises UnknownPluginError and OptionError."""
+        """Create the named plug-in with the given options; raises UnknownPluginError and OptionError.
+
+        Option values are converted to text and parsed as in `configure`.
+        """
         texts = {option: str(value) for option, value in settings.items()}
         return Part(name, self.configure(self.load(name), texts), frozenset(texts))
 
     @property
     def kind(self) -> str:
-        """What one of them is called."""
+        """The singular name of the kind of plug-in, such as `optimizer`."""
         return self.package.rpartition(".")[2].removesuffix("s")
 
     @staticmethod
     def options(plugin: type[Any]) -> tuple[Option, ...]:
-        """The options of a plug-in in the order of its fields."""
+        """Return the descriptions of the options of a plug-in class, in the order of its fields."""
         return tuple(
             Option(entry.name, _describe(entry, wanted), _said(entry), entry.metadata["doc"])
             for entry, wanted in _typed_fields(plugin)
@@ -143,25 +163,29 @@ class Plugins:
 
     @staticmethod
     def presets(plugin: type[Any]) -> Mapping[str, Mapping[str, str]]:
-        """Options that go together, by the name of the preset; its class has them as `presets`."""
+        """Return the presets of a plug-in class: option texts by option name, by the name of the preset.
+
+        They are the class attribute `presets`; a class without it has none.
+        """
         found: Mapping[str, Mapping[str, str]] = getattr(plugin, "presets", {})
         return found
 
     @staticmethod
     def configure(plugin: type[T], settings: Mapping[str, str]) -> T:
-        """The plug-in with the options that `--set NAME=TEXT` gives and the defaults of all others.
+        """Create the plug-in from option texts, as `--set NAME=TEXT` gives them; other options keep their defaults.
 
-        Where it has `presets`, the option `preset` names the one whose options come before the defaults.
+        If the class has `presets`, the option `preset` selects one of them. The options of the preset replace the
+        defaults; explicit options replace both.
 
-        Raises OptionError for an unknown option and for a text that is not a value of it, and passes on the one that
-        the plug-in itself raises for a value out of its bounds.
+        Raises OptionError for an unknown option and for a text that cannot be parsed. An OptionError raised by the
+        plug-in itself, for example for a value out of range, is passed on.
         """
         settings = _with_preset(Plugins.presets(plugin), settings)
         types = {entry.name: (entry, wanted) for entry, wanted in _typed_fields(plugin)}
         unknown = next((name for name in settings if name not in types), None)
         if unknown is not None:
             message = f"`{unknown}` is not an option of `{plugin.__name__.lower()}`"
-            raise OptionError(message, _nearest(unknown, types) if types else "it has no options")
+            raise OptionError(message, _nearest(unknown, types) if types else "this plug-in has no options")
         return plugin(**{name: _read(*types[name], text) for name, text in settings.items()})
 
     def _modules(self) -> frozenset[str]:
@@ -171,7 +195,7 @@ class Plugins:
         )
 
     def _entry_points(self) -> "dict[str, EntryPoint]":
-        # Here, as whoever evaluates trials looks for none, and reading the metadata of packages takes long to import.
+        # Imported here: it is slow to import, and worker processes never look up entry points.
         from importlib.metadata import entry_points
 
         return {entry.name: entry for entry in entry_points(group=self.group)}
@@ -182,7 +206,7 @@ def _class_of(module: str, name: str) -> type[Any]:
     for found in vars(import_module(module)).values():
         if isinstance(found, type) and found.__module__ == module and found.__name__.lower() == word:
             return found
-    raise ImportError(f"`{module}` defines no class that is called like it")
+    raise ImportError(f"`{module}` must define a class with the same name as the module")
 
 
 def _typed_fields(plugin: type[Any]) -> list[tuple[Any, Any]]:
@@ -206,7 +230,7 @@ def _describe(entry: Any, wanted: Any) -> str:
 
 
 def _said(entry: Any) -> object:
-    """The default of an option as it is shown."""
+    """Return the default of an option as shown in help texts."""
     return entry.metadata.get("default", entry.default)
 
 
@@ -252,18 +276,18 @@ _READERS: dict[type, tuple[Callable[[str], object], str]] = {
 }
 
 
-# ---- parts
+# ---- nested plug-ins
 
 
 @dataclass(frozen=True, slots=True)
 class _PartOf:
-    """What a part may be."""
+    """The type of a nested plug-in option: its registry, and a method that its values must have (or "")."""
 
     plugins: Plugins
     able_to: str
 
     def read(self, option: str, text: str) -> Part:
-        """The part of a text; raises OptionError."""
+        """Parse the value of an option; raises OptionError if it is unknown or lacks the required method."""
         try:
             found = self.plugins.read(text)
         except UnknownPluginError as error:
@@ -278,7 +302,10 @@ class _PartOf:
 
 
 def facts(plugin: Any) -> dict[str, object]:
-    """The fields of a plug-in that tell it from others, by their names, for files: a part is its name with its own."""
+    """Return the compared fields of a plug-in by name, as JSON-compatible values that identify it in files.
+
+    A nested plug-in becomes `{"name": …, "options": …}`.
+    """
     values = {entry.name: getattr(plugin, entry.name) for entry in fields(plugin) if entry.compare}
     return {
         name: {"name": value.name, "options": facts(value.plugin)} if isinstance(value, Part) else value
@@ -287,7 +314,7 @@ def facts(plugin: Any) -> dict[str, object]:
 
 
 def at_defaults(plugin: Any, within: str = "") -> Iterator[str]:
-    """The fields that have their defaults, of a plug-in and of its parts: `b`, `z.disc`."""
+    """Yield the names of the fields at their defaults; fields of nested plug-ins are prefixed, as in `z.disc`."""
     for entry in fields(plugin):
         value, name = getattr(plugin, entry.name), f"{within}{entry.name}"
         if entry.compare and value == _default(entry):
@@ -297,14 +324,17 @@ def at_defaults(plugin: Any, within: str = "") -> Iterator[str]:
 
 
 def settings_of(plugin: Any) -> tuple[str, ...]:
-    """Its options that have not their defaults, each as `NAME=TEXT`: what `configure` makes the same plug-in of."""
+    """Return the options that differ from their defaults as `NAME=TEXT`.
+
+    `configure` turns them into an equal plug-in.
+    """
     told = [(entry, getattr(plugin, entry.name)) for entry, _ in _typed_fields(type(plugin))]
     others = ((entry.name, value) for entry, value in told if value != _default(entry))
     return tuple(f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in others)
 
 
 def pieces(text: str, separator: str) -> list[str]:
-    """The pieces of a text between the separators that stand outside of brackets and quotation marks."""
+    """Split a text at a separator, ignoring separators inside brackets or quotation marks."""
     found, depth = [""], 0
     for token in _TOKENS.findall(text):
         depth += (token == "(") - (token == ")")
@@ -316,20 +346,20 @@ def pieces(text: str, separator: str) -> list[str]:
 
 
 _TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|.', re.DOTALL)
-"""Characters, and texts in quotation marks."""
+"""Matches a quoted string as a whole, otherwise a single character."""
 
 
 def _taken_apart(text: str) -> tuple[str, list[str]]:
-    """A name and what stands in its brackets; raises OptionError for what is nothing of the kind."""
+    """Split `NAME(A, B)` into the name and the texts between its brackets; raises OptionError for a syntax error."""
     tokens = _TOKENS.findall(text.strip())
     depths = [*accumulate((token == "(") - (token == ")") for token in tokens)]
     if min(depths, default=0) < 0:
-        raise _unreadable(text, "a bracket is closed that was not opened")
+        raise _unreadable(text, "a closing bracket has no opening one")
     if depths and depths[-1]:
         raise _unreadable(text, "a bracket is not closed")
     opened = next((place for place, depth in enumerate(depths) if depth), len(tokens))
     if 0 in depths[opened:-1]:
-        raise _unreadable(text, "something stands behind the brackets")
+        raise _unreadable(text, "there is text after the closing bracket")
     name, listed = ("".join(part) for part in (tokens[:opened], tokens[opened + 1 : -1]))
     return name.strip(), pieces(listed, ",") if listed.strip() else []
 
@@ -339,7 +369,7 @@ def _unreadable(text: str, reason: str) -> OptionError:
 
 
 def _written(value: object) -> str:
-    """An option as `Plugins.read` reads it within brackets."""
+    """Return the text of an option value inside brackets, quoted if necessary, so that `Plugins.read` parses it."""
     if isinstance(value, bool):
         return str(value).lower()
     text = str(value)
@@ -353,11 +383,11 @@ def _unquoted(text: str) -> str:
     try:
         return str(json.loads(text))
     except ValueError:
-        raise _unreadable(text, "it is no text in quotation marks") from None
+        raise _unreadable(text, "the quoted text is invalid") from None
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
     listed = tuple(known)
     near = nearest(name, listed)
-    everything = "there are " + ", ".join(f"`{candidate}`" for candidate in listed)
+    everything = "choose from " + ", ".join(f"`{candidate}`" for candidate in listed)
     return f"did you mean `{near}`? {everything}" if near else everything

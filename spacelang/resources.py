@@ -1,4 +1,4 @@
-"""Where the files that ship with the package are: beside it in a checkout, inside it in an installed wheel."""
+"""Location of the data folders: next to the package in a checkout, inside it in an installed wheel."""
 
 from pathlib import Path
 
@@ -6,6 +6,6 @@ _PACKAGE = Path(__file__).parent
 
 
 def folder(name: str) -> Path:
-    """The folder `grammars` or `spaces`."""
+    """Return the path of the folder `grammars` or `spaces`."""
     inside = _PACKAGE / name
     return inside if inside.is_dir() else _PACKAGE.parent / name

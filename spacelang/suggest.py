@@ -1,4 +1,4 @@
-"""Suggestions: which known name somebody may have meant."""
+"""Spelling suggestions: which known name a misspelled one probably means."""
 
 import re
 from collections import Counter
@@ -7,25 +7,29 @@ from functools import lru_cache
 from typing import Final
 
 FARTHEST: Final = 4
-"""Names farther apart than this many edits are never suggested for each other, however long they are."""
+"""The largest edit distance at which a name is suggested, however long the names are."""
 
 LONGEST: Final = 100
-"""No name that anybody knows is longer: a longer one is compared with none."""
+"""The longest name, in characters, for which a suggestion is sought."""
 
 KEPT: Final = 8192
-"""The forms of this many names are kept: a file with thousands of mistakes compares the same names again and again."""
+"""The size of the caches: a file with thousands of mistakes compares the same names again and again."""
 
 SHORTEST_ABBREVIATION: Final = 4
-"""A beginning of fewer characters could mean anything."""
+"""The fewest characters that are accepted as an abbreviation."""
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The known name that is nearest to an unknown one, or None where none is near.
+    """Return the known name that is closest to an unknown one, or None if no name is close enough.
 
-    Near are, in this order: names that differ in capitals, underscores or the order of their words only
-    (`standard_scaler`, `depth_max`); names at most a third of whose characters are mistyped, the fewest edits first;
-    and the only name that `name` abbreviates or spells out (`RandomForest`, `max_iterations`). The answer does not
-    depend on the order of `names`.
+    Three rules are tried in this order:
+
+    1. names that differ only in capitals, underscores or the order of their words (`standard_scaler`,
+       `depth_max`);
+    2. names of which at most a third of the characters are mistyped, fewest edits first;
+    3. the only name that `name` abbreviates or spells out (`RandomForest`, `max_iterations`).
+
+    The result does not depend on the order of `names`.
     """
     candidates = sorted(set(names) - {name})
     if not name or len(name) > LONGEST:
@@ -34,16 +38,16 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 def suggestion(name: str, names: Iterable[str]) -> str:
-    """The help text ``did you mean `NAME`?`` for the known name nearest to an unknown one; empty where none is."""
+    """Return the help text ``did you mean `NAME`?`` for the closest known name, or an empty string if there is none."""
     near = nearest(name, names)
     return "" if near is None else f"did you mean `{near}`?"
 
 
 def distance(left: str, right: str, limit: int) -> int | None:
-    """The edits between two words, or None beyond the limit.
+    """Return the edit distance of two words, or None if it exceeds `limit`.
 
-    An edit inserts, removes or replaces a character or swaps two neighbours (optimal string alignment). Only the band
-    of the table that can stay within the limit is filled.
+    An edit inserts, removes or replaces one character, or swaps two neighbours (optimal string alignment distance).
+    Only the band of the table within the limit is filled.
     """
     if abs(len(left) - len(right)) > limit or _missing_letters(left, right) > limit:
         return None
@@ -66,7 +70,7 @@ def distance(left: str, right: str, limit: int) -> int | None:
 
 
 def _missing_letters(left: str, right: str) -> int:
-    """A lower bound of the distance, and quick: the letters that one of the words has and the other has not."""
+    """Return a cheap lower bound of the distance: the letters that one word has and the other lacks."""
     ours, others = _letters(left), _letters(right)
     return max((ours - others).total(), (others - ours).total())
 
@@ -99,12 +103,15 @@ def _mistyped(name: str, candidates: list[str]) -> str | None:
 
 
 def _tolerance(name: str, candidate: str) -> int:
-    """The edits that a mistyped name may have: none in names of two characters, which could mean anything."""
+    """Return the number of edits allowed between two names; none if either has only one or two characters."""
     return min(max(len(name), len(candidate)) // 3, FARTHEST) if min(len(name), len(candidate)) > 2 else 0
 
 
 def _without_shared_end(name: str, candidate: str) -> tuple[str, str]:
-    """Both names without the last word if they share it: `XGBClassifier` is nothing like `SGDClassifier`."""
+    """Return both names without their last word if they share it.
+
+    So `XGBClassifier` is not suggested for `SGDClassifier`: without the shared word they have little in common.
+    """
     ends = re.search(r"[A-Z][a-z]+$|_[a-z]+$", name), re.search(r"[A-Z][a-z]+$|_[a-z]+$", candidate)
     if ends[0] is None or ends[1] is None or ends[0][0] != ends[1][0]:
         return name, candidate
@@ -120,7 +127,7 @@ def _abbreviated(name: str, candidates: list[str]) -> str | None:
 
 
 def _related(name: tuple[str, ...], candidate: tuple[str, ...]) -> bool:
-    """Whether one abbreviates the other word by word; only the candidate may have further words."""
+    """Return True if one name abbreviates the other word by word; only the candidate may have more words."""
     if not name or len(name) > len(candidate):
         return False
     pairs = list(zip(name, candidate, strict=False))

@@ -1,4 +1,4 @@
-"""Source text and the places in it: what every later phase points at when it has something to say."""
+"""Source texts and positions in them (spans), to which every diagnostic refers."""
 
 import unicodedata
 from bisect import bisect_right
@@ -12,12 +12,12 @@ from typing import Final
 from spacelang.facts import Computing, fact
 
 UNNAMED: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Categories of Unicode whose characters are in no name: they steer a terminal, reorder a line or cannot be seen."""
+"""Unicode categories that names may not contain: they control a terminal, reorder a line or are invisible."""
 
 
 @fact
 class Origin:
-    """The file that a text was read from, links resolved, and the folder below which all that it imports must lie."""
+    """The file that a text was read from (symbolic links resolved), and the folder its imports must stay in."""
 
     path: Path
     root: Path
@@ -25,9 +25,9 @@ class Origin:
 
 @dataclass(frozen=True, order=True)
 class Source(Computing):
-    """One text with the name under which it is shown (a path as the user wrote it, or a bundled name).
+    """A text and the name under which it is shown: a path as the user wrote it, or the name of a bundled space.
 
-    A text that was read from no file has no `origin`.
+    `origin` is None if the text was not read from a file.
     """
 
     name: str
@@ -42,12 +42,12 @@ class Source(Computing):
         return tuple(starts)
 
     def position(self, offset: int) -> tuple[int, int]:
-        """The line and column of an offset, both counted from 1, as editors show them."""
+        """Return the line and the column of an offset, both counted from 1 as in editors."""
         line = bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1] + 1
 
     def line(self, number: int) -> str:
-        """The text of a line (counted from 1) without its line end; empty beyond the last line."""
+        """Return the text of a line (counted from 1) without its line end; empty if there is no such line."""
         if not 1 <= number <= len(self.line_starts):
             return ""
         start = self.line_starts[number - 1]
@@ -57,7 +57,7 @@ class Source(Computing):
 
 @fact
 class Span:
-    """A half-open range of characters `[start, end)` of a source; spans are ordered by source and position."""
+    """A half-open range of characters `[start, end)` of a source; spans are ordered by source, then by position."""
 
     source: Source = field(repr=False)
     start: int
@@ -78,45 +78,45 @@ class Span:
 
     @property
     def text(self) -> str:
-        """The characters that the span covers."""
+        """The characters of the span."""
         return self.source.text[self.start : self.end]
 
     def to(self, other: "Span") -> "Span":
-        """The span from the start of this one to the end of the other."""
+        """Return the span from the start of this one to the end of `other`."""
         return Span(self.source, self.start, max(self.end, other.end))
 
 
 def not_in_names(text: str) -> str | None:
-    """The first character that no name holds, as `U+001B`; None where all may be in one."""
+    """Return the first character that names may not contain, as `U+001B`; None if there is none."""
     if text.isprintable():
         return None
     return next((f"U+{ord(each):04X}" for each in text if unicodedata.category(each) in UNNAMED), None)
 
 
 def no_parameter(name: str) -> str | None:
-    """Why no parameter can be called so, as words behind its name; None where one can."""
+    """Return why `name` cannot be the name of a parameter, as a phrase that follows the name; None if it can."""
     if not name:
         return "is empty"
     character = not_in_names(name)
     if character is not None:
-        return f"holds the character {character}, which is in no name"
+        return f"contains the character {character}, which is not allowed in names"
     if "`" in name:
-        return "holds a backtick, which ends a name"
+        return "contains a backtick, which ends a name"
     if "." in name:
-        return "holds a point, which stands between the names of a path"
-    return None if name == name.strip() else "begins or ends with a space, as no name does"
+        return "contains a dot, which separates the names of a path"
+    return None if name == name.strip() else "begins or ends with a space"
 
 
 def numbered(wanted: str, taken: Container[str], sign: str = "_") -> str:
-    """The name, with a sign and the first number from 2 behind it that is free where it is taken."""
+    """Return `wanted`, or, if it is taken, the name with `sign` and the first free number from 2 appended."""
     names = chain((wanted,), (f"{wanted}{sign}{number}" for number in count(2)))
     return next(name for name in names if name not in taken)
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """So many of something, in words."""
+    """Return a count with its noun, such as `1 row` or `1,200 rows`; `many` is the plural if it is irregular."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 NOWHERE = Span(Source("<made>", ""), 0, 0)
-"""The span of what no text says: nodes made by a program."""
+"""The span of nodes that a program made, without any source text."""

@@ -1,4 +1,4 @@
-"""Syntax tree to checked space: names, ranges, conditions, constraints and defaults."""
+"""Semantic analysis: turn the syntax tree of a text into a checked search space, or report its mistakes."""
 
 from collections.abc import Mapping
 from dataclasses import field, replace
@@ -33,13 +33,17 @@ __all__ = ["Checked", "Surroundings", "check"]
 
 @fact
 class Checked:
-    """The outcome of checking a text: a space exactly where there is no error, and all diagnostics by position.
+    """The result of checking a text: all diagnostics, and the space if there is no error.
 
-    `symbols` are those of the data that the text mentions, each with its number (None: it is not bound). `vast` are
-    those that stand for arbitrarily large numbers for good, as the space was compiled without numbers for them.
+    `diagnostics` are sorted by position. `space` and `structures` are None if one of the diagnostics is an error.
 
-    Where all that is wrong may be right for data of some size, `provisional` has the decisions, the operators and the
-    task of the space: conditions and constraints are not in it, and what has no domain without data has any.
+    `symbols` maps each symbol of the data that the text mentions (such as `n_features`) to its number, or to None if it
+    is not bound. `vast` lists the symbols that stand for arbitrarily large numbers permanently, because the space was
+    compiled without numbers for them.
+
+    `provisional` is set if every error may disappear for data of another size. It holds the decisions, the operators
+    and the task of the space, without conditions and constraints. Hyperparameters that have no domain without the data
+    have a placeholder domain there.
     """
 
     space: Space | None
@@ -51,9 +55,9 @@ class Checked:
 
 
 def check(source: Source, surroundings: Surroundings = ALONE) -> Checked:
-    """Check a text; every independent mistake is reported in one run, and nothing is raised for any text.
+    """Check a text and report every independent mistake in one run.
 
-    The document of a compiled space is one as well: its first mistake is reported.
+    No exception is raised, whatever the text is. The text may also be the JSON document of a compiled space.
     """
     try:
         document = opened(source.text, source.name)
@@ -85,7 +89,7 @@ def check(source: Source, surroundings: Surroundings = ALONE) -> Checked:
 def _check_compiled(
     document: Mapping[str, Any] | DefinitionError, source: Source, surroundings: Surroundings
 ) -> Checked:
-    # Most files are texts: what reads the others is imported where there is one.
+    # Most files are texts: the reader of compiled documents is imported only if it is needed.
     from spacelang.analysis import compiled
 
     bare = replace(source, text="")
@@ -102,7 +106,7 @@ def _check_compiled(
 
 
 def _task(written: ast.Task, draft: Draft, catalogue: Catalogues, report: Report) -> "Task | None":
-    # Most files have no task: what reads one is imported where there is one.
+    # Most files have no task: its reader is imported only if it is needed.
     from spacelang.analysis import tasks
 
     task = tasks.read(written, catalogue, report)

@@ -1,4 +1,4 @@
-"""Alternatives of a decision as they are written: what is one of them, and what each is called."""
+"""The alternatives of a decision as they are written: which there are, and the name of each."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,10 @@ from spacelang.text import Span, not_in_names
 
 @fact
 class Alternative:
-    """One of the parts that `|` joins: its name, where that is written, and what it stands for."""
+    """One alternative of a decision: its name, the position of the name, and the structure it stands for.
+
+    The alternatives are the parts that `|` joins.
+    """
 
     name: str
     span: Span
@@ -26,13 +29,13 @@ class Alternative:
     annotations: tuple[ast.Annotation, ...] = ()
     alias: ast.Word | None = None
     value: Value = None
-    """The plain value that it is of a parameter, where it is no structure."""
+    """The plain value of a parameter that the alternative stands for, if it is no structure."""
 
 
 def alternatives_of(structure: ast.Structure) -> list[Alternative]:
-    """The alternatives of a structure, `none` of every `?` among them, but once.
+    """Return the alternatives of a structure. All `?` signs together add one alternative `none`.
 
-    `|` joins alike however it is grouped: `(A | B) | C` has three alternatives.
+    Brackets around alternatives make no difference: `(A | B) | C` has three alternatives.
     """
     found: list[Alternative] = []
     optional = False
@@ -48,7 +51,7 @@ def alternatives_of(structure: ast.Structure) -> list[Alternative]:
 
 @fact
 class _Optional:
-    """The `none` of a `?`."""
+    """The alternative `none` that a `?` adds."""
 
     span: Span
 
@@ -90,7 +93,7 @@ def _called(alias: ast.Word | None, name: str, span: Span) -> tuple[str, Span]:
 
 
 def mentioned(structure: ast.Structure) -> Iterator[ast.Operator]:
-    """The names of a structure, those in structures as values included."""
+    """Yield the operator nodes of a structure, including those in structures that are values of parameters."""
     match structure:
         case ast.Nothing():
             return
@@ -125,19 +128,19 @@ def _mentioned_in(domain: ast.Domain) -> Iterator[ast.Operator]:
 
 
 def operator_of(value: ast.OperatorValue | ast.Dotted) -> ast.Operator:
-    """The operator that a member of a set stands for."""
+    """Return the operator node that a member of a set of values stands for."""
     if isinstance(value, ast.Dotted):
         return ast.Operator(value, None, None, (), value.span)
     return ast.Operator(value.name, None, value.body, (), value.span)
 
 
 def is_word(name: ast.Word) -> bool:
-    """Whether a name could stand without quotes."""
+    """Return True if a name could be written without quotes."""
     return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name.text) is not None
 
 
 def check_step_name(name: ast.Word, report: Report) -> None:
-    """Report the name of a step or decision that could not be the beginning of a path."""
+    """Report the name of a step or decision that could not begin a dotted path, such as a quoted name with spaces."""
     if is_word(name):
         check_name(name, report)
         return
@@ -146,18 +149,18 @@ def check_step_name(name: ast.Word, report: Report) -> None:
 
 
 def check_name(name: ast.Word, report: Report) -> None:
-    """Report a name that the language has taken, or that cannot be shown: nobody would understand it."""
+    """Report a name that is a reserved word of the language, or that has characters that cannot be displayed."""
     character = not_in_names(name.text)
     if character is not None:
-        hint = f"leave the character {character} out: it is in no name"
+        hint = f"remove the character {character}: names cannot contain it"
         report.add(UnexpectedText(primary=name.span, found=f"character {character}", expected="a name", hint=hint))
     if name.text in RESERVED:
-        hint = f"`{name.text}` is a word of the language: choose another name"
+        hint = f"`{name.text}` is a reserved word: choose another name"
         report.add(UnexpectedText(primary=name.span, found=f"`{name.text}`", expected="a name", hint=hint))
 
 
 def second_default(mark: Span, first: Span) -> MisplacedAnnotation:
-    """That a decision has another default already."""
+    """Return the diagnostic that a decision has a second alternative marked with `@default`."""
     related = (Related(first, "the other default"),)
     return MisplacedAnnotation(
         primary=mark, name="default", problem="marks a second alternative", reason="one is enough", related=related
@@ -165,8 +168,8 @@ def second_default(mark: Span, first: Span) -> MisplacedAnnotation:
 
 
 def duplicate(alternative: Alternative, first: Alternative) -> DuplicateName:
-    """That a decision has an alternative of this name already."""
-    remedy = f"tell them apart: `{alternative.name} as …`"
+    """Return the diagnostic that a decision has two alternatives of the same name."""
+    remedy = f"give one of them another name: `{alternative.name} as …`"
     several = (alternative, first)
     named = next((each for each in several if not isinstance(each.structure, ast.Nothing)), None)
     if named is None:
@@ -174,7 +177,7 @@ def duplicate(alternative: Alternative, first: Alternative) -> DuplicateName:
     elif named.alias is not None:
         remedy = "choose another name after `as`"
     elif not isinstance(named.structure, ast.Operator):
-        remedy = f"tell them apart: `({alternative.name}) as …`"
+        remedy = f"give one of them another name: `({alternative.name}) as …`"
     related = (Related(first.span, "first declared here"),)
     name = alternative.name
     return DuplicateName(primary=alternative.span, kind="alternative", name=name, remedy=remedy, related=related)

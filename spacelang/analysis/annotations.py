@@ -1,4 +1,4 @@
-"""Annotations: advice to a search, checked for place and arguments, never part of the set."""
+"""Annotations, which guide a search but never change the set of configurations: reading and checking them."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -20,12 +20,12 @@ PLACES: Final = {
     "split": "hyperparameters",
     "prior": "hyperparameters",
 }
-"""What each annotation marks."""
+"""The constructs that each annotation marks."""
 
 
 @fact
 class Advice:
-    """What the annotations of one place say."""
+    """The values of the annotations at one place of a text."""
 
     default: bool = False
     first: bool = False
@@ -35,7 +35,11 @@ class Advice:
 
 
 def read(annotations: Sequence[ast.Annotation], place: str, report: Report) -> Advice:
-    """The advice of the annotations at a place (one of the values of PLACES); problems are reported."""
+    """Return the values of the annotations at a place and report mistakes.
+
+    `place` says what the annotations mark, as the values of `PLACES` do. Any other text means that no annotation is
+    allowed there.
+    """
     known: dict[str, ast.Annotation] = {}
     for annotation in annotations:
         name = annotation.name.text
@@ -44,7 +48,7 @@ def read(annotations: Sequence[ast.Annotation], place: str, report: Report) -> A
             at = Span(annotation.span.source, annotation.span.start, annotation.name.span.end)
             report.add(UnknownAnnotation(primary=at, name=name, near=f"@{near}" if near else None))
         elif PLACES[name] != place:
-            problem, reason = f"does not mark {place}", f"it marks {PLACES[name]}"
+            problem, reason = f"cannot mark {place}", f"it marks {PLACES[name]}"
             is_default = name == "default" and place == "hyperparameters"
             value = annotation.arguments[0].span.text if annotation.arguments else "…"
             hint = f"the default of a hyperparameter follows `=`: write `= {value}`" if is_default else None
@@ -52,7 +56,7 @@ def read(annotations: Sequence[ast.Annotation], place: str, report: Report) -> A
                 MisplacedAnnotation(primary=annotation.span, name=name, problem=problem, reason=reason, hint=hint)
             )
         elif name in known:
-            problem, related = "stands here twice", (Related(known[name].span, "the first one"),)
+            problem, related = "is given twice", (Related(known[name].span, "the first one"),)
             report.add(
                 MisplacedAnnotation(
                     primary=annotation.span, name=name, problem=problem, reason="the second one", related=related
@@ -71,7 +75,7 @@ def read(annotations: Sequence[ast.Annotation], place: str, report: Report) -> A
 
 
 def place_of(name: str, annotations: Sequence[ast.Annotation]) -> Span:
-    """Where the first annotation of a name stands."""
+    """Return the span of the first annotation with a name."""
     return next(annotation.span for annotation in annotations if annotation.name.text == name)
 
 
@@ -94,13 +98,13 @@ def _none(arguments: Sequence[ast.Value]) -> str | None:
 
 def _weight(arguments: Sequence[ast.Value]) -> str | None:
     numbers = _numbers(arguments)
-    return None if len(arguments) == len(numbers) == 1 and numbers[0] > 0 else "one number above 0"
+    return None if len(arguments) == len(numbers) == 1 and numbers[0] > 0 else "one number greater than 0"
 
 
 def _split(arguments: Sequence[ast.Value]) -> str | None:
     numbers = _numbers(arguments)
     sound = len(arguments) == len(numbers) == 1 and numbers[0] >= 1 and float(numbers[0]).is_integer()
-    return None if sound else "one whole number from 1"
+    return None if sound else "one whole number of at least 1"
 
 
 def _prior(arguments: Sequence[ast.Value]) -> str | None:
@@ -112,7 +116,7 @@ def _prior(arguments: Sequence[ast.Value]) -> str | None:
         return None
     if name == UNIFORM:
         return "`uniform` without numbers"
-    return "a deviation above 0" if len(arguments) - 1 == len(numbers) == 2 else "`normal, mean, deviation`"
+    return "a deviation greater than 0" if len(arguments) - 1 == len(numbers) == 2 else "`normal, mean, deviation`"
 
 
 _CHECKS: Final[dict[str, Callable[[Sequence[ast.Value]], str | None]]] = {

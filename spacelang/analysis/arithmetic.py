@@ -1,4 +1,4 @@
-"""What arithmetic without hyperparameters comes to: exact, and with infinity for what is arbitrarily large."""
+"""Exact arithmetic over numbers and symbols of the data. Symbols without a number are infinite."""
 
 import math
 from collections.abc import Callable
@@ -18,30 +18,32 @@ from spacelang.syntax import ast
 from spacelang.text import Span
 
 Number: TypeAlias = Fraction | float
-"""A float is an infinity, or nan for what is not defined; all other numbers are the decimals that are written."""
+"""A float is an infinity, or nan if the value is undefined. All other numbers are exact decimals, as written."""
 
 LARGE: Final = 1e200
-"""What stands for an arbitrarily large number where an infinite one would have no exact arithmetic.
+"""The number that replaces an infinity where arithmetic must be exact.
 
-It is larger than what any data has to say, and its product with most other numbers is finite still.
+It is larger than any number that comes from data, and its products with most other numbers are still finite.
 """
 
 MOST_BITS: Final = 5_000
-"""Longer numbers are not gone on with: a file could make them as long as it likes."""
+"""The maximum size of exact numbers. Longer results count as undefined, because a file could make them endless."""
 
 
 _ENDLESS: Final = frozenset({"inf", "infinity", "infinite", "nan"})
-"""What other languages have beyond all numbers."""
+"""The names of infinities and of nan in other languages."""
 
 
 Refuse: TypeAlias = Callable[[ast.Expression], object]
-"""Reports what is no arithmetic."""
+"""A function that reports an expression that is not arithmetic."""
 
 
 def folded(written: ast.Expression, report: Report, reason: str, refuse: Refuse) -> Expr | None:
-    """Arithmetic over numbers and symbols of the data; anything else is reported.
+    """Return arithmetic over numbers and symbols of the data as an expression.
 
-    `reason` says of what it is made; where it is empty other names are refused like all that is no arithmetic.
+    The result is None if the arithmetic uses anything else, which is reported. `reason` is the label of the diagnostic
+    about an unknown name. If it is empty, an unknown name is passed to `refuse`, like everything else that is not
+    arithmetic.
     """
     match written:
         case ast.Number():
@@ -66,14 +68,19 @@ def folded(written: ast.Expression, report: Report, reason: str, refuse: Refuse)
 
 def _report_name(written: ast.Dotted, report: Report, reason: str) -> None:
     near = nearest(written.text, SYMBOLS)
-    remedy = f"the data has {', '.join(f'`{name}`' for name in SYMBOLS)}; tie hyperparameters by `require`"
+    listed = ", ".join(f"`{name}`" for name in SYMBOLS)
+    remedy = f"the symbols of the data are {listed}; relate hyperparameters with `require`"
     if written.text.lower() in _ENDLESS:
-        near, remedy = None, "a range ends: write the largest value that is worth trying, such as `1e6`"
+        near, remedy = None, "ranges are finite: write the largest value worth trying, such as `1e6`"
     report.add(UnknownName(primary=written.span, name=written.text, reason=reason, near=near, remedy=remedy))
 
 
 def known_call(call: ast.FunctionCall, arguments: list[Expr | None], report: Report) -> Expr | None:
-    """A call of one of the language's functions with the right number of arguments; else that is reported."""
+    """Return the call of a built-in function, or None after reporting a mistake.
+
+    The name must be that of a function of the language, and the number of arguments must be right. The call is also
+    None if one of the `arguments` is.
+    """
     name = call.function.text
     if name not in FUNCTIONS:
         hint = _otherwise(call)
@@ -90,7 +97,7 @@ def known_call(call: ast.FunctionCall, arguments: list[Expr | None], report: Rep
 
 
 def _otherwise(call: ast.FunctionCall) -> str | None:
-    """What to write for a function that other languages have and this one has signs for."""
+    """Return a hint that says how to write a function of another language here, or None."""
     first, *others = (argument.span.text for argument in call.arguments)
     match call.function.text, others:
         case "sum", [_, *_]:
@@ -98,7 +105,7 @@ def _otherwise(call: ast.FunctionCall) -> str | None:
         case "abs", []:
             return f"write `max({first}, -{first})`"
         case ("pow", ["2"]) | ("square", []):
-            return f"there are no powers: write `{first} * {first}`"
+            return f"the language has no powers: write `{first} * {first}`"
         case "int" | "trunc", []:
             return f"write `floor({first})`"
         case "round", []:
@@ -108,9 +115,10 @@ def _otherwise(call: ast.FunctionCall) -> str | None:
 
 
 def outcome(expression: Expr) -> Number:
-    """What an expression over constants comes to; nan where it is not defined.
+    """Return the value of an expression over constants, or nan if it is undefined.
 
-    Arithmetic with infinities is IEEE's: what grows with the data is infinite, and `n_samples / n_features` nan.
+    Infinities follow the rules of IEEE 754. So whatever grows with the data is infinite, and `n_samples / n_features`
+    is nan if neither is bound.
     """
     match expression:
         case Constant(value=value):
@@ -125,9 +133,9 @@ def outcome(expression: Expr) -> Number:
 
 
 def settled(expression: Expr) -> Expr | None:
-    """The expression with its infinite constants worked out as far as they go, and then made very large numbers.
+    """Return the expression without infinite constants, or None if the value of a part is undefined.
 
-    None where what they come to is not defined.
+    Parts without hyperparameters are evaluated first. What is still infinite becomes a very large number (see `LARGE`).
     """
     if not any(isinstance(node, Constant) and _is_infinite(node.value) for node in nodes(expression)):
         return expression
@@ -144,12 +152,15 @@ def settled(expression: Expr) -> Expr | None:
 
 
 def is_large(expression: Expr) -> bool:
-    """Whether an expression is one of the very large numbers that stand for infinite ones."""
+    """Return True if an expression is one of the very large numbers that replace infinities."""
     return isinstance(expression, Constant) and expression.value in (LARGE, -LARGE)
 
 
 def plain(number: Number) -> int | float:
-    """An integer where the number is whole, else the nearest float; an infinity where floats do not reach so far."""
+    """Return an integer if the number is whole, else the nearest float.
+
+    A number that no float can hold becomes an infinity.
+    """
     if isinstance(number, float):
         return number
     if number.denominator == 1:
@@ -161,7 +172,7 @@ def plain(number: Number) -> int | float:
 
 
 def unlimited(expression: Expr) -> Span | None:
-    """The place of the constant to which it is due that an expression is not finite."""
+    """Return the span of the constant that makes an expression infinite or undefined, or None."""
     if isinstance(expression, Constant):
         return expression.span
     for child in children(expression):
@@ -201,7 +212,7 @@ def _rounded(function: Callable[[Number], int]) -> Callable[[Number], Number]:
 
 
 def _nearest(nearest: Callable[[Number], float], known: Callable[[Fraction], Known]) -> Callable[[Number], Number]:
-    """A function's rational value where it has one, else the nearest float."""
+    """Return a function whose result is exact if it is rational, else the nearest float."""
 
     def apply(number: Number) -> Number:
         found = nearest(number) if isinstance(number, float) else known(number)

@@ -1,4 +1,4 @@
-"""The bodies of operators: every parameter looked up in the catalogue, every value and range judged by it."""
+"""The bodies of operators: look up every parameter in the catalogue and check its values and ranges."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class BodyReader:
-    """Reads the members of one body."""
+    """A reader of the members of one operator body."""
 
     def __init__(
         self,
@@ -37,7 +37,11 @@ class BodyReader:
         declaration: ast.Abstract | None = None,
         declared: Collection[str] = (),
     ) -> None:
-        """`entry` is None where no catalogue judges the members; those of a `declaration` must be `declared` there."""
+        """Create a reader of one body.
+
+        `entry` is None if no catalogue describes the operator. If the operator is declared by `declaration`, its
+        parameters must be among the names in `declared`.
+        """
         self._body = operators
         self._operators = operators
         self._report = operators.report
@@ -54,7 +58,7 @@ class BodyReader:
         self.fixed: list[tuple[str, ir.Fixed]] = []
 
     def read(self, members: Sequence[BodyMember]) -> None:
-        """Read the members of the body, each in the sight of the module in whose text it stands."""
+        """Read the members of the body, resolving the names in each by the module whose text it stands in."""
         groups = self._body.groups
         for given in members:
             if groups.has_end(given):
@@ -63,7 +67,10 @@ class BodyReader:
                     self._member(given.member)
 
     def _enter(self, given: BodyMember) -> None:
-        """Let names mean what they mean in the text of a member; siblings are those of the body in any case."""
+        """Set the module by which the names in a member are resolved.
+
+        The names of sibling members are always those of the body that is being read.
+        """
         self._operators = self._body.of(given.home)
         self._place, self.scope = self._body_place, self._body_scope
         if self._operators is not self._body:
@@ -81,7 +88,7 @@ class BodyReader:
                 self._operators.draft.rules.append(PendingRule(member, self.scope))
 
     def _judge_of(self, name: ast.Word) -> ParameterJudge:
-        """What judges what a parameter is given; what keeps a space from setting it is reported."""
+        """Return the checker of what a parameter is given. Report a parameter that a space cannot set."""
         self.names[name.text] = name
         reason = no_parameter(name.text)
         if reason is not None:
@@ -149,7 +156,7 @@ class BodyReader:
         elif written.condition is not None:
             self._parameter(_with_one_value(written, value, written.condition))
             if not isinstance(written.value, ast.OperatorValue):
-                # Where the data decides the number, other data could make it any that the arithmetic comes to.
+                # If the number depends on the data, other data could give it any value that the arithmetic can have.
                 ends = (written.value, written.value)
                 number = ast.Range("float", *ends, False, False, log=None, step=None, span=value.span)
                 self._report.symbols.record(written.name.span, number)
@@ -185,9 +192,9 @@ class BodyReader:
             self.scope.dubious.add(name)
 
     def _nested(self, written: ast.Parameter, judge: ParameterJudge) -> None:
-        """A choice of operators as a value is a decision of its own."""
+        """Read a parameter whose value is a choice of operators. It becomes a decision of its own."""
         if self._operators.alternatives is None:
-            return  # What is read alone is judged where it is used: there is known where its alternatives stand.
+            return  # A group that is read alone is checked where it is used: only there its addresses are known.
         name = written.name.text
         place = self._place.inside(name)
         self.scope.addresses[name] = place.address
@@ -201,7 +208,7 @@ class BodyReader:
         mixtures.check_apart(branches, self._report)
         judge.judge_branches(branches, self._operators.entry_of)
         if written.default is not None:
-            # What was to be a domain of values is no measure for its default.
+            # If an operator is unknown, a domain of plain values may have been meant: the default is not checked then.
             operators = [branch.node for branch in branches if isinstance(branch.node, ir.Operator)]
             is_known = all(self._is_known(operator) for operator in operators)
             default = given_defaults.read_nested(written, written.default, branches, self._report, is_known=is_known)
@@ -213,7 +220,7 @@ class BodyReader:
     def _with_range(
         self, written: ast.Parameter, branches: tuple[ir.Branch, ...], judge: ParameterJudge
     ) -> tuple[ir.Branch, ...]:
-        """The alternatives with the hyperparameter that a range among them is."""
+        """Return the branches with a hyperparameter as the node of the branch that is a range."""
         part = mixtures.range_in(written.domain)
         domain = None if part is None else DomainReader(judge, self._report).read(part)
         if part is None or domain is None:
@@ -228,7 +235,10 @@ class BodyReader:
     def _with_left(
         self, written: ast.Parameter, branches: tuple[ir.Branch, ...], judge: ParameterJudge
     ) -> tuple[ir.Branch, ...]:
-        """The alternatives with the one that is taken where the condition does not hold: the library's default."""
+        """Return the branches including the one taken if the condition does not hold: the default of the library.
+
+        The branch is added if the author did not write it.
+        """
         assert written.condition is not None
         span, address = written.condition.span, self._place.inside(written.name.text).address
         default = None if judge.parameter is None else judge.parameter.default
@@ -243,14 +253,17 @@ class BodyReader:
         return branches if is_own else (*branches, ir.Branch(name, ir.NOTHING, span=span, value=value))
 
     def _stands(self, value: ast.Value, parameter: Parameter | None) -> bool:
-        """Whether a word of a set with operators is one of them, or a stage: not where it is a value that is taken."""
+        """Return True if a word in a set with operators names an operator or a stage.
+
+        It does not if the parameter accepts the word as a plain value.
+        """
         if not isinstance(value, ast.Dotted):
             return False
         is_taken = parameter is not None and bool(parameter.accepts) and parameter.rejects(value.text) is None
         return not is_taken and (self._operators.may_stand(value) or value.words[-1].text[0].isupper())
 
     def _is_operator(self, value: ast.Value, parameter: Parameter | None) -> TypeGuard[ast.Dotted]:
-        """Whether a word stands for an operator: there is one, and the parameter takes operators."""
+        """Return True if a word names a known operator and the parameter takes operators."""
         takes_operators = parameter is not None and parameter.operators
         return isinstance(value, ast.Dotted) and takes_operators and self._operators.knows(value)
 
@@ -259,7 +272,10 @@ class BodyReader:
 
 
 def _with_one_value(written: ast.Fixed, value: ast.Value, condition: ast.Expression) -> ast.Parameter:
-    """What is fixed where a condition holds: a hyperparameter with one value, which configurations show there."""
+    """Return a hyperparameter with one value for a parameter that is fixed under a condition.
+
+    Configurations show it where the condition holds.
+    """
     if isinstance(value, ast.OperatorValue):
         domain: ast.Domain = ast.Operator(value.name, None, value.body, (), value.span)
     else:
@@ -268,7 +284,7 @@ def _with_one_value(written: ast.Fixed, value: ast.Value, condition: ast.Express
 
 
 def _named(domain: Domain, parameter: Parameter | None) -> tuple[str, ...]:
-    """The values that stand for functions or objects of the catalogue."""
+    """Return the values of a domain that are names of functions or objects of the catalogue."""
     if parameter is None:
         return ()
     values = [value for part in parts(domain) for value in getattr(part, "values", ())]

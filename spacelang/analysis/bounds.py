@@ -1,4 +1,4 @@
-"""What stands behind `subject to`: a measure and its bound."""
+"""The bounds that a task sets with `subject to`: a measure and its limit."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -23,30 +23,30 @@ CUSTOMARY: Final[Mapping[str, Measure]] = {
     "model_size": Measure.SIZE,
     "size": Measure.SIZE,
 }
-"""What else the measures are called."""
+"""Synonyms of the measures."""
 
 _TURNED: Final = {">=": "<=", ">": "<", "<=": ">=", "<": ">"}
 
 
 class BoundReader:
-    """Reads the expressions behind `subject to`."""
+    """A reader of the expressions after `subject to`."""
 
     def __init__(self, scorers: ScorerReader, report: Report) -> None:
         self._scorers = scorers
         self._report = report
 
     def read(self, written: ast.Expression) -> Bound | None:
-        """The bound that an expression says; None, which is reported, where it says none."""
+        """Return the bound that an expression states, or None after reporting why it states none."""
         match written:
             case ast.Binary(relation, left, right) if relation in _TURNED or relation in ("==", "!="):
                 pass
             case ast.Logical():
-                problem, remedy = "a constraint bounds one measure", "write one `subject to` for each"
+                problem, remedy = "a constraint bounds one measure", "write one `subject to` line for each measure"
                 self._report.add(BoundForm(primary=written.span, problem=problem, remedy=remedy))
                 return None
             case _:
                 remedy = "write `subject to MEASURE <= NUMBER`"
-                self._report.add(BoundForm(primary=written.span, problem="this is no bound", remedy=remedy))
+                self._report.add(BoundForm(primary=written.span, problem="this is not a bound", remedy=remedy))
                 return None
         if _is_number(left) and not _is_number(right):
             left, right, relation = right, left, _TURNED.get(relation, relation)
@@ -55,7 +55,7 @@ class BoundReader:
             return None
         if relation not in ("<=", "<"):
             shown = spell_expression(left)
-            problem = f"`{shown}` is bounded from above only"
+            problem = f"`{shown}` can only be bounded from above"
             self._report.add(BoundForm(primary=written.span, problem=problem, remedy=f"write `{shown} <= …`"))
             return None
         scorer, column = self._arguments(left) if measure is Measure.DISPARITY else ("", "")
@@ -63,9 +63,11 @@ class BoundReader:
         if scorer is None or column is None or limit is None:
             return None
         if limit < 0 or (limit == 0 and (measure is not Measure.DISPARITY or relation == "<")):
-            problem = f"`{spell_expression(written)}` allows nothing"
+            problem = f"no pipeline can satisfy `{spell_expression(written)}`"
             expected = (
-                "a bound from 0" if measure is Measure.DISPARITY and relation == "<=" else "a bound greater than 0"
+                "a bound of at least 0"
+                if measure is Measure.DISPARITY and relation == "<="
+                else "a bound greater than 0"
             )
             self._report.add(SettingOutOfRange(primary=right.span, problem=problem, expected=expected))
             return None
@@ -79,7 +81,7 @@ class BoundReader:
                 pass
             case _:
                 remedy = "write `subject to MEASURE <= NUMBER`"
-                self._report.add(BoundForm(primary=written.span, problem="this is no measure", remedy=remedy))
+                self._report.add(BoundForm(primary=written.span, problem="this is not a measure", remedy=remedy))
                 return None
         if name not in MEASURES:
             near = CUSTOMARY.get(name.lower(), nearest(name, MEASURES))
@@ -89,13 +91,13 @@ class BoundReader:
         takes_arguments = measure is Measure.DISPARITY
         if takes_arguments is isinstance(written, ast.FunctionCall):
             return measure
-        problem = f"`{name}` has no arguments" if takes_arguments else f"`{name}` takes no arguments"
+        problem = f"`{name}` needs arguments" if takes_arguments else f"`{name}` takes no arguments"
         remedy = "write `disparity(scorer, column)`" if takes_arguments else f"write `{name}`"
         self._report.add(BoundForm(primary=written.span, problem=problem, remedy=remedy))
         return None
 
     def _arguments(self, written: ast.Expression) -> tuple[str | None, str | None]:
-        """The scorer and the column of a disparity."""
+        """Return the scorer and the column of a `disparity`, or None for each after reporting a mistake."""
         assert isinstance(written, ast.FunctionCall)
         match written.arguments:
             case (ast.Dotted() as scorer, ast.Dotted(text=column) | ast.Text(value=column)):
@@ -110,7 +112,7 @@ class BoundReader:
         match written:
             case ast.Quantity(number, unit) if unit in _units(measure):
                 value = in_unit(number, _units(measure)[unit])
-                # Bytes are whole.
+                # A size is a whole number of bytes.
                 value = float(round(value)) if measure is Measure.SIZE and isfinite(value) else value
             case ast.Number(value) if measure is Measure.DISPARITY:
                 value = float(value)

@@ -1,7 +1,7 @@
-"""Compiled spaces: the document of `compile --format json` to the space that it was compiled from.
+"""Reading compiled spaces: the document of `compile --format json` is turned back into its space.
 
-No text is read. Operators and values are looked up in the catalogues as those of a text are: the document may be a
-stranger's, and libraries change.
+No text is parsed. Operators and values are checked against the catalogues like those of a text: the document may come
+from an untrusted source, and libraries change.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,16 +34,17 @@ from spacelang.syntax import ast
 from spacelang.text import NOWHERE, Source, Span
 
 MOST_PAIRS: Final = 1_000_000
-"""So many pairs of parts of unions are compared at most; nobody's space has a thousandth of them."""
+"""The maximum number of pairs of union parts that are compared. Real spaces have less than a thousandth of it."""
 
 
 def check(
     document: Mapping[str, Any], source: Source, surroundings: Surroundings
 ) -> tuple[Structures | None, tuple[Diagnostic, ...], dict[str, int | None]]:
-    """The structures of the space of a document exactly where there is no error, all diagnostics, and the symbols.
+    """Return the structures of the space in a document, all diagnostics, and the bindings of its symbols.
 
-    The symbols are those of the data that the text mentions, each with the number that it was compiled for (None: it
-    had none). `source` is the document without its text. Nothing is raised for any document that JSON can say.
+    The structures are None if there is an error. The bindings map each symbol of the data that the text mentions to the
+    number that it was compiled for, or to None. `source` is the document without its text. No exception is raised for
+    any JSON document.
     """
     report = Report()
     start = Span(source, 0, 0)
@@ -62,17 +63,21 @@ def check(
 
 
 def wrong(error: DefinitionError, start: Span) -> WrongCompiled:
-    """What is wrong with a document as a diagnostic."""
+    """Return the diagnostic for a mistake in a compiled document."""
     return WrongCompiled(primary=start, path=error.path, problem=error.problem, remedy=error.remedy)
 
 
 def _placed(found: list[Diagnostic], start: Span) -> Iterator[Diagnostic]:
-    """The problems, those of what no text says at the document as a whole, and the others with its name."""
+    """Yield the diagnostics with positions that can be shown.
+
+    Diagnostics without a position point at the start of the document. Those about another file get a note with the name
+    of the document.
+    """
     for problem in found:
         if problem.primary.source is NOWHERE.source:
             yield type(problem)(**{**problem.__dict__, "primary": start})
         elif problem.primary.source.name != start.source.name:
-            note = f"this is what the compiled space `{start.source.name}` says"
+            note = f"found in the compiled space `{start.source.name}`"
             yield type(problem)(**{**problem.__dict__, "notes": (*problem.notes, note)})
         else:
             yield problem
@@ -83,7 +88,7 @@ def _placed(found: list[Diagnostic], start: Span) -> Iterator[Diagnostic]:
 
 def _is_of_this_version(document: Mapping[str, Any], start: Span, report: Report) -> bool:
     if "version" not in document:
-        raise DefinitionError("version", "is not there", f"what this version writes has `version` {VERSION}")
+        raise DefinitionError("version", "is missing", f"this version of spacelang writes `version` {VERSION}")
     version = whole(document["version"], "version", 1)
     if version != VERSION:
         report.add(OtherVersion(primary=start, version=version, known=VERSION))
@@ -93,15 +98,17 @@ def _is_of_this_version(document: Mapping[str, Any], start: Span, report: Report
 def _bound(
     document: Mapping[str, Any], start: Span, surroundings: Surroundings, report: Report
 ) -> dict[str, int | None]:
-    """The symbols of the data that the text mentions, with the numbers that the space was compiled for."""
+    """Return the symbols of the data that the text mentions, with the numbers that the space was compiled for."""
     written = document.get("bound", {})
     if not isinstance(written, dict):
-        raise DefinitionError("bound", "is no object")
+        raise DefinitionError("bound", "is not an object")
     bound: dict[str, int | None] = {}
     for symbol, number in written.items():
         if symbol not in SYMBOLS:
             listed = ", ".join(f"`{each}`" for each in SYMBOLS)
-            raise DefinitionError("bound", f"has `{symbol}`, which is no symbol of the data", f"there are {listed}")
+            raise DefinitionError(
+                "bound", f"has `{symbol}`, which is not a symbol of the data", f"the symbols are {listed}"
+            )
         bound[symbol] = None if number is None else whole(number, f"bound.{symbol}", 1)
         if number is not None and number > MOST:
             raise DefinitionError(f"bound.{symbol}", f"is above {MOST}")
@@ -127,14 +134,14 @@ def _structures(space: Space, start: Span, surroundings: Surroundings, report: R
 
 
 def _catalogues(space: Space, start: Span, surroundings: Surroundings, report: Report) -> Catalogues:
-    """The catalogues of the operators, among those that the caller allows."""
+    """Return the catalogues of the operators of the space, as far as the caller allows them."""
     names = dict.fromkeys(operator.catalogue for operator in operators(space.root))
     used = [ast.Use(_dotted(name, start), start) for name in names if name not in (OWN, ABSTRACT)]
     return uses.read(used, surroundings, report)
 
 
 def _counted(space: Space) -> Structures:
-    """The structures, where there are some and the default is among the configurations."""
+    """Return the structures of the space. Raise `DefinitionError` if there are none or the default is excluded."""
     path = "definition.constraints"
     try:
         structures = Structures(space)
@@ -142,7 +149,7 @@ def _counted(space: Space) -> Structures:
     except UndecidableError:
         raise DefinitionError(path, "has an expression that cannot be decided exactly") from None
     except TooTangledError:
-        raise DefinitionError(path, "ties too many decisions to each other") from None
+        raise DefinitionError(path, "relates too many decisions to each other") from None
     if not count:
         raise DefinitionError(path, "leaves no configuration")
     assignment = Assignment(space, default_structure(space), lambda node: node.default)
@@ -153,7 +160,7 @@ def _counted(space: Space) -> Structures:
 
 
 class _SpaceJudge:
-    """Judges what a space gives operators by what the catalogues say of them."""
+    """A check of everything that a compiled space gives its operators, by the rules of the catalogues."""
 
     def __init__(self, catalogue: Catalogues, report: Report) -> None:
         self._catalogue = catalogue
@@ -161,7 +168,7 @@ class _SpaceJudge:
         self._finder = OperatorFinder(catalogue, report)
 
     def judge(self, space: Space) -> None:
-        """Report all that a catalogue refuses, and steps that cannot stand where they stand."""
+        """Report everything that a catalogue rejects, and the steps that cannot stand where they are."""
         for operator in operators(space.root):
             self._operator(operator)
         _check_disjoint(space.hyperparameters)
@@ -180,7 +187,7 @@ class _SpaceJudge:
         if entry is None:
             full = operator.name if operator.catalogue == OWN else f"{operator.catalogue}.{operator.name}"
             if self._finder.find(_dotted(full, operator.span)) is not None:
-                raise DefinitionError("definition", f"has no library for the operator `{operator.name}`")
+                raise DefinitionError("definition", f"names the wrong library for the operator `{operator.name}`")
             return
         called = _dotted(operator.name, operator.span)
         parameters.check_operator(called, entry, self._report)
@@ -243,18 +250,20 @@ class _SpaceJudge:
 def _check_named(names: tuple[str, ...], entry: CatalogueEntry, judge: ParameterJudge) -> None:
     for name in names:
         if judge.parameter is not None and name not in judge.parameter.named:
-            problem = f"names `{name}`, which is no object for `{judge.parameter.name}` of `{entry.name}`"
+            problem = f"names `{name}`, which is not an object known for `{judge.parameter.name}` of `{entry.name}`"
             raise DefinitionError("definition", problem)
 
 
 def _check_disjoint(hyperparameters: Iterable[Hyperparameter]) -> None:
-    """Refuse unions whose parts have values in common."""
+    """Raise `DefinitionError` if two parts of a union have a value in common."""
     left = MOST_PAIRS
     for node in hyperparameters:
         found = parts(node.domain)
         left -= len(found) * (len(found) - 1) // 2
         if left < 0:
-            raise DefinitionError("definition", f"has unions of too many parts, one of them for `{node.address}`")
+            raise DefinitionError(
+                "definition", f"has unions with too many parts, such as the domain of `{node.address}`"
+            )
         for one, other in combinations(found, 2):
             shared = common_value(one, other)
             if not isinstance(shared, Missing):

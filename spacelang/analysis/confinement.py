@@ -1,4 +1,4 @@
-"""Constraints in bodies: each applies only where the operator is taken in whose body it stands."""
+"""Constraints in the bodies of operators: each applies only if the alternative that has the body is taken."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,10 +11,11 @@ from spacelang.text import Span
 
 
 def confined(written: Constraint, branch: Branch | None, space: Space) -> tuple[Constraint, DraftConstraint]:
-    """The constraint with a test of the branch that its body stands in, unless it says nothing elsewhere anyway.
+    """Return the constraint restricted to the branch whose body it stands in, and the constraint as it was written.
 
-    `branch` is the innermost one, None for what stands in no body of an alternative. A hyperparameter that is active
-    in that branch only confines the constraint already. What was written is returned as well.
+    `branch` is the innermost branch around the body, or None if the body is in no alternative. No test is added if a
+    hyperparameter of the constraint is active in that branch only, or if the constraint never excludes anything
+    elsewhere.
     """
     owners = () if branch is None else _owners(branch, space.variables)
     named = {owner for address in references(written.expression) for owner in space.variables[address].owners}
@@ -30,7 +31,10 @@ def confined(written: Constraint, branch: Branch | None, space: Space) -> tuple[
 
 
 def _owners(branch: Branch, variables: Mapping[str, Variable]) -> Context:
-    """The branches that lead into one, itself included, up to the last of which there is another one."""
+    """Return the branches that lead to a branch, including itself, outermost first.
+
+    The innermost branches are left out as long as their decision has no other alternative.
+    """
     found = [*variables[branch[0]].owners, branch]
     while found:
         decision = variables[found[-1][0]].choice

@@ -1,4 +1,4 @@
-"""Which lines of a space conflict: as few as can be found that together leave nothing."""
+"""Conflicts between constraints: find a small set of lines that together exclude everything."""
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,13 +17,13 @@ from spacelang.solver.satisfiability import leaves_nothing
 from spacelang.text import Span
 
 MOST_WEIGHED: Final = 32
-"""Among so many constraints it is looked for those that are to blame, and among so many conditions."""
+"""The maximum number of candidate constraints, and of constraints whose conditions are examined."""
 
 MOST_CHECKS: Final = 200
-"""So often in one text it is tried whether fewer lines conflict than those of which none can be left out."""
+"""The maximum number of attempts, in one text, to find a smaller conflict than an irreducible one."""
 
 FEW: Final = 4
-"""Of so many lines at most it is shown that no fewer conflict."""
+"""The maximum number of lines in a conflict that is guaranteed to be a smallest one."""
 
 Taken = tuple[str, str]
 """A branch: the address of its decision and its name."""
@@ -31,12 +31,15 @@ Taken = tuple[str, str]
 
 @fact
 class Conflict:
-    """Constraints that together leave nothing, and what else must be as it is for that: conditions, bounds by data."""
+    """A set of constraints that together exclude everything.
+
+    `others` are the conditions and the data-dependent domains that are needed for the conflict as well.
+    """
 
     constraints: tuple[Constraint, ...]
     others: tuple[Related, ...]
     by_data: bool
-    """Whether it takes what the data is."""
+    """Whether the conflict depends on the data."""
 
 
 def conflict(
@@ -46,9 +49,9 @@ def conflict(
     checks: Iterator[int],
     branch: Taken | None = None,
 ) -> Conflict:
-    """As few constraints as can be found that leave the branch (or the space) nothing.
+    """Return a small set of constraints that exclude the branch, or the whole space if `branch` is None.
 
-    `checks` counts, for all conflicts of a text together, how often something was tried.
+    `checks` counts the attempts for all conflicts of a text together.
     """
     constraints = _culprits(space, candidates, checks, branch)
     needed = [*_needed(space, constraints, symbols, branch)] if len(constraints) <= MOST_WEIGHED else []
@@ -59,9 +62,10 @@ def conflict(
 def _culprits(
     space: Space, candidates: tuple[Constraint, ...], checks: Iterator[int], branch: Taken | None
 ) -> tuple[Constraint, ...]:
-    """One constraint alone where there is one, else few.
+    """Return one constraint if it conflicts alone, else as few as can be found.
 
-    Looked for among the first of many candidates only; where it is not these, it is all of them.
+    Several constraints are searched for among the first `MOST_WEIGHED` candidates. If these do not conflict, all
+    candidates are returned.
     """
     for constraint in candidates if branch is None else candidates[:MOST_WEIGHED]:
         if leaves_nothing(space, (constraint,), branch):
@@ -85,10 +89,12 @@ def _fewest(
     checks: Iterator[int],
     conflicts: Callable[[tuple[Constraint, ...]], bool],
 ) -> tuple[Constraint, ...] | None:
-    """The smallest conflict of at most so many constraints; None where there is none, or none is found soon.
+    """Return the smallest conflict of at most `most` constraints, or None.
 
-    Every conflict has a constraint of each set whose removal ends all conflicts. So it is enough to try the smallest
-    choices from all such sets that are known; one that is no conflict leads to another such set.
+    None means that there is no such conflict, or that the attempts are used up. This is an implicit hitting set
+    algorithm. A removal set is a set of constraints without which no conflict is left, so every conflict contains a
+    member of each removal set. The smallest hitting set of the known removal sets is tried. If it is no conflict, it
+    leads to a new removal set.
     """
     removals: list[frozenset[int]] = []
     while (chosen := _choice(removals, most)) is not None:
@@ -109,7 +115,7 @@ def _fewest(
 
 
 def _choice(sets: Sequence[frozenset[int]], most: int) -> frozenset[int] | None:
-    """As few numbers as possible, at most so many, with one of each set."""
+    """Return a smallest set of at most `most` numbers that contains one of each set, or None."""
     return next((found for size in range(most + 1) if (found := _of_each(sets, size)) is not None), None)
 
 
@@ -126,16 +132,16 @@ def _of_each(sets: Sequence[frozenset[int]], size: int) -> frozenset[int] | None
     return None
 
 
-# ---- what else it takes
+# ---- what else the conflict needs
 
 
 def _needed(
     space: Space, constraints: Sequence[Constraint], symbols: Symbols, branch: Taken | None
 ) -> Iterator[Related]:
-    """The conditions and the bounds by data without which the constraints would not conflict."""
+    """Yield the conditions and the data-dependent domains without which the constraints would not conflict."""
     loose: dict[str, Hyperparameter] = {}
     for node, loosened, related in _loosened(space, constraints, symbols):
-        # Of one hyperparameter the condition comes first, then the domain.
+        # For each hyperparameter, the condition is relaxed before the domain.
         both = replace(loosened, condition=loose[node.address].condition) if node.address in loose else loosened
         changes = {**loose, node.address: both}
         if leaves_nothing(_with(space, changes), constraints, branch):
@@ -147,7 +153,10 @@ def _needed(
 def _loosened(
     space: Space, constraints: Sequence[Constraint], symbols: Symbols
 ) -> Iterator[tuple[Hyperparameter, Hyperparameter, Related]]:
-    """Each hyperparameter that matters, as it would be without its condition or without the limits of the data."""
+    """Yield each hyperparameter of the conflict with a relaxed version of it.
+
+    The relaxed version lacks its condition, or has the widest domain that any data allows.
+    """
     named = [address for constraint in constraints for address in scope(constraint.expression)]
     nodes = (space.variables[address].node for address in depended(space.variables, named))
     for node in (each for each in nodes if isinstance(each, Hyperparameter)):
@@ -163,7 +172,10 @@ def _loosened(
 
 
 def of_data(space: Space, symbols: Symbols) -> frozenset[str]:
-    """The addresses of the hyperparameters whose values or activity depend on the data, directly or through others."""
+    """Return the addresses of the hyperparameters that depend on the data.
+
+    A hyperparameter depends on the data if its domain or its condition does, directly or through other hyperparameters.
+    """
     if not symbols.used:
         return frozenset()
     dependent: dict[str, list[str]] = {}
@@ -184,12 +196,19 @@ def of_data(space: Space, symbols: Symbols) -> frozenset[str]:
 
 
 def is_of_data(expression: Expr, span: Span, symbols: Symbols, of_data: Container[str]) -> bool:
-    """Whether the data has a say in an expression that stands at a span; `of_data` are what it decides."""
+    """Return True if an expression depends on the data.
+
+    `span` is the position of the expression. `of_data` are the addresses of the hyperparameters that depend on the
+    data.
+    """
     return bool(symbols.within(span)) or any(address in of_data for address in scope(expression))
 
 
 def _with(space: Space, changes: Mapping[str, Hyperparameter]) -> Space:
-    """The space with some hyperparameters changed, and a switch for each that is active as one likes."""
+    """Return the space with changed hyperparameters.
+
+    A changed hyperparameter that lost its condition is active if an additional boolean switch is true.
+    """
     switches = [
         Hyperparameter(name, name, name, BOOLEANS, True)
         for address, node in changes.items()
@@ -201,5 +220,5 @@ def _with(space: Space, changes: Mapping[str, Hyperparameter]) -> Space:
 
 
 def _switch(address: str) -> str:
-    # No address has a space in it.
+    # Addresses have no spaces, so this name is free.
     return f"{address} is active"

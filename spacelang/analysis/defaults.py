@@ -1,4 +1,4 @@
-"""The default configuration: reported where the constraints exclude it, moved where only the data makes them do so."""
+"""The default configuration: report constraints that exclude it, or move it if only the data makes them exclude it."""
 
 from spacelang.analysis.conflicts import is_of_data, of_data
 from spacelang.analysis.report import Report
@@ -11,10 +11,11 @@ from spacelang.solver.counting import Structures
 
 
 def settle(structures: Structures, report: Report) -> tuple[Structures, tuple[Constraint, ...]]:
-    """The space with a default that is a member, and the constraints that exclude the written one by mistake.
+    """Return the structures with an admissible default, and the constraints that exclude the written default.
 
-    These are reported. A constraint in which the data has a say is no mistake: like a default that the data leaves
-    outside of its domain, the default moves to the nearest member (see `nearest_admissible`).
+    These constraints are reported as mistakes. A constraint that depends on the data is no mistake: the default then
+    moves to the nearest configuration of the space (see `nearest_admissible`), like a default that the data puts
+    outside its domain.
     """
     space = structures.space
     taken = default_structure(space)
@@ -27,7 +28,7 @@ def settle(structures: Structures, report: Report) -> tuple[Structures, tuple[Co
         _report(space, constraint, report)
     if mistaken or not broken:
         return structures, mistaken
-    # Most defaults stay where they are: what moves one is imported where it must.
+    # Most defaults are not moved: the solver for it is imported only if it is needed.
     from spacelang.solver.defaults import with_nearest_default
 
     return Structures(with_nearest_default(structures)), mistaken

@@ -1,4 +1,4 @@
-"""Domains as written to domains as meant: sets, ranges and unions, judged by the parameter that takes them."""
+"""Domains of hyperparameters: read sets, ranges and unions and check them against the parameter."""
 
 import math
 from bisect import bisect_left
@@ -35,18 +35,18 @@ from spacelang.syntax import ast
 from spacelang.text import Span
 
 LONGEST: Final = 80
-"""Domains are cut to this many characters in messages."""
+"""The maximum length of a domain in messages, in characters."""
 
 
 class DomainReader:
-    """Reads the domain of one parameter."""
+    """A reader of the domain of one parameter."""
 
     def __init__(self, judge: ParameterJudge, report: Report) -> None:
         self._judge = judge
         self._report = report
 
     def read(self, domain: ast.Domain) -> Domain | None:
-        """The domain, or None where it has none; the reasons are reported."""
+        """Return the domain, or None after reporting why it is invalid."""
         if not isinstance(domain, ast.UnionDomain):
             return self._simple(domain)
         parts = [self._simple(part) for part in domain.parts]
@@ -58,7 +58,7 @@ class DomainReader:
     def _simple(self, domain: ast.Domain) -> Simple | None:
         match domain:
             case ast.Booleans():
-                # One judgement for the type as a whole: two complaints about one word would be one too many.
+                # One check for the type as a whole: two diagnostics about one word would be one too many.
                 return BOOLEANS if self._judge.takes(True, domain.span) else None
             case ast.Values():
                 return self._values(domain)
@@ -72,7 +72,7 @@ class DomainReader:
 
     def _values(self, domain: ast.Values) -> Categorical | None:
         if not domain.values:
-            self._report.add(EmptyDomain(primary=domain.span, domain="the set", reason="no value is named"))
+            self._report.add(EmptyDomain(primary=domain.span, domain="the set", reason="it lists no values"))
             return None
         seen: dict[object, Span] = {}
         values: list[Value] = []
@@ -82,7 +82,7 @@ class DomainReader:
             if isinstance(value, NoValue):
                 sound = False
             elif identity(value) in seen:
-                related = (Related(seen[identity(value)], "first named here"),)
+                related = (Related(seen[identity(value)], "first listed here"),)
                 self._report.add(DuplicateValue(primary=written.span, value=literal(value), related=related))
                 sound = False
             else:
@@ -97,7 +97,7 @@ class DomainReader:
         if not isinstance(written, ast.OperatorValue) or not domain.ordered:
             return plain(written, self._report)
         instead = "write operators as alternatives, which have no order: `estimator : A { … } | B`"
-        construct = "an operator with a body in an order"
+        construct = "an operator with a body in an `ordered` set"
         self._report.add(NotSupportedYet(primary=written.span, construct=construct, instead=instead))
         return NO_VALUE
 
@@ -112,14 +112,17 @@ class DomainReader:
         return sound
 
     def _report_shared(self, shared: Value, first: ast.Domain, second: ast.Domain) -> None:
-        """Point at the value where it is named by itself, else at the second of two ranges."""
+        """Report a value that two parts of a union share.
+
+        Point at the value if it is listed, else at the second of the two ranges.
+        """
         for one, other in ((second, first), (first, second)):
             named = [v.span for v in one.values if _means(v, shared)] if isinstance(one, ast.Values) else []
             if named:
                 reason, at = f"also lies in `{other.span.text}`", named[0]
                 break
         else:
-            reason, at, other = f"`{first.span.text}` has it too", second.span, first
+            reason, at, other = f"`{first.span.text}` contains it too", second.span, first
         related = () if at.line == other.span.line else (Related(other.span, "the other part"),)
         symbols = self._report.symbols
         notes = symbols.notes((*symbols.within(first.span), *symbols.within(second.span)))
@@ -132,13 +135,16 @@ def _means(written: ast.Value, value: Value) -> bool:
 
 
 def as_written(span: Span, domain: Domain) -> str:
-    """The domain for a message: on one line as its author wrote it, cut where it is long."""
+    """Return the domain for a message: on one line, as its author wrote it, truncated if it is long."""
     text = describe(domain) if "#" in span.text else " ".join(span.text.split())
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "…"
 
 
 def widest(written: ast.Domain) -> Domain | None:
-    """The domain with each range as far as any data lets it go; None where a part of it has no value for any."""
+    """Return the domain with every range as wide as any data allows.
+
+    The result is None if a part of the domain has no value for any data.
+    """
     match written:
         case ast.UnionDomain():
             found = [widest(part) for part in written.parts]
@@ -151,7 +157,10 @@ def widest(written: ast.Domain) -> Domain | None:
 
 
 def largest(written: ast.Domain) -> tuple[Domain, ...]:
-    """The domains for more data than there is, tall or wide; none where they then have no value."""
+    """Return the domains for very tall and for very wide data (see `VAST`).
+
+    Sizes for which the domain has no value are left out.
+    """
     found = (_unjudged(Report(Symbols(sizes))).read(written) for sizes in VAST)
     return tuple(domain for domain in found if domain is not None)
 
@@ -161,7 +170,10 @@ def _unjudged(report: Report) -> DomainReader:
 
 
 def drawn_in(value: Value, domain: Domain) -> Value | Missing:
-    """The number of a domain that is nearest to a value; MISSING where that is no number, or the domain has none."""
+    """Return the member of a domain that is nearest to a number.
+
+    The result is `MISSING` if the value is not a number, or if the domain has no range of numbers.
+    """
     if not is_number(value):
         return MISSING
     assert isinstance(value, int | float)
@@ -172,7 +184,7 @@ def drawn_in(value: Value, domain: Domain) -> Value | Missing:
 
 
 def _nearest(part: Grid | Real, value: float) -> tuple[int | float, ...]:
-    """The members next to a number that is none: below it and above it, where there are such."""
+    """Return the members of a grid or an interval next to a number outside it: the one below and the one above."""
     if isinstance(part, Real):
         return (part.least if value < part.least else part.greatest,)
     places = range(part.size)

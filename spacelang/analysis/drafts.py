@@ -1,4 +1,4 @@
-"""What is known of a space before its expressions are read: the tree without conditions, and where names belong."""
+"""The draft of a space: its tree without conditions, and the expressions that are still to be read."""
 
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -15,37 +15,37 @@ from spacelang.syntax import ast
 from spacelang.text import Span
 
 Branch: TypeAlias = tuple[str, str]
-"""A branch by the address of its decision and its own name."""
+"""A branch: the address of its decision and its own name."""
 
 
 @dataclass(slots=True)
 class Scope:
-    """The hyperparameters and nested decisions of one body, by the names that siblings call them by."""
+    """The names in one body: hyperparameters and nested decisions by the names that sibling members use for them."""
 
     place: str = ""
-    """The address of the operator whose body it is; empty for a file."""
+    """The address of the operator that has the body, or empty for a file."""
     addresses: dict[str, str] = field(default_factory=dict)
     constants: dict[str, Value] = field(default_factory=dict)
-    """What siblings are fixed to: in an expression they stand for their value."""
+    """The values of fixed siblings. In an expression, the name of a fixed sibling stands for its value."""
     operators: dict[str, str] = field(default_factory=dict)
-    """The operators that siblings are fixed to."""
+    """The names of the operators that siblings are fixed to."""
     fixed: dict[str, Span] = field(default_factory=dict)
-    """Where siblings are fixed."""
+    """The spans of the names of fixed siblings."""
     values: dict[str, Span] = field(default_factory=dict)
-    """To what, as it is written."""
+    """The spans of the values that siblings are fixed to."""
     dubious: set[str] = field(default_factory=set)
-    """Names that are declared but could not be read: they are known, and what is said of them is not judged."""
+    """Names that are declared but could not be read. Expressions about them are not checked."""
     names: StageNames = field(default_factory=StageNames)
-    """What stages are called here."""
+    """The names of the stages in this text."""
     through: Related | None = None
-    """How the text came here that the scope is for, where it is included."""
+    """The `include` or the use that brought the text here, if it was included."""
     branch: Branch | None = None
-    """The innermost branch that the operator stands in; None where every configuration has it, and for a file."""
+    """The innermost branch around the operator, or None if every configuration has the operator, or for a file."""
 
 
 @fact
 class Fixing:
-    """What a name in an expression is fixed to, and where (None where the text does not say)."""
+    """A name in an expression with the value it is fixed to, and the place where it is fixed (None if unknown)."""
 
     name: str
     value: str
@@ -54,7 +54,7 @@ class Fixing:
 
 @fact
 class PendingCondition:
-    """A `when` clause of a hyperparameter."""
+    """A `when` clause of a hyperparameter that is still to be read."""
 
     address: str
     expression: ast.Expression
@@ -63,7 +63,10 @@ class PendingCondition:
 
 @fact
 class PendingPresence:
-    """A `when` clause of a nested decision; what it takes elsewhere is said as `presence.Presence` says it."""
+    """A `when` clause of a nested decision that is still to be read.
+
+    `left` is the alternative that is taken if the condition does not hold, as in `presence.Presence`.
+    """
 
     address: str
     expression: ast.Expression
@@ -75,7 +78,7 @@ class PendingPresence:
 
 @fact
 class PendingRule:
-    """A `forbid` or `require` with the scope that it stands in."""
+    """A `forbid` or `require` that is still to be read, with its scope."""
 
     rule: ast.Rule
     scope: Scope
@@ -83,7 +86,7 @@ class PendingRule:
 
 @fact
 class DraftConstraint:
-    """What a constraint says as it is written, and the branches that lead to the body it stands in, outermost first."""
+    """A constraint as it is written, with the branches around the body that it stands in, outermost first."""
 
     expression: Expr
     owners: Context = ()
@@ -91,13 +94,13 @@ class DraftConstraint:
 
 @dataclass(slots=True)
 class Draft:
-    """The tree without conditions, and the expressions that are still to be read."""
+    """The tree of a space without conditions, and the expressions that are still to be read."""
 
     root: Node
     declared: list[Node] = field(default_factory=list)
-    """Everything that names may stand for: all stages, whether the pipeline has them or not, and its operators."""
+    """Everything that names may refer to: the operators of the pipeline and all stages, used or not."""
     is_whole: bool = True
-    """Whether nothing of the pipeline was lost to a mistake: else its steps are not judged by their places."""
+    """False if a part of the pipeline is missing because of a mistake. The positions of steps are not checked then."""
     domains: dict[str, str] = field(default_factory=dict)
     """The domains of hyperparameters as they are written, by address."""
     nested: set[str] = field(default_factory=set)
@@ -106,23 +109,23 @@ class Draft:
     presences: list[PendingPresence] = field(default_factory=list)
     rules: list[PendingRule] = field(default_factory=list)
     present: dict[str, Presence] = field(default_factory=dict)
-    """The conditions of nested decisions by their addresses, once they are read."""
+    """The conditions of nested decisions by address, after they are read."""
     said: list[DraftConstraint] = field(default_factory=list)
-    """What the constraints of the space say, once they are read: one for each that is written, in their order. Behind
-    them the space has those that say conditions of nested decisions."""
+    """The written constraints of the space, after they are read, in the order of the space. After them, the space
+    has the constraints that express conditions of nested decisions."""
     branches: list[Branch] = field(default_factory=list)
-    """The branches that are being read, outermost first."""
+    """The branches that are currently being read, outermost first."""
     fixings: dict[Span, Fixing] = field(default_factory=dict)
-    """What expressions say of siblings that are fixed, by the place where they say it."""
+    """The fixed siblings that expressions mention, by the span of the mention."""
     dubious: set[str] = field(default_factory=set)
-    """Stages and addresses that could not be read whole: they are known, and what is said of them is not judged."""
+    """Stages and addresses that could not be read completely. Expressions about them are not checked."""
 
 
 def stage_of(address: str) -> str:
-    """The stage (or step of the pipeline) that an address lies in."""
+    """Return the stage, or the step of the pipeline, that an address begins with."""
     return address.split(".", 1)[0]
 
 
 def with_conditions(node: Node, conditions: dict[str, Expr]) -> Node:
-    """The tree with its conditions in place."""
+    """Return the tree with the conditions attached to the hyperparameters at their addresses."""
     return rebuilt(node, lambda leaf: replace(leaf, condition=conditions.get(leaf.address, leaf.condition)))

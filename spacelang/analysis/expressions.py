@@ -1,4 +1,4 @@
-"""Conditions as written to conditions as meant: what they test and what they compare."""
+"""Conditions and constraints: translate the syntax of their tests and comparisons into expressions."""
 
 from itertools import islice
 from typing import Final
@@ -20,13 +20,13 @@ from spacelang.text import Span
 ORDER: Final = ("<", "<=", ">", ">=")
 
 LONGEST: Final = 10_000
-"""Parts of an expression; each comparison of truth values says both of its sides twice."""
+"""The maximum number of nodes of an expression. A comparison of truth values contains both of its sides twice."""
 
 LIMIT: Final = f"{LONGEST:,} parts, each side counted twice"
 
 
 class ExpressionReader:
-    """Reads the expressions of a space whose variables are known."""
+    """A reader of expressions, given the variables of the space."""
 
     def __init__(self, names: Names, report: Report) -> None:
         self._names = names
@@ -34,10 +34,10 @@ class ExpressionReader:
         self._operands = OperandReader(names, Scope(), report)
 
     def read(self, written: ast.Expression, scope: Scope) -> Expr | None:
-        """The condition that is meant; None where it has none, the reasons reported."""
+        """Return the condition that is meant, or None after reporting why it is invalid."""
         self._operands = OperandReader(self._names, scope, self._report)
         found = self._condition(written)
-        assert found is not None or self._report.has_errors, "nothing that a space says is lost in silence"
+        assert found is not None or self._report.has_errors, "an expression that is not read must be reported"
         return found
 
     # ---- conditions
@@ -64,7 +64,7 @@ class ExpressionReader:
                 return None
 
     def _logical(self, written: ast.Logical) -> Expr | None:
-        # All terms are read, so that all mistakes are found.
+        # Read all terms, to find all mistakes.
         terms = [self._condition(term) for term in written.terms]
         known = tuple(term for term in terms if term is not None)
         if len(known) < len(terms):
@@ -82,7 +82,7 @@ class ExpressionReader:
             return None
         if isinstance(found, Constant) and not isinstance(found.value, bool):
             self._operands.refuse(
-                written, f"`{written.text}` is fixed to `{literal(found.value)}`, which is no truth value", None
+                written, f"`{written.text}` is fixed to `{literal(found.value)}`, which is neither true nor false", None
             )
             return None
         if isinstance(found, Choice):
@@ -98,7 +98,7 @@ class ExpressionReader:
 
     def _is(self, written: ast.IsTest) -> Expr | None:
         if not isinstance(written.decision, ast.Dotted):
-            self._operands.refuse(written.decision, "only a decision is tested with `is`", None)
+            self._operands.refuse(written.decision, "only decisions can be tested with `is`", None)
             return None
         name = written.decision.text
         if name in self._operands.scope.operators:
@@ -116,7 +116,10 @@ class ExpressionReader:
         return Is(found.address, branches, written.span) if branches else None
 
     def _branches(self, choice: Choice, written: ast.IsTest) -> tuple[str, ...]:
-        """The alternative of that name, or every alternative that uses the operator of that name."""
+        """Return the alternative with the tested name, or all alternatives that use the operator of that name.
+
+        If there is none, report it and return an empty tuple.
+        """
         operator = written.operator
         name = "none" if operator is None else operator.text
         if name in choice.places:
@@ -152,7 +155,7 @@ class ExpressionReader:
         return In(item, tuple(values), written.span)  # type: ignore[arg-type]
 
     def _among(self, choice: Choice, written: ast.Membership) -> Expr | None:
-        """`decision in {A, B}`: it takes one of these alternatives."""
+        """Read `decision in {A, B}`: the decision takes one of these alternatives."""
         found = [self._meant(choice, written.item, value) for value in written.values]
         branches = tuple(dict.fromkeys(branch for several in found for branch in several))
         return Is(choice.address, branches, written.span) if all(found) else None
@@ -160,7 +163,7 @@ class ExpressionReader:
     # ---- comparisons
 
     def _of_truths(self, written: ast.Binary) -> Expr | None:
-        """Two truth values that are the same, or are not: said by `and`, `or` and `not`."""
+        """Read `==` or `!=` between two truth values, written in terms of `and`, `or` and `not`."""
         left, right = self._condition(written.left), self._condition(written.right)
         if left is None or right is None:
             return None
@@ -183,7 +186,7 @@ class ExpressionReader:
             if isinstance(side, Choice):
                 test = f"{side.key} is {other.span.text}"
                 remedy = {"==": f"write `{test}`", "!=": f"write `not {test}`"}.get(written.operator)
-                self._operands.refuse(written, f"`{side.key}` is a decision: it is tested with `is`", remedy)
+                self._operands.refuse(written, f"`{side.key}` is a decision: test it with `is`", remedy)
                 return None
         if left is None or right is None or isinstance(left, Choice) or isinstance(right, Choice):
             return None
@@ -198,7 +201,10 @@ class ExpressionReader:
         return Compare(written.operator, left, right, written.span)  # type: ignore[arg-type]
 
     def _nested_in(self, written: ast.Binary) -> tuple[ast.Dotted, ast.Expression] | None:
-        """The choice of operators that an equality is of, as the value of a parameter, and its other side."""
+        """Return the choice of operators that an equality compares, and the other side.
+
+        The result is None if neither side is a choice of operators that is the value of a parameter.
+        """
         side, other = written.left, written.right
         if isinstance(other, ast.Dotted) and not (isinstance(side, ast.Dotted) and self._operands.is_known(side)):
             side, other = other, side
@@ -206,7 +212,10 @@ class ExpressionReader:
         return (side, other) if is_equality and self._names.is_nested(side.text, self._operands.scope) else None  # type: ignore[union-attr, return-value]
 
     def _takes(self, side: ast.Dotted, other: ast.Expression, written: ast.Binary) -> Expr | None:
-        """Whether a choice of operators takes an alternative, by its name or as the plain value that it is."""
+        """Read the equality of a choice of operators with one of its alternatives.
+
+        The alternative is written by its name, or as the plain value that it is.
+        """
         if side.text in self._operands.scope.operators and isinstance(other, ast.Dotted | ast.Text | ast.Keyword):
             return self._is(ast.IsTest(side, _named(other), written.span))
         found = self._operands.name(side)
@@ -216,7 +225,10 @@ class ExpressionReader:
         return Is(found.address, branches, written.span) if branches else None
 
     def _meant(self, choice: Choice, decision: ast.Expression, written: ast.Expression | ast.Value) -> tuple[str, ...]:
-        """The alternatives that are meant by a name or a plain value; none, reported, where there are none such."""
+        """Return the names of the alternatives that a name or plain value refers to.
+
+        If there are none, report it and return an empty tuple.
+        """
         match written:
             case ast.Number() | ast.Text() | ast.Keyword() | ast.Tuple() | ast.Dotted():
                 value = plain(written, self._report)
@@ -228,7 +240,7 @@ class ExpressionReader:
         match written:
             case ast.Text(value=text) if self._is_of_values(decision) and named_value(choice.branches, text):
                 self._operands.refuse(
-                    written, f"`{written.span.text}` is not an alternative", f"without quotes it is: `{text}`"
+                    written, f"`{written.span.text}` is not an alternative", f"remove the quotes: `{text}`"
                 )
                 return ()
             case ast.Dotted() | ast.Text() | ast.Keyword(value=None):
@@ -241,7 +253,7 @@ class ExpressionReader:
                 return ()
 
     def _is_of_values(self, decision: ast.Expression) -> bool:
-        """Whether a decision is the value of a parameter."""
+        """Return True if a decision is the value of a parameter."""
         return isinstance(decision, ast.Dotted) and self._names.is_nested(decision.text, self._operands.scope)
 
     def _order(self, written: ast.Binary, left: Expr, right: Expr) -> Expr | None:
@@ -273,11 +285,11 @@ class ExpressionReader:
 
 
 def _compared(written: ast.Expression) -> str:
-    """How to compare what is no condition by itself; of a tuple each member is meant to be an alternative."""
+    """Return the remedy for an expression that is no condition. A tuple was probably meant to list alternatives."""
     if not isinstance(written, ast.Tuple):
         return "compare it with something"
     tests = " and ".join(f"… is {item.span.text}" for item in written.items)
-    return f"write `{tests}`, the stages in place of the dots"
+    return f"write `{tests}`, with stages in place of the dots"
 
 
 def _compares_truths(written: ast.Binary) -> bool:
@@ -285,7 +297,7 @@ def _compares_truths(written: ast.Binary) -> bool:
 
 
 def _is_truth(written: ast.Expression) -> bool:
-    """Whether an expression can only be true or false; a name and a constant may be values, too."""
+    """Return True if an expression can only be true or false. Names and constants are excluded: they may be values."""
     match written:
         case ast.Logical() | ast.Membership() | ast.IsTest():
             return True
@@ -298,7 +310,7 @@ def _is_truth(written: ast.Expression) -> bool:
 
 
 def _named(value: ast.Dotted | ast.Text | ast.Keyword) -> ast.Dotted | None:
-    """An alternative as `is` has it: None for `none`."""
+    """Return the name of an alternative as an `is` test has it: None for `none`."""
     match value:
         case ast.Dotted():
             return value

@@ -1,4 +1,4 @@
-"""The defaults of hyperparameters and nested decisions in bodies: what is written, else what the library has."""
+"""The defaults of hyperparameters and nested decisions: the written value, else the default of the library."""
 
 import math
 from dataclasses import replace
@@ -19,9 +19,10 @@ from spacelang.syntax import ast
 
 
 def read(written: ast.Parameter, domain: Domain, parameter: Parameter | None, report: Report) -> Value:
-    """What follows `=`, else the library's own default where the domain has it, else the domain's middle.
+    """Return the default of a hyperparameter.
 
-    `parameter` is None where no catalogue knows it. A default outside the domain is reported.
+    It is the value after `=`, else the default of the library if the domain contains it, else the middle of the domain.
+    A written default outside the domain is reported. `parameter` is None if no catalogue knows the parameter.
     """
     if written.default is not None:
         value = _value(written.default, domain, report)
@@ -38,7 +39,7 @@ def read(written: ast.Parameter, domain: Domain, parameter: Parameter | None, re
     value = default.name if isinstance(default, Named) else default
     found = domain.find(value)
     if isinstance(found, Missing) and _is_of_data(written, report):
-        # Nobody wrote it: what large data has no room for either is no default of this domain.
+        # The default of the library is moved into the domain only if the domain for very large data contains it.
         domains = largest(written.domain)
         is_known = not domains or any(contains(each, value) for each in domains)
         found = drawn_in(value, domain) if is_known else found
@@ -46,13 +47,16 @@ def read(written: ast.Parameter, domain: Domain, parameter: Parameter | None, re
 
 
 def _value(written: ast.Value | ast.Expression, domain: Domain, report: Report) -> Value | NoValue:
-    """The value that is written, or the number that arithmetic comes to; what is neither is reported."""
+    """Return the written value or the result of arithmetic. Report anything else."""
     value = given(written, report, what="default", words=domain)
     return value if isinstance(value, NoValue) else plain(value, report)
 
 
 def _moved(written: ast.Parameter, value: Value, domain: Domain, report: Report) -> Value | Missing:
-    """The nearest member where only the data keeps a default out; MISSING where it lies outside for any data."""
+    """Return the member of the domain nearest to a default that only the data puts outside the domain.
+
+    The result is `MISSING` if the default is outside the domain for any data.
+    """
     assert written.default is not None
     if _is_of_data(written, report):
         wide = widest(written.domain)
@@ -73,7 +77,10 @@ def _moved(written: ast.Parameter, value: Value, domain: Domain, report: Report)
 def read_range(
     written: ast.Parameter, part: ast.Domain, domain: Domain, parameter: Parameter | None, report: Report
 ) -> Value:
-    """The default of a range among operators: what follows `=` where it is one of its values, else as for any range."""
+    """Return the default of a range that is one of several alternatives.
+
+    It is the value after `=` if it lies in the range. Otherwise the default is found as for any other range.
+    """
     is_own = written.default is not None and _lies_in(written.default, domain, report)
     return read(replace(written, domain=part, default=written.default if is_own else None), domain, parameter, report)
 
@@ -86,7 +93,10 @@ def read_nested(
     *,
     is_known: bool,
 ) -> int:
-    """The place of the alternative that follows `=`; 0 where there is none such, reported if all others are known."""
+    """Return the index of the alternative after `=`, or 0 if there is no such alternative.
+
+    The mistake is reported only if all operators among the alternatives are known (`is_known`).
+    """
     value = plain(default, report) if isinstance(default, ast.Value) else default.span.text
     names = [branch.name for branch in branches]
     place = None if isinstance(value, NoValue) else _place_of(default, value, branches, report)
@@ -112,7 +122,7 @@ def read_nested(
 def _place_of(
     default: ast.Value | ast.Expression, value: Value, branches: tuple[Branch, ...], report: Report
 ) -> int | None:
-    """The place of the alternative that is a plain value, or the range that it lies in."""
+    """Return the index of the alternative that is a plain value, or of the range that contains the value, or None."""
     for place, branch in enumerate(branches):
         if isinstance(branch.node, Hyperparameter) and _lies_in(default, branch.node.domain, report):
             return place
@@ -120,7 +130,7 @@ def _place_of(
 
 
 def _lies_in(default: ast.Value | ast.Expression, domain: Domain, report: Report) -> bool:
-    """Whether a default is one of a domain; what is wrong with it is reported where it is read."""
+    """Return True if a domain contains a default. Mistakes are not reported here, but where the default is read."""
     value = _value(default, domain, Report(report.symbols))
     return not isinstance(value, NoValue) and contains(domain, value)
 
@@ -133,7 +143,7 @@ def _report_outside(
     written: ast.Parameter, default: ast.Value | ast.Expression, value: Value, domain: Domain, report: Report
 ) -> None:
     at, symbols = written.domain.span, report.symbols
-    # On the same line the label says as much.
+    # On the same line the label is enough.
     related = () if at.line == default.span.line else (Related(at, "the domain"),)
     report.add(
         DefaultOutside(
@@ -149,14 +159,14 @@ def _report_outside(
 
 
 def _near(value: Value, domain: Domain) -> str | None:
-    """The value that was probably meant; one in parentheses may have been to be a tuple."""
+    """Return the value that was probably meant: `(value,)` if the domain contains this tuple, else a similar value."""
     if contains(domain, (value,)):
         return literal((value,))
     return near_value(value, [v for part in parts(domain) for v in getattr(part, "values", ())])
 
 
 def _worked_out(written: ast.Value | ast.Expression, value: Value) -> tuple[str, ...]:
-    """What arithmetic came to, as a note."""
+    """Return a note with the value of a default that is written as arithmetic."""
     match written:
         case ast.Binary() | ast.Unary() | ast.FunctionCall():
             shown = literal(value) if value == value else "no number"  # noqa: PLR0124 - nan differs from itself

@@ -1,4 +1,7 @@
-"""Values that may be written as arithmetic over numbers and what the data is: defaults, and what is fixed."""
+"""Constant expressions: the values of defaults and of fixed parameters.
+
+They may be written as arithmetic over numbers and symbols of the data.
+"""
 
 import math
 from typing import Final, assert_never
@@ -18,14 +21,15 @@ _FIXED: Final = "fixed value"
 def given(
     written: ast.Value | ast.Expression, report: Report, *, what: str, words: Domain | None = None
 ) -> ast.Value | NoValue:
-    """The value that is written, with the number that arithmetic comes to in its place; what is neither is reported.
+    """Return the written value, with arithmetic replaced by its result. Report anything else and return `NO_VALUE`.
 
-    An infinite number is what grows beyond all with data that is not known. A word is a string where `words` has it,
-    whatever else it may mean. `what` is what the value is for, as messages call it.
+    The result is infinite if it grows without limit with data of unknown size. A word that `words` contains is a
+    string, even if it is also a symbol of the data. `what` names the purpose of the value in messages, such as
+    "default".
     """
     match written:
         case ast.Dotted() if not all(is_word(word.text) for word in written.words):
-            return _refused(written, report, 'names stand in backticks; write strings in double quotes: `"…"`')
+            return _refused(written, report, 'backticks enclose names; write strings in double quotes: `"…"`')
         case ast.Dotted() if written.text in SYMBOLS and not (words is not None and contains(words, written.text)):
             return _computed(written, report, what)
         case ast.Binary() | ast.Unary() | ast.FunctionCall():
@@ -39,9 +43,10 @@ def given(
 
 
 def fixed(written: ast.Value | ast.Expression, report: Report) -> ast.Value | NoValue:
-    """What a parameter is fixed to, as `given` has it; what is no finite number is reported.
+    """Return the value that a parameter is fixed to, or `NO_VALUE` after reporting a mistake.
 
-    A whole number is a float where one of the numbers that it is made of is written as one: `2 * 0.5` is 1.0.
+    The value is read as by `given`, but it must be finite. A whole result is a float if one of its operands is written
+    as a float: `2 * 0.5` is 1.0.
     """
     found = given(written, report, what=_FIXED)
     if not isinstance(found, ast.Number) or isinstance(written, ast.Number):
@@ -49,13 +54,13 @@ def fixed(written: ast.Value | ast.Expression, report: Report) -> ast.Value | No
     if abs(found.value) <= LARGEST:
         return ast.Number(float(found.value), found.span) if _is_float(written) else found
     if not report.symbols.free(written.span):
-        return _refused(written, report, "this comes to no number")
+        return _refused(written, report, "the result is not a finite number")
     report.unbound(written.span)
     return NO_VALUE
 
 
 def _computed(written: ast.Expression, report: Report, what: str) -> ast.Number | NoValue:
-    reason = f"{what}s are made of numbers and of what the data is"
+    reason = f"{what}s may use only numbers and symbols of the data"
     expression = folded(written, report, reason, lambda part: _refuse(part, report, what))
     if expression is None:
         return NO_VALUE
@@ -67,7 +72,7 @@ def _computed(written: ast.Expression, report: Report, what: str) -> ast.Number 
 
 
 def _refuse(written: ast.Expression, report: Report, what: str) -> NoValue:
-    return _refused(written, report, f"a {what} is a value, or arithmetic over numbers and what the data is")
+    return _refused(written, report, f"a {what} is a value, or arithmetic over numbers and symbols of the data")
 
 
 def _refused(written: ast.Value | ast.Expression, report: Report, hint: str) -> NoValue:
@@ -77,7 +82,7 @@ def _refused(written: ast.Value | ast.Expression, report: Report, hint: str) -> 
 
 
 def _is_float(written: ast.Value | ast.Expression) -> bool:
-    """Whether one of the numbers that arithmetic is made of is written as a float, and is not rounded."""
+    """Return True if a number in the arithmetic is written as a float and is not rounded by `ceil` or `floor`."""
     match written:
         case ast.Number(value=value):
             return isinstance(value, float)

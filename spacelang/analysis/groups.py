@@ -1,4 +1,4 @@
-"""Bodies with what they include: the members of groups in the places of their `include`s, each name once."""
+"""Groups of parameters (`params`): replace each `include` of a body by the members of the group."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,20 +15,23 @@ from spacelang.suggest import nearest
 from spacelang.syntax import ast
 
 DEEPEST: Final = 64
-"""How many groups may include each other in a row."""
+"""The maximum length of a chain of groups that include each other."""
 
 DEEPEST_BODY: Final = 16
-"""How deep members that are brought to bodies may lie within each other."""
+"""The maximum nesting depth of included members."""
 
 MOST_MEMBERS: Final = 20_000
-"""How many members may be brought to the bodies of a space: a few lines could bring any number of them."""
+"""The maximum number of included members in a space. Without it, a few lines could include millions."""
 
 Named: TypeAlias = ast.Parameter | ast.Fixed
 
 
 @fact
 class BodyMember:
-    """A member of a body, the module whose text it stands in, and how it came here where it is not the body's own."""
+    """A member of a body, with the module whose text it stands in.
+
+    `through` points at the `include` or the use that brought the member, or is None for a member of the body itself.
+    """
 
     member: Named | ast.Rule
     home: Module
@@ -36,13 +39,13 @@ class BodyMember:
 
     @property
     def name(self) -> str | None:
-        """The name of the parameter; None for a constraint."""
+        """The name of the parameter, or None for a constraint."""
         return None if isinstance(self.member, ast.Rule) else self.member.name.text
 
 
 @dataclass(slots=True)
 class _Body:
-    """What is known of a body while its members are gathered."""
+    """The state while the members of one body are collected."""
 
     own: dict[str, Named]
     brought: dict[str, tuple[ast.Include, BodyMember]] = field(default_factory=dict)
@@ -50,7 +53,7 @@ class _Body:
 
 
 class GroupReader:
-    """Opens the groups that the bodies of a space include."""
+    """An expander of the groups that bodies include. Each group is expanded once and cached."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
@@ -62,31 +65,35 @@ class GroupReader:
         self._brought = 0
 
     def members(self, body: ast.Body, module: Module) -> tuple[BodyMember, ...]:
-        """The members of a body in the text of a module, in order, every name once.
+        """Return the members of a body in order, with groups expanded, every name once.
 
-        A member of the body itself goes before what is included under its name. What is given twice, by the body or
-        by two groups, is reported, and the first one stays.
+        `module` is the module whose text has the body. A member of the body itself replaces an included one of the same
+        name. A name that the body has twice, or that two groups have, is reported, and the first one stays.
         """
         return tuple(self._members(body, module))
 
     def members_of_use(
         self, declaration: ast.Abstract, home: Module, body: ast.Body | None, module: Module, used: Related
     ) -> tuple[BodyMember, ...]:
-        """The members of a use of an abstract operator: those of its declaration, unless the use has its own."""
+        """Return the members of a use of an abstract operator.
+
+        They are those of its declaration and those of the use. A member of the use replaces a declared one of the same
+        name.
+        """
         own = () if body is None else self.members(body, module)
         names = {given.name for given in own if given.name is not None}
         declared = [given for given in self.declared(declaration, home) if given.name not in names]
         return (*(replace(given, through=used) for given in self._counted(declared, used)), *own)
 
     def declared(self, declaration: ast.Abstract, home: Module) -> tuple[BodyMember, ...]:
-        """The members of an abstract operator as it is declared."""
+        """Return the members in the declaration of an abstract operator."""
         if id(declaration) not in self._opened:
             body = declaration.body
             self._opened[id(declaration)] = () if body is None else self.members(body, home)
         return self._opened[id(declaration)]
 
     def opened(self, group: ast.Params, home: Module) -> tuple[BodyMember, ...]:
-        """The members of a group, those of the groups that it includes among them."""
+        """Return the members of a group, including those of the groups that it includes."""
         if id(group) not in self._opened:
             self._open.append(group)
             self._opened[id(group)] = self.members(group.body, home)
@@ -94,23 +101,26 @@ class GroupReader:
         return self._opened[id(group)]
 
     def has_end(self, given: BodyMember) -> bool:
-        """Whether a member may be read: not where it lies within itself, or too deep; that is reported."""
+        """Return True if a member can be read. Report one that contains itself, or that is nested too deeply."""
         span = given.member.span if given.through is None else given.through.span
         if any(given.member is other for other in self._reading):
             if id(given.member) not in self._endless:
                 self._endless.add(id(given.member))
-                name, circle = given.name or "", f"with this it has `{given.name}` within it again"
+                name, circle = given.name or "", f"this includes `{given.name}` inside itself again"
                 self._report.add(EndlessInclude(primary=span, kind="parameter", name=name, circle=circle))
             return False
         if given.through is not None and self._depth >= DEEPEST_BODY:
-            what = "the nesting of what is included"
+            what = "the nesting of included members"
             self._report.add(TooLarge(primary=span, what=what, limit=str(DEEPEST_BODY)))
             return False
         return True
 
     @contextmanager
     def reading(self, given: BodyMember) -> Iterator[None]:
-        """Let what is found in a member that came here say so, and be reported once, however many bodies have it."""
+        """Attribute the diagnostics found inside the `with` block to a member that was included.
+
+        Each diagnostic points at the `include`, and is reported once even if many bodies include the member.
+        """
         before = len(self._report.found)
         self._reading.append(given.member)
         self._depth += given.through is not None
@@ -134,7 +144,10 @@ class GroupReader:
                         yield BodyMember(member, module)
 
     def _included(self, include: ast.Include, module: Module, here: _Body) -> Iterator[BodyMember]:
-        """What an `include` brings to a body; a group that comes on two ways brings its members once."""
+        """Yield the members that an `include` adds to a body.
+
+        A group that is reached on two paths adds its members once.
+        """
         through = Related(include.span, "included here")
         for given in self._counted(self._group(include, module), through):
             if isinstance(given.member, ast.Rule):
@@ -154,7 +167,7 @@ class GroupReader:
         if self._brought <= MOST_MEMBERS:
             yield from brought
         elif self._brought - len(brought) <= MOST_MEMBERS:
-            what, limit = "the number of members that are included", f"{MOST_MEMBERS:,}"
+            what, limit = "the number of included members", f"{MOST_MEMBERS:,}"
             self._report.add(TooLarge(primary=through.span, what=what, limit=limit))
 
     def _group(self, include: ast.Include, module: Module) -> tuple[BodyMember, ...]:
@@ -201,8 +214,8 @@ class GroupReader:
                 second=include.name.text,
                 related=(
                     Related(other.span, "included first"),
-                    Related(given.member.name.span, f"that of `{other.name.text}`"),
-                    Related(member.name.span, f"that of `{include.name.text}`"),
+                    Related(given.member.name.span, f"declared in `{other.name.text}`"),
+                    Related(member.name.span, f"declared in `{include.name.text}`"),
                 ),
             )
         )

@@ -1,4 +1,4 @@
-"""The files of a space: the first one and all that it imports, each read once, as modules."""
+"""The files of a space: read the first file and everything it imports, each once, as modules."""
 
 import re
 from pathlib import Path
@@ -18,21 +18,24 @@ from spacelang.syntax.sources import LARGEST, FoundImport, find_import, read_imp
 from spacelang.text import Source, Span
 
 DEEPEST: Final = 16
-"""How many files may import each other in a row behind the first one."""
+"""The maximum length of a chain of imports, without the first file."""
 
 MOST_FILES: Final = 256
-"""How many files one space may import; together they may be as large as one file."""
+"""The maximum number of files that a space imports. Their total size is limited like that of one file."""
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def read(source: Source, report: Report) -> Module:
-    """The module of a text, with those of all files that it imports; problems are reported at their `import`."""
+    """Return the module of a text, with the modules of all files that it imports.
+
+    Problems with an imported file are reported at its `import`.
+    """
     return _Files(report).module(source, ())
 
 
 class _Files:
-    """Reads files, each once however often it is imported."""
+    """A reader of files and their imports. Each file is read once, however often it is imported."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
@@ -40,7 +43,10 @@ class _Files:
         self._characters = 0
 
     def module(self, source: Source, chain: tuple[Source, ...]) -> Module:
-        """The module of a file; `chain` are the files whose imports lead to it, the first one first."""
+        """Return the module of a file.
+
+        `chain` are the files whose imports lead to it, the first file of the space first.
+        """
         parsed = parse(source)
         self._report.found.extend(parsed.diagnostics)
         torn = any(not isinstance(diagnostic, MissingSeparator) for diagnostic in parsed.diagnostics)
@@ -53,13 +59,16 @@ class _Files:
                 assert isinstance(item, ast.Import)
                 found = self._imported(item, (*chain, source))
                 lost += found is None
-                # Of a file that cannot be had nothing is missed.
+                # If a file cannot be read, names that it might declare are not reported as unknown.
                 imports[name] = found or Module(source, ast.File((), item.span), is_torn=True)
         torn |= lost > 0
         return modules.read(source, parsed.file, parsed.damaged, self._report, torn=torn, imports=imports)
 
     def _name(self, item: ast.Import, known: dict[str, Span]) -> str | None:
-        """What the importing file calls a file."""
+        """Return the name of an imported file in the importing file.
+
+        The result is None, which is reported, if the name is no valid identifier or is already used.
+        """
         name, span = modules.called(item)
         if not _NAME.fullmatch(name) or name in RESERVED:
             self._report.add(NamelessImport(primary=span, path=item.path.value, stem=name))
@@ -73,7 +82,7 @@ class _Files:
         return name
 
     def _imported(self, item: ast.Import, chain: tuple[Source, ...]) -> Module | None:
-        """The module of an imported file; None, reported, where it cannot be had."""
+        """Return the module of an imported file, or None after reporting why it cannot be read."""
         found = self._found(item, chain)
         if isinstance(found, Module):
             return found
@@ -106,7 +115,7 @@ class _Files:
 
 
 def _circle(place: FoundImport, chain: tuple[Source, ...]) -> str | None:
-    """The names of the files along a circle that this import closes; None where it closes none."""
+    """Return the names of the files along the import cycle that this import closes, or None if it closes none."""
     paths = [None if source.origin is None else source.origin.path for source in chain]
     if place.origin.path not in paths:
         return None

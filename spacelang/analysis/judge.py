@@ -1,4 +1,4 @@
-"""What the catalogue says of what a parameter is given: values, ranges, operators and structures of them."""
+"""Checks of what a parameter is given, by the catalogue: values, ranges, operators and structures of operators."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -16,9 +16,9 @@ from spacelang.ir.value import Value
 from spacelang.text import Span
 
 EntryOf = Callable[[Operator], CatalogueEntry | None]
-"""What the catalogue says of an operator; None for one that it does not know."""
+"""A function that returns the catalogue entry of an operator, or None if it is unknown."""
 
-_MEMBERS_STAY: Final = "none of the list can be left out: write the lists as alternatives, such as `(A & B) | A`"
+_MEMBERS_STAY: Final = "members of the list cannot be optional: write lists as alternatives, such as `(A & B) | A`"
 
 _CONSTANTS: Final[Mapping[str, Value]] = {
     "yes": True,
@@ -32,13 +32,14 @@ _CONSTANTS: Final[Mapping[str, Value]] = {
     "None": None,
     "nothing": None,
 }
-"""What other languages call the three constants."""
+"""The names of the three constants in other languages."""
 
 
 class ParameterJudge:
-    """Judges what one parameter is given, and reports why something is not taken.
+    """A checker of what one parameter is given. Whatever the catalogue rejects is reported with the reason.
 
-    All is taken where no catalogue knows the operator, or it has no such parameter: that is reported elsewhere.
+    Everything is accepted if no catalogue knows the operator, or if the operator has no such parameter. That is
+    reported elsewhere.
     """
 
     def __init__(self, report: Report, entry: CatalogueEntry | None = None, parameter: Parameter | None = None) -> None:
@@ -47,7 +48,7 @@ class ParameterJudge:
         self._report = report
 
     def takes(self, value: Value, span: Span) -> bool:
-        """Whether the parameter takes a value."""
+        """Return True if the parameter accepts a value. Otherwise report why not."""
         if self._known is None:
             return True
         entry, parameter = self._known
@@ -76,7 +77,10 @@ class ParameterJudge:
         return False
 
     def refuses(self, part: Grid | Real) -> tuple[CatalogueEntry, Parameter, str] | None:
-        """By whom a range is not taken, and what is expected; None where it is."""
+        """Return the operator and the parameter that reject a range, and what they expect instead.
+
+        The result is None if the range is accepted.
+        """
         if self._known is None:
             return None
         expected = self._known[1].rejects_range(
@@ -89,7 +93,10 @@ class ParameterJudge:
         return None if expected is None else (*self._known, f"expected {expected}")
 
     def takes_operator(self, inner: CatalogueEntry | None, span: Span) -> bool:
-        """Whether the parameter takes an operator as its value; one that no catalogue knows is taken."""
+        """Return True if the parameter accepts an operator as its value. Otherwise report why not.
+
+        An operator that no catalogue knows (`inner` is None) is accepted.
+        """
         if self._known is None or inner is None:
             return True
         entry, parameter = self._known
@@ -99,7 +106,7 @@ class ParameterJudge:
         return expected is None
 
     def judge_branches(self, branches: tuple[Branch, ...], entry_of: EntryOf) -> None:
-        """Report the alternatives of a nested decision that the parameter does not take."""
+        """Report the alternatives of a nested decision that the parameter does not accept."""
         if self._known is None:
             return
         entry, parameter = self._known
@@ -112,7 +119,7 @@ class ParameterJudge:
             return
         alone = next((branch for branch in branches if not _is_side_by_side(branch.node)), None)
         if alone is not None:
-            # One mistake, in however many alternatives it was made.
+            # Report it once, even if several alternatives have this mistake.
             self._report.add(NotSideBySide(primary=alone.span, operator=entry.name, parameter=parameter.name))
             return
         for branch in branches:
@@ -121,11 +128,14 @@ class ParameterJudge:
                 self._judge_node(side, branch, entry_of)
 
     def report_needed(self, condition: Span) -> None:
-        """Report the condition of an operator that cannot be left out: elsewhere its parameter would be `none`."""
+        """Report a condition on a choice of operators that cannot be left out.
+
+        Where the condition does not hold, the parameter would be `none`, which the operator rejects.
+        """
         assert self._known is not None
         entry, parameter = self._known
         expected = f"expected {parameter.expected}" if not parameter.several else "expected operators"
-        hint = f"`{parameter.name}` would be `none` where the condition does not hold: leave the condition out"
+        hint = f"remove the condition: `{parameter.name}` would be `none` where it does not hold"
         operator, name = entry.name, parameter.name
         self._report.add(
             RejectedValue(
@@ -134,7 +144,10 @@ class ParameterJudge:
         )
 
     def _judge_node(self, node: Node, branch: Branch, entry_of: EntryOf) -> None:
-        """Report what a node may come to that the parameter does not take; the branch is where it stands."""
+        """Report the operators that a node may evaluate to and that the parameter does not accept.
+
+        `branch` is the alternative that contains the node.
+        """
         match node:
             case Operator():
                 self.takes_operator(entry_of(node), branch.span if node is branch.node else node.span)
@@ -151,11 +164,11 @@ class ParameterJudge:
             case Product():
                 self._judge_features(node)
             case Hyperparameter():
-                # Its domain is judged where it is read.
+                # Its domain is checked where it is read.
                 return
 
     def _judge_features(self, node: Product) -> None:
-        """Features side by side are no estimator: they are made by something that transforms."""
+        """Report parallel steps if the parameter takes no transformers: they make features and are no estimator."""
         assert self.parameter is not None
         operators = bool(self.parameter.operators)
         if not self.parameter.takes_transformers:
@@ -181,7 +194,10 @@ def _is_side_by_side(node: Node) -> bool:
 
 
 def _meant(value: Value, written: str, parameter: Parameter) -> str | None:
-    """The constant that a word stands for elsewhere, or the number that is written as another, where it is taken."""
+    """Return the value that a word or number was probably meant to be, if the parameter accepts it, else None.
+
+    Examples: the word `True` means `true`, and `5.0` or `"5"` mean `5`.
+    """
     number = re.fullmatch(r'"?(-?\d{1,15})(?:\.0)?"?', written)
     if number is not None:
         meant: Value = int(number[1])
@@ -193,5 +209,5 @@ def _meant(value: Value, written: str, parameter: Parameter) -> str | None:
 
 
 def _is_class(value: Value) -> bool:
-    """Whether a value looks like the name of an operator that was to stand for itself."""
+    """Return True if a value looks like the name of an operator that was written as a plain value."""
     return isinstance(value, str) and value.isidentifier() and value[0].isupper()

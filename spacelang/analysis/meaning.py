@@ -1,4 +1,4 @@
-"""What the expressions of a sound space come to: conditions without effect, dead alternatives."""
+"""Checks of a space without errors: conditions and constraints without effect, alternatives that are never taken."""
 
 from collections import Counter
 from collections.abc import Iterator, Set
@@ -31,13 +31,14 @@ from spacelang.text import Span
 FORBID: Final = "`forbid`"
 REQUIRE: Final = "`require`"
 MOST_SHOWN: Final = 8
-"""So many constraints are shown at most where only all together are to blame."""
+"""The maximum number of constraints that a message shows if only all of them together cause the problem."""
 
 
 def check(space: Space, draft: Draft, report: Report) -> Structures | None:
-    """Report what the conditions and constraints of a space come to; its structures where they can be counted.
+    """Report useless conditions and constraints, and return the structures of the space if they can be counted.
 
-    They are those of the space with the default that it has for this data (see `defaults.settle`).
+    The structures have the default configuration that the space has for this data (see `defaults.settle`). The result
+    is None if an expression cannot be decided exactly, or if conditions or constraints relate too many decisions.
     """
     try:
         structures = Structures(space)
@@ -56,21 +57,21 @@ def check(space: Space, draft: Draft, report: Report) -> Structures | None:
 
 
 def _tangled(space: Space, constraints: tuple[Constraint, ...]) -> Undecidable:
-    """Constraints, or else conditions, that together are too much."""
+    """Return the diagnostic that constraints, or conditions if there are none, relate too many decisions."""
     first, *others = [each.span for each in constraints or space.conditions.values()]
     return Undecidable(
         primary=first,
         kind="constraint" if constraints else "condition",
-        reason=f"{'with others ' if others else ''}it ties too many decisions to each other",
-        remedy="leave out some of them, or let them name fewer stages",
+        reason=f"{'together with others ' if others else ''}it relates too many decisions to each other",
+        remedy="remove some of them, or make them name fewer stages",
         related=tuple(Related(span, "one of the others") for span in others[:MOST_SHOWN]),
     )
 
 
 class _Statements:
-    """Conditions and constraints one by one: those that are always or never true.
+    """Checks of single conditions and constraints: those that are always or never true are reported.
 
-    Nothing is said of those that the data has a say in: on other data they may do something.
+    Expressions that depend on the data are not reported, because they may have an effect on other data.
     """
 
     def __init__(self, space: Space, draft: Draft, report: Report) -> None:
@@ -92,17 +93,20 @@ class _Statements:
         }
         self._conditions = conditions
         self._activity = dict(zip(conditions, truths_of_all(space, [*conditions.values()]), strict=True))
-        """Whether each hyperparameter with a condition can be active, and inactive, whatever the constraints say."""
+        """Whether each hyperparameter with a condition can be active and can be inactive, ignoring the constraints."""
 
     def check(self, blamed: Set[Span]) -> None:
-        """Report statements without effect; of the constraints that are blamed for an error enough is said already."""
+        """Report conditions and constraints without effect.
+
+        Constraints in `blamed` are skipped: an error about them is already reported.
+        """
         before = len(self._report.found)
         written = [statement.expression.span for statement in self._conditions.values()]
         for address, statement in self._conditions.items():
             if not self._is_of_data(statement.expression, statement.expression.span):
                 self._check_condition(address, statement, self._activity[address])
         judged: list[tuple[Constraint, Statement]] = []
-        # Behind those that are written stand the constraints that say conditions.
+        # The written constraints come first, then those that express conditions of nested decisions.
         for constraint, said in zip(self._space.constraints, self._said, strict=False):
             written.append(constraint.expression.span)
             if constraint.span not in blamed and not self._is_of_data(constraint.expression, constraint.span):
@@ -111,7 +115,8 @@ class _Statements:
             judged, truths_of_all(self._space, [statement for _, statement in judged]), strict=True
         ):
             self._check_constraint(constraint, statement, can_be)
-        # What stands in several bodies, by `include` or in a stage that is used twice, has an effect if one has.
+        # A line that several bodies have (by `include`, or in a stage that is used twice) is reported only if it has no
+        # effect in any of them.
         found = self._report.found[before:]
         uses, idle = Counter(written), Counter(problem.primary for problem in found)
         self._report.found[before:] = {
@@ -160,7 +165,7 @@ class _Statements:
         )
 
     def _absence(self, statement: Statement) -> str:
-        """Why a constraint never applies."""
+        """Return the reason why a constraint never applies."""
         dead = [address for address in statement.active if self._is_dead(address)]
         if dead:
             return f"`{self._name(dead[0])}` is never active"
@@ -170,15 +175,15 @@ class _Statements:
         return f"{names} {verb} never active{where[0]}" if where else "never active together"
 
     def _cost(self, statement: Statement) -> str:
-        """What a constraint takes away that never lets anything pass where it applies."""
+        """Return a note about what is lost to a constraint that excludes everything it applies to."""
         names = " and ".join(f"`{self._name(address)}`" for address in statement.active)
         verb = "is" if len(statement.active) == 1 else "are"
         taken = [f"`{self._name(owner)}` is `{branch}`" for owner, branch in statement.owners[-1:]]
         where = " and ".join([*([f"{names} {verb} active"] if names else []), *taken])
-        return f"nothing is left in which {where}" if where else "nothing is left"
+        return f"no configuration is left in which {where}" if where else "no configuration is left"
 
     def _reason(self, statement: Statement) -> str:
-        """What the names of an expression stand for: from this its author sees why."""
+        """Return what the names in an expression stand for, so that its author sees why it cannot change."""
         said = []
         for address in dict.fromkeys(scope(statement.expression)):
             node = self._space.variables[address].node
@@ -191,10 +196,13 @@ class _Statements:
                 said.append(f"`{node.name}` {verb} `{self._domains.get(address) or describe(node.domain)}`")
         fixings = [self._fixings[each.span] for each in nodes(statement.expression) if each.span in self._fixings]
         said.extend(dict.fromkeys(f"`{fixing.name}` is fixed to `{fixing.value}`" for fixing in fixings))
-        return "; ".join(said) or "it names nothing that could change"
+        return "; ".join(said) or "it names nothing that can vary"
 
     def _related(self, statement: Statement) -> tuple[Related, ...]:
-        """The conditions of what an expression names, and where a name is fixed: often its truth follows from them."""
+        """Return the conditions of the hyperparameters in an expression, and the places where names in it are fixed.
+
+        The truth value of the expression often follows from them.
+        """
         named = [self._space.variables[address].node for address in dict.fromkeys(scope(statement.expression))]
         fixings = dict.fromkeys(
             self._fixings[each.span] for each in nodes(statement.expression) if each.span in self._fixings
@@ -209,7 +217,7 @@ class _Statements:
         )
 
     def _is_dead(self, address: str) -> bool:
-        """Whether a hyperparameter is never active, whatever the constraints say."""
+        """Return True if a hyperparameter is never active, even without the constraints."""
         return address in self._activity and not self._activity[address][0]
 
     def _name(self, address: str) -> str:
@@ -217,9 +225,9 @@ class _Statements:
 
 
 def _check_alternatives(structures: Structures, draft: Draft, report: Report) -> Iterator[Constraint]:
-    """Report an empty space or dead alternatives; the constraints that are to blame."""
+    """Report an empty space or alternatives that are never taken. Yield the constraints that cause it."""
     space = structures.space
-    # Also where nothing is to be found out: what cannot be counted is not to show later.
+    # Count even without constraints, so that a space that cannot be counted is found out here and not later.
     count = structures.count
     if not space.constraints:
         return
@@ -238,13 +246,13 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Report) ->
     for choice, branch in _dead(structures):
         presence = draft.present.get(choice.address)
         if presence is not None and _is_settled(space, presence, branch):
-            # The condition never holds, or always does: that is said of itself.
+            # The condition never or always holds: that is reported separately.
             continue
         found = conflict(space, constraints.over(choice, branch), symbols, checks, (choice.address, branch.name))
         excluded = tuple(Related(constraint.span, "excluded here") for constraint in found.constraints[:MOST_SHOWN])
         yield from found.constraints
         if found.by_data and not _is_bound(found, report):
-            # Dead only where the data is very large, which is no mistake: stats and samples say what they are for.
+            # A branch that is dead only for very large data is no mistake: `stats` and `sample` name their bindings.
             continue
         kind = NeverForData if found.by_data else DeadAlternative
         report.add(
@@ -259,7 +267,10 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Report) ->
 
 
 def _is_settled(space: Space, presence: Presence, branch: Branch) -> bool:
-    """Whether a condition alone keeps an alternative from being taken, or it is nobody's but the condition's."""
+    """Return True if the condition of a nested decision alone decides that an alternative is never taken.
+
+    It is also True for the fallback alternative that was added only for the condition.
+    """
     if branch.name == presence.left and not presence.is_own:
         return True
     own = [constraint for constraint in space.constraints if constraint.span == presence.span]
@@ -267,7 +278,7 @@ def _is_settled(space: Space, presence: Presence, branch: Branch) -> bool:
 
 
 def _premises(found: Conflict, report: Report) -> tuple[str, ...]:
-    """What the data is, as far as a conflict comes of it."""
+    """Return notes with the numbers of the symbols that a conflict depends on."""
     return report.symbols.notes(_symbols(found, report))
 
 
@@ -281,11 +292,11 @@ def _symbols(found: Conflict, report: Report) -> list[str]:
 
 
 def _dead(structures: Structures) -> Iterator[tuple[Choice, Branch]]:
-    """The branches that are never taken; of those below a dead one nothing is said."""
+    """Yield the branches that are never taken, without those that lie below another such branch."""
     space, alive = structures.space, structures.supported_branches
     dead: set[tuple[str, str]] = set()
     for choice in space.decisions:
-        # Orders are not written one by one: a constraint is the way to leave some of them out.
+        # Orders are not written one by one: constraints are the only way to exclude some of them.
         if choice.address in space.permutations or dead.intersection(space.variables[choice.address].owners):
             continue
         for place, branch in enumerate(choice.branches):
@@ -295,7 +306,7 @@ def _dead(structures: Structures) -> Iterator[tuple[Choice, Branch]]:
 
 
 class _Constraints:
-    """The constraints of a space by what they may keep from being taken."""
+    """An index of the constraints of a space by the branches and decisions that they may affect."""
 
     def __init__(self, structures: Structures) -> None:
         self._naming: dict[tuple[str, str], list[Constraint]] = {}
@@ -311,7 +322,10 @@ class _Constraints:
                     self._over.setdefault(place, []).extend(network.constraints)
 
     def over(self, choice: Choice, branch: Branch) -> tuple[Constraint, ...]:
-        """Those that name the branch, then those over what it leads to and over the decision together with others."""
+        """Return the constraints that may exclude a branch, each once.
+
+        Those that name the branch come first, then those on what lies inside it, then the other ones on its decision.
+        """
         taken = (choice.address, branch.name)
         found = (*self._naming.get(taken, ()), *self._over.get(taken, ()), *self._over.get(choice.address, ()))
         return tuple({id(constraint): constraint for constraint in found}.values())

@@ -1,4 +1,4 @@
-"""Domains that are choices of operators: what their alternatives are, plain values among them."""
+"""Domains that contain operators: they are decisions, whose alternatives may include plain values."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
@@ -15,11 +15,14 @@ from spacelang.syntax import ast
 from spacelang.text import Span
 
 Known: TypeAlias = Callable[[ast.Value], bool]
-"""Whether a word stands for an operator."""
+"""A function that tells whether a word stands for an operator."""
 
 
 def is_choice(domain: ast.Domain, known: Known) -> bool:
-    """Whether a domain is a decision between alternatives: it has operators; `none` beside values is one of these."""
+    """Return True if a domain is a decision between alternatives, that is, if it contains operators.
+
+    `known` tells whether a word names an operator. `none` beside plain values does not make a domain a decision.
+    """
     match domain:
         case ast.Operator() | ast.Nothing() | ast.Parenthesised():
             return True
@@ -32,7 +35,10 @@ def is_choice(domain: ast.Domain, known: Known) -> bool:
 
 
 def alternatives_in(domain: ast.Domain, known: Known, report: Report) -> list[Alternative]:
-    """The alternatives of such a domain, each value of a set one of them; what cannot be one is reported."""
+    """Return the alternatives of a domain that is a decision, with each value of a set as an alternative.
+
+    Members of a set that cannot be alternatives are reported.
+    """
     match domain:
         case ast.Operator() | ast.Nothing() | ast.Parenthesised():
             return alternatives_of(domain)
@@ -54,18 +60,18 @@ def alternatives_in(domain: ast.Domain, known: Known, report: Report) -> list[Al
 
 
 def range_in(domain: ast.Domain) -> ast.Domain | None:
-    """The ranges and ordered sets of such a domain, as a domain of their own; None where there are none."""
+    """Return the ranges and ordered sets of a domain that is a decision, as one domain, or None if there are none."""
     parts = domain.parts if isinstance(domain, ast.UnionDomain) else ()
     ranges = tuple(part for part in parts if _is_range(part))
     return ranges[0] if len(ranges) == 1 else ast.UnionDomain(ranges, domain.span) if ranges else None
 
 
 def check_apart(branches: Sequence[Branch], report: Report) -> None:
-    """Report plain values that are there twice, by themselves or in a range."""
+    """Report plain values that are listed twice, or listed and also contained in a range."""
     for place, branch in enumerate(branches):
         for other in branches[:place] if branch.value is not None else ():
             if other.value is not None and same(other.value, branch.value):
-                related = (Related(other.span, "first named here"),)
+                related = (Related(other.span, "first listed here"),)
                 report.add(DuplicateValue(primary=branch.span, value=literal(branch.value), related=related))
         for other in branches if branch.node == NOTHING else ():
             if isinstance(other.node, Hyperparameter) and contains(other.node.domain, branch.value):
@@ -82,7 +88,7 @@ def _value(value: Value, span: Span) -> Alternative:
 
 
 def _members(written: ast.Values, known: Known, report: Report) -> Iterator[Alternative]:
-    """The members of a set: operators, `none`, and plain values by what they are."""
+    """Yield the alternatives that the members of a set are: operators, `none` and plain values."""
     for value in written.values:
         if isinstance(value, ast.OperatorValue) or (isinstance(value, ast.Dotted) and known(value)):
             yield from alternatives_of(operator_of(value))

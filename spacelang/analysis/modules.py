@@ -1,4 +1,4 @@
-"""Files as modules: what each declares, by name, before anything of it is read."""
+"""Modules: what each file declares, by name, before its declarations are read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,10 +18,10 @@ Declared = TypeVar("Declared", ast.Stage, ast.Params, ast.Abstract, ast.Paramete
 
 @dataclass(frozen=True, eq=False)
 class Module:
-    """One file: its declarations by name, and the modules of the files that it imports by the names it calls them.
+    """One file: its declarations by name, and the modules of the files that it imports, by their names in this file.
 
-    `damaged` are the stages that could not be read: naming them is no mistake. `is_torn` says that something of the
-    text could not be read, whatever it was, so that a name may be missing without being one.
+    `damaged` are the names of the stages that could not be parsed; using them is no mistake. `is_torn` is True if some
+    part of the file could not be parsed, so that any name may have been declared there.
     """
 
     source: Source
@@ -40,22 +40,28 @@ class Module:
 
     @property
     def name(self) -> str:
-        """What the header calls the file; without one it is called by its own name."""
+        """The name in the header of the file, or the file name without its ending if there is no header."""
         if self.header is not None:
             return self.header.name.text
         return self.source.name.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".space") or "space"
 
     @property
     def title(self) -> str:
-        """The title in the header."""
+        """The title in the header, or an empty string."""
         return self.header.title.value if self.header is not None and self.header.title is not None else ""
 
     def may_have(self, name: str) -> bool:
-        """Whether something of this name may stand in what could not be read: that it is missing is no mistake then."""
+        """Return True if a part of the file that could not be parsed may declare this name.
+
+        An unknown name is then no mistake.
+        """
         return self.is_torn or name in self.damaged
 
     def home_of(self, name: ast.Dotted) -> tuple["Module", str]:
-        """The module that a name is to be looked up in, and the rest of the name: `trees.knn` is `knn` of `trees`."""
+        """Return the module in which a dotted name is looked up, and the rest of the name.
+
+        With `import "trees.space"`, the name `trees.knn` is `knn` in the module `trees`.
+        """
         home, words = self, [word.text for word in name.words]
         while len(words) > 1 and words[0] in home.imports:
             home = home.imports[words.pop(0)]
@@ -63,7 +69,10 @@ class Module:
 
 
 def called(item: ast.Import) -> tuple[str, Span]:
-    """What the importing file calls a file, and where that is written: what follows `as`, else the file's own name."""
+    """Return the name of an imported file in the importing file, and the span of that name.
+
+    It is the name after `as`, or else the file name without its ending.
+    """
     if item.alias is not None:
         return item.alias.text, item.alias.span
     return item.path.value.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".space"), item.path.span
@@ -78,7 +87,11 @@ def read(
     torn: bool,
     imports: Mapping[str, Module] = MappingProxyType({}),
 ) -> Module:
-    """The module of a file; what is declared twice or stands in the wrong place is reported."""
+    """Return the module of a parsed file. Report duplicate declarations and misplaced items.
+
+    `damaged` are the names of the stages that could not be parsed, `torn` is True if anything could not be parsed, and
+    `imports` are the modules that the file imports.
+    """
     stages = by_name("stage", [item for item in file.items if isinstance(item, ast.Stage)], report)
     repeated = len(stages) < sum(isinstance(item, ast.Stage) for item in file.items)
     groups = by_name("group of parameters", [item for item in file.items if isinstance(item, ast.Params)], report)
@@ -126,7 +139,7 @@ def _only(word: str, items: list[Single], report: Report) -> Single | None:
 
 
 def by_name(kind: str, items: list[Declared], report: Report) -> dict[str, Declared]:
-    """What is declared by its name; what has a name that is taken is reported, and the first one stays."""
+    """Return the declarations by their names. A second declaration of a name is reported, and the first one stays."""
     found: dict[str, Declared] = {}
     for item in items:
         first = found.setdefault(item.name.text, item)
@@ -143,7 +156,7 @@ def _check_names(
     groups: Mapping[str, ast.Params],
     report: Report,
 ) -> None:
-    """Report names that are words of the language, and those that stages, operators and imports share."""
+    """Report names that are reserved words, and names that stages, operators and imports share."""
     aliases = {item.alias.text: item.alias for item in file.items if isinstance(item, ast.Import) and item.alias}
     operators = [item.name for item in abstracts.values()]
     for name in (*operators, *(item.name for item in groups.values()), *aliases.values()):
@@ -159,6 +172,6 @@ def _check_names(
 
 
 def head(item: ast.Item) -> Span:
-    """The keyword of an item: underlining all of a long item would point at nothing."""
+    """Return the span of the keyword of an item, because underlining a long item as a whole would not help."""
     text = item.span.text
     return Span(item.span.source, item.span.start, item.span.start + len(text.split(maxsplit=1)[0]))

@@ -1,4 +1,4 @@
-"""What the names in expressions stand for, and which known name a wrong one is near."""
+"""Name resolution in expressions, and suggestions for unknown names."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -17,19 +17,25 @@ from spacelang.text import Span
 
 
 class Names:
-    """The variables of a space by the names that expressions call them by."""
+    """The variables of a space by the names that expressions use for them."""
 
     def __init__(
         self, variables: Mapping[str, Variable], draft: Draft, left_out: frozenset[str], symbols: Symbols
     ) -> None:
-        """`left_out` are the stages that the pipeline does not have; only they themselves may speak of them."""
+        """Create the table of names.
+
+        `left_out` are the stages that are not part of the pipeline. Only expressions inside them may name them.
+        """
         self._variables = variables
         self._draft = draft
         self._left_out = left_out
         self._symbols = symbols
 
     def find(self, written: ast.Dotted, scope: Scope) -> Reference | Constant | Choice | Diagnostic | None:
-        """What a name stands for, or what is wrong with it; None where it is declared but could not be read."""
+        """Return what a name stands for, or a diagnostic if it is invalid.
+
+        The result is None if the name is declared but its declaration could not be read.
+        """
         name = written.text
         if name in scope.constants:
             self.note_fixed(written, scope, written.span)
@@ -48,13 +54,16 @@ class Names:
         return self._unknown(written, scope)
 
     def _address(self, name: str, scope: Scope) -> str:
-        """The address that a name stands for: an alternative may be left out of it where only one has what follows."""
+        """Return the address that a name stands for.
+
+        Alternatives may be left out of the name if only one address fits.
+        """
         address = scope.addresses.get(name) or scope.names.address(name)
         found = () if address in self._variables else self._shortened(address, scope)
         return found[0] if len(found) == 1 else address
 
     def _shortened(self, address: str, scope: Scope) -> tuple[str, ...]:
-        """The addresses that become this one when alternatives are left out of them."""
+        """Return the addresses that become this one if alternatives are left out of them."""
         if "." not in address:
             return ()
         inside = stage_of(scope.place) in self._left_out
@@ -69,7 +78,10 @@ class Names:
         return found
 
     def _short(self, address: str, variable: Variable) -> Iterator[str]:
-        """The address without some of the alternatives in it: not where what follows reads like an alternative."""
+        """Yield the address with one or more alternatives left out.
+
+        An alternative stays if the word after it could be read as an alternative of the same decision.
+        """
         whole, shorter = address, [address]
         for decision, branch in reversed(variable.owners):
             beginning = f"{decision}.{branch}."
@@ -81,7 +93,10 @@ class Names:
         yield from shorter[1:]
 
     def note_fixed(self, written: ast.Dotted, scope: Scope, place: Span) -> None:
-        """Keep what a name is fixed to, for who asks why an expression that says it at a place cannot change."""
+        """Record the value that a name is fixed to.
+
+        Messages use it to explain why an expression at this place cannot change.
+        """
         name = written.text
         value = literal(scope.constants[name]) if name in scope.constants else scope.operators[name]
         self._draft.fixings[place] = Fixing(name, value, scope.fixed.get(name))
@@ -96,26 +111,29 @@ class Names:
         return Reference(address, written.span) if isinstance(node, Hyperparameter) else node
 
     def uses(self, name: str, scope: Scope) -> tuple[str, ...]:
-        """The uses of the stage that a name speaks of, where it may mean more than one of them; else empty."""
+        """Return the uses of a stage that a name may refer to if there are several, else an empty tuple."""
         if name in scope.addresses or name in scope.constants:
             return ()
-        # Uses in stages that the pipeline does not have are none that could be meant.
+        # Uses in stages outside the pipeline cannot be meant.
         several = tuple(use for use in scope.names.several(name) if use not in self._left_out)
         return several if len(several) > 1 else ()
 
     def is_known(self, name: str, scope: Scope) -> bool:
-        """Whether a name stands for something that could be read."""
+        """Return True if a name stands for something that could be read."""
         known = name in scope.addresses or name in scope.constants or name in scope.operators
         return known or self._address(name, scope) in self._variables
 
     def is_nested(self, name: str, scope: Scope) -> bool:
-        """Whether a name stands for an operator, or a choice of operators, that is the value of a parameter."""
+        """Return True if a name stands for an operator, or a choice of operators, that is the value of a parameter."""
         return name in scope.operators or (
             name not in scope.constants and self._address(name, scope) in self._draft.nested
         )
 
     def is_dubious(self, name: str, scope: Scope) -> bool:
-        """Whether a name is declared but could not be read whole: what is said of it is not judged."""
+        """Return True if a name is declared but could not be read completely.
+
+        Statements about such a name are not checked, to avoid follow-up errors.
+        """
         return name in scope.dubious or self._is_dubious(scope.addresses.get(name) or scope.names.address(name))
 
     def _is_dubious(self, address: str) -> bool:
@@ -124,19 +142,19 @@ class Names:
         return any(".".join(words[: place + 1]) in dubious for place in range(len(words)))
 
     def domain(self, address: str) -> Domain:
-        """The domain of a hyperparameter."""
+        """Return the domain of the hyperparameter at an address."""
         node = self._variables[address].hyperparameter
         return node.domain
 
     def written_domain(self, address: str) -> str:
-        """The domain of a hyperparameter as its author wrote it."""
+        """Return the domain of the hyperparameter at an address as its author wrote it."""
         return self._draft.domains.get(address) or describe(self.domain(address))
 
     def _unknown(self, written: ast.Dotted, scope: Scope) -> UnknownName:
         name = written.text
         several = self._shortened(scope.names.address(name), scope)
         if len(several) > 1:
-            reason = "more than one alternative has it"
+            reason = "several alternatives have it"
             remedy = f"write {' or '.join(f'`{each}`' for each in several[:12])}"
             return UnknownName(primary=written.span, name=name, reason=reason, remedy=remedy)
         near = self._near(name, scope)
@@ -157,7 +175,7 @@ class Names:
         if name in self._by_ending:
             return self._by_ending[name]
         if name in self._by_key:
-            # `stage.parameter`, as configurations print it, where the parameter is called like an alternative.
+            # The key `stage.parameter`, as configurations print it, of a parameter with the name of an alternative.
             return self._by_key[name]
         address = ""
         for word in words:
@@ -174,7 +192,7 @@ class Names:
 
     @cached_property
     def _by_ending(self) -> dict[str, str]:
-        """Addresses by their alternative and the name behind it, as other languages call them."""
+        """The addresses by their last two words, an alternative and a name, as other languages write them."""
         found = reversed([*self._variables])
         return {".".join(words[-2:]): address for address in found if len(words := address.split(".")) > 2}
 
@@ -184,7 +202,7 @@ class Names:
 
     @cached_property
     def _below(self) -> dict[str, dict[str, None]]:
-        """The words that may follow the beginnings of addresses."""
+        """The words that may follow each beginning of an address."""
         found: dict[str, dict[str, None]] = {"": {}}
         for address in self._variables:
             words = address.split(".")

@@ -1,4 +1,4 @@
-"""What conditions compare: names to addresses, words to values, sums to numbers."""
+"""Operands of comparisons: resolve names to addresses, words to values, and read arithmetic."""
 
 from spacelang.analysis.arithmetic import is_large, known_call, settled
 from spacelang.analysis.drafts import Scope
@@ -17,7 +17,7 @@ from spacelang.syntax import ast
 
 
 class OperandReader:
-    """Reads what stands on the sides of comparisons in one scope."""
+    """A reader of the operands of comparisons in one scope."""
 
     def __init__(self, names: Names, scope: Scope, report: Report) -> None:
         self.scope = scope
@@ -25,7 +25,10 @@ class OperandReader:
         self._report = report
 
     def read(self, written: ast.Expression) -> Expr | Choice | None:
-        """What an expression stands for that is no condition; None, reported, where it stands for nothing."""
+        """Return the operand that an expression stands for, or None after reporting a mistake.
+
+        The result is a decision (`Choice`) if the expression is the name of one.
+        """
         match written:
             case ast.Number() | ast.Text() | ast.Keyword():
                 return Constant(written.value, written.span)
@@ -43,15 +46,18 @@ class OperandReader:
             case ast.FunctionCall():
                 return known_call(written, [self._number(argument) for argument in written.arguments], self._report)
             case ast.Quantity():
-                self.refuse(written, f"`{written.span.text}` has a unit", "units belong into the `task` block")
+                self.refuse(written, f"`{written.span.text}` has a unit", "units are only allowed in the `task` block")
                 return None
             case _:
-                remedy = "truth values are compared by `==` and `!=` alone"
+                remedy = "truth values can only be compared with `==` and `!=`"
                 self.refuse(written, f"`{written.span.text}` is a truth value, not a number", remedy)
                 return None
 
     def sides(self, left: ast.Expression, right: ast.Expression) -> tuple[Expr | Choice | None, Expr | Choice | None]:
-        """Both sides; a word on one side that is a value of the hyperparameter on the other one stands for itself."""
+        """Return both sides of a comparison, None for a side that is invalid.
+
+        A word that is a value of the hyperparameter on the other side is read as this value.
+        """
         for word, other, swapped in ((right, left, False), (left, right, True)):
             if not self._may_be_word(word):
                 continue
@@ -63,12 +69,15 @@ class OperandReader:
             if isinstance(known, Choice):
                 return (None, known) if swapped else (known, None)
         first = self.read(left)
-        # Two words of which neither is known: the first is the mistake, the second was to be one of its values.
+        # Two unknown words: only the first is reported, the second was probably meant to be one of its values.
         lost = first is None and self._may_be_word(right) and not self.is_known(right)
         return first, None if lost else self.read(right)
 
     def _word(self, known: Reference | Constant, word: ast.Dotted) -> Expr | None:
-        """A word beside a hyperparameter: one of its values, else a sibling, else a mistake."""
+        """Return the meaning of a word that is compared with a hyperparameter or a constant.
+
+        It is one of the values of the hyperparameter, else a sibling member, else a mistake.
+        """
         if isinstance(known, Constant):
             sibling = self.name(word) if self.is_known(word) or word.text in SYMBOLS else None
             return (
@@ -87,7 +96,7 @@ class OperandReader:
         return isinstance(written, ast.Dotted) and len(written.words) == 1 and is_word(written.text)
 
     def is_known(self, written: ast.Expression) -> bool:
-        """Whether a name stands for something that could be read."""
+        """Return True if a name stands for something that could be read."""
         assert isinstance(written, ast.Dotted)
         return self._names.is_known(written.text, self.scope)
 
@@ -101,7 +110,7 @@ class OperandReader:
         return found
 
     def is_numeric(self, expression: Expr) -> bool:
-        """Whether an expression may be a number."""
+        """Return True if an expression may be a number."""
         match expression:
             case Constant():
                 return is_number(expression.value)
@@ -111,7 +120,10 @@ class OperandReader:
                 return isinstance(expression, Arithmetic | Call)
 
     def name(self, written: ast.Dotted) -> Reference | Constant | Choice | None:
-        """What a name stands for; None, reported, where it is not known (silently where it is dubious)."""
+        """Return what a name stands for, or None if it is unknown.
+
+        An unknown name is reported. A name whose declaration could not be read is not.
+        """
         found = self._names.find(written, self.scope)
         if isinstance(found, Diagnostic):
             self._report.add(found)
@@ -125,7 +137,10 @@ class OperandReader:
         return found
 
     def expect_value(self, address: str, value: Value, written: ast.Expression | ast.Value) -> None:
-        """Report a word that is not among the values of a hyperparameter (numbers are judged by what they lead to)."""
+        """Report a value that a hyperparameter cannot have.
+
+        Numbers are only checked against sets of values. Comparisons with other numbers are checked by their effect.
+        """
         domain = self._names.domain(address)
         if contains(domain, value) or (is_number(value) and not isinstance(domain, Categorical)):
             return
@@ -134,14 +149,20 @@ class OperandReader:
         self._report.add(UnknownValue(primary=written.span, value=literal(value), name=name, domain=shown, near=near))
 
     def settled(self, side: Expr, written: ast.Expression) -> Expr | None:
-        """A side in which symbols without a number are very large; None, reported, where that says nothing."""
+        """Return a side with unbound symbols replaced by very large numbers.
+
+        The result is None, which is reported, if its value is then undefined.
+        """
         found = settled(side)
         if found is None:
             self._report.unbound(written.span)
         return found
 
     def is_settled(self, written: ast.Expression, *sides: Expr) -> bool:
-        """Whether at most one number is arbitrarily large: of two nobody knows which one is larger."""
+        """Return True if at most one number in a comparison is arbitrarily large.
+
+        Otherwise report an unbound symbol: nobody knows which of the numbers is larger.
+        """
         large = [node for side in sides for node in nodes(side) if is_large(node)]
         is_known = sum(bool(self._report.symbols.within(node.span)) for node in large) < 2
         if not is_known:
@@ -149,9 +170,9 @@ class OperandReader:
         return is_known
 
     def is_of_data(self, written: ast.Expression) -> bool:
-        """Whether an expression speaks of the data, by their symbols."""
+        """Return True if an expression mentions a symbol of the data."""
         return bool(self._report.symbols.within(written.span))
 
     def refuse(self, written: ast.Expression | ast.Value, problem: str, remedy: str | None, reason: str = "") -> None:
-        """Report what cannot be compared, or stands where it says nothing."""
+        """Report an expression that cannot be compared or has no meaning at its place."""
         self._report.add(WrongComparison(primary=written.span, problem=problem, reason=reason, remedy=remedy))

@@ -1,4 +1,4 @@
-"""Operators as they are written: each looked up in the catalogue, or declared by the space itself."""
+"""Operators as they are written: look each up in the catalogues, or in the declarations of the space."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
@@ -24,11 +24,11 @@ ReadOperator = Callable[[ast.Dotted, ast.Body | None, Place], ir.Operator]
 ReadAlternatives = Callable[[Sequence[Alternative], Place, ReadOperator], tuple[tuple[ir.Branch, ...], int]]
 
 MOST_LISTED: Final = 12
-"""So many names are listed in a message at most."""
+"""The maximum number of names that a message lists."""
 
 
 class OperatorReader:
-    """Reads the operators that stand in the text of one module, with their bodies, into a draft."""
+    """A reader of the operators in the text of one module, with their bodies. The results go into a draft."""
 
     def __init__(
         self, module: Module, catalogue: Catalogues, draft: Draft, report: Report, groups: GroupReader | None = None
@@ -40,28 +40,28 @@ class OperatorReader:
         self.finder = OperatorFinder(catalogue, report)
         self.groups = GroupReader(report) if groups is None else groups
         self.alternatives: ReadAlternatives | None = None
-        """Reads the structures that are values; whoever reads structures puts it here."""
+        """A function that reads structures that are values, set by the reader of structures."""
         self.elsewhere: Callable[[Module], OperatorReader] | None = None
-        """The readers of other modules, whose groups bring their members here; whoever has them puts it here."""
+        """A function that returns the reader of another module, set by the reader of stages."""
 
     def of(self, home: Module) -> "OperatorReader":
-        """The reader of what stands in the text of a module."""
+        """Return the reader for the text of another module."""
         return self if home is self._module or self.elsewhere is None else self.elsewhere(home)
 
     def knows(self, name: ast.Dotted) -> bool:
-        """Whether there is an operator of this name."""
+        """Return True if an operator of this name is declared or in a catalogue."""
         home, rest = self._module.home_of(name)
         return rest in home.abstracts or name.text in self._catalogue
 
     def may_stand(self, name: ast.Dotted) -> bool:
-        """Whether a name stands for an operator, a stage or a whole file."""
+        """Return True if a name stands for an operator, a stage or an imported file."""
         home, rest = self._module.home_of(name)
         return self.knows(name) or rest in home.stages or rest in home.imports
 
     def read_value(
         self, name: ast.Dotted, body: ast.Body | None, place: Place, parameter: Parameter | None
     ) -> ir.Operator:
-        """The operator that stands where a parameter could also have a domain of values."""
+        """Return the operator at a place where a parameter could also have a domain of plain values."""
         word, hint = name.text, None
         if parameter is not None and word in parameter.words:
             hint = f"`{parameter.name} = {word}` fixes a value, `{parameter.name} : {{{word}, …}}` lets it vary"
@@ -75,9 +75,10 @@ class OperatorReader:
         hint: str | None = None,
         others: Collection[str] = (),
     ) -> ir.Operator:
-        """The operator; where its name is unknown, its body is read without being judged by a catalogue.
+        """Return the operator with its body.
 
-        Then `hint` says what to do, where it is known, and `others` could stand there as well.
+        If its name is unknown, this is reported and its body is read without a catalogue. `hint` is the remedy in that
+        message, and `others` are words that are allowed at the same place and may be suggested.
         """
         home, word = self._module.home_of(name)
         declaration = home.abstracts.get(word)
@@ -97,7 +98,10 @@ class OperatorReader:
     def _abstract(
         self, name: ast.Dotted, body: ast.Body | None, place: Place, home: Module, declaration: ast.Abstract
     ) -> ir.Operator:
-        """A use of an abstract operator; without a body in its declaration it takes any parameter."""
+        """Return a use of an abstract operator.
+
+        If the declaration of the operator has no body, the operator takes any parameters.
+        """
         used = Related(name.span, "used here")
         declared = None
         if declaration.body is not None:
@@ -107,7 +111,10 @@ class OperatorReader:
         return ir.Operator(declaration.name.text, ir.ABSTRACT, tuple(reader.children), tuple(reader.fixed), name.span)
 
     def read_alone(self, members: Sequence[BodyMember]) -> None:
-        """Read what can be judged of members without knowing the operator around them: domains of values."""
+        """Check the domains of plain values among the members of a group.
+
+        Nothing else can be checked without the operator that includes the group.
+        """
         simple = [given for given in members if given.through is None and _is_simple(given.member)]
         BodyReader(self, None, Place("", "")).read(simple)
 
@@ -123,16 +130,16 @@ class OperatorReader:
         return None
 
     def entry_of(self, operator: ir.Operator) -> CatalogueEntry | None:
-        """What the catalogue says of an operator; None for one that it does not know, or that is abstract."""
+        """Return the catalogue entry of an operator, or None if the operator is abstract or unknown."""
         return self._catalogue.entry(operator.catalogue, operator.name)
 
     def is_package(self, name: str) -> bool:
-        """Whether a name is that of a catalogue in use."""
+        """Return True if a name is that of a catalogue in use."""
         return name in self._catalogue.used
 
 
 def unknown_imported(written: ast.Dotted, home: Module, word: str) -> UnknownImported:
-    """That an imported file declares nothing of a name."""
+    """Return the diagnostic that an imported file does not declare a name."""
     names = [*home.stages, *home.abstracts]
     near = nearest(word, names)
     before = written.text.removesuffix(word)

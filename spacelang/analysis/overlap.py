@@ -1,4 +1,4 @@
-"""Whether two parts of a union have a value in common: exactly, however large they are."""
+"""Overlap of domains: find a value that two parts of a union share, exactly and for domains of any size."""
 
 import math
 from fractions import Fraction
@@ -11,7 +11,7 @@ from spacelang.ir.value import Value
 
 @fact
 class _Grid:
-    """The numbers first, first + step, ... up to `last`."""
+    """The numbers `first`, `first + step`, ... up to `last`."""
 
     first: Fraction
     step: Fraction
@@ -19,7 +19,7 @@ class _Grid:
 
 
 def common_value(left: Simple, right: Simple) -> Value | Missing:
-    """A value that two domains share; MISSING where there is none."""
+    """Return a value that two domains share, or `MISSING` if there is none."""
     for one, other in ((left, right), (right, left)):
         if isinstance(one, Categorical):
             found = (other.find(value) for value in one.values)
@@ -36,7 +36,7 @@ def common_value(left: Simple, right: Simple) -> Value | Missing:
 
 
 def _grid(domain: Grid | Real) -> _Grid | None:
-    """The grid that a domain is; None for an interval."""
+    """Return the grid that a domain is, or None for an interval."""
     if domain.size is None:
         return None
     start, step = decimal(domain.lower), decimal(domain.step) if isinstance(domain, Grid) else Fraction(1)
@@ -44,7 +44,7 @@ def _grid(domain: Grid | Real) -> _Grid | None:
 
 
 def _common_member(left: _Grid, right: _Grid) -> Fraction | None:
-    """The smallest number on both grids, by the Chinese remainder theorem."""
+    """Return the smallest number on both grids, found with the Chinese remainder theorem, or None."""
     fractions = (left.first, left.step, right.first, right.step)
     scale = math.lcm(*(number.denominator for number in fractions))
     start, step, other_start, other_step = (int(number * scale) for number in fractions)
@@ -60,7 +60,7 @@ def _common_member(left: _Grid, right: _Grid) -> Fraction | None:
 
 
 def _member_inside(grid: _Grid | None, interval: Real | Grid) -> Value | Missing:
-    """The smallest member of a grid inside an interval, whose lower end may be excluded."""
+    """Return the smallest member of a grid inside an interval, whose lower end may be open, or `MISSING`."""
     assert grid is not None
     index = max(0, math.ceil((decimal(interval.lower) - grid.first) / grid.step))
     for place in (index, index + 1):

@@ -1,4 +1,4 @@
-"""What the catalogue says of the parameters that a body gives, by their names alone."""
+"""Checks of the parameters of an operator by their names: unknown, deprecated, missing or not settable."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -21,19 +21,19 @@ from spacelang.suggest import nearest
 from spacelang.syntax import ast
 
 _EXAMPLES: Final = (("LogisticRegression", Role.CLASSIFIER), ("Ridge", Role.REGRESSOR))
-"""Operators to show a form by, and what the operator around them must be (or nothing of the kind)."""
+"""Operators for examples, with the role that the operator around them must have (or no role of an estimator)."""
 
 
 _OF_RANGES: Final = {
-    "log": "`log` stands right behind its range: `float[0.1, 10] log`",
-    "step": "a step stands right behind its range: `int[10, 100] step 10`",
-    "default": "a default stands behind its domain: `int[1, 10] = 5`",
+    "log": "write `log` directly after its range: `float[0.1, 10] log`",
+    "step": "write the step directly after its range: `int[10, 100] step 10`",
+    "default": "write the default after its domain: `int[1, 10] = 5`",
 }
-"""What is said of a range, and stands beside it as a member elsewhere."""
+"""Hints for the modifiers of a range, which other languages write as separate members."""
 
 
 def check_operator(name: ast.Dotted, entry: CatalogueEntry, report: Report) -> None:
-    """Report an operator that its library gives up."""
+    """Report an operator that its library has deprecated."""
     old = entry.deprecated
     if old is not None:
         report.add(
@@ -49,7 +49,10 @@ def check_operator(name: ast.Dotted, entry: CatalogueEntry, report: Report) -> N
 
 
 def find(name: ast.Word, entry: CatalogueEntry, report: Report) -> Parameter | None:
-    """The parameter of a name; what keeps a space from setting it, and what its library says of it, is reported."""
+    """Return the parameter of a name, or None after reporting that it is unknown or that a space cannot set it.
+
+    A deprecated parameter is reported as well, but returned.
+    """
     parameter = entry.parameters.get(name.text)
     if parameter is None:
         _report_unknown(name, entry, report)
@@ -78,7 +81,7 @@ def find(name: ast.Word, entry: CatalogueEntry, report: Report) -> Parameter | N
 
 
 def check_parts(entry: CatalogueEntry, given: Mapping[str, ast.Word], report: Report) -> None:
-    """Report each parameter that is given as a whole and by a part of it as well."""
+    """Report each parameter that is given both as a whole and by one of its parts."""
     for whole in entry.wholes:
         part = next((part.name for part in entry.parts(whole) if part.name in given), None)
         if whole in given and part is not None:
@@ -90,7 +93,7 @@ def check_parts(entry: CatalogueEntry, given: Mapping[str, ast.Word], report: Re
 def check_required(
     name: ast.Dotted, entry: CatalogueEntry, given: Mapping[str, ast.Word], catalogue: Catalogues, report: Report
 ) -> None:
-    """Report each parameter that the operator cannot be made without and that is not given."""
+    """Report each required parameter of the operator that is not given."""
     for parameter in entry.parameters.values():
         if isinstance(parameter.default, Required) and parameter.name not in given:
             example = _example(entry, parameter, catalogue)
@@ -100,7 +103,7 @@ def check_required(
 
 
 def _example(entry: CatalogueEntry, parameter: Parameter, catalogue: Catalogues) -> str | None:
-    """A well-known operator that a parameter takes and that suits its operator."""
+    """Return the name of a well-known operator that a parameter accepts and that suits its operator, or None."""
     for name, role in _EXAMPLES:
         found = catalogue.get(name)
         suits = role in entry.roles or not entry.roles & {Role.CLASSIFIER, Role.REGRESSOR}
@@ -121,15 +124,18 @@ def _report_unknown(name: ast.Word, entry: CatalogueEntry, report: Report) -> No
 
 
 def _inside(name: str, entry: CatalogueEntry) -> str | None:
-    """How a parameter of an inner operator is set, where a name is that of scikit-learn's nested parameters."""
+    """Return a hint that a parameter of an inner operator is set in the body of that operator, or None.
+
+    It is given for names such as `estimator__max_depth`, as scikit-learn writes nested parameters.
+    """
     outer, sign, inner = name.partition("__")
     parameter = entry.parameters.get(outer)
     if not sign or not inner or parameter is None or not parameter.operators:
         return None
-    return f"it is set in the body of the operator: `{outer} : Operator {{ {inner} : … }}`"
+    return f"set it in the body of the operator: `{outer} : Operator {{ {inner} : … }}`"
 
 
 def _notes(old: Deprecation) -> tuple[str, ...]:
-    """How to go over to the replacement, where the library says more than its name."""
+    """Return the note of the library about the replacement, if it says more than the name of the replacement."""
     says_more = old.replacement is not None and old.note not in ("", f"use `{old.replacement}`")
     return (old.note,) if says_more else ()

@@ -1,4 +1,4 @@
-"""Where operators stand: what the addresses and the keys of their hyperparameters begin with."""
+"""Addresses: the prefixes of the addresses and keys of hyperparameters, and the names of stages in the space."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,36 +9,37 @@ from spacelang.facts import fact
 
 @dataclass(slots=True)
 class StageNames:
-    """What the stages of a module are called in the space, as the text of this module names them.
+    """The names of the stages of a module in the space, and how the text of the module refers to them.
 
-    A stage that is used once is called by its own name; further uses are `scaler_2`, …, or what follows `as`. In the
-    body of a stage its name stands for the use that the body belongs to (`own`), elsewhere for the first use.
+    A stage that is used once has its own name in the space. Further uses are called `scaler_2`, `scaler_3`, ..., or by
+    the name after `as`. In the body of a stage, its name refers to the use that is being read (`own`), elsewhere to the
+    first use.
     """
 
     module: Module | None = None
     uses: dict[tuple[int, str], list[str]] = field(default_factory=dict)
-    """All uses by module and stage, shared by all modules of a space."""
+    """The names of all uses, by the id of the module and the stage. All modules of a space share this mapping."""
     own: Mapping[str, str] = field(default_factory=dict)
 
     def within(self, stage: str, called: str) -> "StageNames":
-        """The names in the body of one use of a stage."""
+        """Return the names for the body of one use of a stage."""
         return replace(self, own={**self.own, stage: called})
 
     def of(self, module: Module) -> "StageNames":
-        """The names in the text of another module."""
+        """Return the names for the text of another module."""
         return StageNames(module, self.uses)
 
     def address(self, name: str) -> str:
-        """The address of a stage, or of what is inside it, by the name that the text has for it."""
+        """Return the address that a name in the text has, for a stage or for something inside a stage."""
         stage, rest, _ = self._found(name)
         return ".".join((stage, *rest))
 
     def several(self, name: str) -> tuple[str, ...]:
-        """The uses of a stage where a name may mean more than one of them; else empty."""
+        """Return all uses of a stage if a name may refer to several of them, else an empty tuple."""
         return self._found(name)[2]
 
     def stage(self, name: str) -> str:
-        """The part of a name that is a stage's, with the imports before it."""
+        """Return the part of a name that names a stage, including the imports before it."""
         _, rest, _ = self._found(name)
         words = name.split(".")
         return ".".join(words[: len(words) - len(rest)])
@@ -57,18 +58,18 @@ class StageNames:
 
 @fact
 class Place:
-    """The beginning of addresses (unique in the space) and of keys (as configurations print them)."""
+    """A common prefix of addresses (unique in the space) and of keys (as configurations print them)."""
 
     address: str
     key: str
     names: StageNames = field(default_factory=StageNames, compare=False, repr=False)
 
     def inside(self, name: str) -> "Place":
-        """The place of a parameter of the operator, or of a part of the structure."""
+        """Return the place of a parameter of the operator, or of a part of the structure, by its name."""
         if not self.address:
             return Place(name, name, self.names)
         return Place(f"{self.address}.{name}", f"{self.key}.{name}", self.names)
 
     def alternative(self, name: str) -> "Place":
-        """The place of an alternative of the decision: the address says which, the key does not."""
+        """Return the place of an alternative of the decision. Addresses contain its name, keys do not."""
         return replace(self, address=f"{self.address}.{name}")

@@ -1,8 +1,9 @@
-"""Conditions of nested decisions, said by constraints.
+"""Conditions of nested decisions, translated to constraints.
 
-Which operators there are is decided before the values of hyperparameters. So a choice of operators with a condition
-is a decision that is always taken, with an alternative for what the library has where the condition does not hold:
-the alternatives are tied to the condition, and whoever decides first finds values for which it is so.
+Searches choose the operators before the values of hyperparameters. So a choice of operators with a condition becomes a
+decision that is always reached. One alternative of it, the fallback, is the default of the library, which is taken
+where the condition does not hold. Constraints tie the alternatives to the condition, so a chosen alternative limits the
+values of the hyperparameters in the condition.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,15 +20,16 @@ from spacelang.ir.walk import Assignment, default_structure
 from spacelang.text import Span
 
 MOST: Final = 64
-"""So many cases of a condition are told apart: each hyperparameter that may be inactive by itself doubles them."""
+"""The maximum number of cases of a condition. Each hyperparameter that may be inactive by itself doubles them."""
 
 
 @fact
 class Presence:
-    """The condition of the nested decision at an address; where it does not hold, the alternative `left` is taken.
+    """The condition of the nested decision at an address, and its fallback alternative.
 
-    `is_own` says whether this alternative is the author's: then it may be taken where the condition holds as well. The
-    span is that of all that is said of the parameter.
+    `left` is the name of the alternative that is taken where the condition does not hold. If `is_own` is True, the
+    author wrote this alternative, so that it may be taken where the condition holds as well. `span` covers the whole
+    definition of the parameter.
     """
 
     address: str
@@ -38,10 +40,11 @@ class Presence:
 
 
 def constraints(presence: Presence, variables: Mapping[str, Variable]) -> list[Constraint] | None:
-    """The constraints that say a condition; None where it would take too many.
+    """Return the constraints that express a condition, or None if there would be too many.
 
-    A condition says something also where hyperparameters that it names are not active, a constraint does not. So for
-    each set of them that may be inactive there are constraints that do not name these.
+    A condition has a truth value even if hyperparameters in it are inactive, but a constraint does not apply then. So
+    there are separate constraints for each combination of active and inactive hyperparameters, which name only the
+    active ones.
     """
     known = variables[presence.address]
     found = [*islice(cases(presence.condition, known.owners, variables), MOST + 1)]
@@ -49,7 +52,7 @@ def constraints(presence: Presence, variables: Mapping[str, Variable]) -> list[C
 
 
 def _where(presence: Presence, known: Variable, case: ConditionCase) -> Iterator[Constraint]:
-    """The constraints for one case of a condition."""
+    """Yield the constraints for one case of a condition, that is, one combination of inactive hyperparameters."""
     absent = [Not(active) for active in case.active]
     others = tuple(branch.name for branch in known.choice.branches if branch.name != presence.left)
     taken, left = Is(presence.address, others), Is(presence.address, (presence.left,))
@@ -64,9 +67,9 @@ def _where(presence: Presence, known: Variable, case: ConditionCase) -> Iterator
 
 
 def with_defaults(space: Space, presences: Sequence[Presence]) -> Space:
-    """The space in which decisions whose condition the defaults do not meet take by default what is left then.
+    """Return the space with the fallback as default of each decision whose condition the defaults do not satisfy.
 
-    Conditions do not depend on each other in a circle: after as many rounds as they are nested nothing changes.
+    Conditions do not depend on each other in cycles, so the loop ends after at most as many rounds as they are nested.
     """
     written = {variable.address: variable.node for variable in space.variables.values()}
     while True:
@@ -82,7 +85,7 @@ def with_defaults(space: Space, presences: Sequence[Presence]) -> Space:
 
 
 def _default(presence: Presence, space: Space, written: Choice | Hyperparameter) -> int:
-    """The place of the alternative that a decision takes where it is reached and all else has its default."""
+    """Return the index of the default alternative of a decision, given the defaults of everything else."""
     assert isinstance(written, Choice)
     structure = default_structure(space, dict(space.variables[presence.address].owners))
     assignment = Assignment(space, structure, lambda node: node.default)

@@ -1,4 +1,4 @@
-"""Ranges as written to ranges as meant: bounds, which may depend on the data, steps, and what the parameter takes."""
+"""Ranges: read bounds, which may depend on the data, and steps, and check them against the parameter."""
 
 import math
 from dataclasses import replace
@@ -20,15 +20,15 @@ from spacelang.syntax import ast
 from spacelang.text import Span
 
 REVERSED: Final = "the bounds are reversed"
-_BOUNDS: Final = "bounds are made of numbers and of what the data is"
+_BOUNDS: Final = "bounds may use only numbers and symbols of the data"
 _NO_STEP: Final = "a step is a number or arithmetic over numbers"
 LARGEST: Final = 8e307
-"""Beyond this the width of a range may be no float, and neither draws nor neighbours could be computed."""
+"""The largest bound. Beyond it, the width of a range may be infinite, so values could not be drawn."""
 
 
 @fact
 class _End:
-    """One end of a range; `symbols` are those of the data that its bound mentions."""
+    """One end of a range. `symbols` are the symbols of the data that its bound mentions."""
 
     value: int | float
     is_open: bool
@@ -37,14 +37,14 @@ class _End:
 
 
 class RangeReader:
-    """Reads the ranges of one parameter."""
+    """A reader of the ranges of one parameter."""
 
     def __init__(self, judge: ParameterJudge, report: Report) -> None:
         self._judge = judge
         self._report = report
 
     def read(self, written: ast.Range) -> Grid | Real | None:
-        """The range, or None where it has none; the reasons are reported."""
+        """Return the range, or None after reporting why it is invalid."""
         step = self._step(written)
         if step is not written.step:
             if step is None:
@@ -70,9 +70,9 @@ class RangeReader:
 
     @classmethod
     def widest(cls, written: ast.Range) -> Grid | Real | None:
-        """From the least that the lower bound is for any data to the greatest that the upper one is.
+        """Return the range from the least lower bound to the greatest upper bound over data of all sizes.
 
-        None where one of them is no number for any data.
+        The result is None if one of the bounds is not a number for any data.
         """
         reports = [Report(Symbols(sizes)) for sizes in EXTREMES]
         readers = [cls(ParameterJudge(report), report) for report in reports]
@@ -82,7 +82,7 @@ class RangeReader:
             return None
         lower = min(lowers, key=lambda end: (end.value, end.is_open))
         upper = max(uppers, key=lambda end: (end.value, not end.is_open))
-        # Where the lower bound moves, the row of members moves with it: any number may be in it.
+        # If the lower bound varies, the members of the grid move with it, so any number may be a member.
         step = readers[0]._step(written) if lower.value == max(end.value for end in lowers) else None
         bare = replace(written, step=step, log=written.log if lower.value > 0 else None)
         if lower.value > upper.value:
@@ -112,7 +112,7 @@ class RangeReader:
         if not symbols:
             self._report_fraction(bound, value)
             return None
-        # The nearest integer inside; that it is rounded says already that the bound itself is excluded.
+        # Round to the nearest integer inside. The bound itself is not an integer, so the end is closed.
         return _End(whole, False, bound.span, symbols)
 
     def _report_limitless(
@@ -157,7 +157,7 @@ class RangeReader:
         expected = "expected a number or arithmetic over numbers"
         self._report.add(BadBound(primary=bound.span, bound=bound.span.text, domain="a range", expected=expected))
 
-    # ---- ranges that are empty, or reach to where there is no logarithm
+    # ---- empty ranges, and logarithmic ranges that reach 0 or below
 
     def _report_empty(self, written: ast.Range, lower: _End, upper: _End) -> None:
         if lower.symbols or upper.symbols:
@@ -176,7 +176,7 @@ class RangeReader:
         )
 
     def _report_empty_by_data(self, written: ast.Range, lower: _End, upper: _End) -> None:
-        """Point at the bound that depends on the data; where both do, at the upper one."""
+        """Report an empty range at the bound that depends on the data: the upper bound if both do."""
         symbols = self._report.symbols
         blamed, name = (upper, "upper") if upper.symbols else (lower, "lower")
         notes = symbols.notes(lower.symbols) if blamed is upper else ()
@@ -189,7 +189,7 @@ class RangeReader:
     def _report_log(self, lower: _End) -> None:
         symbols = self._report.symbols
         if symbols.free(lower.span) and not lower.value:
-            # Zero is what the bound tends to: for data of any size it lies above.
+            # The bound tends to 0, but is positive for data of any size.
             self._report.unbound(lower.span, limit=f"max(…, {lower.span.text})")
             return
         notes = symbols.notes(lower.symbols)
@@ -198,7 +198,7 @@ class RangeReader:
     # ---- steps
 
     def _step(self, written: ast.Range) -> ast.Number | None:
-        """The number that a step comes to; None, reported, where it is none that members could be apart."""
+        """Return the value of a step, or None after reporting that it is not a usable number."""
         step = written.step
         if step is None or isinstance(step, ast.Number):
             return step
@@ -208,11 +208,11 @@ class RangeReader:
         number = outcome(expression)
         value = plain(number)
         if self._report.symbols.within(step.span):
-            self._report_step(written, step, "a step is the same for all data", _NO_STEP)
+            self._report_step(written, step, "a step cannot depend on the data", _NO_STEP)
         elif not math.isfinite(value):
-            self._report_step(written, step, "comes to no number")
+            self._report_step(written, step, "not a finite number")
         elif decimal(value) != number:
-            self._report_step(written, step, f"comes to {value}…, which no decimal says whole")
+            self._report_step(written, step, f"is {value}…, which has no exact decimal form")
         else:
             return ast.Number(value, step.span)
         return None
@@ -227,11 +227,11 @@ class RangeReader:
     def _step_fits(self, written: ast.Range, step: ast.Number, lower: _End, upper: _End) -> bool:
         reason = remedy = None
         if step.value <= 0 or not math.isfinite(step.value):
-            reason = "a step is above 0"
+            reason = "a step must be greater than 0"
         elif written.kind == "int" and not float(step.value).is_integer():
             reason = "integers need a whole step"
         elif written.log is not None:
-            reason, remedy = "a logarithmic range has no even step", "leave out `log` or `step`"
+            reason, remedy = "a logarithmic range has no constant step", "remove `log` or `step`"
         elif not lower.symbols and not upper.symbols:
             steps = (decimal(upper.value) - decimal(lower.value)) / decimal(step.value)
             if steps.denominator != 1:
@@ -270,7 +270,7 @@ class RangeReader:
 
 
 def _members(written: ast.Range, lower: _End, upper: _End) -> Grid | Real | None:
-    """What lies between two ends; None where nothing does."""
+    """Return the range between two ends, or None if it contains nothing."""
     log, ends = written.log is not None, {"lower_open": lower.is_open, "upper_open": upper.is_open}
     if written.step is None and written.kind == "float":
         return Real(float(lower.value), float(upper.value), **ends, log=log)
@@ -298,7 +298,7 @@ def _why_empty(written: ast.Range, lower: _End, upper: _End) -> str:
 
 
 def _rewritten(written: ast.Range, wanted: Stretch, legal: Stretch) -> str:
-    """The range with the bounds drawn in that its parameter rejects, the others as they are written."""
+    """Return the text of the range with the rejected bounds replaced by accepted ones."""
     opening, closing = "(" if written.lower_open else "[", ")" if written.upper_open else "]"
     start, end = written.lower.span.text, written.upper.span.text
     if (legal.lower, legal.lower_open) != (wanted.lower, wanted.lower_open):
@@ -309,5 +309,5 @@ def _rewritten(written: ast.Range, wanted: Stretch, legal: Stretch) -> str:
 
 
 def _rest(written: ast.Range) -> str:
-    """What follows the bounds: the modifiers."""
+    """Return the text after the bounds: the modifiers `log` and `step`."""
     return written.span.source.text[written.upper.span.end + 1 : written.span.end]

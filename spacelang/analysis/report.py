@@ -1,4 +1,4 @@
-"""Where the phases of analysis put what they find, so that one mistake never hides another."""
+"""The collector of diagnostics, to which all phases of the analysis add."""
 
 from spacelang.analysis.symbols import Symbols
 from spacelang.diagnostics.diagnostic import Diagnostic, Related, Severity
@@ -7,7 +7,7 @@ from spacelang.text import Span
 
 
 class Report:
-    """Diagnostics as they are found, in no particular order, and the symbols of the data that are asked for."""
+    """The diagnostics found so far, in no particular order, and the symbols of the data that the text mentions."""
 
     def __init__(self, symbols: Symbols | None = None) -> None:
         self.found: list[Diagnostic] = []
@@ -16,35 +16,39 @@ class Report:
         self.symbols = Symbols() if symbols is None else symbols
 
     def add(self, diagnostic: Diagnostic) -> None:
-        """Record a problem."""
+        """Add a diagnostic."""
         self.found.append(diagnostic)
 
     def brought(self, start: int, through: Related) -> None:
-        """Let the problems from number `start` on say how their text came where it is read, each but once.
+        """Add the place `through` to the diagnostics from index `start` on, and remove duplicates.
 
-        What is included in many bodies is read as often; a mistake that is the same in all of them is one mistake.
+        A member that many bodies include is read many times. A mistake that is the same in all of them is reported
+        once.
         """
         new = [problem for problem in self.found[start:] if problem not in self._brought]
         self._brought.update(new)
         self.found[start:] = [problem.with_related(through) for problem in new]
 
     def unbound(self, span: Span, limit: str | None = None) -> None:
-        """Report the first symbol of the data in a span that has no number; `limit` is an expression that would do."""
+        """Report the first symbol of the data in a span that is not bound.
+
+        `limit` is an expression that would be finite without a number for the symbol.
+        """
         at = self.symbols.place(span, self.symbols.free(span))
         self.add(UnboundSymbol(primary=at, symbol=at.text, limit=limit))
 
     @property
     def has_errors(self) -> bool:
-        """Whether something was found that keeps the space from being used."""
+        """True if a diagnostic is an error, so that the space cannot be used."""
         return any(diagnostic.severity is Severity.ERROR for diagnostic in self.found)
 
     def await_data(self, start: int) -> None:
-        """Note that the problems from number `start` on may be none for data of some size."""
+        """Record that the diagnostics from index `start` on may disappear for data of another size."""
         self._awaiting.update(problem.primary for problem in self.found[start:])
 
     @property
     def awaits_data(self) -> bool:
-        """Whether there are errors, and none of them but may be none for data of some size."""
+        """True if there are errors and all of them may disappear for data of another size."""
         errors = [problem for problem in self.found if problem.severity is Severity.ERROR]
         waiting = [isinstance(problem, UnboundSymbol) or problem.primary in self._awaiting for problem in errors]
         return bool(errors) and all(waiting)

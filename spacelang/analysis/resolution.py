@@ -1,4 +1,4 @@
-"""From a draft to a space: every expression read, conditions put in their places, cycles among them found."""
+"""Resolution of a draft to a space: read every expression, attach the conditions and find cycles among them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -18,10 +18,10 @@ from spacelang.syntax import ast
 
 
 def resolve(space: Space, draft: Draft, report: Report) -> Space:
-    """The space with its conditions and constraints.
+    """Return the space with its conditions and constraints.
 
-    Names may stand for everything that is declared; what is said about stages that the pipeline leaves out is read
-    all the same, and then left out like them.
+    Expressions may name everything that is declared. Expressions in stages that the pipeline leaves out are read as
+    well, to find mistakes in them, but are not part of the space.
     """
     declared = Space(space.name, Product(Kind.SEQUENCE, tuple(draft.declared))).variables
     reached = {stage_of(address) for address in space.variables}
@@ -46,17 +46,17 @@ def _present(draft: Draft, reader: ExpressionReader, report: Report) -> dict[str
 
 
 def _with_presences(space: Space, declared: Iterable[Presence], report: Report) -> Space:
-    """The space with the conditions of the nested decisions that it has."""
+    """Return the space with constraints for the conditions of its nested decisions."""
     presences = [presence for presence in declared if presence.address in space.variables]
-    # After a mistake the space may lack what a condition names.
+    # After an error, the space may lack what a condition names.
     if report.has_errors or not presences:
         return space
     found = list(space.constraints)
     for presence in presences:
         said = constraints(presence, space.variables)
         if said is None:
-            reason = f"more than {MOST} of the hyperparameters that it speaks of may be inactive each by itself"
-            remedy = "leave out what follows from something else that it says"
+            reason = f"its hyperparameters can be active and inactive in more than {MOST} combinations"
+            remedy = "remove parts of it that follow from other parts"
             report.add(Undecidable(primary=presence.condition.span, kind="condition", reason=reason, remedy=remedy))
         found.extend(said or ())
     return with_defaults(replace(space, constraints=tuple(found)), presences)
@@ -76,7 +76,7 @@ def _constraints(
         expression = _read(rule.expression, scope, reader, report)
         if expression is not None and stage_of(scope.place) not in left_out:
             constraint = Constraint(expression, rule.forbidden, rule.span)
-            # After a mistake the space may lack what the body stands in, and nobody asks for its constraints.
+            # After an error, the space may lack the branch of the body, and its constraints are not used.
             constraint, said = (
                 (constraint, DraftConstraint(expression))
                 if report.has_errors
@@ -96,7 +96,10 @@ def _read(expression: ast.Expression, scope: Scope, reader: ExpressionReader, re
 
 
 def _check_cycles(conditions: Mapping[str, Expr], variables: Mapping[str, Variable], report: Report) -> None:
-    """Report what is active or present depending on itself; what lies in a nested decision depends on that one."""
+    """Report conditions that depend on themselves.
+
+    Whatever lies in a nested decision depends on that decision.
+    """
     after = {
         address: [on for each in scope(expression) for on in (each, *(owner for owner, _ in variables[each].owners))]
         for address, expression in conditions.items()
@@ -113,14 +116,18 @@ def _check_cycles(conditions: Mapping[str, Expr], variables: Mapping[str, Variab
 
 
 def cycles(conditions: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
-    """The cycles of "is active depending on": the addresses along each; one for each knot of dependencies."""
+    """Return the cycles among conditions, each as the addresses along it.
+
+    `conditions` maps an address to the addresses that its condition names. If cycles overlap, only some of them are
+    returned.
+    """
     left = {address: set(after) & conditions.keys() for address, after in conditions.items()}
     found: list[tuple[str, ...]] = []
     while True:
         try:
             TopologicalSorter(left).prepare()
         except CycleError as error:
-            # The error lists the cycle against the direction of the graph, its first node again at the end.
+            # The error lists the cycle against the direction of the graph, with the first node again at the end.
             cycle = tuple(reversed(error.args[1][1:]))
             found.append(cycle)
             left = {address: after - set(cycle) for address, after in left.items() if address not in cycle}

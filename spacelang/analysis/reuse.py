@@ -1,4 +1,4 @@
-"""What files declare to be used by others: judged by itself, and missed where nobody uses it."""
+"""Declarations for reuse: check groups, abstract operators and imports by themselves, and warn if they are unused."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ from spacelang.text import Span
 
 
 def check(module: Module, catalogue: Catalogues, groups: GroupReader, report: Report) -> None:
-    """Judge the groups, abstract operators and imports of a file, and those of the files that it imports."""
+    """Check the groups, abstract operators and imports of a file, and those of the files that it imports."""
     alone = Report(report.symbols)
     for each in modules(module):
         _check_abstracts(each, catalogue, report)
@@ -26,14 +26,14 @@ def check(module: Module, catalogue: Catalogues, groups: GroupReader, report: Re
             operators.read_alone(groups.opened(group, each))
         for operator in each.abstracts.values():
             operators.read_alone(groups.declared(operator, each))
-    # What was found where they are used is not reported once more.
+    # Diagnostics that were already reported where the group is used are left out.
     known = {(problem.code, problem.primary) for problem in report.found}
     report.found.extend(problem for problem in alone.found if (problem.code, problem.primary) not in known)
     _check_unused(module, catalogue, report)
 
 
 def names(module: Module) -> Iterator[str]:
-    """All names with their dots that stand in a file and in those that it imports."""
+    """Yield all dotted names in a file and in the files that it imports."""
     for each in modules(module):
         for part in _parts(each.file.items):
             if isinstance(part, ast.Dotted):
@@ -41,7 +41,7 @@ def names(module: Module) -> Iterator[str]:
 
 
 def modules(first: Module) -> list[Module]:
-    """A module and all that it imports, directly or not."""
+    """Return a module and all modules that it imports, directly or indirectly."""
     found = {id(first): first}
     left = [first]
     while left:
@@ -61,9 +61,9 @@ def _check_abstracts(module: Module, catalogue: Catalogues, report: Report) -> N
 
 
 def _check_unused(module: Module, catalogue: Catalogues, report: Report) -> None:
-    """Warn of what the first file declares or imports in vain; what an imported file declares is there for others.
+    """Warn about unused declarations and imports of the first file. Imported files may declare things for others.
 
-    Where something of the text could not be read, it may be what uses the rest, and nothing is said.
+    There is no warning if a part of the text could not be parsed, because that part may use them.
     """
     if module.is_torn or not (module.groups or module.abstracts or module.imports):
         return
@@ -72,7 +72,7 @@ def _check_unused(module: Module, catalogue: Catalogues, report: Report) -> None
         if group.name.text not in included:
             report.add(UnusedGroup(primary=group.name.span, name=group.name.text))
     for operator in module.abstracts.values():
-        # One that cannot be declared is missed by nobody.
+        # An operator that cannot be declared is reported already.
         if operator.name.text not in named and operator.name.text not in catalogue:
             operators = module.abstracts.values()
             words = {part.text for part in _parts((*map(_of_values, operators),)) if isinstance(part, ast.Dotted)}
@@ -80,14 +80,14 @@ def _check_unused(module: Module, catalogue: Catalogues, report: Report) -> None
             report.add(UnusedAbstract(primary=operator.name.span, name=operator.name.text, word=word))
     for item in module.file.items:
         name, span = called(item) if isinstance(item, ast.Import) else ("", item.span)
-        # Of a file that could not be read nothing can be used.
+        # Nothing can be used from a file that could not be read.
         is_sound = name in module.imports and not module.imports[name].is_torn
         if is_sound and name not in included | named:
             report.add(UnusedImport(primary=span, name=name))
 
 
 def _mentioned(module: Module) -> tuple[set[str], set[str]]:
-    """The first words of all names behind `include`, and of all others."""
+    """Return the first words of all names after `include`, and of all other names."""
     included: set[str] = set()
     named: set[str] = set()
     for part in _parts(module.file.items):
@@ -99,7 +99,7 @@ def _mentioned(module: Module) -> tuple[set[str], set[str]]:
 
 
 def _parts(items: object) -> Iterator[object]:
-    """All nodes of a tree; the name of an `include` comes with it alone."""
+    """Yield all nodes of a syntax tree. The name in an `include` is not a node of its own."""
     left = [items]
     while left:
         part = left.pop()
@@ -115,7 +115,10 @@ def _parts(items: object) -> Iterator[object]:
 
 
 def _named_in(operator: ast.Abstract) -> Iterator[object]:
-    """What the body of an abstract operator says, without sets of plain values: their words are strings, no names."""
+    """Yield the parts of the body of an abstract operator that may contain names.
+
+    The words in sets of plain values are strings and no names, so these sets are left out.
+    """
     plain = {each.name.span for each in _of_values(operator)}
     for member in operator.body.members if operator.body is not None else ():
         if isinstance(member, ast.Parameter) and member.name.span in plain:
@@ -125,6 +128,6 @@ def _named_in(operator: ast.Abstract) -> Iterator[object]:
 
 
 def _of_values(operator: ast.Abstract) -> tuple[ast.Parameter, ...]:
-    """The hyperparameters of an abstract operator whose domains are of plain values."""
+    """Return the hyperparameters of an abstract operator whose domains consist of plain values."""
     members = [each for each in operator.body.members if isinstance(each, ast.Parameter)] if operator.body else []
     return tuple(each for each in members if not is_choice(each.domain, lambda _: False))

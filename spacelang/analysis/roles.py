@@ -1,6 +1,6 @@
-"""Whether the steps of a pipeline can stand where they stand: transformers first, one kind of estimator last.
+"""Checks of the roles of pipeline steps: transformers first, estimators of one kind last.
 
-And `columns(…)` where there are columns with names.
+Also a check that `columns(…)` stands only where the columns have names.
 """
 
 from collections.abc import Iterator
@@ -30,13 +30,13 @@ from spacelang.ir.space import (
 _ESTIMATORS = frozenset({Role.CLASSIFIER, Role.REGRESSOR})
 _TRANSFORMERS = frozenset({Role.TRANSFORMER})
 _EARLIER = _TRANSFORMERS | {Role.SAMPLER}
-"""What may stand before the last step; beside others only what keeps the rows."""
+"""The roles of steps before the last one. Parallel steps must be transformers, which keep all rows."""
 
 
 def check(root: Node, catalogue: Catalogues, report: Report) -> None:
-    """Report every step that cannot stand where it stands.
+    """Report every step that cannot stand where it is.
 
-    A space with abstract operators need not be of pipelines: in it nothing but known operators is judged.
+    If the space has abstract operators, its structures may not be pipelines, so only known operators are checked.
     """
     steps = root.children if isinstance(root, Product) else (root,)
     is_pipeline = all(operator.catalogue != ABSTRACT for operator, _ in _steps_of(root))
@@ -49,7 +49,7 @@ def check(root: Node, catalogue: Catalogues, report: Report) -> None:
 
 
 class _Judge:
-    """Judges steps by where they stand."""
+    """A check of the roles of the steps by their positions."""
 
     def __init__(self, catalogue: Catalogues, report: Report, *, is_pipeline: bool) -> None:
         self._catalogue = catalogue
@@ -62,7 +62,7 @@ class _Judge:
         astray = [step for step in steps[:-1] if isinstance(step, Choice) and self._has_none(step, _EARLIER)]
         if isinstance(last, Choice) and self._has_none(last, _ESTIMATORS):
             predicting = [step.name for step in astray if not self._has_none(step, _ESTIMATORS)]
-            # Where two stages were swapped, that the other one stands in the wrong place is the same mistake.
+            # If two stages were swapped, the wrong place of the other one is the same mistake.
             self._report.add(
                 NotAnEstimator(
                     primary=last.span,
@@ -79,7 +79,7 @@ class _Judge:
             self._judge_earlier(step, whole=step in astray)
 
     def judge_values(self, root: Node) -> None:
-        """Report the steps that cannot stand before others in pipelines that are values of parameters."""
+        """Report misplaced steps in pipelines that are values of parameters."""
         for operator in operators(root):
             for decision in (child for child in operator.children if isinstance(child, Choice)):
                 for sequence in (each for each in products(decision) if each.kind is Kind.SEQUENCE):
@@ -102,7 +102,7 @@ class _Judge:
             case Choice():
                 for branch in step.branches:
                     if branch.node == NOTHING:
-                        self._refuse(branch, branch.name, "leaves the step out")
+                        self._refuse(branch, branch.name, "it leaves the step out")
                     else:
                         self._judge_last(branch.node)
             case Product(kind=Kind.SEQUENCE, children=(*earlier, last)):
@@ -112,7 +112,7 @@ class _Judge:
             case Product(kind=Kind.SEQUENCE):
                 return
             case Product():
-                self._refuse(step, _FORMS[step.kind], "it passes data on")
+                self._refuse(step, _FORMS[step.kind], "it passes the data on")
             case Operator():
                 self._judge_estimator(step)
             case Hyperparameter():
@@ -141,7 +141,7 @@ class _Judge:
         return self._catalogue.entry(operator.catalogue, operator.name)
 
     def _has_none(self, step: Choice, roles: frozenset[Role]) -> bool:
-        """Whether all alternatives are known, there are some, and none of them can be any of these."""
+        """Return True if all alternatives of a step are known operators and none of them can have one of the roles."""
         used = [[*last_operators(branch.node)] for branch in step.branches if branch.node != NOTHING]
         entries = [self._entry(operator) for operators in used for operator in operators]
         if not used or not all(used):
@@ -156,24 +156,30 @@ class _Judge:
 
 
 _FORMS: Final = {Kind.PARALLEL: "… & …", Kind.COLUMNS: "columns(…)", Kind.PERMUTATION: "permute(…)"}
-"""What structures are called in messages."""
+"""The names of structures in messages."""
 
 
 class _Names:
-    """Follows the names of the columns through a pipeline: a table has them, what a transformer passes on does not."""
+    """A check that `columns(…)` stands only where the columns have names.
+
+    A table has column names, but the output of a transformer has none.
+    """
 
     def __init__(self, catalogue: Catalogues, report: Report) -> None:
         self._catalogue = catalogue
         self._report = report
 
     def follow(self, node: Node, *, kept: bool) -> bool:
-        """Whether all names are there behind a node; `columns(…)` that lacks them is reported."""
+        """Return True if the columns still have their names after a node.
+
+        `kept` is True if they have names before it. Each `columns(…)` without names is reported.
+        """
         match node:
             case Operator():
                 entry = self._catalogue.entry(node.catalogue, node.name)
                 return kept and (entry is None or Role.SAMPLER in entry.roles)
             case Choice():
-                # All of them are followed, also behind the first that loses the names.
+                # Follow all branches, even after the first one that loses the names.
                 return all([*(self.follow(branch.node, kept=kept) for branch in node.branches)])
             case Product(kind=Kind.SEQUENCE):
                 return reduce(lambda so_far, child: self.follow(child, kept=so_far), node.children, kept)
@@ -189,7 +195,7 @@ class _Names:
                 return kept
 
     def _follow_orders(self, steps: tuple[Node, ...], *, kept: bool) -> bool:
-        """Each step may come behind any of the others."""
+        """Check the steps of a permutation. Each step may come after any of the others."""
         silent = _Names(self._catalogue, Report(self._report.symbols))
         keeps = [silent.follow(step, kept=True) for step in steps]
         for place, step in enumerate(steps):
@@ -198,7 +204,10 @@ class _Names:
 
 
 def _steps_of(node: Node, *, beside: bool = False) -> Iterator[tuple[Operator, bool]]:
-    """The operators of a structure that are steps, and whether others stand beside them; not those that are values."""
+    """Yield the operators of a structure that are steps, and whether other steps run in parallel to them.
+
+    Operators that are values of parameters are left out.
+    """
     match node:
         case Operator():
             yield node, beside

@@ -1,4 +1,4 @@
-"""The names of scorers, as goals and disparities use them."""
+"""The names of scorers in goals and disparities."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -27,15 +27,15 @@ CUSTOMARY: Final[Mapping[str, str]] = {
     "rmse": "neg_root_mean_squared_error",
     "rmsle": "neg_root_mean_squared_log_error",
 }
-"""Abbreviations that everybody writes and the library does not know."""
+"""Common abbreviations that are not names of scorers in scikit-learn."""
 
 
 ERRORS: Final = frozenset({"error", "error_rate", "err", "misclassification", "zero_one_loss"})
-"""What everybody calls the share of wrong answers."""
+"""Common names of the share of wrong predictions."""
 
 
 class ScorerReader:
-    """Reads names of scorers for a task of a kind; where the kind is unknown (None), every scorer suits it."""
+    """A reader of scorer names for a kind of task. If the kind is None, every scorer is accepted."""
 
     def __init__(self, catalogue: Catalogues, kind: str | None, report: Report) -> None:
         self._known = catalogue.scorers
@@ -43,9 +43,9 @@ class ScorerReader:
         self._report = report
 
     def read(self, written: ast.Dotted) -> str | None:
-        """The name of a scorer that suits the task; None, which is reported, for another name.
+        """Return the name of a scorer that suits the task, or None after reporting a mistake.
 
-        A catalogue without scorers knows of none: then only the library can tell.
+        Any name is accepted if the catalogue lists no scorers: then only the library can tell.
         """
         name = written.text
         if not self._known:
@@ -65,7 +65,7 @@ class ScorerReader:
         return name
 
     def knows(self, name: str) -> bool:
-        """Whether it is a scorer, of whichever kind of task."""
+        """Return True if the catalogue has a scorer of this name, for any kind of task."""
         return name in self._known
 
     def _near(self, name: str) -> str | None:
@@ -73,14 +73,10 @@ class ScorerReader:
         return plain if plain in self._known else nearest(name, self._known)
 
     def _hint(self, name: str) -> str | None:
-        """What to write for an error, which the library knows with its sign turned only."""
+        """Return what to write instead of a common synonym or an error measure, or None."""
         if name in ERRORS:
             return "write `minimize 1 - accuracy`"
         meant = CUSTOMARY.get(name, f"neg_{name}")
         if meant not in self._known:
             return None
-        return (
-            f"write `maximize {meant}`: the error with its sign turned"
-            if meant.startswith("neg_")
-            else (f"write `{meant}`")
-        )
+        return f"write `maximize {meant}`: the negated error" if meant.startswith("neg_") else (f"write `{meant}`")

@@ -1,4 +1,4 @@
-"""Stages and the pipeline of a module to a draft of the tree: every use of a stage is a decision of its own."""
+"""Stages and the pipeline of a module: build the draft of the tree. Every use of a stage is a separate decision."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,14 +24,14 @@ from spacelang.syntax import ast
 from spacelang.text import Span
 
 DEEPEST: Final = 32
-"""So deep stages may contain stages."""
+"""The maximum nesting depth of stages."""
 
 MOST_USES: Final = 500
-"""So often stages may be used beyond the first time, all together."""
+"""The maximum number of repeated uses of stages in a space."""
 
 
 class StageReader:
-    """Reads the stages and the pipeline of a module, and what it uses of the modules that it imports."""
+    """A reader of the stages and the pipeline of a module, and of what it uses from imported modules."""
 
     def __init__(self, module: Module, catalogue: Catalogues, report: Report) -> None:
         self._module = module
@@ -50,14 +50,14 @@ class StageReader:
         self.draft = Draft(ir.NOTHING, dubious=set(module.damaged), is_whole=not module.is_torn)
 
     def read(self) -> Draft:
-        """The draft of the module."""
+        """Return the draft of the module."""
         root = ir.Product(ir.Kind.SEQUENCE, tuple(self._steps(self._module)), self._span)
         unused = [stage for stage in self._module.stages.values() if not self._is_used(self._module, stage)]
         for stage in unused:
-            # What could not be read may have named it.
+            # A part that could not be parsed may have named it.
             if not (self._is_misnamed or self._module.damaged or self._module.is_torn):
                 self._report.add(UnreachableStage(primary=stage.name.span, name=stage.name.text))
-        # What the pipeline leaves out must not be called like anything that it has, such as a stage of another file.
+        # Read unused stages last: their names must not clash with those of the pipeline, such as stages of other files.
         left_out = [self._used(self._module, stage, None) for stage in unused]
         self.draft.declared.extend((root, *left_out))
         self.draft.root = root
@@ -71,18 +71,21 @@ class StageReader:
         return self._module.file.span if pipeline is None else pipeline.span
 
     def _steps(self, module: Module) -> list[ir.Node]:
-        """The steps of a module's pipeline; without a pipeline line all stages that no other one contains."""
+        """Return the steps of a module's pipeline.
+
+        If there is no `pipeline` line, these are all stages that no other stage contains.
+        """
         self._modules[id(module)] = module
         _, structures = self._reader(module)
         if module.pipeline is not None:
-            # Names in the bodies of an imported pipeline mean what they mean in its own text.
+            # Names in the bodies of an imported pipeline are resolved in the imported file.
             spot = Spot(Place("", "", self._names.of(module)), self._top.taken)
             return structures.steps(module.pipeline.structure, spot)
         if not module.stages and not module.is_torn:
             self._report.add(NoStage(primary=Span(module.source, 0, 0)))
         inner = {part.name.text for stage in module.stages.values() for part in mentioned(stage.structure)}
         outer = [stage for name, stage in module.stages.items() if name not in inner]
-        # Stages of which each contains another one: one of them has to be looked at to see it.
+        # If every stage is contained in another one, read the first, to report the cycle.
         return [self._used(module, stage, None) for stage in outer or [*module.stages.values()][:1]]
 
     def _reader(self, module: Module) -> tuple[OperatorReader, StructureReader]:
@@ -94,16 +97,19 @@ class StageReader:
             self._readers[id(module)] = operators, structures
         return self._readers[id(module)]
 
-    # ---- what structures ask
+    # ---- methods for the reader of structures
 
     def use(self, home: Module, stage: ast.Stage, written: ast.Operator) -> ir.Choice | None:
-        """A further use of a stage as a decision of its own; None, reported, where it would contain itself."""
+        """Return a further use of a stage as a decision of its own.
+
+        The result is None, which is reported, if the stage would contain itself or if stages are used too often.
+        """
         names = [open_stage.name.text for module, open_stage in self._open if module is home]
         if any(open_stage is stage for _, open_stage in self._open):
             path = [*names[names.index(stage.name.text) :], stage.name.text]
             described = f"`{path[0]}` contains " + ", which contains ".join(f"`{name}`" for name in path[1:])
             if frozenset(path) not in self._circles:
-                # From each of its stages the same circle is found.
+                # The same cycle is found from each of its stages: report it once.
                 self._report.add(StageInItself(primary=written.name.span, stage=stage.name.text, path=described))
                 self._circles.add(frozenset(path))
             self.lost()
@@ -113,12 +119,15 @@ class StageReader:
         return self._used(home, stage, written)
 
     def _is_too_much(self, span: Span) -> bool:
-        """Whether stages lie too deep within each other, or are used too often: a few lines could ask for millions."""
+        """Return True, and report it, if stages are nested too deeply or used too often.
+
+        Without these limits, a few lines could ask for millions of decisions.
+        """
         if self._is_full:
             return True
         uses = sum(len(called) for called in self._names.uses.values()) - len(self._names.uses)
         if len(self._open) > DEEPEST:
-            self._report.add(TooLarge(primary=span, what="the depth of stages within stages", limit=str(DEEPEST)))
+            self._report.add(TooLarge(primary=span, what="the nesting depth of stages", limit=str(DEEPEST)))
         elif uses > MOST_USES:
             self._report.add(TooLarge(primary=span, what="the number of uses of stages", limit=f"{MOST_USES:,}"))
         else:
@@ -128,17 +137,20 @@ class StageReader:
         return True
 
     def steps_of(self, module: Module, written: ast.Operator) -> list[ir.Node]:
-        """The whole pipeline of an imported module."""
+        """Return the steps of the whole pipeline of an imported module."""
         if written.alias is not None:
             self._report.add(StageWithBody(primary=written.alias.span, stage=written.name.text, kind="a whole space"))
         return self._steps(module)
 
     def outside(self, spot: Spot) -> Spot:
-        """The place of the pipeline itself, with the names of stages that the spot has."""
+        """Return the context of the pipeline itself, with the stage names that are known in `spot`."""
         return Spot(replace(spot.place, address="", key=""), self._top.taken)
 
     def missing(self, module: Module, written: ast.Operator) -> None:
-        """Report a step that is neither a stage nor an operator, unless its catalogue or its file was refused."""
+        """Report a step that is neither a stage nor an operator.
+
+        Nothing is reported if its catalogue was refused, because that is an error already.
+        """
         self._is_misnamed = True
         self.lost()
         operators, _ = self._reader(module)
@@ -150,7 +162,10 @@ class StageReader:
             self._report.add(operators.finder.foreign(written.name) or unknown)
 
     def lost(self) -> None:
-        """Take it that something of the pipeline is lost to a mistake: what is left is not judged by its places."""
+        """Record that a part of the pipeline is missing because of a mistake.
+
+        The positions of the other steps are not checked then.
+        """
         self.draft.is_whole = False
 
     # ---- stages
@@ -195,7 +210,7 @@ class StageReader:
     # ---- constraints of files
 
     def _add_rules(self) -> None:
-        """The constraints of the file, and those of imported files that speak of nothing but stages in use."""
+        """Add the constraints of the file, and those of imported files whose stages are all in use."""
         for module in {id(self._module): self._module, **self._modules}.values():
             scope = Scope(names=self._names.of(module))
             for rule in module.rules:

@@ -1,4 +1,4 @@
-"""Structures to trees: sequences, choices, unions, columns and permutations, of operators and stages."""
+"""Structures: turn sequences, choices, unions, `columns` and `permute` into trees of operators and stages."""
 
 import re
 from collections.abc import Sequence
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 @fact
 class Spot:
-    """Where a structure stands, and the names that its parts have taken there."""
+    """The place of a structure, and the names that its parts already use there."""
 
     place: Place
     taken: dict[str, Span] = field(default_factory=dict)
 
 
 class StructureReader:
-    """Reads the structures of one module."""
+    """A reader of the structures of one module."""
 
     def __init__(self, module: Module, operators: OperatorReader, stages: "StageReader", report: Report) -> None:
         self._module = module
@@ -46,7 +46,7 @@ class StructureReader:
         self._report = report
 
     def steps(self, structure: ast.Structure, spot: Spot) -> list[ir.Node]:
-        """What a structure adds to the sequence around it."""
+        """Return the steps that a structure adds to the sequence around it."""
         match structure:
             case ast.Joined(sign="->", parts=parts):
                 return [step for part in parts for step in self.steps(part, spot)]
@@ -75,14 +75,18 @@ class StructureReader:
                 return self._permutation(structure, spot, None)
 
     def node(self, structure: ast.Structure, spot: Spot) -> ir.Node:
-        """A structure as one node."""
+        """Return a structure as a single node."""
         steps = self.steps(structure, spot)
         return steps[0] if len(steps) == 1 else ir.Product(ir.Kind.SEQUENCE, tuple(steps), structure.span)
 
     def alternatives(
         self, several: Sequence[Alternative], place: Place, read_operator: ReadOperator | None = None
     ) -> tuple[tuple[ir.Branch, ...], int]:
-        """The branches of a decision and the number of the default one; what cannot be a branch is reported."""
+        """Return the branches of a decision and the index of the default branch.
+
+        Duplicate names and misplaced annotations are reported. `read_operator` reads the operators; by default they are
+        read as steps.
+        """
         branches: list[ir.Branch] = []
         names: dict[str, Alternative] = {}
         default: tuple[int, Span] | None = None
@@ -106,7 +110,10 @@ class StructureReader:
         return tuple(branches), 0 if default is None else default[0]
 
     def _called(self, alternative: Alternative) -> Alternative:
-        """The alternative; an operator of a package is called without it, as the class is."""
+        """Return the alternative with its final name.
+
+        The name of an operator of a package leaves out the package: `xgboost.XGBClassifier` becomes `XGBClassifier`.
+        """
         written = alternative.structure
         if not isinstance(written, ast.Operator) or alternative.alias is not None:
             return alternative
@@ -118,16 +125,16 @@ class StructureReader:
         if isinstance(written, ast.Nothing):
             return ir.NOTHING
         if isinstance(written, ast.Operator):
-            # Whatever is no stage is an operator, also where no catalogue knows its name: that is reported there.
+            # Everything else is an operator, even if no catalogue knows its name: the reader of operators reports that.
             is_step = self._stage_of(written) is not None or self._imported(written) is not None
             if not is_step and not self._is_damaged(written):
                 return read_operator(written.name, written.body, place)
             if not is_step:
-                # What is inside may be named as it was meant, with the alternative and without it.
+                # Expressions may name things inside it, with or without the name of the alternative.
                 self._operators.draft.dubious.update((place.address, place.key))
         spot = Spot(place)
         alias = alternative.alias
-        # A name in quotes is the alternative's alone: what is inside goes by a word.
+        # A quoted name is used for the alternative only: the decision inside needs a plain word.
         if alias is not None and is_word(alias) and isinstance(written, ast.Joined | ast.Maybe | ast.Permute):
             return self._aliased(written, alias, spot)
         return self.node(written, spot)
@@ -167,7 +174,11 @@ class StructureReader:
         return [self._operators.read(written.name, written.body, place)]
 
     def name(self, wanted: str, alias: ast.Word | None, span: Span, spot: Spot) -> str:
-        """A name that nothing else has at the spot: the one after `as`, else the wanted one, numbered from 2."""
+        """Return a name that nothing else has in this context, and reserve it.
+
+        It is the name after `as` if there is one. Otherwise it is the `wanted` name, with a number from 2 if it is
+        taken.
+        """
         if alias is None:
             is_free = wanted not in spot.taken
             called = wanted if is_free else numbered(wanted, {wanted, *spot.taken, *self._module.stages})
@@ -189,7 +200,11 @@ class StructureReader:
     # ---- groups and choices
 
     def _group(self, group: ast.Parenthesised, spot: Spot) -> list[ir.Node]:
-        """A group with a name or annotations: those of the decision that it is, else a name for what is inside."""
+        """Return the steps of a group in brackets that has a name or annotations.
+
+        If the group is a decision, they belong to the decision. Otherwise its name becomes a part of the addresses
+        inside.
+        """
         part: ast.Structure = group.part
         if group.alias is not None and group.alias.text == OUTSIDE:
             annotations.read(group.annotations, "steps of the pipeline", self._report)
@@ -210,7 +225,7 @@ class StructureReader:
         return self.steps(part, Spot(spot.place.inside(called)))
 
     def _aliased(self, part: ast.Joined | ast.Maybe | ast.Permute, alias: ast.Word, spot: Spot) -> ir.Node:
-        """An alternative with a name: if it is a decision, that one has the name too."""
+        """Return the node of an alternative with a name. If the node is a decision, it gets this name too."""
         if isinstance(part, ast.Permute):
             return self._permutation(part, spot, alias)
         is_choice = isinstance(part, ast.Maybe) or part.sign == "|"
@@ -262,7 +277,10 @@ class StructureReader:
         return ir.ColumnSelector("pattern", written.value)
 
     def _permutation(self, written: ast.Permute, spot: Spot, alias: ast.Word | None) -> ir.Product:
-        """The steps after the decision of their order, whose alternatives are all orders."""
+        """Return a permutation: the decision on the order of the steps, and the steps.
+
+        The alternatives of this decision are all orders.
+        """
         annotations.read(written.annotations, "steps of the pipeline", self._report)
         wanted = "order" if alias is None else title(written)
         called = self.name(wanted, alias, written.span, spot)
@@ -278,7 +296,7 @@ class StructureReader:
 
 
 def _apart(titles: Sequence[str]) -> tuple[str, ...]:
-    """The titles, those that are there already numbered."""
+    """Return the titles, with numbers added where a title appears again."""
     found: dict[str, None] = {}
     for wanted in titles:
         found[numbered(wanted, found)] = None

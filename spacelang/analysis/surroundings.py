@@ -1,4 +1,4 @@
-"""What a check knows beside the text: what the caller says of the data and allows, and the operators there are."""
+"""The context of a check: bindings of the symbols of the data, allowed packages, and the catalogue."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -12,16 +12,16 @@ from spacelang.ir.domain import SYMBOLS
 from spacelang.suggest import suggestion
 
 MOST: Final = 10**15
-"""No data has more of anything."""
+"""The largest number that a symbol of the data can be bound to."""
 
 
 @fact
 class Surroundings:
-    """What the caller of a check gives beside the text.
+    """The settings that the caller of a check gives in addition to the text.
 
-    `bindings` are the numbers that symbols of the data stand for (`n_features`: 30); a symbol without one stands for an
-    arbitrarily large number. `allowed` are the packages that `use` may name. Without a `catalogue` the shipped one of
-    scikit-learn serves.
+    `bindings` are the numbers that symbols of the data stand for, such as `{"n_features": 30}`. A symbol without a
+    number stands for an arbitrarily large number. `allowed` are the packages that `use` may name. If `catalogue` is
+    None, the bundled catalogue of scikit-learn is used.
     """
 
     bindings: Mapping[str, int] = field(default_factory=dict)
@@ -30,26 +30,31 @@ class Surroundings:
 
 
 ALONE = Surroundings()
-"""A text by itself."""
+"""The context of a text without bindings and without additional packages."""
 
 
 class BindingError(Correctable, ValueError):
-    """Something cannot be bound; `help` says what can be."""
+    """A symbol of the data cannot be bound. The attribute `help` says what is allowed."""
 
 
 def check_bindings(given: Mapping[str, Any]) -> dict[str, int]:
-    """The numbers of symbols as integers; raises BindingError for other names, and for what is no number above 0."""
+    """Return the bindings with their numbers as integers.
+
+    Raise `BindingError` if a name is not a symbol of the data, or if its value is not a whole number from 1 to 10^15.
+    """
     return {name: _number(name, value) for name, value in given.items()}
 
 
 def _number(name: str, value: Any) -> int:
     if name not in SYMBOLS:
         listed = ", ".join(f"`{symbol}`" for symbol in SYMBOLS)
-        raise BindingError(f"`{name}` is no symbol of the data", suggestion(name, SYMBOLS) or f"there are {listed}")
+        raise BindingError(
+            f"`{name}` is not a symbol of the data", suggestion(name, SYMBOLS) or f"the symbols are {listed}"
+        )
     try:
         number = 0 if isinstance(value, bool) else index(value)
     except TypeError:
         number = 0
     if not 0 < number <= MOST:
-        raise BindingError(f"`{name}` cannot be `{value}`", "give a whole number above 0")
+        raise BindingError(f"`{name}` cannot be `{value}`", "give a whole number greater than 0")
     return number

@@ -1,4 +1,4 @@
-"""The task block: its tree to a checked task, and whether the pipelines of the space can solve it."""
+"""The `task` block: read and check it, and check that the pipelines of the space can solve the task."""
 
 import re
 from dataclasses import replace
@@ -36,12 +36,15 @@ _ESTIMATORS: Final = frozenset(PREDICTING.values())
 
 
 def read(written: ast.Task, catalogue: Catalogues, report: Report) -> Task | None:
-    """The task of a block; what is wrong in it is reported and left out. None where its kind is unknown."""
+    """Return the task of a block, or None if its kind is unknown.
+
+    Invalid settings are reported and left out.
+    """
     return _TaskReader(written, catalogue, report).read()
 
 
 def check(root: Node, task: Task, catalogue: Catalogues, report: Report) -> None:
-    """Report a task of another kind than the last steps of the pipelines predict."""
+    """Report a task of another kind than the last steps of the pipelines solve."""
     wanted = PREDICTING[task.kind]
     entries = [(operator, catalogue.entry(operator.catalogue, operator.name)) for operator in last_operators(root)]
     last = [(operator, entry.roles) for operator, entry in entries if entry is not None and entry.roles & _ESTIMATORS]
@@ -92,7 +95,7 @@ class _TaskReader:
                 raise AssertionError(f"the grammar has no setting `{keyword}`")
 
     def _is_first(self, what: str, setting: ast.Setting) -> bool:
-        """Whether the task has said nothing of this before; else that is reported."""
+        """Return True if the task has no such setting before. Otherwise report the repetition."""
         place = _keyword(setting)
         if what in self._first:
             related = (Related(self._first[what], "the first one"),)
@@ -127,7 +130,10 @@ class _TaskReader:
         return goal
 
     def _as_scorer(self, written: ast.Expression | ast.Word, direction: str) -> str | None:
-        """The scorer that a goal seems to mean whose name has other signs in it, or quotes around it."""
+        """Return a remedy for a goal that is a scorer name with other signs or with quotes, else None.
+
+        Such a goal is `roc-auc` instead of `roc_auc`.
+        """
         name = re.sub(r"[\s.-]+", "_", written.span.text.strip('"'))
         return f"write `{direction} {name}`" if self._scorers.knows(name) else None
 
@@ -157,7 +163,7 @@ class _TaskReader:
             case "cv":
                 if isinstance(value, int) and value >= 2:
                     return CrossValidation(value)
-                self._refuse(number, f"`{text}` is no cross-validation", "a whole number of folds from 2")
+                self._refuse(number, f"`{text}` is not a cross-validation", "a whole number of folds, at least 2")
                 return None
             case _:
                 remedy = "write `validate holdout(0.3)` or `validate cv(5)`"
@@ -170,16 +176,16 @@ class _TaskReader:
         assert isinstance(first, ast.Number)
         assert isinstance(factor, ast.Number)
         if resource.text != "samples":
-            remedy = "write `fidelity samples from 100 by 2`: the rows that a pipeline is trained on"
+            remedy = "write `fidelity samples from 100 by 2`: the number of training rows"
             self._unknown(resource, "a fidelity", ("samples",), remedy)
             return None
         rows, growth = first.value, float(factor.value)
         if not (isinstance(rows, int) and rows >= 1):
-            problem = f"a training cannot begin with {spell_arithmetic(first)} rows"
-            self._refuse(first, problem, "a whole number from 1")
+            problem = f"training cannot start with {spell_arithmetic(first)} rows"
+            self._refuse(first, problem, "a whole number of at least 1")
             return None
         if not growth > 1:
-            problem = f"rows do not grow by the factor {spell_arithmetic(factor)}"
+            problem = f"the factor {spell_arithmetic(factor)} does not increase the number of rows"
             self._refuse(factor, problem, "a number greater than 1")
             return None
         return Fidelity(rows, growth, setting.span)
@@ -208,7 +214,7 @@ class _TaskReader:
     def _amount(self, written: ast.Quantity, limited: str, field: str, seen: set[str]) -> float | None:
         text = spell_arithmetic(written)
         if field == "run_bytes":
-            reason, remedy = "a run is limited by time", "limit the memory of a trial: `limit trial 4GB`"
+            reason, remedy = "a run can only be limited in time", "limit the memory of a trial: `limit trial 4GB`"
             self._report.add(
                 WrongUnit(primary=written.span, quantity=text, expected="a duration", reason=reason, remedy=remedy)
             )
@@ -222,7 +228,7 @@ class _TaskReader:
             return None
         return value
 
-    # ---- what is wrong
+    # ---- diagnostics
 
     def _unknown(self, name: ast.Word, kind: str, known: tuple[str, ...], remedy: str) -> None:
         near = nearest(name.text, known)
@@ -238,7 +244,7 @@ _MEANT: Final = {"trial_seconds": "time", "trial_bytes": "memory", "run_seconds"
 
 
 def _keyword(setting: ast.Setting) -> Span:
-    """Where the keyword of a setting stands: underlining the whole line would say that all of it is wrong."""
+    """Return the span of the keyword of a setting, because underlining the whole line would blame all of it."""
     words = 2 if setting.keyword == "subject to" else 1
     end = setting.span.start
     for _ in range(words):
@@ -248,7 +254,7 @@ def _keyword(setting: ast.Setting) -> Span:
 
 
 def _forward(goal: Goal) -> str:
-    """What an author meant who looks for the worst pipelines."""
+    """Return the goal that was probably meant instead of one that prefers the worst pipelines."""
     if goal.from_one:
         return f"minimize {goal.formula}"
     forward = f"maximize {goal.scorer}"

@@ -1,4 +1,4 @@
-"""`use`: which catalogues are in sight of a file, among those that its caller allows."""
+"""`use` declarations: the catalogues that a text can use, among those that the caller allows."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -22,16 +22,17 @@ from spacelang.syntax import ast
 from spacelang.text import Span
 
 ALSO_CALLED: Final = {"imbalanced": "imblearn", "imbalanced_learn": "imblearn", "lgbm": "lightgbm", "xgb": "xgboost"}
-"""Other names that known packages go by."""
+"""Synonyms of known packages."""
 
 
 def read(uses: Sequence[ast.Use], surroundings: Surroundings, report: Report) -> Catalogues:
-    """The catalogues in sight with these `use` lines, of a file and those that it imports; problems are reported.
+    """Return the catalogues that the `use` lines of a file and its imports make available. Report problems.
 
-    Every refusal is an error: so what is known of a refused package may serve to judge the rest.
+    Every refusal is an error. So the bundled catalogue of a refused package may still serve to check the rest of the
+    text.
 
-    Nothing is imported that the caller has not allowed, and of what is allowed only packages of which no snapshot
-    describes the installed version. One that is not installed is looked for in the folder of the first file.
+    No package is imported that the caller has not allowed. An allowed package is imported only if no bundled catalogue
+    describes the installed version. A package that is not installed is looked for in the folder of the first file.
     """
     own = load(OWN) if surroundings.catalogue is None else surroundings.catalogue
     used: dict[str, Catalogue] = {}
@@ -48,7 +49,10 @@ def read(uses: Sequence[ast.Use], surroundings: Surroundings, report: Report) ->
 
 
 def check_unused(uses: Sequence[ast.Use], names: Iterable[str], catalogues: Catalogues, report: Report) -> None:
-    """Report each `use` of which no operator is among the `names` of the text; one that was refused is not judged."""
+    """Report each `use` of a package without an operator among the `names` of the text.
+
+    A `use` that was refused is not checked.
+    """
     if not uses:
         return
     meanings = {meaning for name in names for meaning in (name, *catalogues.meanings(name))}
@@ -56,18 +60,21 @@ def check_unused(uses: Sequence[ast.Use], names: Iterable[str], catalogues: Cata
     for use in {use.name.text: use for use in reversed(uses)}.values():
         name = use.name.text
         if name in catalogues.used and name not in found | catalogues.refused:
-            report.add(UnusedCatalogue(primary=use.name.span, name=name, reason="no operator of it occurs"))
+            report.add(UnusedCatalogue(primary=use.name.span, name=name, reason="none of its operators is used"))
 
 
 def _distinct(uses: Sequence[ast.Use], report: Report) -> list[ast.Dotted]:
-    """Each name once; what is said for nothing is reported. Two files may use the same."""
+    """Return each name once, and report redundant `use` lines.
+
+    Two files may use the same package.
+    """
     first: dict[str, Span] = {}
     distinct: list[ast.Dotted] = []
     for use in uses:
         name, span = use.name.text, use.name.span
         earlier = first.setdefault(name, span)
         if name == OWN:
-            report.add(UnusedCatalogue(primary=span, name=name, reason="it is always in sight"))
+            report.add(UnusedCatalogue(primary=span, name=name, reason="it is always available"))
         elif earlier is span:
             distinct.append(use.name)
         elif earlier.source.name == span.source.name:
@@ -77,7 +84,10 @@ def _distinct(uses: Sequence[ast.Use], report: Report) -> list[ast.Dotted]:
 
 
 def _open(written: ast.Dotted, allowed: frozenset[str], report: Report) -> Catalogue | tuple[str, ...]:
-    """The catalogue, or the names of those that may have been meant and cannot be used: that is reported."""
+    """Return the catalogue of a package, or the names of the refused packages that may have been meant.
+
+    A refusal is reported.
+    """
     name = written.text
     if name not in allowed:
         return _refuse(written, allowed, report)
@@ -92,7 +102,10 @@ def _open(written: ast.Dotted, allowed: frozenset[str], report: Report) -> Catal
 
 
 def _refuse(written: ast.Dotted, allowed: frozenset[str], report: Report) -> tuple[str, ...]:
-    """Say that a package is not allowed, or that its name cannot be one; what may have been meant."""
+    """Report that a package is not allowed, or that the name is not a package.
+
+    Return the names of the packages that may have been meant.
+    """
     name, first = written.text, written.words[0].text
     known = {*SHIPPED, *allowed} - {OWN}
     if name != first:

@@ -1,4 +1,4 @@
-"""Values and names of operators as written to what is meant."""
+"""Literal values and names of operators: what they stand for."""
 
 from collections.abc import Collection, Iterable
 from typing import Final
@@ -19,14 +19,14 @@ from spacelang.syntax import ast
 
 
 class NoValue:
-    """The answer for what cannot be a value; the reason is in the report."""
+    """The type of `NO_VALUE`, the result for something that is not a value. The reason is reported separately."""
 
 
 NO_VALUE = NoValue()
 
 
 def plain(value: ast.Value, report: Report) -> Value | NoValue:
-    """The literal that is written; an operator with a body is none."""
+    """Return the value of a literal, or `NO_VALUE` after reporting an operator with a body."""
     match value:
         case ast.Number() | ast.Text() | ast.Keyword():
             return value.value
@@ -41,14 +41,17 @@ def plain(value: ast.Value, report: Report) -> Value | NoValue:
 
 
 def misplaced_body(value: ast.OperatorValue) -> UnexpectedText:
-    """That an operator has a body where it is only named: in a default, a tuple, or what is compared with."""
+    """Return the diagnostic that an operator has a body where only its name is allowed.
+
+    Such places are defaults, tuples and comparisons.
+    """
     name = value.name.text
-    hint = f"a body stands where an operator is an alternative; elsewhere it goes by its name: `{name}`"
+    hint = f"only alternatives can have a body: write the name alone, `{name}`"
     return UnexpectedText(primary=value.span, found=f"`{name} {{ … }}`", expected="a value", hint=hint)
 
 
 def near_value(value: Value, known: Iterable[Value]) -> str | None:
-    """The known value that a word was probably meant to be, as it is written; None where none is near."""
+    """Return the known value that a word was probably meant to be, as it is written, or None."""
     if not isinstance(value, str):
         return None
     words = {word: literal(word) for word in known if isinstance(word, str)}
@@ -58,28 +61,32 @@ def near_value(value: Value, known: Iterable[Value]) -> str | None:
 
 
 class OperatorFinder:
-    """Looks operators up; names of catalogues that were refused are not reported once more."""
+    """A lookup of operators by name. Names of refused catalogues are not reported a second time."""
 
     def __init__(self, catalogue: Catalogue | Catalogues, report: Report) -> None:
         self.catalogue = catalogue if isinstance(catalogue, Catalogues) else Catalogues(catalogue)
         self._report = report
 
     def find(self, name: ast.Dotted, hint: str | None = None, others: Collection[str] = ()) -> CatalogueEntry | None:
-        """The operator of a name; where there is none, that is reported. `others` could stand there as well."""
+        """Return the catalogue entry of an operator, or None after reporting that it is unknown.
+
+        `hint` is the remedy in that message. `others` are words that are allowed at the same place and may be
+        suggested.
+        """
         entry = self.catalogue.get(name.text)
         if entry is None and not self.is_refused(name):
             self._report.add(self._unknown(name, hint, others))
         return entry
 
     def foreign(self, name: ast.Dotted) -> Diagnostic | None:
-        """What is wrong with a name that can only be one of another catalogue's; None where it could be any name."""
+        """Return a diagnostic for a name that can only be an operator of another catalogue, else None."""
         is_full = len(name.words) > 1 and name.words[0].text in self.catalogue.used
         if is_full or self.catalogue.meanings(name.text) or self._elsewhere(name) is not None:
             return self._unknown(name, None, ())
         return None
 
     def is_refused(self, name: ast.Dotted) -> bool:
-        """Whether a name is one of a refused catalogue."""
+        """Return True if a name belongs to a refused catalogue."""
         return self.catalogue.is_refused(name.text)
 
     def _unknown(self, name: ast.Dotted, hint: str | None, others: Collection[str]) -> Diagnostic:
@@ -89,11 +96,11 @@ class OperatorFinder:
             return AmbiguousOperator(primary=name.span, name=name.text, full=full)
         elsewhere = self._elsewhere(name)
         near = None if elsewhere is not None or name.text in LEFT_OUT else self._near(name, others)
-        hint = hint or elsewhere or ("write `none`: the step is left out" if name.text in LEFT_OUT else None)
+        hint = hint or elsewhere or ("write `none` to leave the step out" if name.text in LEFT_OUT else None)
         return UnknownOperator(primary=name.span, name=name.text, catalogue=self._title(name), hint=hint, near=near)
 
     def _elsewhere(self, name: ast.Dotted) -> str | None:
-        """How an operator comes into sight that a shipped catalogue has and the file does not use; else None."""
+        """Return a hint to write `use` for an operator of a bundled catalogue that the file does not use, else None."""
         first, last = name.words[0].text, name.words[-1].text
         unused = (known for known in SHIPPED if known not in {OWN, *self.catalogue.used})
         home = next((known for known in unused if first in (last, known) and last in load(known)), None)
@@ -121,10 +128,10 @@ class OperatorFinder:
 
 
 LEFT_OUT: Final = frozenset({"passthrough", "nothing", "null", "identity", "Identity", "skip", "drop", "noop", "off"})
-"""What other tools call an alternative that leaves its step out."""
+"""The names in other tools of an alternative that leaves its step out."""
 
 ENOUGH: Final = 500
-"""After so many problems names are no longer suggested: nobody reads so far, and a check must not take long."""
+"""After this many problems names are no longer suggested, to keep the check fast."""
 
 TITLES: Final = {
     "sklearn": "scikit-learn",
@@ -132,4 +139,4 @@ TITLES: Final = {
     "lightgbm": "LightGBM",
     "catboost": "CatBoost",
 }
-"""What catalogues are called in messages, where not by the name of their package."""
+"""The names of catalogues in messages, if they differ from the names of their packages."""

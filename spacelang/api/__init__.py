@@ -1,4 +1,4 @@
-"""The Python interface: text to space, to a target's form, to trials, to a fitted pipeline, in a few calls."""
+"""The Python interface: load a space, compile it for a target, search it, and get a fitted pipeline."""
 
 from spacelang.api.asking import AskAndTell, Asked, ask_and_tell
 from spacelang.api.experiment import Experiment

@@ -1,4 +1,4 @@
-"""Archives of earlier runs: made of stores, and asked for configurations that a search starts from."""
+"""Archives of earlier runs: create them from stores, read them, and get initial configurations from them."""
 
 from collections.abc import Iterable
 from os import PathLike
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 
 def make_archive(places: Iterable[str | PathLike[str]], file: str | PathLike[str]) -> "MadeArchive":
-    """Write the archive of stores, of those in folders, and of what auto-sklearn keeps in a folder, to a file.
+    """Write an archive file from stores, from folders of stores, and from folders of auto-sklearn results.
 
-    Raises the runtime's InputError, ArchiveError and StoreError among it.
+    Returns the archive and what was left out of it. Raises the runtime's InputError, including ArchiveError and
+    StoreError.
     """
     from spacelang.runtime.archives.archive import write_archive
     from spacelang.runtime.archives.making import make_archive as made_of
@@ -29,16 +30,17 @@ def make_archive(places: Iterable[str | PathLike[str]], file: str | PathLike[str
 
 
 def open_archive(file: "str | PathLike[str] | Archive") -> "Archive":
-    """The archive in a file, or the one that is given; raises ArchiveError."""
+    """Return the archive in a file, or the archive itself if one is given; raises ArchiveError."""
     from spacelang.runtime.archives.archive import Archive, read_archive
 
     return file if isinstance(file, Archive) else read_archive(Path(file))
 
 
 def suggested(archive: "Archive", space: Space, objective: "Aim", norm: str = "l1") -> "Suggested":
-    """What an archive suggests for the search of a space on data.
+    """Return the configurations that an archive suggests for a search of a space on the data of an objective.
 
-    Raises ArchiveError where it is about another space or another loss, ValueError for a norm that there is not.
+    `norm` is the distance between meta-features: `l1` or `l2`. Raises ArchiveError if the archive is about another
+    space or another loss, and ValueError for an unknown norm.
     """
     from spacelang.runtime.archives.choosing import UpcomingRun, suggest
 

@@ -1,4 +1,4 @@
-"""A search of a space for any black box: configurations are asked for, their losses are told."""
+"""The ask-and-tell interface: the caller asks for configurations, evaluates them and tells their losses."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from spacelang.runtime.stepping import Steps
 
 NAME: Final = "ask_and_tell"
-"""What a store calls a box that the program evaluates by itself."""
+"""The name, in a store, of a black box that the calling program evaluates."""
 
 
-def ask_and_tell(  # noqa: PLR0913 - each says one thing about a search
+def ask_and_tell(  # noqa: PLR0913 - each is one setting of a search
     space: Space | str | PathLike[str],
     *,
     optimizer: str | None = None,
@@ -50,7 +50,7 @@ def ask_and_tell(  # noqa: PLR0913 - each says one thing about a search
     store: str | PathLike[str] | None = None,
     resume: bool = False,
 ) -> "AskAndTell":
-    """The configurations that an optimizer asks for, `batch` of them at a time, for any black box; without any data.
+    """Start a search in which you evaluate the configurations yourself; iterate over the result or call its `ask`.
 
     >>> import spacelang as sl
     >>> space = sl.parse("abstract valve { angle : float[0, 90] } stage part = valve")
@@ -60,26 +60,49 @@ def ask_and_tell(  # noqa: PLR0913 - each says one thing about a search
     >>> len(search.result.trials)
     5
 
-    `allow` is as for `load`. The optimizer is `hyperband` where the space has hyperparameters, which draws every
-    configuration anew, and `blds` else, unless it is named. Those that select pipelines keep hyperparameters at their
-    defaults, or draw them once for each pipeline with the option `hyperparameters="sample"`, and end once every
-    pipeline was asked for. What was told once is not asked for again: the search is told it by itself.
+    Parameters
+    ----------
+    space
+        A space, or anything that `load` accepts. It needs no data.
+    optimizer, optimizer_options
+        The name of an optimizer and its options. The default is `hyperband` for a space with hyperparameters,
+        else `blds`.
+    seed
+        The seed of all random draws.
+    allow
+        The packages that the space may use, as for `load`.
+    scale
+        A positive loss beyond which differences no longer matter: 1 for an error rate, otherwise the loss of a
+        guess. Optimizers that use the values of losses, not only their order, use `loss / scale`, clipped to
+        [0, 1], and 1 for a failure. Without `scale` the first loss `l` counts as 1/2. Losses of `l - |l|` and
+        less count as 0, losses of `l + |l|` and more as 1.
+    trials
+        The search ends after this many trials. Without it, the search ends when the space is exhausted; a space
+        with continuous ranges never is.
+    batch
+        How many trials may be out for evaluation at the same time.
+    fidelities
+        Increasing positive integers such as `(1, 3, 9)`; the last one is the full fidelity. Every trial has one
+        of them. Multi-fidelity optimizers start with the first.
+    constraints
+        Upper limits by name, for values that `tell` passes along with the loss. They are added to the bounds in
+        the task of the space.
+    initial
+        Configurations to evaluate first, as for `search`.
+    store
+        A file in which every trial is saved when its loss arrives.
+    resume
+        Continue the run in `store`. Finished trials are replayed; trials that were out are asked for again.
 
-    `scale` is a loss that is as bad as losses need be told apart, above 0: 1 for a share of errors, that of a guess for
-    others. Optimizers that reckon with more than the order of losses take loss / `scale`, at least 0 and at most 1, and
-    1 for failures; without `scale` they take 1/2 for the first loss that is told, 0 and 1 for losses that differ from
-    it by as much as it differs from 0.
+    Notes
+    -----
+    `hyperband` draws every configuration anew. Optimizers that select pipelines keep hyperparameters at their
+    defaults; with the option `hyperparameters="sample"` they draw them once for each pipeline. They end once they
+    have asked for every pipeline. Known losses are remembered: the same configuration is not asked for again.
 
-    With `fidelities`, as in `(1, 3, 9)`, every trial has one, the last being the full one; optimizers that begin on few
-    rows begin with the first. `constraints` bounds by name what is told with the loss, as the task of the space bounds
-    its measures. `initial` are configurations to start from, as for `search`: they are asked for first. With `store`
-    every trial is kept in that file when it is told; with `resume` the run that it holds goes on: what was told is told
-    again, and what was out is asked for again.
-
-    Ends after so many `trials`, or when the space is exhausted: one with ranges never is. Raises SpaceError,
-    UnknownPluginError, OptionError, TypeError as `search` does, ValueError for what is no scale, number of trials,
-    batch, fidelity or constraint, and the runtime's InputError for stores and fidelities that an optimizer does not
-    reach, at once.
+    Raises SpaceError, UnknownPluginError, OptionError and TypeError as `search` does. Raises ValueError for an invalid
+    scale, number of trials, batch, fidelity or constraint. Raises the runtime's InputError for problems with the store,
+    and immediately if the optimizer will need a fidelity that is not listed.
     """
 
     must_be_of_kind(optimizer=optimizer, optimizer_options=optimizer_options, seed=seed, space=space)
@@ -87,7 +110,7 @@ def ask_and_tell(  # noqa: PLR0913 - each says one thing about a search
     must_be("constraints", {} if constraints is None else constraints, LIMITS)
     trials, seed, batch = whole_or_none(trials), whole(seed), whole(batch)
     if resume and store is None:
-        raise ValueError("there is no run to go on with: name its `store`")
+        raise ValueError("nothing to resume: give the `store` of the run")
     told = Outside(None if fidelities is None else checked_fidelities(fidelities), constraints or {}, scale)
     loaded = without_data(space) if isinstance(space, Space) else load(space, allow=allow)
     experiment = Experiment(
@@ -102,7 +125,7 @@ def ask_and_tell(  # noqa: PLR0913 - each says one thing about a search
 
 
 def asking(prepared: Prepared, *, store: str | PathLike[str] | None = None, resume: bool = False) -> "AskAndTell":
-    """The same of an experiment that can begin, whose trials the caller evaluates; raises as `Prepared.steps` does."""
+    """Start an ask-and-tell search for a prepared experiment; raises as `Prepared.steps` does."""
     from spacelang.runtime.executors.elsewhere import Elsewhere
 
     executor, heard, first = Elsewhere(prepared.experiment.workers.count), _Heard(), prepared.initial()
@@ -112,27 +135,27 @@ def asking(prepared: Prepared, *, store: str | PathLike[str] | None = None, resu
 
 @dataclass(frozen=True, eq=False)
 class Outside(Data):
-    """A box that the program evaluates by itself."""
+    """The data of a search whose black box is evaluated by the calling program."""
 
     fidelities: tuple[int, ...] | None
     constraints: Mapping[str, float]
     scale: float | None
 
     def over(self, experiment: Experiment) -> "tuple[Space, BlackBox]":
-        """The space, and what is to be known of the box."""
+        """Return the space, and the description of the black box as the objective."""
         facts = DataFacts(NAME, 0, 0, sha256(NAME.encode()).hexdigest())
         bounds = bounds_of(experiment.space, self.constraints)
         return experiment.space, BlackBox(facts, self.fidelities or ONE, bounds, checked_scale(self.scale))
 
     def fidelity(self, space: Space, aim: "Aim") -> Fidelity | None:
-        """By its fidelities, where it has several."""
+        """Return the grid of the fidelities if some were given; otherwise the fidelity of the task, if there is one."""
         return super().fidelity(space, aim) if self.fidelities is None else grid_of(self.fidelities)
 
 
 class Asked:
-    """A configuration that an optimizer wants to know the loss of; tell it exactly once.
+    """A configuration whose loss an optimizer asks for; tell it exactly once.
 
-    `fidelity` is where it is to be evaluated; None where there is one alone.
+    `configuration` is what to evaluate. `fidelity` is the fidelity to evaluate it at; it is None if there is only one.
     """
 
     def __init__(self, run: "_Run", job: "Job") -> None:
@@ -146,7 +169,11 @@ class Asked:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether its loss is still of use: not once it is told, the search is over, or it was begun ahead in vain."""
+        """True if the search can still use the loss.
+
+        It is False once a loss has been given, once the search is over, or if the trial was started speculatively and
+        is no longer needed.
+        """
         return self._run.executor.awaits(self._job)
 
     def tell(
@@ -157,21 +184,37 @@ class Asked:
         constraints: Mapping[str, float] | None = None,
         fidelity: int | None = None,
     ) -> None:
-        """Tell the loss, which is minimised; None, or what is no finite number, where the evaluation failed.
+        """Tell the search the loss of this configuration.
 
-        `cost` is in seconds: those since it was asked for, unless it is given. `constraints` has the value of all that
-        is bounded, by its name; nan is unknown. A `fidelity` must be the one that was asked for. With a store the trial
-        is safe when this returns; nothing comes of it where it is not wanted any more.
+        Parameters
+        ----------
+        loss
+            The loss, which is minimised. None or a number that is not finite means that the evaluation failed.
+        cost
+            The cost in seconds; by default the time since the configuration was asked for.
+        constraints
+            The value of every bounded quantity by its name; nan means unknown.
+        fidelity
+            The fidelity of the evaluation. If given, it must equal the one that was asked for.
 
-        Raises RuntimeError where it was told before, ValueError for what is no answer, and what the optimizer and the
-        store raise.
+        Raises
+        ------
+        RuntimeError
+            If a loss has already been given.
+        ValueError
+            For an invalid answer.
+
+        Notes
+        -----
+        Errors of the optimizer and of the store are raised as well. If the search has a store, the trial is saved when
+        this method returns. If the trial is no longer wanted (see `is_wanted`), nothing happens.
         """
         from spacelang.runtime.boxes.answering import answer
 
         if self.answer is not None:
-            raise RuntimeError("the loss of this trial was told before")
+            raise RuntimeError("the loss of this trial has already been told")
         if fidelity not in (None, self.fidelity):
-            raise ValueError(f"the trial was asked for at fidelity {self.fidelity}, not {fidelity}")
+            raise ValueError(f"the trial was requested at fidelity {self.fidelity}, not {fidelity}")
         seconds = perf_counter() - self._begun if cost is None else cost
         self.answer = answer(self._job.request, loss, seconds, constraints, self._run.prepared.objective.bounds)
         if self.is_wanted:
@@ -180,14 +223,17 @@ class Asked:
 
 
 class AskAndTell(Closing, Iterator[Asked]):
-    """A search that asks for configurations: iterate over them, or `ask` for as many as may be out at once."""
+    """A search that asks for configurations: iterate over it, or call `ask` to get as many as may be out at once.
+
+    As a context manager it closes the search at the end.
+    """
 
     def __init__(self, run: "_Run") -> None:
         self._run = run
         run.advance()
 
     def __next__(self) -> Asked:
-        """The next one; raises RuntimeError where something that is out has to be told before."""
+        """Return the next configuration; raises RuntimeError if a loss must be told first."""
         for asked in self._handed_out():
             return asked
         if self._run.is_over:
@@ -195,19 +241,22 @@ class AskAndTell(Closing, Iterator[Asked]):
         raise RuntimeError("tell the loss of a trial before asking for the next one")
 
     def ask(self) -> list[Asked]:
-        """All that can be evaluated now beside what is out; empty where that has to be told first, and at the end."""
+        """Return all configurations that can be evaluated now, in addition to those that are out.
+
+        The list is empty if a loss must be told first, and when the search is over.
+        """
         return [*self._handed_out()]
 
     @property
     def result(self) -> Result:
-        """What was found, once the search is over; raises RuntimeError before: `close` ends it."""
+        """The result of the search; raises RuntimeError while the search is still running (`close` ends it)."""
         run = self._run
         if run.heard.outcome is None:
-            raise RuntimeError("the search is not over: `close` ends it")
+            raise RuntimeError("the search is still running: `close` ends it")
         return run.prepared.result(run.heard.outcome, run.store, run.initial)
 
     def close(self) -> None:
-        """End the search, as an interruption does; what is out is of no use any more. Closing again does nothing."""
+        """End the search like an interruption; losses told afterwards are ignored. Closing again does nothing."""
         self._run.close()
 
     def _handed_out(self) -> Iterator[Asked]:
@@ -217,18 +266,18 @@ class AskAndTell(Closing, Iterator[Asked]):
 
 @dataclass
 class _Heard(Silence):
-    """Listens for the end of a run."""
+    """A listener that keeps the outcome of a run."""
 
     outcome: "Outcome | None" = None
 
     def finished(self, outcome: "Outcome") -> None:
-        """Keep what was found."""
+        """Keep the outcome."""
         self.outcome = outcome
 
 
 @dataclass(slots=True)
 class _Run:
-    """A run that goes on whenever something was told."""
+    """The state of an ask-and-tell run, which continues whenever a loss arrives."""
 
     prepared: Prepared
     executor: "Elsewhere"
@@ -239,7 +288,10 @@ class _Run:
     is_over: bool = False
 
     def advance(self) -> None:
-        """Go on until something has to be told; raises what goes wrong, which ends it."""
+        """Run until a loss must be told or the search is over.
+
+        An error ends the run and is raised. Raises KeyboardInterrupt if the run was interrupted.
+        """
         self.is_over = True
         for _ in self.going:
             self.is_over = False
@@ -249,7 +301,7 @@ class _Run:
             raise KeyboardInterrupt
 
     def close(self) -> None:
-        """End it."""
+        """End the run."""
         self.going.close()
         self.executor.close()
         self.is_over = True

@@ -1,4 +1,4 @@
-"""Black boxes: what is minimised is a formula or a user's function, and nothing is fitted to data."""
+"""Black-box objectives: the built-in formula `artificial:SEED`, a user's function, or an `Objective` of one's own."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from spacelang.ir.task import AnyBound
 
 AnyObjective: TypeAlias = str | Callable[..., Any] | Objective
-"""`artificial:SEED`, a function of a configuration, or an objective of one's own."""
+"""`artificial:SEED`, a function of a configuration, or an instance of `Objective`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Boxed(Data):
-    """A black box, with what is said of one that does not say it by itself."""
+    """A black box as the data of a search, with the fidelities, constraints and scale given for a function."""
 
     box: AnyObjective
     fidelities: tuple[int, ...] | None = None
@@ -30,12 +30,12 @@ class Boxed(Data):
     scale: float | None = None
 
     def over(self, experiment: Experiment) -> tuple[Space, Objective]:
-        """The space without any data, and the objective; raises as `box_over` does."""
+        """Return the space without data, and the objective; raises as `box_over` does."""
         fidelities, constraints, scale = self.fidelities, self.constraints, self.scale
         return box_over(experiment.space, self.box, fidelities=fidelities, constraints=constraints, scale=scale)
 
     def fidelity(self, space: Space, aim: Aim) -> Fidelity | None:
-        """By its fidelities, where it has several."""
+        """Return the grid of the fidelities if the black box has several, otherwise the fidelity of the task."""
         known = self.fidelities or fidelities_of(aim)
         return super().fidelity(space, aim) if known is None else grid_of(checked_fidelities(known))
 
@@ -48,10 +48,11 @@ def box_over(
     constraints: Mapping[str, float] | None = None,
     scale: float | None = None,
 ) -> tuple[Space, Objective]:
-    """The objective that a black box is over a space, and the space without any data.
+    """Return the space without data, and the objective that a black box defines on it.
 
-    Raises SpaceError where the space needs to know how large data is, InputError for what is no box or lacks what the
-    space bounds, and ValueError for what is no fidelity, no constraint or no scale.
+    Raises SpaceError if the space needs the size of the data. Raises InputError for something that is not a black box,
+    and for an objective that does not measure what the space bounds. Raises ValueError for an invalid fidelity,
+    constraint or scale.
     """
     bare = without_data(space)
     given = {"fidelities": fidelities, "constraints": constraints or None, "scale": scale}
@@ -67,7 +68,7 @@ def box_over(
 
 
 def without_data(space: Space) -> Space:
-    """The space for no data at all; raises SpaceError where it needs to know how large data is."""
+    """Return the space for a search without data; raises SpaceError if it needs the size of the data."""
     return space.bind() if None in space.symbols.values() else space
 
 
@@ -75,7 +76,7 @@ def _artificial(space: Space, reference: str, said: list[str]) -> Objective:
     from spacelang.runtime.boxes.artificial import artificial, seed_of
 
     if not reference.startswith(ARTIFICIAL):
-        raise InputError(f"`{reference}` is no objective", f"give a function, or `{ARTIFICIAL}SEED`")
+        raise InputError(f"`{reference}` is not an objective", f"give a function or `{ARTIFICIAL}SEED`")
     seed = seed_of(reference)
     _say_nothing(reference, said)
     return artificial(space.checked, seed)
@@ -89,7 +90,7 @@ def _own(space: Space, objective: Objective, said: list[str]) -> Objective:
     lacking = [bound.name for bound in bounds_of(space, None) if bound.name not in measured]
     if lacking:
         raise InputError(
-            f"the space bounds `{lacking[0]}`, which `{name}` does not have", "take a space without this `subject to`"
+            f"the space bounds `{lacking[0]}`, which `{name}` does not measure", "use a space without this `subject to`"
         )
     return objective
 
@@ -97,11 +98,11 @@ def _own(space: Space, objective: Objective, said: list[str]) -> Objective:
 def _say_nothing(name: str, said: list[str]) -> None:
 
     if said:
-        raise InputError(f"`{said[0]}` changes nothing of `{name}`", "leave it out, or give a function")
+        raise InputError(f"`{said[0]}` has no effect on `{name}`", "leave it out, or give a function")
 
 
 def bounds_of(space: Space, constraints: Mapping[str, float] | None) -> "tuple[AnyBound, ...]":
-    """What the task bounds, and what is bounded by name beside it; raises ConstraintError for what cannot be."""
+    """Return the bounds of the task, then those given by name; raises ConstraintError for an invalid one."""
     from spacelang.runtime.judging.constraints import function_bound
 
     bounds = () if space.task is None else space.task.bounds
@@ -109,30 +110,36 @@ def bounds_of(space: Space, constraints: Mapping[str, float] | None) -> "tuple[A
 
 
 def checked_fidelities(fidelities: Iterable[Any] | None) -> tuple[int, ...]:
-    """The fidelities of a box, one where none are said; raises ValueError for what are none."""
+    """Return the fidelities as a tuple, `(1,)` for None; raises ValueError if they are invalid.
+
+    They must be increasing positive integers.
+    """
     found = ONE if fidelities is None else tuple(fidelities)
     whole = all(isinstance(each, int) and each > 0 for each in found)
     if not (found and whole and all(one < other for one, other in pairwise(found))):
-        raise ValueError(f"fidelities are ascending whole numbers above 0, such as (1, 3, 9), not {found}")
+        raise ValueError(f"fidelities must be increasing positive integers such as (1, 3, 9), not {found}")
     return found
 
 
 def fidelities_of(aim: Aim) -> tuple[int, ...] | None:
-    """The fidelities that an objective of one's own says that it has; None where it says nothing of several."""
+    """Return the fidelities of an objective, or None if it declares fewer than two."""
     found: tuple[int, ...] = getattr(aim, "fidelities", ())
     return found if len(found) > 1 else None
 
 
 def grid_of(fidelities: tuple[int, ...]) -> Fidelity | None:
-    """The first of the fidelities, and by which factor they grow; None where there is one alone."""
+    """Return the geometric grid from the first to the last fidelity; None for a single fidelity.
+
+    It is given by the first fidelity and the factor between neighbours.
+    """
     first, last, steps = fidelities[0], fidelities[-1], len(fidelities) - 1
     return Fidelity(first, (last / first) ** (1 / steps)) if steps else None
 
 
 def checked_scale(scale: float | None) -> Scale | None:
-    """The scale on which losses from 0 on stand, None where none is said; raises ValueError for what is none."""
+    """Return the loss scale from 0 to `scale`, or None for None; raises ValueError unless it is finite and above 0."""
     if scale is None:
         return None
     if not 0 < scale < float("inf"):
-        raise ValueError(f"the scale of losses is a number above 0, not {scale}")
+        raise ValueError(f"`scale` must be a finite number above 0, not {scale}")
     return Scale(0.0, float(scale))

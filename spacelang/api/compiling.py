@@ -1,4 +1,4 @@
-"""A space in the form of a target, with what it refuses as diagnostics on the space's own lines."""
+"""Compilation of a space for a target, with diagnostics for the constructs that the target refuses."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from spacelang.targets._lowered import Lowered, ReportEntry, Target
 
 MOST_PLACES: Final = 5
-"""So many further places of one construct are shown."""
+"""The largest number of further places of one construct that a diagnostic shows."""
 
 
 class RefusalError(Carried):
-    """A target that cannot hold a space; `diagnostics` says what of it."""
+    """A target cannot represent a space; `diagnostics` lists the constructs that it refuses."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
         super().__init__("; ".join(diagnostic.message for diagnostic in diagnostics))
@@ -30,10 +30,10 @@ class RefusalError(Carried):
 def compiled(
     name: str, structures: Structures, options: Mapping[str, str], *, strict: bool = False
 ) -> "Lowered[Any, Any]":
-    """The space of the structures in the form of a target.
+    """Compile a space for a target, given by its name and its options.
 
-    With `strict`, what a form only approximates is refused as well. Raises RefusalError; UnknownPluginError and
-    OptionError for a target or an option that does not exist.
+    With `strict`, constructs that the target only approximates are refused as well. Raises RefusalError, and
+    UnknownPluginError or OptionError for an unknown target or option.
     """
     target: Target = TARGETS.configure(TARGETS.load(name), options)
     return lowered(name, target, structures, strict=strict)
@@ -47,7 +47,10 @@ def document_of(
     *,
     strict: bool = False,
 ) -> dict[str, object]:
-    """The JSON document of the same; `bound` are the symbols of the data with their numbers. Raises as `compiled`."""
+    """Return the JSON document of the space compiled for a target; raises as `compiled` does.
+
+    `bound` maps the symbols of the data to their numbers; None means unbound.
+    """
     from spacelang.targets._lowered import document
 
     target: Target = TARGETS.configure(TARGETS.load(name), options)
@@ -56,7 +59,7 @@ def document_of(
 
 
 def lowered(name: str, target: "Target", structures: Structures, *, strict: bool = False) -> "Lowered[Any, Any]":
-    """The same for a configured target."""
+    """Compile a space for a configured target; raises RefusalError as `compiled` does."""
     from spacelang.targets._lowered import Preservation, RefusedError, of_origin
 
     try:
@@ -69,9 +72,10 @@ def lowered(name: str, target: "Target", structures: Structures, *, strict: bool
 
 
 def in_python(name: str, lowered: "Lowered[Any, Any]", space: "Space") -> str:
-    """The module of a form: where it is for a tool, `build(configuration)` makes pipelines without this package.
+    """Return the compiled space as the source of a Python module.
 
-    What the form keeps only in part stands at its end.
+    If the target is for another tool, the module has a function `build(configuration)` that makes pipelines without
+    this package. Comments at the end list the constructs that are only approximated.
     """
     from spacelang.targets._lowered import Preservation
 
@@ -82,7 +86,7 @@ def in_python(name: str, lowered: "Lowered[Any, Any]", space: "Space") -> str:
         found = module(found, space, is_estimator=name == "sklearn")
     lost = (entry for entry in lowered.report if entry.status is Preservation.APPROXIMATED)
     told = [f"# {visible(f'{entry.construct}{entry.place}: {entry.message}')}" for entry in lost]
-    return "\n".join([found, *(["", "# This form keeps in part only:", *told] if told else [])])
+    return "\n".join([found, *(["", "# Only approximated in this form:", *told] if told else [])])
 
 
 def _if(strict: bool) -> "set[Any]":

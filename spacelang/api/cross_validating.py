@@ -1,4 +1,4 @@
-"""What a search is while scikit-learn evaluates its trials: splits, budget, losses of scores, failures."""
+"""Helpers of `SpaceSearchCV`: splits, budget, failed trials, and the conversion of scores to losses."""
 
 import warnings
 from collections import Counter
@@ -24,32 +24,35 @@ from spacelang.runtime.evaluation.split import stratified_order
 from spacelang.runtime.pipelines.estimator import WITHOUT_WEIGHTS, SpaceEstimator, weightless
 
 Indices: TypeAlias = npt.NDArray[np.int64]
-"""Numbers of rows."""
+"""An array of row numbers."""
 
 Judge: TypeAlias = Callable[[Any, Any, Any], object]
-"""A scorer: it takes a fitted estimator, rows and their labels."""
+"""A scorer of scikit-learn: called with a fitted estimator, features and labels."""
 
 SCORE: Final = "score"
-"""What scikit-learn calls the one score of a search that has no other."""
+"""The name that scikit-learn gives to the score of a search with a single score."""
 
-REASON: Final = "`error_score='raise'` shows why the first did"
-"""How to see why trials failed: in their fit, or in what their predictions are scored by."""
+REASON: Final = "use `error_score='raise'` to see the first error"
+"""How to see why trials failed, in their fit or in their scoring."""
 
 
 class Tried(SpaceEstimator):
-    """One that fails where it is scored: scikit-learn ends a search as soon as all that it fits at a time fails."""
+    """An estimator that keeps an error of its fit and raises it when it is scored.
+
+    scikit-learn ends a search as soon as all fits of one batch fail; with this estimator only their scoring fails.
+    """
 
     def fit(self, features: Any, labels: Any = None, sample_weight: Any = None) -> "Tried":
-        """Fit the pipeline, or keep why that cannot be."""
+        """Fit the pipeline, or keep the error in `error_`."""
         try:
             super().fit(features, labels, sample_weight)
-        except Exception as error:  # noqa: BLE001 - a pipeline may raise anything; a search outlives it
+        except Exception as error:  # noqa: BLE001 - a pipeline may raise anything; the search must survive it
             self.error_ = error
         return self
 
     @property
     def pipeline_(self) -> Any:
-        """The fitted pipeline; raises what its fit has raised."""
+        """The fitted pipeline; raises the error of the fit if it failed."""
         if hasattr(self, "error_"):
             raise self.error_
         return self.fitted_
@@ -61,24 +64,25 @@ class Tried(SpaceEstimator):
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """Splits that are known, as a splitter of scikit-learn."""
+    """Predefined splits as a cross-validation splitter of scikit-learn."""
 
     splits: list[tuple[Indices, Indices]]
 
     def split(self, X: Any = None, y: Any = None, **_: Any) -> list[tuple[Indices, Indices]]:  # noqa: N803, ARG002
-        """Training and held-out rows of each."""
+        """Return the training and the held-out row numbers of each split."""
         return self.splits
 
     def get_n_splits(self, X: Any = None, y: Any = None, **_: Any) -> int:  # noqa: N803, ARG002
-        """How many there are."""
+        """Return the number of splits."""
         return len(self.splits)
 
 
 @dataclass(slots=True)
 class CrossValidatedSearch:
-    """A search on its way, of trials that scikit-learn evaluates, of which `failed` out of `made` failed.
+    """The state of a running search whose trials scikit-learn evaluates.
 
-    `weights` are those of rows, where there are any; `weightless` counts the failed trials whose last step takes none.
+    `made` counts the evaluated trials, `failed` those that failed. `weights` are the sample weights, if there are any.
+    `weightless` counts failed trials by their last step if that step does not take sample weights.
     """
 
     prepared: Prepared
@@ -94,16 +98,20 @@ class CrossValidatedSearch:
 
     @property
     def size(self) -> int:
-        """The training rows of a trial on all of them."""
+        """The number of training rows of a trial at full fidelity."""
         return self.prepared.objective.training_size
 
     @property
     def goes_on(self) -> bool:
-        """Whether there is time left."""
+        """True if the time limit has not been reached."""
         return self.seconds is None or perf_counter() - self.begun < self.seconds
 
     def first(self, rows: int) -> Splits:
-        """The splits with so many of their training rows, all classes among them, those of fewer in those of more."""
+        """Return the splits with only `rows` training rows each; the held-out rows stay.
+
+        The rows of a smaller subset are contained in those of a larger one. For classification the rows are stratified,
+        so that every class is represented.
+        """
         objective = self.prepared.objective
         assert isinstance(objective, DataObjective)
         target, few = objective.dataset.target.to_numpy(), []
@@ -115,7 +123,10 @@ class CrossValidatedSearch:
         return Splits(few)
 
     def loss(self, score: float, configuration: Configuration) -> float | None:
-        """The loss of a score that a configuration came to; None for that of a failure."""
+        """Count a trial and return the loss of its score, or None if the trial failed.
+
+        A score that is not finite means that the trial failed.
+        """
         self.made += 1
         if not isfinite(score):
             self.failed += 1
@@ -126,11 +137,14 @@ class CrossValidatedSearch:
         return -score if self.prepared.objective.metric.name.startswith(NEGATED) else 1 - score
 
     def check_successes(self, judge: Judge) -> None:
-        """Warn of trials that failed, which `judge` was to score; raises ValueError where all did."""
+        """Warn if some trials failed; raises ValueError if all failed or none was evaluated.
+
+        `judge` is the scorer of the trials.
+        """
         if self.failed == 0 < self.made:
             return
         if not self.made:
-            raise ValueError("the time was used up before the first trial")
+            raise ValueError("the time limit was reached before the first trial")
         what = f"{self.failed} of {self.made} trials failed"
         if self.failed == self.made:
             why = None if self.weightless else self._why(judge)
@@ -139,15 +153,15 @@ class CrossValidatedSearch:
 
     @property
     def _reason(self) -> str:
-        """Why trials failed, as far as it is known without fitting them again."""
+        """The reason of the failures, as far as it is known without fitting anything again."""
         if not self.weightless:
             return REASON
         names, unweighted = ", ".join(f"`{name}`" for name in sorted(self.weightless)), self.weightless.total()
-        told = f"{names} {'takes' if len(self.weightless) == 1 else 'take'} no weights of rows, {WITHOUT_WEIGHTS}"
+        told = f"{names} {'does' if len(self.weightless) == 1 else 'do'} not support sample weights, {WITHOUT_WEIGHTS}"
         return told if unweighted == self.failed else f"{unweighted} of them as {told}; {REASON}"
 
     def _why(self, judge: Judge) -> Exception | None:
-        """What the default pipeline raises; None where it can be fitted and scored."""
+        """Return the error of the default pipeline when it is fitted and scored, or None if it succeeds."""
         tried = clone(self.estimator).fit(*self.data, self.weights)
         if (error := getattr(tried, "error_", None)) is None:
             try:
@@ -158,13 +172,16 @@ class CrossValidatedSearch:
 
 
 def task_scorer(space: Space) -> str | None:
-    """The scorer that the task of a space maximises; None where it says nothing, or minimises what is a score."""
+    """Return the name of the scorer that the task of a space maximises.
+
+    None if the task has no goal, or minimises a score that scikit-learn maximises.
+    """
     goal = None if space.task is None else space.task.goal
     return None if goal is None or (goal.direction == "maximize") == goal.from_one else goal.scorer
 
 
 def task_splitter(space: Space, seed: int) -> Any:
-    """The splits that the task of a space says; None where it says nothing."""
+    """Return the scikit-learn splitter for the validation of the task; None if the task has none."""
     validation = None if space.task is None else space.task.validation
     is_classification = is_classifier(SpaceEstimator(space.checked))
     match validation:
@@ -180,15 +197,18 @@ def task_splitter(space: Space, seed: int) -> Any:
 
 
 def searched_scores(results: Mapping[str, Any], refit: Any) -> npt.NDArray[np.float64]:
-    """The mean scores that are searched; raises ValueError where nothing says which of several that is."""
+    """Return the mean scores that the search optimizes.
+
+    Raises ValueError if there are several scores and `refit` names none of them.
+    """
     name = refit if isinstance(refit, str) and f"mean_test_{refit}" in results else SCORE
     if f"mean_test_{name}" not in results:
-        raise ValueError("of several scores the one to search is that which `refit` names: it names none")
+        raise ValueError("with several scores, `refit` must name the one to optimize")
     return np.asarray(results[f"mean_test_{name}"], dtype=np.float64)
 
 
 def ask_for_weights(last: Any) -> None:
-    """Have the last step of a pipeline ask scikit-learn's routing for weights of rows, where it takes any."""
+    """Make the last step of a pipeline request sample weights from metadata routing, if it can use them."""
     for method in ("fit", "score"):
         if "sample_weight" in signature(getattr(last, method)).parameters:
             getattr(last, f"set_{method}_request")(sample_weight=True)

@@ -1,4 +1,4 @@
-"""The ensemble of a search: chosen by the predictions that were kept, fitted by what evaluated the trials."""
+"""The ensemble of a search: members are selected by stored predictions and fitted where the trials were evaluated."""
 
 from typing import TYPE_CHECKING
 
@@ -13,18 +13,21 @@ if TYPE_CHECKING:
 
 
 def assembled(result: "Result", votes: int, executor: "Executor") -> "Ensemble":
-    """The ensemble of so many votes, fitted on all rows; raises the runtime's InputError where there is none."""
+    """Select an ensemble with the given number of votes and fit it on all rows; raises the runtime's InputError."""
     from spacelang.runtime.ensembles.assembling import EnsembleError, assemble, choose
 
     objective, limits, form = result.objective, result.experiment.workers.limits, result.form
     if form is None or not isinstance(objective, Votable):
-        raise EnsembleError(f"`{objective.facts.name}` has no predictions, by which an ensemble is chosen")
+        raise EnsembleError(f"`{objective.facts.name}` has no predictions to select an ensemble by")
     choice = choose(result.outcome, objective, result.predictions, votes)
     return assemble(choice, result.outcome, objective, executor, limits=limits, form=form, is_wanted=True)
 
 
 def members(ensemble: "Ensemble") -> "pd.DataFrame":
-    """One row a member: the number of its trial, votes, the share of all votes, loss, seconds, configuration."""
+    """Return a table with one row for each member of an ensemble.
+
+    Its columns are `trial` (number), `votes`, `weight` (share of all votes), `loss`, `seconds` and `configuration`.
+    """
     import pandas as pd
 
     rows = [

@@ -1,4 +1,4 @@
-"""Where the trials of a search are evaluated, and what each of them may take."""
+"""Creation of executors, which evaluate the trials of a search, and the limits of a trial."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -12,20 +12,25 @@ if TYPE_CHECKING:
     from spacelang.runtime.objective import Evaluating
 
 PROCESSES: Final = "processes"
-"""The executor where none is named."""
+"""The default executor."""
 
 DASK: Final = "dask"
-"""The executor that addresses are for."""
+"""The executor for addresses of a scheduler."""
 
 
 def make_executor(objective: "Evaluating", workers: Workers = ONE, *, forks: bool = False) -> "Executor":
-    """What evaluates the trials of an objective, and is ready to; whoever asks for it closes it.
+    """Create an executor for an objective and return it when it is ready; the caller closes it.
 
-    Without an `executor` its workers are processes of this machine; with 0 of them it is this very process, which
-    bounds nothing. An executor is named as its file, or as the entry point of another package: `dask` starts a local
-    cluster; an address such as `tcp://HOST:PORT` is that of a running scheduler. With `forks` all processes are forked
-    from this one if it has used one thread alone, so that nothing is imported twice. Raises the runtime's InputError
-    where that cannot be, ValueError for a number of workers that none can be, or that isolates nothing.
+    By default the workers are processes of this machine. With 0 workers, trials run in the current process, without any
+    limits.
+
+    `Workers.executor` is the name of an executor or an address. A name is that of a module in
+    `spacelang.runtime.executors` or of an entry point; `dask` starts a local cluster. An address such as
+    `tcp://HOST:PORT` is that of a running dask scheduler. With `forks`, all processes are forked from the current one
+    if it has only ever used one thread, so that nothing is imported twice.
+
+    Raises the runtime's InputError if the executor cannot start. Raises ValueError for an invalid number of workers,
+    and for 0 workers with `isolate`.
     """
     made = _made(objective, workers, forks=forks)
     try:
@@ -37,9 +42,9 @@ def make_executor(objective: "Evaluating", workers: Workers = ONE, *, forks: boo
 
 
 def use_one_thread() -> None:
-    """Have this process, and all that it starts, use one thread, for `forks`: before anything that counts is imported.
+    """Make this process and its children use one thread, so that it can fork (see `make_executor`).
 
-    What has been imported goes on as it is.
+    Call it before numerical libraries are imported; those already imported are not affected.
     """
     from spacelang.runtime.executors._processes import forked
 
@@ -49,9 +54,9 @@ def use_one_thread() -> None:
 def _made(objective: "Evaluating", workers: Workers, *, forks: bool) -> "Executor":
     count, executor = workers.count, workers.executor
     if count < 0 or (executor is not None and count == 0):
-        raise ValueError(f"{count} workers evaluate nothing")
+        raise ValueError(f"`workers` is {count}: an executor needs at least 1, and 0 is the current process")
     if workers.isolate and count == 0:
-        raise ValueError("without workers trials are not isolated from each other")
+        raise ValueError("trials can be isolated in worker processes only: use at least 1 worker")
     if count == 0:
         from spacelang.runtime.executors.here import Here
 
@@ -62,7 +67,7 @@ def _made(objective: "Evaluating", workers: Workers, *, forks: bool) -> "Executo
 
 
 def _name(executor: str | None) -> str:
-    """The executor that is meant: what is none is the address of a cluster."""
+    """Return the name of the executor that is meant; anything that is not a name is the address of a dask scheduler."""
     if executor is None:
         return PROCESSES
     is_one = executor in EXECUTORS.names() and hasattr(EXECUTORS.load(executor), "hired")
@@ -70,9 +75,9 @@ def _name(executor: str | None) -> str:
 
 
 def trial_limits(space: Space, given: str | None = None) -> Limits:
-    """What one trial may take: as `given` (`300s 4GB`), else as the task of the space says.
+    """Return the limits of one trial: those in `given`, otherwise those of the task of the space.
 
-    Raises ValueError for a text that says nothing of the kind.
+    `given` is a text such as `300s 4GB`. Raises ValueError for a text that cannot be parsed.
     """
 
     if given is not None:
@@ -81,7 +86,7 @@ def trial_limits(space: Space, given: str | None = None) -> Limits:
 
 
 def unenforced(workers: Workers) -> str | None:
-    """In words, what nothing enforces where trials are evaluated in the search's own process; None if there is none."""
+    """Return a warning if there are limits for trials but no worker processes to enforce them; otherwise None."""
     limits = workers.limits
     is_enforced = workers.count > 0 or workers.executor is not None
     if is_enforced or (limits.trial_seconds is None and limits.trial_bytes is None):

@@ -1,9 +1,9 @@
-"""What a run is: command line, Python, the header of a store and a comparison are views of it.
+"""The description of a run, shared by the command line, the Python functions, stores and comparisons.
 
->>> experiment = Experiment(space=load("credit.space"), data=Rows(table), budget=Budget(seconds=60)).by("blds")
->>> prepared = experiment.prepared()  # knows the data: the space for it, what is minimised, what the optimizer searches
->>> with closing(prepared.crew()) as crew:
-...     result = prepared.run(crew, store="run.db")
+>>> experiment = Experiment(space=load("credit.space"), data=TabularData(table), budget=Budget(seconds=60))
+>>> prepared = experiment.with_optimizer("blds").prepare()  # fixes the space for the data, the objective, the optimizer
+>>> with closing(prepared.make_executor()) as executor:
+...     result = prepared.run(executor, store="run.db")
 """
 
 from collections.abc import Callable, Mapping
@@ -47,14 +47,15 @@ if TYPE_CHECKING:
 
 
 SECONDS: Final = 60.0
-"""How long a run takes that has to end and that nothing limits."""
+"""The time limit of a run, in seconds, if nothing else limits it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What is asked of every trial beside its loss.
+    """The measurements of every trial in addition to its loss.
 
-    Scorers by name, the loss on the training rows, predictions, and what the user's own functions bound.
+    They are scorers by name, the loss on the training rows, predictions, and constraints that are functions of the
+    user.
     """
 
     metrics: tuple[str, ...] = ()
@@ -67,43 +68,63 @@ NOTHING_MORE: Final = Recorded()
 
 
 class Data(Protocol):
-    """What trials are evaluated on: rows, a table of known losses, a function, or whatever the caller does."""
+    """The data of a search: rows, a table of known losses, a black box, or one that the calling program evaluates."""
 
     has_rows: bool = False
 
     @property
     def has_defaults_only(self) -> bool:
-        """Whether nothing else than the defaults of hyperparameters can be tried."""
+        """True if only the default hyperparameters can be evaluated."""
         return False
 
     def over(self, experiment: "Experiment") -> "tuple[Space, Aim]":
-        """The space for this data, and what is minimised on it.
+        """Return the space with its symbols bound for this data, and the objective.
 
-        Raises SpaceError where the space has errors for the data, and InputError.
+        Raises SpaceError if the space has errors for this data, and InputError.
         """
 
-    def options(self, experiment: "Experiment") -> Mapping[str, str]:  # noqa: ARG002 - little data was read from a file
-        """The options with which it was given, for a store that shall lead back to it."""
+    def options(self, experiment: "Experiment") -> Mapping[str, str]:  # noqa: ARG002 - only files have some
+        """Return the options with which the data was read, so that a store can describe how to read it again."""
         return {}
 
-    def fidelity(self, space: Space, aim: "Aim") -> Fidelity | None:  # noqa: ARG002 - few aims say it
-        """How the fidelities of trials grow: as the task says, unless the data does."""
+    def fidelity(self, space: Space, aim: "Aim") -> Fidelity | None:  # noqa: ARG002 - few objectives decide it
+        """Return how the fidelities of trials grow: as the task says, unless the data overrides it."""
         return None if space.task is None else space.task.fidelity
 
     def crew(self, aim: "Aim", workers: Workers, *, forks: bool = False) -> "Executor":
-        """What evaluates trials, and is ready to; raises as `make_executor` does."""
-        assert isinstance(aim, Evaluating), "who evaluates has an executor of its own"
+        """Create the executor of the trials and return it when it is ready; raises as `make_executor` does."""
+        assert isinstance(aim, Evaluating), "data without an evaluator must override this method"
         return make_executor(aim, workers, forks=forks)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Experiment:
-    """A run: an optimizer (None: the default one) searches a space on data within a budget, all chance from a `seed`.
+    """A run: an optimizer searches a space on data within a budget; all random draws derive from `seed`.
 
-    By `metric` and `validation` trials are judged (None: as the task says, else as the data has it), beside the loss
-    what is `recorded` of them; `test` are rows that none sees. `initial` and what an `archive` suggests, by distances
-    of a `norm`, is evaluated first. Of the best pipelines an `ensemble` of so many votes is made at the end. `chosen`
-    says why its space is this one, where nobody has named it.
+    Parameters
+    ----------
+    space, data
+        What to search, and on which data.
+    optimizer
+        The optimizer with its options; None is the default one.
+    budget
+        The time and the number of trials.
+    metric, validation
+        How trials are scored. None means as in the task, otherwise as the data suggests.
+    recorded
+        Further measurements of every trial.
+    test
+        Test rows that no trial sees.
+    workers
+        The number and kind of workers, and the limits of a trial.
+    initial
+        Configurations to evaluate first.
+    archive, norm
+        An archive that suggests more initial configurations, and the norm of its distances.
+    ensemble
+        The number of votes of the ensemble that is fitted at the end; None for no ensemble.
+    chosen
+        Why the space was chosen, if the user did not give one.
     """
 
     space: Space
@@ -124,7 +145,7 @@ class Experiment:
 
     @property
     def asked(self) -> dict[str, tuple[str, ...]]:
-        """What a command has to say for the same run, as the header of a store has it."""
+        """The command-line options that reproduce the run, as stored in the header of a store."""
         given = self.space.surroundings
         said = {
             "set": () if self.optimizer is None else settings_of(self.optimizer.plugin),
@@ -134,19 +155,22 @@ class Experiment:
         return {name: texts for name, texts in said.items() if texts} | ({UNNAMED: ()} if self.chosen else {})
 
     def by(self, name: str | None, options: Mapping[str, object] | None = None) -> "Experiment":
-        """The same by the optimizer of a name, or the default one; raises UnknownPluginError and OptionError."""
+        """Return the experiment with the named optimizer, or the default one for None.
+
+        Raises UnknownPluginError and OptionError.
+        """
         has = {"has_data": self.data.has_rows, "has_defaults_only": self.data.has_defaults_only}
         usual = default_optimizer(self.space.checked, **has) if name is None else name
         return replace(self, optimizer=OPTIMIZERS.made(usual, options or {}))
 
     def prepared(self) -> "Prepared":
-        """The same once its data is known; raises SpaceError and InputError as `Data.over` does."""
+        """Return the experiment prepared for its data; raises SpaceError and InputError as `Data.over` does."""
         if self.optimizer is None:
             return self.by(None).prepared()
         return self.on(*self.data.over(self))
 
     def on(self, space: Space, objective: "Aim") -> "Prepared":
-        """The same, by an optimizer that is said, where it is known what its data comes to."""
+        """Return the experiment prepared for a given space and objective; its optimizer must be set."""
         assert self.optimizer is not None
         chosen = with_fidelity(self.optimizer, self.data.fidelity(space, objective))
         return Prepared(replace(self, optimizer=chosen), space, objective, chosen)
@@ -154,7 +178,7 @@ class Experiment:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """An experiment that can begin: the space for its data, what is minimised, and the optimizer for both."""
+    """An experiment that is ready to run: the space bound for its data, the objective, and the optimizer for both."""
 
     experiment: Experiment
     space: Space
@@ -163,16 +187,18 @@ class Prepared:
 
     @cached_property
     def searched(self) -> "Searched":
-        """What becomes of hyperparameters; raises InputError where the optimizer cannot search the space."""
+        """The treatment of hyperparameters; raises InputError if the optimizer cannot search the space."""
         from spacelang.report.searched import searched_by
 
         has_defaults_only = self.experiment.data.has_defaults_only
         return searched_by(self.optimizer.plugin, self.space.checked, has_defaults_only=has_defaults_only)
 
     def initial(self, tell: "Callable[[Suggested], object]" = lambda _: None) -> tuple[Configuration, ...] | None:
-        """The configurations to start from: those that are given, and behind them those of the archive, none twice.
+        """Return the initial configurations, first those given, then those of the archive, without duplicates.
 
-        `tell` is told what the archive suggests. Raises InitialError, and ArchiveError.
+        Returns None if neither initial configurations nor an archive were given.
+
+        `tell` is called with the suggestions of the archive. Raises InitialError and ArchiveError.
         """
         said, objective = self.experiment, self.objective
         lacks = objective.lacks if isinstance(objective, Lacking) else lambda _: ""
@@ -184,11 +210,14 @@ class Prepared:
         return tuple(dict.fromkeys((*(given or ()), *found.configurations)))
 
     def crew(self, *, forks: bool = False) -> "Executor":
-        """What evaluates its trials, and is ready to; whoever asks for it closes it. Raises as `make_executor` does."""
+        """Create the executor of the trials and return it when it is ready; the caller closes it.
+
+        Raises as `make_executor` does.
+        """
         return self.experiment.data.crew(self.objective, self.experiment.workers, forks=forks)
 
     def header(self, terms: Terms) -> "Header":
-        """What tells the run from others, for the store that keeps it."""
+        """Return the header of the run, which identifies it in a store."""
         objective = self.objective
         return make_header(
             self.space.checked,
@@ -218,18 +247,18 @@ class Prepared:
         resume: bool = False,
         listener: "Listener | None" = None,
     ) -> "Steps[Result]":
-        """Search, every trial kept in a store if there is one; with `resume` the run in it goes on as it began.
+        """Run the search as a generator; with a store, every trial is saved, and `resume` continues the run in it.
 
-        It stops where the executor leaves it to the caller to say what comes of trials: `run` is the same for all
-        others. Raises as `keeping` and the runtime's loop do.
+        The generator pauses whenever the executor needs the caller to evaluate trials. For other executors use `run`,
+        which does the same without pauses. Raises as `keeping` and the runtime's loop do.
         """
         from spacelang.runtime.ensembles.assembling import BestPredictions
 
         said = self.experiment
         seconds, trials = said.budget.seconds, said.budget.trials
-        # The budget is shared out as processor time.
+        # The budget of the search is processor time: wall-clock time times the number of workers.
         allowed = Allowance(None if seconds is None else seconds * max(len(executor.free), 1), trials)
-        # Where nothing is kept and only an ensemble needs predictions, those of its candidates are enough.
+        # If only the ensemble needs predictions and there is no store, keep those of its candidates only.
         best = Unkept() if said.recorded.predictions else BestPredictions(self.objective.training_size)
         with keeping(self, store, Terms(initial, allowed), resume=resume) as kept:
             terms = Terms(initial, allowed) if kept is None else kept.header.terms
@@ -246,7 +275,7 @@ class Prepared:
         initial: tuple[Configuration, ...] = (),
         predictions: "Mapping[int, npt.NDArray[Any]] | None" = None,
     ) -> Result:
-        """What an outcome is to whoever has asked for it."""
+        """Return the result of an outcome."""
         place, searched = None if store is None else Path(store), replace(self.searched, initial=initial)
         return Result(outcome, self.objective, self.experiment, searched, place, kept=predictions or {})
 
@@ -260,7 +289,7 @@ class Prepared:
         objective, seed = self.objective, self.experiment.seed
         size, remarks, clock = objective.training_size, dict[str, None](), perf_counter
         if isinstance(executor, Timed):
-            # From where an earlier session ended: so the seconds are to the last digit those of one that was not.
+            # Continue at the end of the earlier session, so that the times equal those of an uninterrupted run exactly.
             executor.now, clock = journal.seconds, executor.clock
         of_run = (terms.initial or (), terms.budget, objective.bounds, remarks.setdefault)
         problem = Problem(self.space.checked, size, default_rng(seed), *of_run)
@@ -280,20 +309,27 @@ class Prepared:
 
 
 def seconds_of(space: Space, given: str | float | None) -> float | None:
-    """The seconds of a run: as given, else as the task says; raises ValueError for a text that is no time."""
+    """Return the time limit of a run in seconds: the given one, else that of the task.
+
+    Raises ValueError for an invalid duration.
+    """
     if given is None:
         return None if space.task is None else space.task.limits.run_seconds
     return parse_duration(given) if isinstance(given, str) else given
 
 
 def budget_of(space: Space, given: str | float | None, trials: int | None) -> Budget:
-    """The budget of a run, a minute where nothing limits it; raises ValueError for one that allows nothing."""
+    """Return the budget of a run; 60 seconds if nothing limits it. Raises ValueError for an empty budget."""
     seconds = seconds_of(space, given)
     return Budget(SECONDS if seconds is None and trials is None else seconds, trials)
 
 
 def with_fidelity(optimizer: Part, fidelity: Fidelity | None) -> Part:
-    """The optimizer with `b` and `eta` as a fidelity says, where it has them and they were not given; so its parts."""
+    """Return the optimizer with the options `b` and `eta` set from a fidelity.
+
+    Options that were given explicitly, and optimizers without these options, are unchanged. Nested plug-ins are treated
+    alike.
+    """
     if fidelity is None:
         return optimizer
     told: dict[str, object] = {"b": fidelity.first, "eta": fidelity.factor}

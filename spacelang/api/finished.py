@@ -1,12 +1,12 @@
-"""A run that is kept in a store, taken up again to be taken away: its trials, its space, and the data that it was of.
+"""Stored runs, reopened with their data, to export, refit or extend what they found.
 
->>> finished = take_up("run.db", data="credit.csv")
->>> finished.unfitted(finished.ranked(1))  # the best pipeline
->>> finished.fitted(finished.ranked(1))  # the same, fitted on all rows that trials might see
+>>> finished = reopen_run("run.db", data="credit.csv")
+>>> finished.unfitted_pipeline(finished.trial_of_rank(1))  # the best pipeline
+>>> finished.fit_pipeline(finished.trial_of_rank(1))  # the same, fitted on all rows that trials could see
 
-The store may be a stranger's. Its space is read as a compiled one is, and builds what catalogues have, those of other
-libraries only where the caller allows them. What it says of the data leads to files of this folder alone, and nothing
-of it counts but the fingerprint.
+The store may come from an untrusted source. Its space is read like a compiled space: it can only build objects from
+catalogues, and those of other libraries only if the caller allows them. The store's description of the data can only
+refer to files in the current folder, and only the fingerprint of the data is trusted.
 """
 
 from collections.abc import Iterable
@@ -46,15 +46,15 @@ if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
 
 
-OTHERWISE: Final = "another version {} otherwise: go back to the one in `spacelang show`"
+OTHERWISE: Final = "another version {} differently: install the versions listed by `spacelang show`"
 
 
 @dataclass(frozen=True, eq=False)
 class ReopenedRun:
-    """A stored run with what its trials were evaluated on; it may still go on, and is as it was when it was read.
+    """A stored run together with the data of its trials, as they were when the store was read.
 
-    `rows` are those that trials might see, `reading` is how their file was read. `votes` are those of the ensemble that
-    it was last asked for, if the store knows of one.
+    `rows` are the rows that trials could see. `reading` describes how their file was read. `votes` is the size of the
+    ensemble that was last requested, if the store knows it. The run itself may still be in progress.
     """
 
     store: Path
@@ -68,36 +68,35 @@ class ReopenedRun:
 
     @property
     def changes(self) -> list[str]:
-        """A line for each version that is another one than that of the run: predictions may differ by that."""
+        """One line for each library whose version differs from that of the run, which may change predictions."""
         return version_changes(self.header.versions, versions())
 
     def ranked(self, rank: int) -> Record:
-        """The trial of a rank, 1 is the best one, as `show` lists them; raises InputError where there is none."""
+        """Return the trial of a rank, 1 being the best, in the order of `show`; raises InputError if there is none."""
         found = [*candidates(self.outcome, self.header.training_size)]
         if rank > len(found):
             raise self._unranked(rank, len(found))
         return found[rank - 1]
 
     def over(self, space: Space) -> "tuple[Space, DataObjective]":
-        """Another space, and what its trials in this run would have minimised: the same on the same splits.
+        """Return another space bound to the data, and the objective of this run for it, with the same splits.
 
-        Raises as the run would have done that began with that space.
+        Raises the same errors as a new run with that space.
         """
         return _over(self.header, space, self.rows)
 
     def ensemble(self, votes: int | None = None) -> EnsembleSelection:
-        """Who votes in an ensemble, as a run with `--ensemble` chooses them: of so many votes, else as many as its own.
+        """Select an ensemble of stored trials, as a run with `--ensemble` does.
 
-        Where the store knows of none these are as many as usual.
-
-        Raises EnsembleError where nobody can, and StoreError where the run kept no predictions to choose by.
+        `votes` defaults to the number that the run requested last, or else to the usual number. Raises EnsembleError if
+        no trial can vote, and StoreError if the run stored no predictions.
         """
         check_predictions(self.store)
         with Store.read(self.store) as run:
             return choose(self.outcome, self.objective, run.predictions, votes or self.votes or VOTES)
 
     def unfitted(self, chosen: Record | EnsembleSelection) -> Any:
-        """The pipeline of a trial, or the vote of several, as plain scikit-learn that takes a table."""
+        """Return the unfitted pipeline of a trial, or the voting estimator of an ensemble; it takes a table."""
         if isinstance(chosen, EnsembleSelection):
             return unfitted(self.objective, chosen.members)
         return self.objective.pipeline(chosen.trial.request.configuration)
@@ -105,9 +104,10 @@ class ReopenedRun:
     def fitted(
         self, chosen: Record | EnsembleSelection, form: PipelineInput = PipelineInput.TABLE, *, forks: bool = False
     ) -> Any:
-        """The same, fitted on all rows that trials might see, in a worker within the limits of a trial.
+        """Fit a pipeline or an ensemble on all rows that trials could see, and return it.
 
-        It takes what `form` says; `forks` is as for `make_executor`. Raises InputError where it cannot be fitted.
+        A worker fits it within the limits of a trial. `form` is the kind of input that it takes. `forks` is as for
+        `make_executor`. Raises InputError if the fit fails.
         """
         with closing(make_executor(self.objective, forks=forks)) as executor:
             if isinstance(chosen, EnsembleSelection):
@@ -115,12 +115,12 @@ class ReopenedRun:
                     chosen, self.outcome, self.objective, executor, limits=self._limits, form=form, is_wanted=True
                 )
                 if voted.left_out:
-                    raise self._unfittable(voted.left_out[0], "take fewer `--votes`, or a single pipeline")
+                    raise self._unfittable(voted.left_out[0], "use fewer `--votes`, or a single pipeline")
                 return voted.estimator
             alone = replace(self.outcome, records=(chosen,), incumbent=chosen)
             found = finish(alone, self.objective, executor, limits=self._limits, form=form, is_wanted=True)
         if found.record is None:
-            raise self._unfittable(found.passed_over[0], "take another one: `--rank 2`")
+            raise self._unfittable(found.passed_over[0], "use another one: `--rank 2`")
         return found.pipeline
 
     @property
@@ -130,9 +130,9 @@ class ReopenedRun:
     def _unranked(self, rank: int, found: int) -> InputError:
         see = f"see `spacelang show {self.store}`"
         if not found:
-            return InputError(f"no trial of `{self.store}` has succeeded: there is no pipeline to take", see)
+            return InputError(f"no trial of `{self.store}` succeeded, so there is no pipeline", see)
         count = "one pipeline" if found == 1 else f"{found} pipelines"
-        return InputError(f"`{self.store}` has {count} that succeeded, and none of rank {rank}", see)
+        return InputError(f"`{self.store}` has {count} that succeeded, so rank {rank} does not exist", see)
 
     def _unfittable(self, failed: Any, remedy: str) -> InputError:
         rows = self.objective.rows
@@ -149,18 +149,20 @@ def take_up(
     reading: Reading | None = None,
     allow: Iterable[str] = (),
 ) -> ReopenedRun:
-    """A stored run with its data: `data`, `target`, `reading`, and the share `test`, are as they were when it began.
+    """Reopen a stored run together with its data.
 
-    Without them they are what the store says; its data is then a set that scikit-learn ships or a file in this folder.
-    Raises SpaceError where its space is none for this version or uses a package that is not allowed, StoreError, and
-    InputError where the data is another one than the run had.
+    `data`, `target`, `test` (a share of the rows) and `reading` describe the data; by default they are those of the
+    run. Without `data`, the data must be a set that scikit-learn ships or a file in the current folder.
+
+    Raises SpaceError if the space is invalid for this version or uses a package that is not allowed. Raises StoreError,
+    and InputError if the data differs from that of the run.
     """
     path = Path(store)
     with Store.read(path) as run:
         header, outcome, votes = run.header, _outcome(run), run.votes
     if not header.data.rows:
-        what = f"`{header.data.name}` has no rows that a pipeline could be fitted to"
-        raise DataError(what, f"see what was found: `spacelang show {path}`")
+        what = f"`{header.data.name}` has no rows to fit a pipeline on"
+        raise DataError(what, f"see its results with `spacelang show {path}`")
     reference = _called(header) if data is None else data
     space = _space(header, path, allow)
     check_buildable(space.checked.root)
@@ -171,7 +173,7 @@ def take_up(
 
 
 def _outcome(run: StoredRun) -> Outcome:
-    """What the run has come to, as whoever searched was told it."""
+    """Return the outcome of the run, rebuilt from its stored trials."""
     history = History(lambda: 0.0, run.header.training_size, Unkept())
     for record in run.records():
         history.keep(record)
@@ -179,25 +181,28 @@ def _outcome(run: StoredRun) -> Outcome:
 
 
 def _space(header: Header, store: Path, allow: Iterable[str]) -> Space:
-    # As text: a definition that is no JSON is told as any compiled space is that is none.
+    # Built as text, so that an invalid definition is reported like that of any compiled space.
     document = f'{{"version": {VERSION}, "target": "", "definition": {header.definition}}}'
-    # An own package stood beside the file of the space, which the store does not know: this folder may be the one.
+    # The store does not know the folder of the space, where its local packages are; try the current folder.
     here = Path.cwd()
     return made_for_data(Source(f"the space of {store.name}", document, Origin(here / store.name, here)), allow, None)
 
 
 def _called(header: Header) -> str:
-    """The data by the name that the store has for it: a stranger's store shall not reach anywhere else."""
+    """Return the reference of the data in the store; raises DataError unless it is harmless.
+
+    An untrusted store must not refer to anything except data sets of scikit-learn and files in the current folder.
+    """
     name = header.data.name
     if name.startswith("sklearn:") or (Path(name).name == name and Path(name).is_file()):
         return name
     where = name if name.startswith("openml") else "FILE"
-    remedy = f"say where it is: `export --data {where}`, `predict --fitted-on {where}`, `migrate --data {where}`"
+    remedy = f"give its path: `export --data {where}`, `predict --fitted-on {where}`, `migrate --data {where}`"
     raise DataError(f"the run was on {header.data}, which is not in this folder", remedy)
 
 
 def _options(header: Header, reference: str, given: DataOptions, reading: Reading | None) -> DataOptions:
-    """How the data is given: what the caller leaves out is as the store says."""
+    """Return the options of the data; those that the caller leaves out are taken from the store."""
     said = read_options(header.data_options)
     return DataOptions(
         said.target if given.target is None else given.target,
@@ -207,28 +212,29 @@ def _options(header: Header, reference: str, given: DataOptions, reading: Readin
 
 
 def _seen(header: Header, table: Table, kind: TaskKind, share: float | None) -> Table:
-    """The rows that trials might see; raises DataError for a table that cannot be the one that the run was of."""
+    """Return the rows that trials could see; raises DataError for a table that cannot be the data of the run."""
     rows, columns = table.features.shape
-    other = f"the data is another one: the run was on {header.data}, and"
+    other = f"the data is different: the run was on {header.data}, and"
     if columns != header.data.columns or (share is None and rows != header.data.rows):
         kept = header.settings.get("test") if rows > header.data.rows else None
-        remedy = AS_THEN if kept is None else f"it kept rows for testing ({kept}): say which share by `--test`"
+        remedy = AS_THEN if kept is None else f"it set test rows apart ({kept}): give their share with `--test`"
         raise DataError(f"{other} `{table.name}` has {rows} rows and {columns} columns beside the labels", remedy)
     seen, _ = set_apart(table, read_test(share, table), kind, header.seed)
     if seen.features.shape[0] != header.data.rows:
-        raise DataError(f"{other} `{table.name}` leaves {seen.features.shape[0]} of its {rows} rows to trials", AS_THEN)
+        left = seen.features.shape[0]
+        raise DataError(f"{other} `{table.name}` leaves {left} of its {rows} rows for trials", AS_THEN)
     return seen
 
 
 def _over(header: Header, space: Space, rows: Rows) -> "tuple[Space, DataObjective]":
-    """What the trials of the run minimised; by the metric that was given then, if it was not that of the task.
+    """Return the bound space and the objective of the run, with the metric that the run used.
 
-    Raises DataError where the rows are not those that the run had.
+    Raises DataError if the rows differ from those of the run.
     """
     try:
         validation = parse_validation(header.validation)
     except ValueError:
-        validation = None  # the splits that the data says itself
+        validation = None  # the splits come with the data
     experiment = Experiment(space=space, data=rows, seed=header.seed, validation=validation)
     bound, objective = rows.over(experiment)
     _must_be_the_same(header, objective)
@@ -241,11 +247,11 @@ def _over(header: Header, space: Space, rows: Rows) -> "tuple[Space, DataObjecti
 def _must_be_the_same(header: Header, objective: "DataObjective") -> None:
     facts, size = objective.facts, objective.training_size
     if facts.fingerprint != header.data.fingerprint:
-        raise DataError(f"the data is another one: the run was on {header.data}, and this is {facts}", AS_THEN)
+        raise DataError(f"the data is different: the run was on {header.data}, and this is {facts}", AS_THEN)
     if size != header.training_size:
         what = f"trials had {header.training_size} training rows, and would have {size} now"
         raise DataError(what, OTHERWISE.format("splits the rows"))
     before, now = (each.get(MISSING, IMPUTED) for each in (header.settings, objective.further))
     if before != now:
-        what = f"for its trials missing values were {before}, and would be {now} now"
+        what = f"in its trials missing values were {before}, and would be {now} now"
         raise DataError(what, OTHERWISE.format("prepares the table"))

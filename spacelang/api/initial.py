@@ -1,4 +1,4 @@
-"""Configurations that a search starts from: the default one, those of a file, or those of a program."""
+"""Initial configurations of a search: the default one, those in a file, or those given by a program."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,24 +18,24 @@ from spacelang.syntax.sources import read_file
 from spacelang.text import Source, Span
 
 Initial: TypeAlias = str | PathLike[str] | Mapping[str, Any] | Iterable[Mapping[str, Any]]
-"""What a search starts from: `"default"`, the path of a JSON file, a configuration, or several."""
+"""Initial configurations: `"default"`, the path of a JSON file, a configuration, or several."""
 
 DEFAULT: Final = "default"
-"""Stands for the default configuration of the space; a file of that name is `./default`."""
+"""The text for the default configuration of the space; a file of this name can be given as `./default`."""
 
 FOUND: Final = "configuration"
-"""Where `run --json` has the best configuration."""
+"""The key of the best configuration in the output of `run --json`."""
 
 
 class InitialError(SpaceError):
-    """What a search is to start from is not all in the space; `diagnostics` has all that is wrong, with its place."""
+    """An initial configuration is invalid or not in the space; `diagnostics` lists every problem with its position."""
 
 
 @dataclass(frozen=True, slots=True)
 class InitialConfiguration:
-    """A configuration as it was given: where it begins, and where each of its values stands, as far as that is known.
+    """A configuration as it was given, with the positions of the configuration and of its values, as far as known.
 
-    Without `values` it is the default configuration of the space.
+    If `values` is None, it is the default configuration of the space.
     """
 
     values: Configuration | None
@@ -44,14 +44,13 @@ class InitialConfiguration:
 
 
 Read: TypeAlias = InitialConfiguration | NoConfigurations
-"""What was read of one: a configuration, or why it is none."""
+"""The result of reading one item: a configuration, or why it is not one."""
 
 
 def read_initial(initial: Initial) -> tuple[Read, ...]:
-    """What is given to start from, before it is known which space it shall be in.
+    """Read initial configurations without checking that they belong to a space.
 
-    Raises InitialError for a file that cannot be read, and TypeError for a program's value that no configuration can
-    have.
+    Raises InitialError for a file that cannot be read, and TypeError for a value that no configuration can have.
     """
     match initial:
         case "default":
@@ -63,15 +62,15 @@ def read_initial(initial: Initial) -> tuple[Read, ...]:
         case Iterable():
             return _of_program(tuple(initial))
         case _:
-            raise TypeError(f"what to start from is a configuration, several, a file or `{DEFAULT}`, not {initial!r}")
+            raise TypeError(f"`initial` must be a configuration, several, a file or `{DEFAULT}`, not {initial!r}")
 
 
 def members_of(
     space: Space, given: Iterable[Read], lacks: Callable[[Configuration], str] = lambda _: ""
 ) -> tuple[Configuration, ...]:
-    """The configurations as the space writes them; raises InitialError with all that is wrong with any of them.
+    """Return the configurations as members of the space; raises InitialError with every problem of any of them.
 
-    `lacks` says why a member cannot be evaluated, and nothing where it can.
+    `lacks` returns why a member cannot be evaluated, or an empty string if it can.
     """
     found: dict[Configuration, InitialConfiguration] = {}
     mistakes: list[Diagnostic] = []
@@ -85,7 +84,7 @@ def members_of(
             mistakes += _mistakes(space, each)
         elif member in found:
             mistakes.append(
-                RepeatedConfiguration(primary=each.at, related=(Related(found[member].at, "given here already"),))
+                RepeatedConfiguration(primary=each.at, related=(Related(found[member].at, "first given here"),))
             )
         elif reason := lacks(member):
             mistakes.append(NotInSpace(primary=each.at, reason=reason))
@@ -100,18 +99,18 @@ def _mistakes(space: Space, given: InitialConfiguration) -> Iterator[Diagnostic]
     assert given.values is not None
     for wrong in exclusions(space.checked, given.values):
         is_somewhere = wrong.span.source.text and wrong.span != space.checked.root.span
-        related = (Related(wrong.span, "the space says it here"),) if is_somewhere else ()
+        related = (Related(wrong.span, "excluded by this part of the space"),) if is_somewhere else ()
         yield NotInSpace(primary=given.places.get(wrong.key, given.at), related=related, reason=wrong.reason)
 
 
-# ---- what programs give
+# ---- configurations given by programs
 
 
 def _of_program(given: tuple[Any, ...]) -> tuple[InitialConfiguration, ...]:
-    """Configurations as a program holds them: they are shown one a line."""
+    """Return configurations given as Python values; their source text shows one of them per line."""
     strange = next((each for each in given if not isinstance(each, Mapping)), None)
     if strange is not None:
-        raise TypeError(f"a configuration to start from is a mapping, not {strange!r}")
+        raise TypeError(f"each initial configuration must be a mapping, not {strange!r}")
     values = [configuration_of(each) for each in given]
     source = Source("initial", "\n".join(each.identity for each in values))
     return tuple(
@@ -124,7 +123,7 @@ def _of_program(given: tuple[Any, ...]) -> tuple[InitialConfiguration, ...]:
 
 
 def _of_file(path: str) -> tuple[Read, ...]:
-    source = read_file(path, "name a JSON file with configurations, or write `default`")
+    source = read_file(path, "give a JSON file with configurations, or `default`")
     if isinstance(source, Diagnostic):
         raise InitialError((source,))
     documents = read_all(source)
@@ -136,28 +135,28 @@ def _of_file(path: str) -> tuple[Read, ...]:
 
 
 def _listed(document: Located) -> list[Located]:
-    """The members of a list; one that is empty is told as a whole."""
+    """Return the items of a JSON list; an empty list and any other value are returned as a single item."""
     return document.value if isinstance(document.value, list) and document.value else [document]
 
 
 def _configuration(document: Located) -> Read:
-    """A configuration, or the best one of a run."""
+    """Read a JSON object as a configuration; the output of `run --json` stands for its best configuration."""
     if not isinstance(document.value, dict):
         empty = document.value == []
-        problem = "there is no configuration in this list" if empty else "this is no configuration"
-        return NoConfigurations(primary=document.span, problem=problem, expected="" if empty else "no object")
+        problem = "this list contains no configuration" if empty else "this is not a configuration"
+        return NoConfigurations(primary=document.span, problem=problem, expected="" if empty else "not an object")
     inner = document.value.get(FOUND)
     if inner is not None and inner.value is None:
         return NoConfigurations(
             primary=inner.span,
-            problem="this run has found no configuration",
-            remedy="take what a run printed of which a trial succeeded",
+            problem="this run found no configuration",
+            remedy="use the output of a run with a successful trial",
         )
     if inner is not None and isinstance(inner.value, dict):
         return _configuration(inner)
     nested = next((each for each in document.value.values() if _has_objects(each)), None)
     if nested is not None:
-        return NoConfigurations(primary=nested.span, problem="an object is not a value of a configuration")
+        return NoConfigurations(primary=nested.span, problem="a value of a configuration cannot be an object")
     return InitialConfiguration(
         Configuration({key: _value(each) for key, each in document.value.items()}),
         Span(document.span.source, document.span.start, document.span.start + 1),
@@ -172,6 +171,6 @@ def _has_objects(located: Located) -> bool:
 
 
 def _value(located: Located) -> Value:
-    """A value, without objects in it."""
+    """Return the value of a JSON document without objects, with lists as tuples."""
     assert not isinstance(located.value, dict)
     return tuple(map(_value, located.value)) if isinstance(located.value, list) else located.value

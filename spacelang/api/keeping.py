@@ -1,4 +1,4 @@
-"""Runs that are kept in a file, whatever their trials are evaluated on."""
+"""Opening of the store of a run, and checks before a run starts."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 def keeping(
     prepared: "Prepared", path: str | PathLike[str] | None, terms: Terms, *, resume: bool
 ) -> "Iterator[Store | None]":
-    """The store of a run that is kept in a file, for as long as the run goes on; None where it is kept nowhere.
+    """Open the store of a run as a context manager; it yields None if there is no path.
 
-    With `resume` the run in the file goes on; a file that is not there yet, or empty, begins one on these `terms`.
-    Raises StoreError where the file cannot be used or holds another run, and, before anything is kept, InputError where
-    the optimizer will ask for fidelities that the objective does not have, and where it cannot search the space;
-    OptionError where it cannot begin with the configurations of the terms.
+    With `resume` the run in the file is continued. If the file is missing or empty, a new run is created with `terms`.
+
+    Raises StoreError if the file cannot be used or holds another run. Before anything is saved, raises InputError if
+    the optimizer will request a fidelity that the objective does not have, or cannot search the space. Raises
+    OptionError if the optimizer cannot start from the initial configurations.
     """
     check_rungs(prepared)
-    _ = prepared.searched  # raises what keeps the optimizer from searching
+    _ = prepared.searched  # raises if the optimizer cannot search the space
     if (check := getattr(prepared.optimizer.plugin, "check_initial", None)) is not None and not resume:
         check(terms.initial or ())
     if path is None:
@@ -49,7 +50,7 @@ def keeping(
 
 
 def check_predictions(path: str | PathLike[str] | None) -> None:
-    """Raise StoreError where a run that is to go on keeps no predictions, so that no ensemble can be chosen."""
+    """Raise StoreError if an existing store has no predictions, from which an ensemble could be selected."""
     from spacelang.runtime.storing.store import Store, StoreError, is_blank
 
     if path is None or is_blank(Path(path)):
@@ -57,14 +58,15 @@ def check_predictions(path: str | PathLike[str] | None) -> None:
     with Store.read(Path(path)) as run:
         keeps_them = run.header.settings.get("predictions") == "true"
     if not keeps_them:
-        what = f"`{path}` keeps no predictions, by which the members of an ensemble are chosen"
-        raise StoreError(what, "search again with `--ensemble`, and another store")
+        what = f"`{path}` has no predictions to select an ensemble by"
+        raise StoreError(what, "search again with `--ensemble` and a new store")
 
 
 def check_rungs(prepared: "Prepared") -> None:
-    """Raise InputError where the fidelity grid of an optimizer has fidelities that the objective does not have.
+    """Raise InputError if an optimizer will request fidelities that the objective does not have.
 
-    An optimizer that has other rungs than that grid says them by a method `rungs`, or is found out when it asks.
+    The rungs are those of the grid of `b` and `eta`, or those that the method `rungs` of the optimizer returns. Other
+    optimizers are not checked in advance.
     """
 
     optimizer, objective = prepared.optimizer.plugin, prepared.objective

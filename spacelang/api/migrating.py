@@ -1,7 +1,8 @@
-"""The trials of a stored run in a changed space: those that still are members begin a new run.
+"""Migration of a stored run to a changed space: trials that are still valid start a new run.
 
-They are trials of the new run where all that a loss hangs on is the same: the data, the metric, the split, and the
-pipeline, in which a new hyperparameter may have what the library would take, and a fixed value may have changed.
+A trial keeps its loss if everything that the loss depends on is equal: the data, the metric, the splits and the
+pipeline. A new hyperparameter at the default of the library, or a value that is now fixed, does not change the
+pipeline. Other valid trials are evaluated again.
 """
 
 from collections import Counter
@@ -30,14 +31,14 @@ if TYPE_CHECKING:
     from spacelang.solver.counting import Structures
 
 MIGRATED: Final = "migrated"
-"""Why the session ends in which trials were taken over: nothing was searched in it."""
+"""The end reason of the session that migrated trials; nothing was searched in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A trial of the run that still is a member: its number, its loss, and as what.
+    """A trial of the old run that is valid in the new space: its number, its loss and its new configuration.
 
-    `filled` are the hyperparameters that the run did not know, each with its default.
+    `filled` maps the hyperparameters that the old run did not have to their defaults.
     """
 
     trial: int
@@ -48,7 +49,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A trial of the run that is a member no more: its number, its loss, and why."""
+    """A trial of the old run that is not valid in the new space: its number, its loss and the reason."""
 
     trial: int
     loss: float
@@ -57,33 +58,33 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """What becomes of the successful trials of a run, the best first and one a configuration."""
+    """The successful trials of a run, split into valid and invalid ones; best first, one per configuration."""
 
     moved: tuple[Moved, ...]
     left: tuple[Left, ...]
     trials: int
-    """How many trials the run had, with failures and repetitions."""
+    """The number of trials of the run, including failures and repetitions."""
     beyond: int = 0
-    """How many members more there are than were wanted."""
+    """The number of further members beyond the requested maximum."""
 
     @property
     def reasons(self) -> list[tuple[str, int]]:
-        """Why trials are members no more, and how many are none for each reason, the most frequent first."""
+        """The reasons why trials are invalid, with their counts, most frequent first."""
         return Counter(each.reason for each in self.left).most_common()
 
     @property
     def initial(self) -> list[dict[str, object]]:
-        """The members, the best first, as a file for `--initial` has them."""
+        """The valid configurations, best first, in the format of a file for `--initial`."""
         return [each.configuration.to_dict() for each in self.moved]
 
 
 def migrate(run: "StoredRun", structures: "Structures", *, most: int | None = None) -> Migrated:
-    """The trials of a run as members of a space, `most` of them at most.
+    """Return the trials of a run as members of a space, at most `most` of them.
 
-    A trial is one where the space has all that it was: only hyperparameters that are new are filled in, with their
-    defaults, and nothing that the trial had is changed or left out. No two become the same: what a configuration has to
-    say follows from what it says before. Raises StoreError for a store that is damaged, and ValueError for a space
-    without any configuration.
+    A trial is valid if the space contains everything that it had. Only hyperparameters that are new are filled in with
+    their defaults; no value of the trial is changed or dropped. Different configurations stay different.
+
+    Raises StoreError for a damaged store, and ValueError for an empty space.
     """
     moved: list[Moved] = []
     left: list[Left] = []
@@ -103,10 +104,10 @@ def migrate(run: "StoredRun", structures: "Structures", *, most: int | None = No
 
 @dataclass(frozen=True, slots=True)
 class TakenOver:
-    """A run that was begun with the trials of another one.
+    """A new run that starts with the trials of another one.
 
-    `same` are trials of it as they were, `anew` are configurations that it begins with and evaluates itself: in the
-    earlier run they were other pipelines, or had fewer rows.
+    `same` are trials that keep their loss. `anew` are configurations that the new run evaluates itself, because the
+    pipeline has changed or the trial had fewer rows.
     """
 
     migrated: Migrated
@@ -117,16 +118,16 @@ class TakenOver:
 def take_over(
     finished: "ReopenedRun", space: "Space", store: str | PathLike[str], *, most: int | None = None
 ) -> TakenOver:
-    """Begin a run over a changed space in a new store, with the trials of a run as those that it has made.
+    """Create a new store for a changed space, starting with the valid trials of a run.
 
-    It is a run by the same optimizer on the same data, judged alike; to go on with it is to resume it. Raises
-    InputError where no trial is a member, StoreError for a store that is there already, and as `ReopenedRun.over` does.
+    The new run has the same optimizer, data and scoring; resume it to continue the search. Raises InputError if no
+    trial is valid, StoreError if the store already exists, and the errors of `ReopenedRun.over`.
     """
     bound, objective = finished.over(space)
     with Store.read(finished.store) as run:
         migrated = migrate(run, bound.counted, most=most)
         if not migrated.moved:
-            raise InputError("no trial of the run is a member: nothing is taken over")
+            raise InputError("no trial of the run is valid in the new space: nothing to migrate")
         records = {record.index: record for record in run.records()}
         same: list[Moved] = []
         anew: list[Moved] = []
@@ -142,7 +143,7 @@ def take_over(
 
 
 def _is_same(finished: "ReopenedRun", record: Record, objective: "DataObjective", moved: Moved) -> bool:
-    """Whether a trial had all rows, and what it becomes is the same pipeline, to the last parameter."""
+    """Return True if the trial had all rows and its pipeline is the same, including every parameter."""
     before = record.trial.request
     if before.fidelity is not None and before.fidelity < finished.header.training_size:
         return False
@@ -151,7 +152,7 @@ def _is_same(finished: "ReopenedRun", record: Record, objective: "DataObjective"
 
 
 def _taken(record: Record, number: int, configuration: Configuration, predictions: Any) -> Record:
-    """A trial as one of another run, in which it took no time."""
+    """Return the record of a trial as part of the new run, in which it took no time."""
     trial = replace(record.trial, request=Request(configuration), predictions=predictions)
     return replace(
         record, index=number, trial=trial, started=0.0, finished=0.0, workers=1, is_early=False, proposal=None
@@ -159,7 +160,7 @@ def _taken(record: Record, number: int, configuration: Configuration, prediction
 
 
 def _why(found: Nearest) -> str:
-    """The first reason that filling in defaults does not mend."""
+    """Return the first reason that cannot be fixed by filling in defaults."""
     lost = {change.key for change in found.changes if change.given is not None}
     mine = [reason for reason in found.reasons if reason.key in lost] or [*found.reasons]
     return mine[0].reason

@@ -1,4 +1,4 @@
-"""The member of a space that is nearest to a configuration that is none, and what has to be changed for it."""
+"""Search for the member of a space that is nearest to an invalid configuration, and the changes that it needs."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -19,12 +19,12 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import Completer
 
 MOST: Final = 1_000
-"""So many numbers of a domain are tried one by one, the closest first."""
+"""Up to this size, the numbers of a domain are tried one by one, the closest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A key whose value has to be another one; None stands for a key that one of the two does not have."""
+    """A key with its given and its needed value; None means that the key is absent on that side."""
 
     key: str
     given: tuple[Value] | None
@@ -33,7 +33,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """Why a configuration is no member, the nearest one that is, and where the two differ; a member has no reason."""
+    """The nearest member to a configuration, why the configuration is not a member, and the keys that differ.
+
+    `reasons` is empty if the configuration is a member.
+    """
 
     reasons: tuple[Exclusion, ...]
     member: Configuration
@@ -41,16 +44,20 @@ class Nearest:
 
 
 def nearest(structures: Structures, given: Configuration) -> Nearest:
-    """The member that is nearest to a configuration: itself, if it is one.
+    """Return the member of a space that is nearest to a configuration.
 
-    As few decisions as possible take another alternative; of several such ways, one that keeps some decision each, the
-    one that changes the fewest given keys; and then as few hyperparameters as possible take another value: a number the
-    closest one that the others let it be (of more than `MOST` numbers, one with none between it and the given one),
-    what is new its default. What the space does not know is left out. Raises ValueError for a space without any
-    configuration.
+    Distance is compared in this order:
+
+    1. the number of decisions with another alternative;
+    2. among structures that each keep some decision of the configuration, the number of given keys that change;
+    3. the number of hyperparameters with another value.
+
+    A number becomes the closest one that the other values allow. In domains with more than 1,000 numbers it is found by
+    bisection, so it may be only locally closest. New keys get their defaults; unknown keys are dropped. Raises
+    ValueError for an empty space.
     """
     if not structures.count:
-        raise ValueError("the space has no configuration")
+        raise ValueError("the space is empty: it has no configuration")
     space = structures.space
     reasons = exclusions(space, given)
     member = _nearest(space, given) if reasons else given
@@ -58,7 +65,10 @@ def nearest(structures: Structures, given: Configuration) -> Nearest:
 
 
 def _nearest(space: Space, given: Configuration) -> Configuration:
-    """What is nearest to the default is known: so the configuration is made the default."""
+    """Return the nearest member, found by making the configuration the default of the space.
+
+    The solver already finds the member that is nearest to the default.
+    """
     root = rebuilt(space.root, partial(_with_default, given), partial(_decided, given))
     structures = Structures(replace(space, root=root))
     usual, completer = default_structure(structures.space), Completer(structures)
@@ -73,7 +83,7 @@ def _nearest(space: Space, given: Configuration) -> Configuration:
 
 
 def _closer(space: Space, given: Configuration, member: Configuration) -> Configuration:
-    """The member, where each number that has to be another one is close to that."""
+    """Return the member with every changed number moved as close as possible to the given one."""
 
     def holds(key: str, value: Value) -> bool:
         return exclusion(space, Configuration({**member, key: value})) is None
@@ -88,14 +98,14 @@ def _closer(space: Space, given: Configuration, member: Configuration) -> Config
 
 
 def _tried(domain: Domain, wanted: Value, kept: Value, holds: Callable[[Value], bool]) -> Value:
-    """The number that holds and is closest to the wanted one; `kept` holds."""
+    """Return the closest number to `wanted` that holds, trying every closer one; `kept` is known to hold."""
     numbers = filter(is_number, (each for part in parts(domain) for each in members(part)))
     closer = [each for each in numbers if _distance(wanted, each) < _distance(wanted, kept)]
     return next(filter(holds, sorted(closer, key=partial(_distance, wanted))), kept)
 
 
 def _halved(domain: Domain, wanted: Value, kept: Value, holds: Callable[[Value], bool]) -> Value:
-    """A number that holds while the next one on the way to the wanted one does not; `kept` holds."""
+    """Return a number that holds, found by bisection between `kept`, which holds, and `wanted`."""
     tried = wanted
     while not same(tried, kept):
         if holds(tried):
@@ -115,7 +125,7 @@ def _distance(one: Value, other: Value) -> Fraction:
 
 
 def _middle(one: Value, other: Value) -> Value:
-    """Rounded once: the sum of two floats may be none."""
+    """Return the midpoint, computed exactly and rounded once, because the sum of two floats may overflow."""
     assert isinstance(one, int | float)
     assert isinstance(other, int | float)
     middle = (Fraction(one) + Fraction(other)) / 2
@@ -123,7 +133,7 @@ def _middle(one: Value, other: Value) -> Value:
 
 
 def _number(value: Value, domain: Domain) -> Value:
-    """The number of a domain that is closest to a value; None where that is no number."""
+    """Return the number of a domain that is closest to a value; None if the value is not a number."""
     if not is_number(value) or (isinstance(value, float) and isnan(value)):
         return None
     found = domain.find(value)
@@ -132,14 +142,14 @@ def _number(value: Value, domain: Domain) -> Value:
 
 
 def _loss(given: Configuration, member: Configuration) -> tuple[int, int, int]:
-    """How many of the given keys are changed, how many of these are left out, and how many are new."""
+    """Return how many given keys change, how many of these are dropped, and how many keys are new."""
     changes = [each for each in _changes(given, member) if not _is_alike(each)]
     new, out = sum(each.given is None for each in changes), sum(each.needed is None for each in changes)
     return len(changes) - new, out, new
 
 
 def _kept(structures: Structures, usual: Structure) -> Iterator[Structure]:
-    """Each decision of a structure with those that lead to it, where some member takes all of them."""
+    """Yield, for each decision of a structure, that decision with its ancestors, if some member takes all of them."""
     for address, branch in usual.items():
         kept = {**dict(structures.space.variables[address].owners), address: branch}
         if all(_is_supported(structures, each, taken) for each, taken in kept.items()):
@@ -152,13 +162,13 @@ def _is_supported(structures: Structures, address: str, branch: str) -> bool:
 
 
 def _usual(space: Space, address: str, usual: Structure) -> str:
-    """What a decision takes as long as nothing is changed; one that is not reached its default."""
+    """Return the branch that a decision takes if nothing is changed; for unreached decisions, the default."""
     node = space.variables[address].choice
     return usual.get(address, node.branches[node.default].name)
 
 
 def _changes(given: Configuration, member: Configuration) -> Iterator[Change]:
-    """Every key with its two values."""
+    """Yield every key with both of its values, whether they differ or not."""
     return (Change(key, _at(given, key), _at(member, key)) for key in sorted({*given, *member}))
 
 

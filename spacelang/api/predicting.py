@@ -1,4 +1,4 @@
-"""New rows for a pipeline that was fitted on others, and what it predicts for them."""
+"""New rows for a fitted pipeline, checked against the data of its run, and the predictions for them."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,18 +17,18 @@ from spacelang.runtime.failures import described
 from spacelang.suggest import suggestion
 
 COLUMN: Final = "prediction"
-"""What the column of predicted labels is called."""
+"""The name of the column of predictions."""
 
 PROBABILITY: Final = "probability "
-"""How the columns of probabilities begin, each with its class behind that."""
+"""The prefix of the columns of probabilities; the name of the class follows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NewRows:
-    """Rows of features like those that a pipeline was fitted on.
+    """Rows of features with the same columns as the data of a run.
 
-    `passed_over` are the columns that it does not take, the column of labels aside; `gaps` those that have missing
-    values, and had none in the run.
+    `passed_over` are columns that the pipeline does not use, apart from the labels. `gaps` are columns with missing
+    values that had none in the run.
     """
 
     features: Features
@@ -37,10 +37,10 @@ class NewRows:
 
 
 def new_rows(reference: str, dataset: Dataset, reading: Reading = PLAIN) -> NewRows:
-    """The rows of a file, their columns by name; the column of labels may be there, and others are passed over.
+    """Read rows from a file and match its columns by name; the column of labels and other columns are ignored.
 
-    What was text in the run is text here, such as codes of which these few rows look like numbers. Raises DataError for
-    what cannot be read, for columns that are missing, and for such as hold something else.
+    Columns that were text in the run are read as text, even if these rows look like numbers. Raises DataError for a
+    file that cannot be read, for missing columns, and for columns of another type.
     """
     label, known = str(dataset.target.name), dataset.features
     if not isinstance(known, pd.DataFrame):
@@ -49,7 +49,8 @@ def new_rows(reference: str, dataset: Dataset, reading: Reading = PLAIN) -> NewR
     table = read.dense if isinstance(read, SparseTable) else read
     names = [*known.columns]
     if missing := [name for name in names if name not in table.columns]:
-        what = f"`{reference}` lacks {'a column' if len(missing) == 1 else 'columns'} of the run: {listed(missing)}"
+        columns = "a column" if len(missing) == 1 else "columns"
+        what = f"`{reference}` is missing {columns} of the run: {listed(missing)}"
         raise DataError(what, suggestion(missing[0], map(str, table.columns)))
     given = Table(reference, table[names], pd.Series(np.zeros(len(table)), name=label))
     features = alike(given, Table(dataset.name, known, dataset.target))
@@ -59,12 +60,12 @@ def new_rows(reference: str, dataset: Dataset, reading: Reading = PLAIN) -> NewR
 
 
 def _texts(table: pd.DataFrame) -> list[str]:
-    """The columns that hold nothing but texts."""
+    """Return the columns that contain only strings."""
     return [name for name in table.columns if pd.api.types.infer_dtype(table[name], skipna=True) == "string"]
 
 
 def _sparse(read: pd.DataFrame | SparseTable, label: str) -> Features:
-    """The features of data whose columns are known by their places alone."""
+    """Return the features of sparse data, whose columns are identified by position only."""
     if isinstance(read, SparseTable):
         return read.without(frozenset({label}))
     return read.drop(columns=[name for name in read.columns if name == label])
@@ -72,7 +73,7 @@ def _sparse(read: pd.DataFrame | SparseTable, label: str) -> Features:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictions:
-    """A row for each of n rows: what is predicted, and where there are such the probabilities of the classes."""
+    """A table with one row for each input row: the prediction, and the class probabilities if there are any."""
 
     table: pd.DataFrame
 
@@ -83,8 +84,8 @@ class Predictions:
 
     @property
     def document(self) -> dict[str, object]:
-        """What `predict --json` prints: how many rows, n predictions, and n probabilities by the name of each class."""
-        # JSON has no numbers that are not finite.
+        """The output of `predict --json`: the number n of rows, n predictions, n probabilities for each class."""
+        # JSON has no infinity and no nan.
         finite = self.table.replace([np.inf, -np.inf], np.nan).astype(object)
         known = {str(name): finite[name].where(finite[name].notna(), None).tolist() for name in finite.columns}
         predicted = known.pop(COLUMN)
@@ -93,14 +94,14 @@ class Predictions:
 
 
 def predictions(fitted: Any, rows: NewRows) -> Predictions:
-    """What a fitted pipeline predicts for rows; raises DataError where it cannot."""
+    """Return the predictions of a fitted pipeline; raises DataError if it fails on these rows."""
     features = rows.features
     try:
         found: dict[str, npt.NDArray[Any]] = {COLUMN: np.asarray(fitted.predict(features))}
         if hasattr(fitted, "predict_proba"):
             shares = np.asarray(fitted.predict_proba(features))
             found |= {f"{PROBABILITY}{name}": shares[:, place] for place, name in enumerate(fitted.classes_)}
-    except Exception as error:  # whatever a stranger's class does with rows that it has not seen
-        remedy = f"values are missing where none were in the run: {listed(rows.gaps)}" if rows.gaps else ""
+    except Exception as error:  # third-party classes may raise anything on new rows
+        remedy = f"columns with missing values that had none in the run: {listed(rows.gaps)}" if rows.gaps else ""
         raise DataError(f"the pipeline cannot predict these rows: {described(error)}", remedy) from error
     return Predictions(pd.DataFrame(found))

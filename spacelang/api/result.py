@@ -1,4 +1,4 @@
-"""What a search found: its trials and incumbents as tables, the best pipeline."""
+"""The result of a search: tables of its trials, the best pipeline, the ensemble, and errors if there is none."""
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 
 COLUMNS = ("loss", "status", "reason", "rows", "cost", "cost_alone", "seconds", "worker", "configuration")
-"""The columns that every table of trials has."""
+"""The columns of every table of trials."""
 
 
 class NoSuccessError(Carried):
-    """A search ended without any trial that succeeded: `result` has what was tried, and why it failed."""
+    """No trial of a search succeeded: `result` has the trials and why they failed."""
 
     def __init__(self, result: "Result") -> None:
         super().__init__(_why_none(result.outcome))
@@ -43,9 +43,9 @@ class NoSuccessError(Carried):
 
 
 class RefitError(Carried):
-    """None of the best pipelines could be fitted on all rows: `passed_over` has which, and why.
+    """None of the best pipelines could be fitted on all rows: `passed_over` lists them with the reasons.
 
-    They were to be the best pipeline, or the `members` of an ensemble.
+    With `members`, they were to be the members of an ensemble.
     """
 
     def __init__(self, passed_over: "tuple[PassedOver, ...]", *, members: bool = False) -> None:
@@ -64,12 +64,12 @@ class RefitError(Carried):
 
 
 def positive_class_of(objective: "Aim") -> "PositiveClass | None":
-    """The class that some scorers of an objective are of alone; None where there are none, and without data."""
+    """Return the positive class of the scorers that evaluate a single class; None if there are none, or no data."""
     return objective.positive_class if isinstance(objective, Classifying) else None
 
 
 def keep_score(store: Path, finale: "Finale") -> None:
-    """Keep a score on test rows, if there is one, in the store of its run; raises StoreError."""
+    """Save the score on the test rows, if there is one, in the store of the run; raises StoreError."""
     from spacelang.runtime.storing.store_tests import StoredTest, keep
 
     if finale.record is not None and finale.test is not None:
@@ -81,19 +81,19 @@ def _told(passed_over: "Iterable[PassedOver]") -> str:
 
 
 def succeeded(result: "Result") -> "Result":
-    """The result itself; raises NoSuccessError where no trial succeeded."""
+    """Return the result itself; raises NoSuccessError if no trial succeeded."""
     if result.outcome.best is None:
         raise NoSuccessError(result)
     return result
 
 
 def _why_none(outcome: "Outcome") -> str:
-    """That no trial succeeded, with the most frequent reasons."""
+    """Return a message that no trial succeeded, with the most frequent reasons."""
     from spacelang.report.failures import most_frequent, reasons
 
     if not outcome.records:
-        cause = "it was interrupted" if outcome.ended == "interrupted" else "the budget was used up"
-        return f"no trial succeeded: {cause} before the first one ended"
+        cause = "the search was interrupted" if outcome.ended == "interrupted" else "the budget was used up"
+        return f"no trial succeeded: {cause} before the first one finished"
     if len(outcome.records) == 1:
         return f"no trial succeeded: the only trial failed: {outcome.records[0].trial.reason}"
     shown, _ = most_frequent(reasons(outcome.records))
@@ -103,12 +103,12 @@ def _why_none(outcome: "Outcome") -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """What a search found. `best_pipeline` is fitted on all data.
+    """The result of a search; `best_pipeline` is fitted on all data.
 
-    `experiment` says what was asked for, `form` what pipelines are given; None where nothing is fitted. `finale` is
-    what came of the best pipelines on all rows, where that is known already; `searched` says what became of
-    hyperparameters, `assembled` what came of an ensemble, where that is known. `kept` has predictions by the numbers of
-    trials, where neither trials nor a store have them.
+    `experiment` describes the run. `form` is the kind of input that pipelines take, or None if nothing is fitted.
+    `finale` is the final fit of the best pipeline and `assembled` the ensemble; both are None until they are known.
+    `searched` says how hyperparameters were treated. `kept` has predictions by trial number if neither the trials nor a
+    store have them.
     """
 
     outcome: "Outcome"
@@ -147,21 +147,21 @@ class Result:
 
     @property
     def hyperparameters(self) -> str:
-        """Whether the hyperparameters of the space were `searched`, drawn `once` for each pipeline, or at `default`."""
+        """The treatment of hyperparameters: `searched`, drawn `once` for each pipeline, or kept at their `default`."""
         return self.searched.hyperparameters.value
 
     @property
     def positive_class(self) -> Any:
-        """The label that `f1`, `precision`, `recall` and the like are of: the last of the two in sorted order.
+        """The positive class of scorers such as `f1`, `precision` and `recall`: the last label in sorted order.
 
-        None where nothing that trials are judged by, or that is recorded or bounded, is of one class alone.
+        None if the loss, the recorded metrics and the constraints all concern both classes.
         """
         found = positive_class_of(self.objective)
         return None if found is None else found.label
 
     @property
     def initial(self) -> tuple[Configuration, ...]:
-        """The configurations that the run began with."""
+        """The initial configurations of the run."""
         return self.searched.initial
 
     @property
@@ -178,26 +178,27 @@ class Result:
 
     @property
     def best_pipeline(self) -> Any:
-        """The incumbent, fitted on all rows, with the preparation of the data as its first step.
+        """The incumbent's pipeline fitted on all rows, including the preparation of the data as its first step.
 
-        It takes what the search was given and predicts labels as they were given. It is fitted when it is asked for
-        first, where trials were evaluated and within their limits (that of time for as many more rows as there are);
-        where that fails, takes too long or ends its process, the next best is taken with a warning: `passed_over` has
-        the others. None where no trial succeeded. Raises RefitError where five in a row cannot be fitted, and the
-        runtime's InputError where there is nothing to fit to or nowhere to do it.
+        It takes the kind of data that the search was given, and predicts the original labels. It is fitted on first
+        access, by a worker as in the search. The limits of a trial hold; the time limit grows with the number of rows.
+
+        If the fit fails, takes too long or crashes, the next best pipeline is used and a warning is issued;
+        `passed_over` lists the others. None if no trial succeeded. Raises RefitError if five pipelines in a row cannot
+        be fitted, and the runtime's InputError without data or if no worker can be started.
         """
         return None if self.outcome.best is None else self._finale.pipeline
 
     @property
     def passed_over(self) -> "tuple[PassedOver, ...]":
-        """The better trials whose pipelines could not be fitted on all rows, each with a reason; mostly none."""
+        """The better trials whose pipelines could not be fitted on all rows, each with a reason; usually empty."""
         return () if self.outcome.best is None or self._refittable is None else self._finale.passed_over
 
     @property
     def test(self) -> "TestScore | None":
-        """The loss of the best pipeline on the rows that no trial saw, with a 95 % interval; None without such rows.
+        """The loss of the best pipeline on the test rows, with a 95 % interval; None without test rows.
 
-        The pipeline was fitted on all other rows. `constraints` has what it reaches there of all that trials are
+        The pipeline is fitted on all other rows. `constraints` has its values there for everything that trials are
         subject to. Raises as `best_pipeline` does.
         """
         if self.outcome.best is None or self._refittable is None or not self._refittable.test_rows:
@@ -206,35 +207,37 @@ class Result:
 
     @property
     def ensemble(self) -> Any:
-        """The ensemble, fitted on all rows: a `VotingClassifier` or `VotingRegressor` of scikit-learn.
+        """The ensemble fitted on all rows: a `VotingClassifier` or `VotingRegressor` of scikit-learn.
 
-        It takes and predicts what `best_pipeline` does. Its members are feasible trials on all training rows, chosen by
-        Caruana's selection for their predictions on the held-out rows; what cannot be fitted on all rows is left out,
-        with a warning, and the others share its votes. None where none was wanted, or no trial succeeded. Raises
-        RefitError where no member can be fitted, and the runtime's InputError where there is none, or nowhere to do it.
+        Its inputs and outputs are those of `best_pipeline`. Its members are feasible trials on all training rows,
+        chosen by Caruana's ensemble selection using predictions for the held-out rows. Members that cannot be fitted on
+        all rows are dropped with a warning; their votes are shared among the others.
+
+        None if no ensemble was requested or no trial succeeded. Raises RefitError if no member can be fitted, and the
+        runtime's InputError if there is no possible member or no worker can be started.
         """
         return None if self._ensemble is None else self._ensemble.estimator
 
     @property
     def ensemble_loss(self) -> float | None:
-        """The loss of the ensemble on the held-out rows, by which its members were chosen; None without one."""
+        """The loss of the ensemble on the held-out rows, by which members were selected; None without one."""
         return None if self._ensemble is None else self._ensemble.loss
 
     @property
     def ensemble_test(self) -> "TestScore | None":
-        """The loss of the ensemble on the rows that no trial saw, as `test` is of the best pipeline; None likewise."""
+        """The loss of the ensemble on the test rows (compare `test`); None without an ensemble or test rows."""
         return None if self._ensemble is None else self._ensemble.test
 
     @property
     def ensemble_members(self) -> "pd.DataFrame | None":
-        """Who votes: trial, votes, weight, loss, seconds of fitting, configuration; None without an ensemble."""
+        """The members: trial, votes, weight, loss, seconds of the fit, configuration; None without an ensemble."""
         from spacelang.api.ensembles import members
 
         return None if self._ensemble is None else members(self._ensemble)
 
     @cached_property
     def _ensemble(self) -> "Ensemble | None":
-        """What came of the ensemble; who was left out is told here, where the user asks for it."""
+        """The ensemble, fitted on first access; issues a warning for members that could not be refitted."""
         votes = self.experiment.ensemble
         if votes is None or self.outcome.best is None:
             return None
@@ -245,12 +248,15 @@ class Result:
         if not found.members:
             raise RefitError(found.left_out, members=True)
         if found.left_out:
-            what = "some members of the ensemble cannot be fitted on all rows, and the others share their votes"
+            what = "some members of the ensemble cannot be fitted on all rows; their votes go to the others"
             warnings.warn(f"{what}: {_told(found.left_out)}", stacklevel=3)
         return found
 
     def assembled_by(self, executor: "Executor") -> "Result":
-        """The same with the ensemble fitted at once, where one is wanted; otherwise as `tested_by`."""
+        """Return the result with the ensemble fitted now, if one is requested.
+
+        Nothing is done after an interruption or if the executor fails; then the ensemble is fitted on first access.
+        """
         votes = self.experiment.ensemble
         if votes is None or self.outcome.ended == "interrupted" or self.outcome.best is None:
             return self
@@ -264,9 +270,9 @@ class Result:
         return assembled(self, votes, executor)
 
     def tested_by(self, executor: "Executor") -> "Result":
-        """The same with the best pipeline fitted and tested at once, where there are test rows.
+        """Return the result with the best pipeline fitted and tested now, if there are test rows.
 
-        Not so after an interruption, nor where the executor cannot go on: then that is done when it is asked for.
+        Nothing is done after an interruption or if the executor fails; then it is done on first access.
         """
         has_test_rows = self._refittable is not None and self._refittable.test_rows > 0
         if self.outcome.ended == "interrupted" or self.outcome.best is None or not has_test_rows:
@@ -277,9 +283,9 @@ class Result:
 
     @cached_property
     def _finale(self) -> "Finale":
-        """What came of fitting the best pipelines on all rows, in workers that are started for it unless it is known.
+        """The final fit, computed on first access with a new worker unless it is known.
 
-        It is told here, where the user asks for it, if the best one was passed over.
+        Issues a warning if better pipelines could not be fitted; raises RefitError if none could.
         """
         found = self.finale
         if found is None:
@@ -288,22 +294,22 @@ class Result:
         if found.record is None:
             raise RefitError(found.passed_over)
         if found.passed_over:
-            taken = f"trial {found.record.index} is taken instead: {_told(found.passed_over)}"
+            taken = f"trial {found.record.index} is used instead: {_told(found.passed_over)}"
             warnings.warn(f"the best pipeline cannot be fitted on all rows, {taken}", stacklevel=3)
         return found
 
     @property
     def _refittable(self) -> "Refittable | None":
-        """The objective, where it can fit a pipeline on all rows."""
+        """The objective if it can fit a pipeline on all rows, otherwise None."""
         objective = self.objective
         return objective if self.form is not None and isinstance(objective, Refittable) else None
 
     def _anew(self) -> "AbstractContextManager[Executor]":
-        """Workers that are started for what is asked for now."""
+        """Return a new executor with at most one worker, as a context manager."""
         objective, workers = self._refittable, self.experiment.workers
         if objective is None:
-            message = f"`{self.objective.facts.name}` has no data that a pipeline could be fitted to"
-            raise InputError(message, "`space.build(result.best_configuration)` makes the pipeline, unfitted")
+            message = f"`{self.objective.facts.name}` has no data to fit a pipeline on"
+            raise InputError(message, "`space.build(result.best_configuration)` returns the unfitted pipeline")
         return closing(make_executor(objective, replace(workers, count=min(workers.count, 1), isolate=False)))
 
     def _finish(self, executor: "Executor") -> "Finale":
@@ -319,22 +325,23 @@ class Result:
 
     @property
     def is_feasible(self) -> bool:
-        """Whether the incumbent keeps to all that the task is subject to; false without one."""
+        """True if the incumbent satisfies all constraints of the task; False without an incumbent."""
         best = self.outcome.best
         return best is not None and best.trial.is_feasible
 
     @property
     def feasible_share(self) -> float | None:
-        """The share of the successful trials that keep to all that the task is subject to; None without a success."""
+        """The share of successful trials that satisfy all constraints of the task; None if no trial succeeded."""
         return self.outcome.feasible_share
 
     @property
     def trials(self) -> "pd.DataFrame":
-        """One row a trial: loss, status, reason, cost and time in seconds, training rows, configuration.
+        """A table with one row for each trial: loss, status, reason, rows, cost, seconds, worker, configuration.
 
-        `cost_alone` is what it would have cost without what it shared with others; `worker` evaluated it. What the task
-        bounds follows, each measure in a column of its name: seconds, bytes, differences of scores; then the metrics as
-        `metric.NAME` and `training_loss`, if they were recorded.
+        `rows` is the number of training rows, `cost` the seconds of the trial. `cost_alone` is the cost without savings
+        from work shared with other trials. `seconds` is when the trial finished. Each bound of the task has a column
+        with its measured value, in seconds, bytes or differences of scores. Recorded metrics have columns
+        `metric.NAME`; `training_loss` is there if it was recorded.
         """
         import pandas as pd
 
@@ -360,10 +367,10 @@ class Result:
         }
 
     def predictions(self, trial: int) -> "npt.NDArray[Any] | None":
-        """What the trial of a number, counted from 1, predicted for the rows of `objective.held_out`.
+        """Return the predictions of a trial, numbered from 1, for the rows of `objective.held_out`.
 
-        Probabilities of the classes (n x classes), or n values; None where they were not kept: for an ensemble alone,
-        of a search without a store, only those of the best trials are. Raises StoreError.
+        For classification these are class probabilities, shape (n, classes); for regression n values. None if they were
+        not stored: with only an ensemble and no store, only those of the best trials are. Raises StoreError.
         """
         if trial in self.kept:
             return self.kept[trial]
@@ -377,7 +384,7 @@ class Result:
 
     @property
     def incumbent(self) -> "pd.DataFrame":
-        """The incumbent over time: seconds, number of the trial, loss."""
+        """A table of the incumbent over time: seconds, number of the trial, loss."""
         import pandas as pd
 
         points = [(point.seconds, point.trial, point.loss) for point in self.outcome.curve]

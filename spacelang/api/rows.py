@@ -1,4 +1,4 @@
-"""Data with rows: pipelines are fitted to some of them and judged on others."""
+"""Tabular data: pipelines are fitted on some rows and evaluated on others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Rows(Data):
-    """A table of features and labels."""
+    """A table of features and labels as the data of a search."""
 
     table: "Table"
     has_rows = True
 
     def over(self, experiment: Experiment) -> "tuple[Space, DataObjective]":
-        """The space for the table, and what is minimised on its rows.
+        """Return the space bound to the size of the table, and the objective on its rows.
 
-        `n_samples` is the number of rows that a trial at full fidelity trains on, `n_features` the number of columns
-        that its pipeline is given, `n_classes` the number of classes. What is bound already stays. Rows for testing
-        (`read_test`), some of the table's or others, are set apart before anything else. A metric and a validation that
-        are given come before those of the task, and so do the splits that the table comes with; without any they are
-        chosen by the data.
+        `n_samples` is bound to the number of training rows of a trial at full fidelity, `n_features` to the number of
+        columns that its pipeline gets, and `n_classes` to the number of classes. Symbols that are bound already stay.
+        Test rows (see `read_test`) are set apart first. A given metric or validation takes precedence over the task.
+        The splits that come with the table take precedence over the validation of the task. Without any, the data
+        decides.
         """
         space, objective = experiment.space, self._objective(experiment)
         unbound = [name for name, number in space.symbols.items() if number is None]
@@ -38,7 +38,7 @@ class Rows(Data):
         return bound, objective.over(bound.checked)
 
     def options(self, experiment: Experiment) -> Mapping[str, str]:
-        """The column of labels, the share of test rows, and how the file was read."""
+        """Return the column of labels, the share of test rows, and how the file was read."""
         from spacelang.runtime.data.options import DataOptions
         from spacelang.runtime.evaluation.testing import share_of
 
@@ -73,16 +73,16 @@ class Rows(Data):
 
 
 def _parts(validation: Validation | None) -> int:
-    """How many rows each class needs: one for each part that the rows are split into."""
+    """Return how many rows each class needs: one for each part that the rows are split into."""
     match validation:
         case CrossValidation(folds):
             return folds
         case Given():
-            return 1  # whoever gives the splits has made them
+            return 1  # predefined splits are used as they are
         case _:
             return 2
 
 
 def needs_training_loss(optimizer: Part | None) -> bool:
-    """Whether an optimizer reckons with the loss on the training rows, which has to be recorded then."""
+    """Return True if an optimizer uses the training loss of trials, which must then be recorded."""
     return optimizer is not None and bool(getattr(optimizer.plugin, "needs_training_loss", False))

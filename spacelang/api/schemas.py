@@ -1,6 +1,6 @@
-"""The JSON schemas in the folder of the grammar; `python -m spacelang.api.schemas` writes them of the forms anew.
+"""The JSON schemas in the folder `grammars`; `python -m spacelang.api.schemas` regenerates their generated parts.
 
-What compiled documents have beside the definition of their space is that of each target, and written by hand.
+The parts for the forms of single targets are written by hand.
 """
 
 import json
@@ -16,7 +16,7 @@ WIDTH: Final = 120
 
 
 def compiled(written: Object) -> Object:
-    """The schema of compiled documents with those of a definition and its parts as they are now."""
+    """Return the schema of compiled documents with the parts about space definitions regenerated."""
     defined: Object = {}
     DEFINITION.schema(defined)
     parts = written["$defs"]
@@ -25,7 +25,7 @@ def compiled(written: Object) -> Object:
 
 
 def archive(written: Object) -> Object:
-    """The schema of archives as it is now."""
+    """Return the regenerated schema of archives."""
     defined: Object = {}
     return {"$schema": written["$schema"], **ARCHIVE.schema(defined), "$defs": defined}
 
@@ -34,11 +34,11 @@ SCHEMAS: Final[dict[str, Callable[[Object], Object]]] = {
     "compiled.schema.json": compiled,
     "archive.schema.json": archive,
 }
-"""What makes of each file what it should be."""
+"""The function that brings each schema file up to date."""
 
 
 def laid_out(value: object, before: int = 0, indent: int = 0) -> str:
-    """JSON behind so many characters; what is short stands on one line."""
+    """Return JSON text with short values on one line; `before` characters precede it on its first line."""
     short = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, dict | list) or indent + before + len(short) < WIDTH:
         return short

@@ -1,4 +1,4 @@
-"""A search as a meta-estimator of scikit-learn: trials are fitted and scored by its own cross-validation."""
+"""`SpaceSearchCV`, a meta-estimator whose trials are fitted and scored by scikit-learn's cross-validation."""
 
 import warnings
 from collections.abc import Iterable, Mapping
@@ -50,14 +50,14 @@ from spacelang.runtime.pipelines.estimator import SpaceEstimator
 from spacelang.runtime.pipelines.taking import form_of
 
 SEEDS: Final = 2**31 - 1
-"""From so many seeds one is drawn where `random_state` is no number."""
+"""The upper limit of the seed that is drawn if `random_state` is not an integer."""
 
 RESOURCE: Final = "n_resources"
-"""The column of `cv_results_` with the rows that a trial trained on, called as in scikit-learn's halving."""
+"""The column of `cv_results_` with the training rows of a trial, named as in scikit-learn's halving searches."""
 
 
 class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
-    """A search of a space by an optimizer, as an estimator: `fit`, `predict`, `score`, and the rest of `GridSearchCV`.
+    """A search of a space as a scikit-learn estimator, with the interface of `GridSearchCV`.
 
     >>> from sklearn.datasets import load_iris
     >>> from spacelang import SpaceSearchCV, parse
@@ -67,22 +67,35 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
     >>> len(search.cv_results_["params"]), bool(search.best_score_ > 0.9)
     (4, True)
 
-    `space` is a `Space`, or what `load` takes. `optimizer` with its `optimizer_options`, `initial` configurations and
-    the packages to `allow` are those of `search`; the search ends after so many `trials` or so much `time` (`"60s"` or
-    seconds), a minute where neither is said, nor by the task of the space. `cv scoring refit n_jobs error_score verbose
-    pre_dispatch return_train_score` are scikit-learn's. Where `scoring` or `cv` is None they are as the task says, else
-    the score of the estimators and five folds. All chance comes from `random_state`: an integer makes a search that
-    can be repeated. All trials are judged on the same splits.
+    Parameters
+    ----------
+    space
+        A `Space`, or anything that `load` accepts.
+    optimizer, optimizer_options, initial, allow
+        As for `search`.
+    trials, time
+        The search ends after this many trials or this much time (`"60s"` or seconds). Without both, the limit
+        of the task applies, or one minute.
+    scoring, cv
+        As in scikit-learn. None means as in the task of the space; without one, the score of the estimators and
+        five folds.
+    random_state
+        The source of all random draws; an integer makes the search reproducible.
+    n_jobs, refit, verbose, pre_dispatch, error_score, return_train_score
+        As in scikit-learn. With several scores, `refit` must name the one to optimize.
 
-    After `fit` the attributes are those of `GridSearchCV`: `best_params_` is a configuration, `best_estimator_` a
-    `Pipeline` of scikit-learn, with what prepares the data before it, `cv_results_` has a column `param_KEY` for each
-    key of configurations, and `n_resources` with the training rows of trials: optimizers that begin on few compare
-    those on all rows alone in the end.
+    Notes
+    -----
+    After `fit` the attributes are those of `GridSearchCV`. `best_params_` is a configuration. `best_estimator_` is
+    a scikit-learn `Pipeline` that includes the preparation of the data. `cv_results_` has a column `param_KEY` for
+    each key of configurations, and `n_resources` with the number of training rows. All trials use the same splits.
+    Optimizers that start on few rows choose among the trials on all rows in the end.
 
-    Of several scores the one that `refit` names is searched. Weights of rows go to the last steps of pipelines: one
-    that takes none fails, and is named in the end. What `limit trial` says is not enforced, and a task that is `subject
-    to` something else than a score is refused: `search` has processes for both. Raises ValueError for what no search
-    can begin with, and where no trial succeeds, and as `load` does.
+    Sample weights are passed to the last step of pipelines. A pipeline whose last step does not support them fails;
+    such learners are named in a warning at the end. The `limit trial` of the task is not enforced. A task with bounds
+    on anything other than scores is refused. Use `search`, which has worker processes, for both.
+
+    Raises ValueError for invalid arguments and if no trial succeeds, and the errors of `load`.
     """
 
     best_estimator_: Any
@@ -116,7 +129,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         error_score: Any = np.nan,
         return_train_score: bool = False,
     ) -> None:
-        # Not by the initializer of the base class, which wants an estimator: here that is made of the space.
+        # Does not call the base class, which requires an estimator; here it is made from the space.
         self.space = space
         self.optimizer = optimizer
         self.optimizer_options = optimizer_options
@@ -136,12 +149,12 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     @property
     def estimator(self) -> SpaceEstimator:
-        """The estimator whose parameters are searched: the default configuration of the space."""
+        """The estimator whose parameters are searched, at the default configuration of the space."""
         run: CrossValidatedSearch | None = getattr(self, "_run", None)
         return SpaceEstimator(self._space().checked) if run is None else run.estimator
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:  # noqa: N803 - scikit-learn's names
-        """Search on n rows of features and n labels; `params` are weights of rows, groups, and what is routed."""
+        """Search on n rows of features and n labels; `params` are sample weights, groups and routed metadata."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if getattr(X, "shape", ())[1:] == (0,):
@@ -149,7 +162,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         labels = column_or_1d(y, warn=True)
         if missing := int(pd.isna(labels).sum()):
             rows = "1 row has" if missing == 1 else f"{missing} rows have"
-            raise ValueError(f"Input y contains NaN: {rows} no label; leave out or label them")
+            raise ValueError(f"Input y contains NaN: {rows} no label; drop or label them")
         self._opened, self._weights = self._space(), params.get("sample_weight")
         try:
             if is_classifier(self.estimator):
@@ -159,7 +172,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
             for name in ("_opened", "_weights", "_run"):
                 self.__dict__.pop(name, None)
         if self.refit:
-            # A pipeline of scikit-learn alone, which raises what it could not be fitted for.
+            # A plain scikit-learn pipeline; raises the error if it could not be fitted.
             self.best_estimator_ = self.best_estimator_.pipeline_
             if get_config()["enable_metadata_routing"]:
                 ask_for_weights(self.best_estimator_[-1])
@@ -167,16 +180,16 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # Missing values and categories are prepared for pipelines that do not take them.
+        # Missing values and categories are prepared for pipelines that do not support them.
         tags.input_tags.allow_nan = True
-        # Sparse features stay sparse: they are for pipelines that take them, as the default one does or does not.
+        # Sparse features stay sparse: whether they are supported depends on the default pipeline.
         with suppress(BuildError):
             tags.input_tags.sparse = get_tags(self.estimator.build()).input_tags.sparse
         tags.input_tags.string = tags.input_tags.categorical = True
         return tags
 
     def _space(self) -> Space:
-        """The space, which is read once for a search."""
+        """Return the space, which is loaded only once during a search."""
         known: Space | None = getattr(self, "_opened", None)
         return opened(self.space, self.allow, None) if known is None else known
 
@@ -184,10 +197,10 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         given = self.random_state
         return int(given) if isinstance(given, Integral) else int(check_random_state(given).randint(SEEDS))
 
-    # ---- what the base class asks for on its way
+    # ---- methods that the base class calls
 
     def _get_scorers(self) -> tuple[Any, str]:
-        """By the goal of the task where nothing else is said."""
+        """Return the scorers; without `scoring`, the goal of the task decides."""
         said = task_scorer(self._space())
         if self.scoring is None and said is not None:
             return check_scoring(self.estimator, said), SCORE
@@ -195,17 +208,17 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         return found
 
     def _check_input_parameters(self, X: Any, y: Any, split_params: Mapping[str, Any]) -> None:  # noqa: N803
-        """Make splits, the same for all trials, and see that a run can begin."""
+        """Make the splits, which are the same for all trials, and check that the search can start."""
         seed, space = self._seed(), self._space()
         said = task_splitter(space, seed) if self.cv is None else None
         self._checked_cv_orig = Splits([*(said or self._checked_cv_orig).split(X, y, **split_params)])
         self._run = self._begun(space, X, y, seed)
 
     def _run_search(self, evaluate_candidates: Any, **_: Any) -> None:
-        """Ask for configurations and tell what they come to, until the budget is used up."""
+        """Ask for configurations, evaluate them and tell their losses, until the budget is used up."""
         run = self._run
         with asking(run.prepared) as search, warnings.catch_warnings():
-            # How each failure came about is no news in a search: they are counted in the end.
+            # Failures are expected in a search; they are counted and reported at the end.
             for message in ("Scoring failed", "One or more of the"):
                 warnings.filterwarnings("ignore", message=message)
             while run.goes_on and (asked := search.ask()):
@@ -214,7 +227,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         run.check_successes(self._get_scorers()[0])
 
     def _tell(self, asked: list[Asked], fidelity: int | None, evaluate_candidates: Any) -> None:
-        """Have scikit-learn evaluate some configurations, on so many training rows, and tell what came of them."""
+        """Evaluate configurations on the training rows of a fidelity with scikit-learn, and tell their losses."""
         run, began = self._run, perf_counter()
         rows = min(fidelity or run.size, run.size)
         results = evaluate_candidates(
@@ -228,7 +241,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     @staticmethod
     def _select_best_index(refit: Any, refit_metric: str, results: Mapping[str, Any]) -> int:
-        """The best of the trials on all rows; of the others where none of these succeeded."""
+        """Return the index of the best trial among those with the most training rows of which any succeeded."""
         if callable(refit):
             found: int = BaseSearchCV._select_best_index(refit, refit_metric, results)
             return found
@@ -237,7 +250,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         return int(np.nanargmax(np.where(rows == most, scores, np.nan)))
 
     def _metric(self, space: Space) -> str | None:
-        """The name of the scorer that is searched; None where it has none."""
+        """Return the name of the scorer that is optimized; None if it has no name."""
         if self.scoring is None:
             return task_scorer(space) or ("accuracy" if is_classifier(self.estimator) else "r2")
         several = self.scoring if isinstance(self.scoring, Mapping) else {}
@@ -249,7 +262,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         must_be_of_kind(trials=self.trials, time=self.time)
         if space.task is not None and space.task.bounds:
             bound = space.task.bounds[0].name
-            raise ValueError(f"the space is subject to `{bound}`, which no scorer gives: use `spacelang.search`")
+            raise ValueError(f"the space is subject to `{bound}`, which is not a score: use `spacelang.search`")
         if (ignored := unenforced(Workers(0, limits=trial_limits(space, None)))) is not None:
             warnings.warn(ignored, stacklevel=4)
         splits = self._checked_cv_orig.splits
@@ -272,7 +285,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         objective = prepared.objective
         assert isinstance(objective, DataObjective)
         if experiment.metric is None:
-            objective.scale = None  # scores of which nothing is known may come to anything
+            objective.scale = None  # the range of an unknown score is unknown
         form = form_of(features, objective.dataset.features, objective.preparation)
         kind = SpaceEstimator if self.error_score == "raise" else Tried
         estimator = kind(prepared.space.checked, None, state, objective.preparation, form)

@@ -1,4 +1,4 @@
-"""A search of a space on data: which optimizer, on what, how long, and what was found."""
+"""`search`: run an optimizer on a space, with data or with an objective."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.pipelines.inputs import PipelineInput
 
 
-def search(  # noqa: PLR0913 - each says one thing about a run
+def search(  # noqa: PLR0913 - each is one setting of a run
     space: Space | str | PathLike[str] | None = None,
     features: Any = None,
     target: Any = None,
@@ -72,50 +72,7 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     progress: bool | None = None,
     listener: "Listener | None" = None,
 ) -> Result:
-    """Search a space on data: n rows of features (a DataFrame or an n x d array) and n labels; or for an objective.
-
-    Without a space it is `tabular_classification` or `tabular_regression`, as the labels are (see `api.usual`), with
-    learners of xgboost and lightgbm beside their own where `allow` names these; the result says which, and why.
-
-    An `objective` is a function, which is called with a configuration, a dictionary, and gives its loss; or a
-    dictionary of `loss`, `cost` (in seconds, instead of those that it takes) and `constraints` (the value of all that
-    is bounded, by its name). Where it raises, or gives nothing or no finite number, the trial fails. With `fidelities`,
-    as in `(1, 3, 9)`, it is called with one of them, too, and optimizers that train on few rows first begin with the
-    least; `scale` is a loss that is as bad as losses need be told apart (see `ask_and_tell`). `constraints` are limits
-    by name then. The objective `artificial:SEED` is a formula over any space, for trying out (ADMM's appendix 15), and
-    an `Objective` of your own (see `spacelang.contracts`) says all of this by itself. None has data: there is no
-    `best_pipeline`, and a space that needs to know how large data is has to be bound.
-
-    `metric` names a scikit-learn scorer, `validate` is `holdout(0.3)` or `cv(5)`. What is not given is as the task of
-    the space says. `allow` is as for `load`. The symbols of the space are bound by the data, except those that `bind`
-    or the space binds already (see `api.rows`). At least one of `time` (`"60s"` or seconds) and `trials`, or a
-    `limit run` of the task, limits the search unless the space is exhausted first. With `store` every trial is kept in
-    that file as it ends; with `resume` the run that it holds goes on, its trials replayed.
-
-    The optimizer is `mosaic` where the space has hyperparameters (`hyperband` for an `objective`), and `blds` else,
-    unless it is named. Those that select pipelines (`blds`, `lds`, `mlds`, `cmab`, `daub`) keep hyperparameters at
-    their defaults, or draw them once for each pipeline with the option `hyperparameters="sample"`:
-    `Result.hyperparameters` and `Result.at_defaults` say what was not searched.
-
-    Trials are evaluated by `workers` processes, one each at a time, or by those of `executor` (`dask`, or the address
-    of a scheduler); with 0 workers by this process. `trial_limit` is what each may take (`300s 4GB`), else as the task
-    says. With `isolate` each has a process of its own, so that none can touch another, and none shares its fitted
-    steps. `test` are rows that no trial sees: a share of them (0.2), drawn by the seed with all classes, or other ones,
-    a file or `(X, y)`. The best pipeline, fitted on all other rows, is scored on them once, at the end: `Result.test`.
-    Such a file is read by `sep`, `encoding` and `decimal`, `drop_columns` left out (see `runtime.data.reading`).
-    `metrics` are scorers that are recorded beside the loss, `training_score` the loss on the training rows,
-    `predictions` what was predicted for the held-out rows. `constraints` are functions of a fitted pipeline with their
-    limits, beside what the task bounds. With `ensemble` the best pipelines vote as well, with so many votes: who, and
-    how often, is chosen by these predictions; they are fitted at the end. See `Result.ensemble`.
-
-    `initial` are configurations to start from, which are evaluated first: `"default"`, the path of a JSON file (one
-    configuration or several, or what `spacelang run --json` printed), a mapping, or several. A run that is resumed goes
-    on with those that it began with, and takes no others. An `archive` of earlier runs (`spacelang archive`) gives up
-    to 25 more: those that were best on the data sets whose meta-features are nearest to those of the training rows, by
-    `archive_norm`, `l1` or `l2`. Data that may be the same is left out; what is no member here is told in a warning.
-
-    While it goes on, a terminal or a notebook shows a bar with the best loss and the time left. With `progress` lines
-    are printed elsewhere, too, with False nothing ever is; a `listener` of your own is told of every trial instead.
+    """Search a space on data, or for a black-box objective, and return the result.
 
     >>> import spacelang as sl
     >>> from sklearn.datasets import load_iris
@@ -125,9 +82,96 @@ def search(  # noqa: PLR0913 - each says one thing about a run
     >>> len(result.trials), bool(result.loss < 0.1), result.best_pipeline.predict(features[:2]).tolist()
     (3, True, [0, 0])
 
-    Raises NoSuccessError, which holds the result, where no trial succeeded; SpaceError (InitialError for `initial`),
-    UnknownPluginError, OptionError, TypeError for an option of another kind than it takes, ValueError for a text that
-    is no validation, time, limit or norm and for an ensemble of no votes, and the runtime's InputError for data,
+    Parameters
+    ----------
+    space
+        A space, or anything that `load` accepts. Without one, it is `tabular_classification` or
+        `tabular_regression`, chosen by the labels (see `api.usual`). If `allow` names xgboost or lightgbm,
+        their learners are added. The result says which space was used, and why.
+    features, target
+        n rows of features (a DataFrame, an array of shape (n, d) or a sparse matrix) and n labels.
+    objective
+        A function to minimise instead of data, called with a configuration (a dictionary). It returns the loss,
+        or a dictionary with `loss`, `cost` (seconds, instead of the measured time) and `constraints` (the
+        values of all bounded quantities by name). If it raises, or returns nothing or a number that is not
+        finite, the trial fails. It may also be `"artificial:SEED"`, a formula over any space for experiments
+        (ADMM's appendix 15), or an `Objective` of your own (see `spacelang.contracts`).
+    fidelities
+        For a function: increasing positive integers such as `(1, 3, 9)`, one of which is passed as a second
+        argument. Multi-fidelity optimizers start with the smallest.
+    scale
+        For a function: a loss beyond which differences no longer matter (see `ask_and_tell`).
+    optimizer, optimizer_options
+        The name of an optimizer and its options. By default `mosaic` for a space with hyperparameters
+        (`hyperband` for an objective), else `blds`.
+    metric
+        The name of a scikit-learn scorer; by default as in the task of the space.
+    validate
+        `"holdout(0.3)"` or `"cv(5)"`; by default as in the task.
+    time, trials
+        The limits of the search: `"60s"` or seconds, and the number of trials. Give at least one, unless the
+        task has a `limit run` or the space can be exhausted.
+    seed
+        The seed of all random draws.
+    allow
+        The packages that the space may use, as for `load`.
+    bind
+        Numbers for symbols of the space. Other symbols are bound by the data (see `api.rows`), unless the space
+        binds them.
+    store
+        A file in which every trial is saved as it finishes.
+    resume
+        Continue the run in `store`; its trials are replayed.
+    workers
+        The number of trials that run at the same time, each in its own process; 0 means in the current process.
+    executor
+        `"dask"`, or the address of a dask scheduler, to run the workers there.
+    trial_limit
+        The limits of one trial, such as `"300s 4GB"`; by default as in the task.
+    isolate
+        Give every trial a process of its own, so that trials cannot affect each other. They then share no
+        fitted steps.
+    test
+        Test rows that no trial sees: a share such as 0.2, drawn with the seed and including all classes, or
+        other rows as a file or as `(X, y)`. At the end the best pipeline, fitted on all other rows, is scored
+        on them once: `Result.test`.
+    sep, encoding, decimal, drop_columns
+        How to read a file of test rows, and the columns to drop (see `runtime.data.reading`).
+    metrics
+        Scorers that are recorded in addition to the loss.
+    training_score, predictions
+        Record the loss on the training rows, and the predictions for the held-out rows.
+    constraints
+        With data: `Constraint` objects, which are functions of a fitted pipeline with limits, in addition to
+        the bounds of the task. With an objective: limits by name.
+    initial
+        Configurations to evaluate first: `"default"`, the path of a JSON file (configurations, or the output of
+        `spacelang run --json`), a mapping or several. A resumed run keeps its own initial configurations.
+    archive, archive_norm
+        An archive of earlier runs (see `spacelang archive`), which suggests up to 25 more initial
+        configurations. They are the best ones on the data sets whose meta-features are nearest to those of the
+        training rows, by the norm `l1` or `l2`. Data sets that may be the same as this one are left out. A
+        warning reports configurations that are not in the space.
+    ensemble
+        The number of votes of an ensemble of the best pipelines, selected by their predictions and fitted at
+        the end: see `Result.ensemble`.
+    progress
+        By default a terminal or a notebook shows a bar with the best loss and the time left. True prints lines
+        elsewhere, too; False prints nothing.
+    listener
+        A listener of your own, which is notified of every trial instead of the progress bar.
+
+    Notes
+    -----
+    Optimizers that select pipelines (`blds`, `lds`, `mlds`, `cmab`, `daub`) keep hyperparameters at their defaults.
+    With the option `hyperparameters="sample"` they draw them once for each pipeline. `Result.hyperparameters` and
+    `Result.at_defaults` say what was not searched.
+
+    With an objective there is no `best_pipeline`, and a space that depends on the size of the data must be bound.
+
+    Raises NoSuccessError, which holds the result, if no trial succeeded. Raises SpaceError (InitialError for
+    `initial`), UnknownPluginError and OptionError. Raises TypeError for an argument of a wrong type, and ValueError for
+    an invalid validation, time, limit, norm or number of votes. Raises the runtime's InputError for problems with data,
     metrics, stores, workers and archives.
     """
     from spacelang.runtime.data.reading import reading
@@ -181,7 +225,10 @@ def search(  # noqa: PLR0913 - each says one thing about a run
 
 @contextmanager
 def _watched(progress: bool | None, listener: "Listener | None", notes: Iterable[str]) -> "Iterator[Listener | None]":
-    """Who is told of trials: the user's own, else a bar where somebody looks at it, behind some notes."""
+    """Return the listener as a context manager: the user's, otherwise a progress display if somebody can see it.
+
+    `notes` are printed before the progress display.
+    """
     from rich.console import Console
 
     from spacelang.report.progress import is_watched
@@ -198,9 +245,10 @@ def _watched(progress: bool | None, listener: "Listener | None", notes: Iterable
 
 
 def _notes(chosen: str, prepared: Prepared) -> "Iterator[str]":
-    """What is to be known before a search begins.
+    """Yield notes to print before a search.
 
-    Why its space was `chosen`, of which class its metric is, what it leaves as it is, and what its form has not.
+    They say why the space was chosen, which class the metric is about, which hyperparameters are not searched, and what
+    the optimizer's form of the space cannot represent.
     """
     if chosen:
         yield told_of(chosen)
@@ -216,12 +264,12 @@ def _notes(chosen: str, prepared: Prepared) -> "Iterator[str]":
 def _space(
     space: Space | str | PathLike[str] | None, data: Data, allow: Iterable[str], bind: Mapping[str, int] | None
 ) -> tuple[Space, str]:
-    """The space of a search, and why it is that one where none is named."""
+    """Return the space of a search, and why it was chosen if none was given."""
     if space is not None:
         return opened(space, allow, bind), ""
     if not isinstance(data, Rows):
-        message = "without data there is nothing to choose a space by: name one"
-        raise ValueError(message)  # noqa: TRY004 - nothing is of a wrong type
+        message = "give a space: without data, none can be chosen by default"
+        raise ValueError(message)  # noqa: TRY004 - no argument has a wrong type
     usual = usual_space(data.table, allow, bind)
     return usual.space, usual.reason
 
@@ -230,7 +278,7 @@ def _rows(features: Any, target: Any, read: "Reading") -> Rows:
     from spacelang.runtime.data.loading import make_table
 
     if features is None or target is None:
-        raise ValueError("there is nothing to search on: give features and labels, or an `objective`")
+        raise ValueError("nothing to search on: give features and labels, or an `objective`")
     return Rows(replace(make_table(features, target), reading=read))
 
 
@@ -241,7 +289,7 @@ def _validation(text: str) -> "Validation":
 
 
 def _form(features: Any, prepared: Prepared) -> "PipelineInput | None":
-    """What pipelines are to take: what the search was given; None where nothing is fitted."""
+    """Return the kind of input that pipelines take, which is that of the features; None without data."""
     if not prepared.experiment.data.has_rows:
         return None
     from spacelang.runtime.evaluation.objective import DataObjective
@@ -253,9 +301,9 @@ def _form(features: Any, prepared: Prepared) -> "PipelineInput | None":
 
 
 def _check_votes(ensemble: int, resumed: "str | PathLike[str] | None") -> None:
-    """Raise ValueError for an ensemble of no votes, and InputError for a run that is resumed without predictions."""
+    """Raise ValueError for fewer than 1 vote, and StoreError if the run to resume has no predictions."""
     if ensemble < 1:
-        raise ValueError(f"an ensemble of {ensemble} votes predicts nothing")
+        raise ValueError(f"`ensemble` is {ensemble}: give at least 1 vote")
     if resumed is not None:
         check_predictions(resumed)
 
@@ -266,22 +314,22 @@ def _warn_of_strangers(found: "Suggested") -> None:
 
 
 def _refuse(given: Mapping[str, object], what: str) -> None:
-    """Raise ValueError for what is given and cannot be had beside something else."""
+    """Raise ValueError if an argument is given that cannot be combined with `what`."""
     for name, value in given.items():
         if not (value is None or value is False or (isinstance(value, tuple) and not value)):
-            raise ValueError(f"`{name}` has no meaning where {what} is searched on: leave it out")
+            raise ValueError(f"`{name}` cannot be used with {what}: leave it out")
 
 
 def _constraints(given: "Iterable[Constraint] | Mapping[str, float]") -> "tuple[Constraint, ...]":
     if isinstance(given, Mapping):
-        message = "`constraints` by name are those of an `objective`: on data give `Constraint`s"
-        raise ValueError(message)  # noqa: TRY004 - of all that means nothing here
+        message = "limits by name need an `objective`; with data, give `constraints` as a list of `sl.Constraint`"
+        raise ValueError(message)  # noqa: TRY004 - like other arguments that do not fit
     from spacelang.runtime.judging.constraints import Constraint
 
     found = tuple(given)
     for each in found:
         if not isinstance(each, Constraint):
-            message = f"`{each!r}` is no constraint of pipelines: give `sl.Constraint(name, function, limit)`"
+            message = f"`{each!r}` is not a constraint of pipelines: give `sl.Constraint(name, function, limit)`"
             raise ValueError(message)  # noqa: TRY004 - as above
     return found
 
@@ -290,5 +338,5 @@ def _limits_by_name(constraints: "Iterable[Constraint] | Mapping[str, float]") -
     if isinstance(constraints, Mapping):
         return constraints
     if tuple(constraints):
-        raise ValueError('the constraints of an objective are limits by name: `constraints={"latency": 0.1}`')
+        raise ValueError('with an objective, give constraints as limits by name: `constraints={"latency": 0.1}`')
     return {}

@@ -1,4 +1,4 @@
-"""Spaces as programs hold them: from text, from a file, from another tool's file; what can be asked of them."""
+"""Spaces in Python: `load`, `parse` and `import_space`, and the class `Space` with its methods."""
 
 import os.path
 from collections.abc import Callable, Iterable, Mapping
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from spacelang.targets._lowered import Lowered
 
 TEXT: Final = "<text>"
-"""What a text is called that came of no file."""
+"""The name of a text that was not read from a file."""
 
 
 class SpaceError(Carried):
-    """A space has errors; `diagnostics` holds all that was found, and the message shows them."""
+    """A space has errors; `diagnostics` lists all of them and warnings, and the message shows them."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
         super().__init__(render(diagnostics, color=False))
@@ -49,11 +49,12 @@ class SpaceError(Carried):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Space(Computing):
-    """A checked space; `warnings` are diagnostics that do not keep it from being used.
+    """A checked space; `warnings` are diagnostics that do not prevent its use.
 
-    `symbols` are those of the data that its text mentions, each with the number that it is bound to (None: with none,
-    it stands for an arbitrarily large number). `vast` are those that a compiled space has no numbers for, which nothing
-    can bind any more. A space that a program made has no `source`. One that `is_provisional` waits for data.
+    `symbols` are the symbols of the data in its text (such as `n_features`) with their numbers. None means unbound: the
+    symbol stands for an arbitrarily large number. `vast` are unbound symbols of a compiled space, which can no longer
+    be bound. `source` is None if a program made the space. With `is_provisional`, the space is only complete once its
+    data is known.
 
     >>> import spacelang as sl
     >>> space = sl.parse("stage estimator = GaussianNB | KNeighborsClassifier { n_neighbors : int[1, 9] = 5 }")
@@ -85,13 +86,14 @@ class Space(Computing):
         return space_html(self.checked, self.structures, self.configurations)
 
     def __deepcopy__(self, _: dict[int, object]) -> "Space":
-        """The space itself, which nobody changes: scikit-learn copies the parameters of estimators."""
+        """Return the space itself, which is immutable; scikit-learn copies the parameters of estimators."""
         return self
 
     def bind(self, **numbers: int) -> "Space":
-        """The space for data of this size: `bind(n_features=20)`; what was bound before and is not given stays.
+        """Return the space bound to the size of the data, as in `bind(n_features=20)`; other bindings stay.
 
-        Raises SpaceError where it has errors for this data, and ValueError for what is no symbol or no number above 0.
+        Raises SpaceError if the space has errors for this size, and ValueError for an unknown symbol or a number below
+        1.
         """
         bindings = {**self.surroundings.bindings, **check_bindings(numbers)}
         if self.source is None:
@@ -100,50 +102,51 @@ class Space(Computing):
 
     @property
     def bound(self) -> dict[str, int | None]:
-        """All symbols that its text mentions, with the numbers that its bounds are for; None for any."""
+        """All symbols in its text with their numbers; None for unbound ones."""
         return {**self.symbols, **dict.fromkeys(self.vast)}
 
     @property
     def name(self) -> str:
-        """The name in the header of the file."""
+        """The name in the header of the space."""
         return self.checked.name
 
     @property
     def task(self) -> Task | None:
-        """What the task block says; None without one."""
+        """The task block of the space; None without one."""
         return self.checked.task
 
     @property
     def structures(self) -> int:
-        """The exact number of admissible combinations of decisions."""
+        """The exact number of structures: admissible combinations of the alternatives of all reached decisions."""
         return self.counted.count
 
     @property
     def configurations(self) -> int | None:
-        """The exact number of configurations; None where a hyperparameter is continuous."""
+        """The exact number of configurations; None if a hyperparameter is continuous or they cannot be counted."""
         return self.counted.configurations
 
     @cached_property
     def statistics(self) -> Statistics:
-        """What is in the space, in numbers."""
+        """Statistics of the contents of the space."""
         return statistics(self.counted)
 
     def default(self) -> Configuration:
-        """The default configuration."""
+        """Return the default configuration."""
         return default(self.checked)
 
     def sample(self, count: int = 1, *, seed: int = 0) -> list[Configuration]:
-        """`count` configurations: structures uniform, values uniform or log-uniform; equal for equal seeds.
+        """Return `count` random configurations; the same seed gives the same configurations.
 
-        They are the rows of `columns`. Raises ValueError for an empty space and a negative count, and UnlikelyError
-        where values that satisfy the constraints over ranges are too rare to be drawn.
+        Structures are drawn uniformly, values uniformly or log-uniformly. They are the rows of `columns`. Raises
+        ValueError for an empty space and for a negative count. Raises UnlikelyError if values that satisfy the
+        constraints are too rare to be drawn.
         """
         return self.columns(count, seed=seed).configurations()
 
     def columns(self, count: int, *, seed: int = 0) -> "Batch":
-        """`count` configurations as arrays, one for each decision and hyperparameter: millions take seconds.
+        """Return `count` random configurations as one array for each decision and hyperparameter.
 
-        Raises as `sample` does.
+        This takes seconds for millions of configurations. Raises as `sample` does.
         """
         from numpy.random import default_rng
 
@@ -151,21 +154,22 @@ class Space(Computing):
 
         must_be_of_kind(count=count)
         if count < 0:
-            raise ValueError(f"{count} configurations cannot be drawn")
+            raise ValueError(f"cannot draw {count} configurations: give 0 or more")
         return Sampler(self.counted).columns(whole(count), default_rng(seed))
 
     def configuration(self, number: int) -> Configuration:
-        """The configuration with a number from 0 to `configurations` - 1, in the order of `solver/numbering.py`.
+        """Return the configuration with a number from 0 to `configurations` - 1.
 
-        Raises IndexError for another number, and ValueError, with the reason, where configurations are not counted.
+        The order is that of `solver/numbering.py`. Raises IndexError for another number, and ValueError with the reason
+        if configurations cannot be counted.
         """
         must_be_of_kind(number=number)
         return self._numbers.at(whole(number))
 
     def rank(self, configuration: Mapping[str, Any]) -> int:
-        """The number of a configuration, `configuration(rank(c)) == c`.
+        """Return the number of a configuration, the inverse of `configuration`.
 
-        Raises ValueError, with the reason, for what is no member and where configurations are not counted.
+        Raises ValueError with the reason if it is not a member or configurations cannot be counted.
         """
         return self._numbers.of(self._member(configuration))
 
@@ -176,9 +180,9 @@ class Space(Computing):
         return ConfigurationNumbers(self.counted)
 
     def structure(self, number: int) -> dict[str, str]:
-        """The decisions, by key, of the structure with a number from 0 to `structures` - 1.
+        """Return the structure with a number from 0 to `structures` - 1.
 
-        Raises IndexError for another number.
+        It maps the key of each decision that is reached to its alternative. Raises IndexError for another number.
         """
         from spacelang.solver.numbering import structure_at
 
@@ -186,15 +190,20 @@ class Space(Computing):
         return {self.checked.variables[address].key: branch for address, branch in found.items()}
 
     def rank_structure(self, configuration: Mapping[str, Any]) -> int:
-        """The number of a configuration's structure; raises ValueError, with the reason, for what is no member."""
+        """Return the number of the structure of a configuration, the inverse of `structure`.
+
+        Raises ValueError with the reason if the configuration is not a member.
+        """
         from spacelang.solver.numbering import number_of_structure
 
         return number_of_structure(self.counted, structure_of(self.checked, self._member(configuration)))
 
     def neighbours(self, configuration: Mapping[str, Any], *, seed: int = 0) -> list[Configuration]:
-        """The members that differ in one decision, all else at its default, or in one hyperparameter.
+        """Return the members that differ in one decision or one hyperparameter.
 
-        Each other value of a set, four draws near a number. Raises ValueError, with the reason, for what is no member.
+        A neighbour with another alternative has defaults for everything below the decision. Each other value of a
+        finite set gives one neighbour; a number gives four draws near it. Raises ValueError with the reason if the
+        configuration is not a member.
         """
         from numpy.random import default_rng
 
@@ -216,26 +225,26 @@ class Space(Computing):
         return self.exclusion(configuration) is None
 
     def exclusion(self, configuration: Mapping[str, Any]) -> Exclusion | None:
-        """Why a configuration is no member, with the line that keeps it out; None for a member.
+        """Return why a configuration is not a member, with the responsible line; None if it is a member.
 
         Raises TypeError for a value that no configuration can have, such as a dictionary.
         """
         return exclusion(self.checked, configuration_of(configuration))
 
     def nearest(self, configuration: Mapping[str, Any]) -> "Nearest":
-        """The nearest member to a configuration, why that is none, and in which keys the two differ.
+        """Return the nearest member to a configuration, why it is not a member itself, and the keys that differ.
 
-        As few decisions as possible take another alternative, and then as few hyperparameters as possible another
-        value. Raises ValueError for an empty space, and TypeError as `exclusion` does.
+        As few decisions as possible change, and then as few hyperparameters as possible. Raises ValueError for an empty
+        space, and TypeError as `exclusion` does.
         """
         from spacelang.api.nearness import nearest
 
         return nearest(self.counted, configuration_of(configuration))
 
     def compile(self, target: str, *, strict: bool = False, **options: Any) -> "Lowered[Any, Any]":
-        """The space in the form of a target; with `strict` only where the form keeps all of it.
+        """Compile the space for a target; with `strict`, fail if the target only approximates a part of it.
 
-        Raises SpaceError for what the form cannot hold, UnknownPluginError and OptionError for what does not exist.
+        Raises SpaceError for constructs that the target refuses, and UnknownPluginError or OptionError.
         """
         settings = {name: str(value) for name, value in options.items()}
         try:
@@ -244,7 +253,10 @@ class Space(Computing):
             raise SpaceError(error.diagnostics) from error
 
     def document(self, target: str, *, strict: bool = False, **options: Any) -> dict[str, object]:
-        """The same as the JSON document of `spacelang compile --format json`, of which `load` reads the space again."""
+        """Return the JSON document of `spacelang compile --format json`, from which `load` restores the space.
+
+        Arguments and errors are those of `compile`.
+        """
         settings = {name: str(value) for name, value in options.items()}
         try:
             return document_of(target, self.counted, settings, self.bound, strict=strict)
@@ -252,32 +264,37 @@ class Space(Computing):
             raise SpaceError(error.diagnostics) from error
 
     def verify(self, target: str, *, count: int = 200, seed: int = 0, **options: Any) -> "Verified":
-        """The laws of meaning, tried on this space in the form of a target: on all configurations if there are so few.
+        """Check that a target preserves the meaning of the space.
 
-        Raises as `compile` does, ValueError for a count below 1, and UnlikelyError as `sample` does.
+        All configurations are tried if there are at most `count`, otherwise `count` of them. Raises as `compile` does,
+        ValueError for a count below 1, and UnlikelyError as `sample` does.
         """
         from spacelang.api.verifying import verify
 
         return verify(self.compile(target, **options), self.counted, count=count, seed=seed)
 
     def estimator(self, *, random_state: int | None = None) -> Any:
-        """An estimator of scikit-learn whose parameters are configurations, for its searches over the target `sklearn`.
+        """Return a scikit-learn estimator whose parameters are configurations of the space.
 
-        `RandomizedSearchCV(space.estimator(), space.compile("sklearn").form.native)` draws members only.
+        Use it in scikit-learn's searches with the target `sklearn`: `RandomizedSearchCV(space.estimator(),
+        space.compile("sklearn").form.native)` draws members only.
         """
         from spacelang.runtime.pipelines.estimator import SpaceEstimator
 
         return SpaceEstimator(self.checked, random_state=random_state)
 
     def build(self, configuration: Mapping[str, Any], *, random_state: int | None = None) -> Any:
-        """An unfitted scikit-learn Pipeline; raises ValueError, with the reason, for what is no member."""
+        """Return the unfitted scikit-learn Pipeline of a configuration.
+
+        Raises ValueError with the reason if the configuration is not a member.
+        """
         from spacelang.runtime.pipelines.build import build
 
         return build(self.checked, self._member(configuration), random_state=random_state)
 
 
 def load(reference: str | PathLike[str], *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None) -> Space:
-    """The space of a `.space` file, of a compiled one (JSON), of a bundled name or of a text; raises SpaceError.
+    """Load a space from a `.space` file, a compiled space (JSON), a bundled name or a text; raises SpaceError.
 
     >>> import spacelang as sl
     >>> space = sl.load("boasf_models")
@@ -287,12 +304,12 @@ def load(reference: str | PathLike[str], *, allow: Iterable[str] = (), bind: Map
     2
     >>> sl.load("credit.spce")
     Traceback (most recent call last):
-    spacelang.api.space.SpaceError: error[SL001]: cannot read `credit.spce`: there is no such file
+    spacelang.api.space.SpaceError: error[SL001]: cannot read `credit.spce`: the file does not exist
     ...
 
-    A text is what has a stage or several lines. `allow` names the packages that it may `use`: they are trusted to be
-    imported. `bind` says how large the data is, as in `{"n_features": 30}`; raises ValueError for what is no symbol or
-    no number above 0, and TypeError for either of another kind.
+    A reference counts as a text if it contains a stage or several lines. `allow` names the packages that the space may
+    `use`; these are imported, so they must be trusted. `bind` gives the size of the data, as in `{"n_features": 30}`.
+    Raises ValueError for an unknown symbol or a number below 1, and TypeError for an argument of a wrong type.
     """
     return _read(_source(reference), _surroundings(allow, bind))
 
@@ -300,15 +317,15 @@ def load(reference: str | PathLike[str], *, allow: Iterable[str] = (), bind: Map
 def load_for_data(
     reference: str | PathLike[str], *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None
 ) -> Space:
-    """The space that `load` gives, also where bounds have no limit as long as the data is not known.
+    """Return the space like `load`, but also accept bounds that are only known once the data is.
 
-    It is provisional then (see `analysis.Checked`): only what its data makes of it may be searched.
+    Such a space is provisional (see `analysis.Checked`): it must be bound to its data before it is searched.
     """
     return made_for_data(_source(reference), allow, bind)
 
 
 def made_for_data(source: Source, allow: Iterable[str], bind: Mapping[str, int] | None) -> Space:
-    """The same of a text."""
+    """Return the space in a source text, as `load_for_data` does."""
     surroundings = _surroundings(allow, bind)
     checked = check(source, surroundings)
     if checked.provisional is None:
@@ -319,32 +336,34 @@ def made_for_data(source: Source, allow: Iterable[str], bind: Mapping[str, int] 
 
 
 def opened(space: Space | str | PathLike[str], allow: Iterable[str], bind: Mapping[str, int] | None) -> Space:
-    """The space that is given with more of its symbols bound, or the one that `load_for_data` gives."""
+    """Return a given space with further symbols bound, or load it as `load_for_data` does."""
     if not isinstance(space, Space):
         return load_for_data(space, allow=allow, bind=bind)
     return space.bind(**bind) if bind else space
 
 
 def parse(text: str, name: str = TEXT, *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None) -> Space:
-    """The space of a text; `allow` and `bind` are as for `load`. Raises SpaceError, and ValueError for a path.
+    """Parse the text of a space; raises SpaceError, and ValueError for the path of a file.
 
     >>> import spacelang as sl
     >>> space = sl.parse("stage scaler = none | StandardScaler stage estimator = GaussianNB | Perceptron")
     >>> space.structures, space.default()["estimator"]
     (4, 'GaussianNB')
+
+    `allow` and `bind` are as for `load`.
     """
     must_be_of_kind(text=text)
     if text.endswith(".space") and len(text.split()) == 1:
-        raise ValueError(f"`{text}` is the path of a file, and no text of a space: read it by `load`")
+        raise ValueError(f"`{text}` is the path of a file, not the text of a space: use `load`")
     return _read(Source(name, text), _surroundings(allow, bind))
 
 
 @dataclass(frozen=True, eq=False)
 class ImportedSpace:
-    """A search space of another tool; `text` is its `.space` file, `warnings` say what was not carried over.
+    """A space imported from another tool; `text` is its `.space` source, `warnings` say what was not carried over.
 
-    `encode` gives the other tool's configuration of one of ours, a dictionary of exactly what is active there, and
-    `decode` ours of such a dictionary; both raise ValueError for what the space does not have.
+    `encode` converts one of our configurations to the other tool's, a dictionary of its active parameters. `decode`
+    does the reverse. Both raise ValueError for anything that the space does not contain.
     """
 
     space: Space
@@ -355,7 +374,7 @@ class ImportedSpace:
 
 
 def import_space(reference: str | PathLike[str]) -> ImportedSpace:
-    """The space of a PCS or JSON file of ConfigSpace; raises SpaceError where a `.space` file cannot say it exactly.
+    """Import a PCS or JSON file of ConfigSpace; raises SpaceError if a `.space` file cannot express it exactly.
 
     >>> import spacelang as sl
     >>> from pathlib import Path
@@ -375,10 +394,10 @@ def import_space(reference: str | PathLike[str]) -> ImportedSpace:
 
 
 def _source(reference: str | PathLike[str]) -> Source:
-    """What a path, a bundled name or a text stands for; raises SpaceError, and TypeError for anything else."""
+    """Return the source that a path, a bundled name or a text refers to; raises SpaceError and TypeError."""
     must_be_of_kind(space=reference)
     if isinstance(reference, str) and is_text(reference):
-        is_file = os.path.exists(reference)  # noqa: PTH110 - `Path.exists` raises for what is too long for a name
+        is_file = os.path.exists(reference)  # noqa: PTH110 - `Path.exists` raises for texts too long for a name
         return _of_file(reference) if is_file else Source(TEXT, reference)
     return _of_file(reference)
 
@@ -396,11 +415,11 @@ def _surroundings(allow: Iterable[str], bind: Mapping[str, int] | None) -> Surro
 
 
 def configuration_of(given: Mapping[str, Any]) -> Configuration:
-    """A configuration of what a program holds: lists are tuples, NumPy's numbers are numbers."""
+    """Return a configuration with Python's own types: lists become tuples, NumPy scalars become numbers."""
     if isinstance(given, Configuration):
         return given
     if not hasattr(given, "items"):
-        raise TypeError(f"a configuration is a mapping of keys to values, not {shown(given)}")
+        raise TypeError(f"a configuration must be a mapping of keys to values, not {shown(given)}")
     return Configuration(
         {key: from_json(value.item() if hasattr(value, "item") else value) for key, value in given.items()}
     )

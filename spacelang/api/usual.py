@@ -1,4 +1,4 @@
-"""The space of a run that names none: the bundled one for the kind of task that the labels are for."""
+"""The default space of a run: the bundled one for the kind of task that the labels imply."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """A space that nobody has named; `reason` says which one it is, and why."""
+    """A space chosen by default; `reason` names it and says why it was chosen."""
 
     space: Space
     reason: str
 
 
 def told_of(reason: str) -> str:
-    """The reason as a line of its own."""
-    return f"no space is named: it is {reason}"
+    """Return the note that reports a default space."""
+    return f"no space given: using {reason}"
 
 
 def usual_space(table: "Table", allow: Iterable[str] = (), bind: Mapping[str, int] | None = None) -> Usual:
-    """`tabular_classification` or `tabular_regression`, as the labels of a table are.
+    """Return `tabular_classification` or `tabular_regression`, depending on the labels of a table.
 
-    Learners of packages that are allowed stand beside its own. Raises SpaceError where such a package is not there, and
-    DataError for sparse features, which have no columns of different types.
+    Learners of allowed packages are added. Raises SpaceError if such a package is not installed, and DataError for
+    sparse features, which have no column types.
     """
     import pandas as pd
 
@@ -37,8 +37,8 @@ def usual_space(table: "Table", allow: Iterable[str] = (), bind: Mapping[str, in
     from spacelang.starting.tabular import name_of, packages_of, tabular_space
 
     if not isinstance(table.features, pd.DataFrame):
-        message = "without a space one is taken that goes by the types of columns, and sparse features have none"
-        raise DataError(message, "name a space; `spacelang init` makes one for a file")
+        message = "the default spaces need columns with types, and sparse features have none"
+        raise DataError(message, "give a space; `spacelang init` writes one for a file")
     found = kind_of(table)
     name, packages = name_of(found.kind), packages_of(found.kind, allow := (*allow,))
     beside = f" with {' and '.join(f'`{each}`' for each in packages)}" if packages else ""

@@ -1,4 +1,4 @@
-"""Whether the form of a target means what a space of one's own means: the laws of meaning, tried on that space."""
+"""Verification that a target preserves the meaning of a given space, by checks on its configurations."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from spacelang.targets._lowered import Lowered
 
 COUNT: Final = 200
-"""So many configurations each law is tried on, unless it is said otherwise."""
+"""The default number of configurations to try each law on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """A law, on how many cases it was tried, and the first case that breaks it; empty where none does."""
+    """A law, the number of cases that were tried, and the first case that breaks it (or an empty string)."""
 
     name: str
     tried: int
@@ -31,16 +31,17 @@ class Law:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing broke it."""
+        """True if no case broke the law."""
         return not self.broken_by
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What came of the laws. `is_all` says that they were tried on every configuration of the space.
+    """The result of checking all laws.
 
-    `structures` is how many combinations of decisions the form drew in as many draws, and of how many there are. `kept`
-    has the constructs of the space by what became of them: `exact`, `rewritten` or `approximated`.
+    `is_all` is True if every configuration of the space was tried. `structures` holds how many structures the form
+    drew, in as many draws, and how many there are. `kept` maps `exact`, `rewritten` and `approximated` to the
+    constructs of the space that were preserved in that way.
     """
 
     laws: tuple[Law, ...]
@@ -50,18 +51,20 @@ class Verified:
 
     @property
     def holds(self) -> bool:
-        """Whether all laws hold."""
+        """True if all laws hold."""
         return all(law.holds for law in self.laws)
 
 
 def verify(form: "Lowered[Any, Any]", structures: "Structures", *, count: int = COUNT, seed: int = 0) -> Verified:
-    """The laws of meaning on a form: of every configuration where there are no more than `count`, else of drawn ones.
+    """Check the laws of compilation on a compiled space.
 
-    Each comes back from the form as it was, and the form reaches it by its own rules; what the form draws by its own
-    means is a member, which it reaches. Raises ValueError for a count below 1, and UnlikelyError as a sampler does.
+    All configurations are tried if there are at most `count`, otherwise the default one and `count` - 1 random ones.
+    Each configuration must equal the decoding of its encoding, and the form must accept the encoding. Each of `count`
+    encodings that the form draws must decode to a member, and the form must accept it. Raises ValueError for a count
+    below 1, and UnlikelyError as a sampler does.
     """
     if count < 1:
-        raise ValueError(f"{count} configurations show nothing")
+        raise ValueError(f"cannot verify on {count} configurations: give at least 1")
     space, rng = structures.space, np.random.default_rng(seed)
     number = structures.configurations
     is_all = number is not None and number <= count
@@ -87,7 +90,7 @@ def _all(structures: "Structures") -> list[Configuration]:
 
 
 def _tried(name: str, cases: Sequence[Any], broken_by: Callable[[Any], str]) -> Law:
-    """A law on cases; what raises breaks it, too."""
+    """Return a law checked on cases; a case that raises an error breaks it."""
     for tried, case in enumerate(cases, start=1):
         if found := _found(broken_by, case):
             return Law(name, tried, found)
@@ -103,7 +106,7 @@ def _found(broken_by: Callable[[Any], str], case: Any) -> str:
 
 def _comes_back(form: "Lowered[Any, Any]", member: Configuration) -> str:
     found = form.decode(form.encode(member))
-    return "" if found == member else f"{_shown(member)} comes back as {_shown(found)}"
+    return "" if found == member else f"{_shown(member)} is decoded as {_shown(found)}"
 
 
 def _is_reached(form: "Lowered[Any, Any]", member: Configuration) -> str:
@@ -117,12 +120,12 @@ def _is_member(form: "Lowered[Any, Any]", structures: "Structures", encoding: An
 
 
 def _distinct(form: "Lowered[Any, Any]", drawn: Iterable[Any], decisions: set[str]) -> int:
-    """How many combinations of decisions were drawn; what does not come back counts as none."""
+    """Return the number of structures among the drawn encodings; those that cannot be decoded are not counted."""
     found = set()
     for encoding in drawn:
         try:
             configuration = form.decode(encoding)
-        except Exception:  # noqa: BLE001 - a law above says so
+        except Exception:  # noqa: BLE001 - the first two laws report it
             continue
         found.add(tuple(sorted((key, configuration[key]) for key in decisions & configuration.keys())))
     return len(found)

@@ -1,4 +1,4 @@
-"""The bench: optimizers are compared, and searched on tables of known losses instead of trials, in simulated time."""
+"""Benchmarks: compare optimizers, and search tables of precomputed losses in simulated time."""
 
 from spacelang.bench.comparing import Comparison, compare
 from spacelang.bench.tabulating import search_table

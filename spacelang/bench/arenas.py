@@ -1,4 +1,4 @@
-"""Where optimizers are compared: data that they search on, or a table that answers them."""
+"""The data sets and tables of a comparison, and the criteria by which runs on them are judged."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -30,12 +30,15 @@ if TYPE_CHECKING:
     from spacelang.runtime.storing.store_tests import StoredTest
 
 Ran: TypeAlias = "tuple[Outcome, StoredTest | None]"
-"""What came of a run, and of its winner on the rows that no trial saw, where there are such."""
+"""The outcome of a run, and the score of its winner on rows that no trial saw, if there are such rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """By what the runs in an arena are judged; `facts` tell its data apart from others."""
+    """The criteria by which runs on a data set are judged.
+
+    `facts` identify the data set.
+    """
 
     facts: "DataFacts"
     formula: str
@@ -43,29 +46,30 @@ class Criteria:
     bounds: tuple[str, ...]
     training_size: int
     test: str = ""
-    """What is kept from trials for testing, in words; empty where nothing is."""
+    """The test rows, which no trial sees, in words; empty if there are none."""
     initial: tuple[Configuration, ...] = ()
-    """The configurations that every run begins with."""
+    """The configurations that every run starts with."""
     remarks: tuple[str, ...] = ()
-    """Of which class a metric is, and what an archive suggested that was passed over, for people."""
+    """Notes for the user: the positive class of a metric, and suggestions of an archive that were skipped."""
     space: str = ""
-    """The identity of the space for this data where that of the comparison waits for data; else empty."""
+    """The identity of the space for this data, if the space of the comparison depends on the data; else empty."""
 
 
 @dataclass(frozen=True, eq=False)
 class Arena:
-    """Data of a comparison by its `label`: what its runs are, but for their optimizers and seeds.
+    """A data set or table of a comparison, with the settings that its runs share.
 
-    Of data with rows the seed decides the split, too, and whatever pipelines draw; else it decides the search alone.
+    Runs on it differ only in optimizer and seed. For data with rows, the seed decides the split, the draws of pipelines
+    and the search. For a table it decides only the search.
     """
 
     label: str
     experiment: Experiment
 
     def check(self, seed: int, contestants: Iterable[Contestant]) -> Criteria:
-        """By what runs are judged, those of the first seed: the others differ in the split only.
+        """Check that the runs can start, and return the criteria, from the first seed.
 
-        Raises InputError and SpaceError for all that would end each of them.
+        Other seeds differ only in the split. Raises InputError and SpaceError for everything that would end every run.
         """
         entered = sorted((each.optimizer for each in contestants), key=needs_training_loss, reverse=True)
         prepared, remarks = self._prepared(entered[0], seed), list[str]()
@@ -87,9 +91,9 @@ class Arena:
         )
 
     def facts(self, seed: int, judged: Criteria) -> "DataFacts":
-        """What tells the data that the trials of a seed see from others, where `check` has found `judged`.
+        """Return the facts that identify the data that the trials of a seed see.
 
-        That is what was found, unless each seed keeps other rows for testing.
+        These are the facts in `judged`, the result of `check`, unless each seed reserves other test rows.
         """
         from spacelang.runtime.data.fingerprint import data_facts
         from spacelang.runtime.data.labels import check_labels
@@ -105,10 +109,10 @@ class Arena:
         return data_facts(self.label, dataset.features, dataset.labels)
 
     def run(self, contestant: Contestant, seed: int, place: Path | None, listener: "Listener") -> Ran:
-        """One run, kept in a place, going on with what is there; None keeps it nowhere.
+        """Execute one run, and resume it if `place` already has a store of it.
 
-        It has workers and a cache of its own: what another optimizer has fitted is of no use to this one. Raises
-        InputError, StoreError among them.
+        The run is stored in `place`; None stores nothing. It has its own workers and caches, because what another
+        optimizer has fitted must not help it. Raises InputError (StoreError is one).
         """
         prepared = self._prepared(contestant.optimizer, seed)
         with closing(prepared.crew()) as executor:
@@ -117,16 +121,16 @@ class Arena:
             return found.outcome, scored(found, executor)
 
     def _prepared(self, optimizer: Part, seed: int) -> Prepared:
-        said = replace(self.experiment, optimizer=optimizer, seed=seed)
-        return said.prepared() if said.data.has_rows else said.on(*self._known)
+        experiment = replace(self.experiment, optimizer=optimizer, seed=seed)
+        return experiment.prepared() if experiment.data.has_rows else experiment.on(*self._known)
 
     @cached_property
     def _known(self) -> "tuple[Space, Aim]":
-        """What is the same for all seeds, where these draw no rows."""
+        """Return the space and the objective, which are the same for all seeds if these draw no rows."""
         return self.experiment.data.over(self.experiment)
 
     def _kept(self, objective: "Aim") -> str:
-        """What is kept from trials for testing; of a share each seed draws other rows."""
+        """Describe the test rows in words. For a share of the rows, each seed draws other ones."""
         from spacelang.runtime.data.fingerprint import data_facts
 
         tested, test = getattr(objective, "tested", None), self.experiment.test
@@ -139,7 +143,10 @@ class Arena:
 
 
 class ArenasError(ValueError):
-    """Data that cannot be used; `mistakes` has what is wrong with each."""
+    """An error for data that cannot be used.
+
+    `mistakes` has one error for each data set.
+    """
 
     def __init__(self, mistakes: "Sequence[InputError]") -> None:
         self.mistakes = tuple(mistakes)
@@ -147,30 +154,30 @@ class ArenasError(ValueError):
 
 
 def arenas(
-    of: Callable[..., Experiment],
+    make_experiment: Callable[..., Experiment],
     data: Mapping[str, Any],
     target_column: str | None = None,
     reading: "Reading | None" = None,
 ) -> tuple[Arena, ...]:
-    """An arena for each data set by its label: a reference as `--data` takes it, or features and labels in a pair.
+    """Return an `Arena` for each data set, in the order of `data`.
 
-    Files are read as `reading` says. `of` says what a run on some `data` is. Raises ArenasError with everything that
-    cannot be read.
+    A data set is a reference as `--data` takes it, or a pair of features and labels. Files are read as `reading` says.
+    `make_experiment` makes the settings of a run from its `data`. Raises ArenasError with all mistakes.
     """
 
     found: list[Arena] = []
     mistakes: list[InputError] = []
     for label, source in data.items():
         try:
-            found.append(Arena(label, _experiment(of, label, source, target_column, reading)))
+            found.append(Arena(label, _experiment(make_experiment, label, source, target_column, reading)))
         except InputError as error:
             mistakes.append(error)
     if len(data) > 1 and any(not isinstance(each.experiment.test, float | None) for each in found):
-        what = f"the test rows cannot be those of {len(data)} data sets"
-        mistakes.append(DataError(what, "give a share of the rows of each: 0.2"))
+        what = f"one set of test rows cannot serve {len(data)} data sets"
+        mistakes.append(DataError(what, "reserve a share of the rows of each instead, such as 0.2"))
     if not data:
         mistakes.append(
-            DataError("there is no data to compare optimizers on", "name a file, `sklearn:NAME` or a table")
+            DataError("there is no data to compare optimizers on", "give a file, `sklearn:NAME` or a table")
         )
     if mistakes:
         raise ArenasError(mistakes)
@@ -178,9 +185,10 @@ def arenas(
 
 
 def labels(references: Iterable[str]) -> dict[str, str]:
-    """The references of data by what they are called: the names of files without suffixes where these differ.
+    """Return the references of data by label.
 
-    Raises ArenasError for one that is given twice.
+    The label is the file name without its suffix if that is unique, else the whole reference. Raises ArenasError if a
+    reference is given twice.
     """
 
     given = tuple(references)
@@ -190,7 +198,7 @@ def labels(references: Iterable[str]) -> dict[str, str]:
     for reference, name in zip(given, short, strict=True):
         label = name if short.count(name) == 1 else reference
         if label in found:
-            mistakes.append(DataError(f"the data `{reference}` is named twice", "name it once"))
+            mistakes.append(DataError(f"the data `{reference}` is given twice", "give it once"))
         found[label] = reference
     if mistakes:
         raise ArenasError(mistakes)
@@ -198,7 +206,11 @@ def labels(references: Iterable[str]) -> dict[str, str]:
 
 
 def _experiment(
-    of: Callable[..., Experiment], label: str, source: Any, target_column: str | None, reading: "Reading | None"
+    make_experiment: Callable[..., Experiment],
+    label: str,
+    source: Any,
+    target_column: str | None,
+    reading: "Reading | None",
 ) -> Experiment:
     from spacelang.runtime.data.loading import make_table
     from spacelang.runtime.evaluation.testing import read_test
@@ -206,46 +218,46 @@ def _experiment(
     if isinstance(source, PathLike):
         source = fspath(source)
     if isinstance(source, str):
-        said = of(data=data_of(source, target_column, reading))
+        experiment = make_experiment(data=data_of(source, target_column, reading))
     else:
         try:
             features, target = source
         except (TypeError, ValueError):
-            message = f"the data `{label}` is neither a text nor a pair of features and labels"
+            message = f"the data `{label}` is neither a string nor a pair of features and labels"
             raise DataError(message, 'give `"FILE"` or `(X, y)`') from None
-        said = of(data=Rows(make_table(features, target, label)))
-    if isinstance(said.data, Rows):
-        return replace(said, test=read_test(said.test, said.data.table))
-    _check_unsettled(source, said, target_column, reading)
-    return said
+        experiment = make_experiment(data=Rows(make_table(features, target, label)))
+    if isinstance(experiment.data, Rows):
+        return replace(experiment, test=read_test(experiment.test, experiment.data.table))
+    _check_unsettled(source, experiment, target_column, reading)
+    return experiment
 
 
 def _check_unsettled(source: str, setting: Experiment, target_column: str | None, reading: "Reading | None") -> None:
-    """Raise InputError where something is asked for that a table has settled."""
+    """Raise InputError if an option is given that has no effect on a table or an artificial objective."""
 
     is_table = source.startswith(TABLE)
     what_it_is = f"the table `{source.removeprefix(TABLE)}`" if is_table else f"`{source}`"
     asked = {
         "a metric": setting.metric,
         "a validation": setting.validation,
-        "a column of labels": target_column,
-        "how a file is read": reading,
+        "a target column": target_column,
+        "an option for reading files": reading,
     }
     for what, given in asked.items():
         if given is not None:
-            message = f"{what} changes nothing of {what_it_is}"
-            help_text = "its trials are known; `spacelang tabulate` makes another table" if is_table else "leave it out"
+            message = f"{what} has no effect on {what_it_is}"
+            help_text = "make another table with `spacelang tabulate`" if is_table else "leave it out"
             raise InputError(message, help_text)
     if setting.archive is not None:
-        message = f"{what_it_is} has no rows by which an archive could tell what is like it"
-        raise InputError(message, "give the data that the table was made of" if is_table else "leave it out")
+        message = f"{what_it_is} has no rows, so an archive cannot find similar data"
+        raise InputError(message, "give the data that the table was made from" if is_table else "leave it out")
     if setting.test is not None:
-        message = f"{what_it_is} has losses and no rows: none can be kept for testing"
-        raise InputError(message, "give the data that the table was made of" if is_table else "leave it out")
+        message = f"{what_it_is} has no rows, so none can be reserved for testing"
+        raise InputError(message, "give the data that the table was made from" if is_table else "leave it out")
 
 
 def _short(reference: str) -> str:
-    """What a reference is called unless another one is, too: `credit` for `a/credit.csv.gz` and `table:credit.npz`."""
+    """Return a short label for a reference: `credit` for `a/credit.csv.gz` and `table:credit.npz`."""
     from spacelang.runtime.data.loading import EXTENSIONS
 
     path = reference.removeprefix(TABLE)

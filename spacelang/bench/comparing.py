@@ -1,4 +1,4 @@
-"""Comparisons: several optimizers on the same data with the same splits and the same budget, as often as wanted."""
+"""Compare several optimizers on the same data, splits and budget, with several seeds."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 __all__ = ["ArenasError", "Comparison", "ContestantsError", "compare", "contestants", "labels"]
 
 REPEATS: Final = 10
-"""So many seeds, as in the papers (spacelang/optimizers/README.md, section "Comparisons")."""
+"""The default number of seeds, as in the papers (spacelang/optimizers/README.md, section "Comparisons")."""
 
 
-def compare(  # noqa: PLR0913 - each says one thing about a comparison
+def compare(  # noqa: PLR0913 - one parameter per option
     space: Space | str | PathLike[str],
     data: Mapping[str, Any],
     optimizers: Iterable[str],
@@ -62,7 +62,7 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
     folder: str | PathLike[str] | None = None,
     listener: "ComparisonListener | None" = None,
 ) -> "Comparison":
-    """Run every optimizer on all data `repeats` times, the seeds being `seed`, `seed` + 1, and so on.
+    """Run every optimizer on every data set with the seeds `seed`, `seed` + 1, ..., `seed` + `repeats` - 1.
 
     >>> import spacelang as sl
     >>> data = {"one": "artificial:1", "another": "artificial:2"}
@@ -70,26 +70,27 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
     >>> sorted({*found.runs["optimizer"]}), len(found.runs)
     (['blds', 'random'], 8)
 
-    `data` has by its label each data set: what `spacelang run --data` takes (a file, `sklearn:NAME`, `table:FILE.npz`),
-    or a pair of features and labels. Files are read by `sep`, `encoding` and `decimal`, `drop_columns` left out (see
-    `runtime.data.reading`). `optimizers` are texts such as `blds` or `blds:disc=2`. A seed decides the split
-    and the search, so that all optimizers share their splits; on a table, whose split is made, the search alone. All
-    else is as for `search`; without `time`, `trials` and a limit of the task a run takes a minute.
+    `data` maps a label to each data set: either what `spacelang run --data` takes (a file, `sklearn:NAME`,
+    `table:FILE.npz`), or a pair of features and labels. `sep`, `encoding`, `decimal` and `drop_columns` say how files
+    are read (see `runtime.data.reading`). `optimizers` are texts such as `blds` or `blds:disc=2`. The seed decides the
+    split and the search, so all optimizers share their splits. On a table the split is fixed, so the seed decides only
+    the search. The other parameters are those of `search`. Without `time`, `trials` and a limit in the task, a run
+    takes a minute.
 
-    `test` are rows that no trial sees: a share of those of each data set (0.2), drawn by the seed, or, for a single
-    one, other rows, a file or `(X, y)`. The winner of every run, fitted on all rows that trials saw, is scored on them
-    once, and optimizers are judged by that. Every run begins with the `initial` configurations, as for `search`, and
-    with what an `archive` suggests for its data and its training rows.
+    `test` reserves rows that no trial sees: a share of the rows of each data set (such as 0.2), drawn by the seed. For
+    a single data set it can also be other rows: a file or `(X, y)`. The winner of every run is fitted on all rows that
+    its trials saw, and scored once on the test rows. Optimizers are judged by these scores. Every run starts with the
+    `initial` configurations, as in `search`, and with those that an `archive` suggests for its data and training rows.
 
-    With a `folder` every run is kept in a store in `folder/runs`, and what was found is written beside it:
-    `comparison.json`, `comparison.csv` and plots. There a comparison that was stopped goes on where it was, and one
-    that adds seeds, optimizers or data makes only the new runs; any other comparison is refused. A run in which no
-    trial succeeds is told and ends nothing. Seeds are made one after the other: what Ctrl-C stops has the seeds of
-    which all runs were made; raises KeyboardInterrupt where there is none.
+    With a `folder`, every run is stored in `folder/runs`, and the results are written to `comparison.json`,
+    `comparison.csv` and plots in `folder`. An interrupted comparison resumes there. If seeds, optimizers or data were
+    added, only the new runs are made. Any other comparison is refused. A run in which no trial succeeds is reported and
+    does not end the comparison. Seeds run one after the other, so after Ctrl-C the comparison has the seeds whose runs
+    are all complete. If there is none, KeyboardInterrupt is raised.
 
-    Raises SpaceError, ContestantsError and ArenasError with all mistakes at once, TypeError as `search` does,
-    ValueError for a text that is no validation, time or limit and for numbers that allow nothing, and the runtime's
-    InputError for folders and workers.
+    Raises SpaceError; ContestantsError and ArenasError, with all mistakes at once; TypeError as `search` does;
+    ValueError for texts that are no validation, time or limit, and for numbers out of range; InputError of the runtime
+    for folders and workers.
     """
     from spacelang.bench.comparison.progress import SILENT
     from spacelang.runtime.data.reading import PLAIN, reading
@@ -100,10 +101,10 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
     must_be_of_kind(folder=folder, space=space)
     repeats, trials, workers, seed = whole(repeats), whole_or_none(trials), whole(workers), whole(seed)
     if repeats < 1:
-        raise ValueError(f"{repeats} repeats compare nothing")
+        raise ValueError(f"`repeats` is {repeats}, but must be at least 1")
     entered = contestants(optimizers)
     loaded = opened(space, allow, bind)
-    of = partial(
+    make_experiment = partial(
         Experiment,
         space=loaded,
         budget=budget_of(loaded, time, trials),
@@ -117,12 +118,12 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
     )
     seeds = tuple(range(seed, seed + repeats))
     read = reading(sep, encoding, decimal, drop_columns)
-    fields = arenas(of, data, target_column, None if read == PLAIN else read)
-    common = fields[0].experiment
-    judged = _judged(fields, seeds[0], entered)
+    datasets = arenas(make_experiment, data, target_column, None if read == PLAIN else read)
+    common = datasets[0].experiment
+    judged = _judged(datasets, seeds[0], entered)
     place = None if folder is None else Path(folder)
     runs = None if place is None else claim(place, plan_of(common, seeds, judged, entered))
-    wanted = entries(seeds, [(each, judged[each.label]) for each in fields], entered)
+    wanted = entries(seeds, [(each, judged[each.label]) for each in datasets], entered)
     made = make(wanted, runs, SILENT if listener is None else listener)
     results = _results(common, made, judged, entered)
     remarks = tuple(f"{label}: {each}" for label, found in judged.items() for each in found.remarks)
@@ -132,10 +133,11 @@ def compare(  # noqa: PLR0913 - each says one thing about a comparison
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What a comparison found, as DataFrames; `models` are `full` (trained on all training rows) or `any`.
+    """The results of a comparison, as DataFrames.
 
-    `interrupted` says that there are fewer seeds than were wanted; `notes` are for people: what was not written
-    and why, of which class a metric is, and what an archive suggested that was passed over.
+    Columns called `models` are `full` (only models trained on all training rows count) or `any`. `interrupted` is True
+    if some seeds are missing because the user stopped the comparison. `notes` are messages for the user: what could not
+    be written and why, the positive class of a metric, and suggestions of an archive that were skipped.
     """
 
     results: "Results" = field(repr=False)
@@ -145,23 +147,27 @@ class Comparison:
 
     @cached_property
     def curves(self) -> "pd.DataFrame":
-        """Every improvement of every run: data, optimizer, seed, seconds, loss, models."""
+        """All improvements of all runs, with columns data, optimizer, seed, seconds, loss, models."""
         from spacelang.bench.comparison import tables
 
         return tables.curves(self.results)
 
     @cached_property
     def quartiles(self) -> "pd.DataFrame":
-        """Losses over time: models, data, optimizer, seconds, and `lower`, `median`, `upper` over the seeds."""
+        """Quartiles of the losses over the seeds, at each time.
+
+        The columns are models, data, optimizer, seconds, `lower`, `median` and `upper`.
+        """
         from spacelang.bench.comparison import tables
 
         return tables.quartiles(self.results)
 
     @cached_property
     def ranks(self) -> "pd.DataFrame":
-        """Average ranks over time with their 95 % intervals: models, ranking, optimizer, seconds, rank, low, high.
+        """Average ranks over time, with 95 % confidence intervals.
 
-        A ranking is `mean_losses`, of all runs of an optimizer on a data set, as in the papers, or `runs`, of each.
+        The columns are models, ranking, optimizer, seconds, rank, low, high. The ranking `mean_losses` ranks the mean
+        loss over the runs of an optimizer on a data set, as in the papers. The ranking `runs` ranks each run.
         """
         from spacelang.bench.comparison import tables
 
@@ -169,9 +175,10 @@ class Comparison:
 
     @cached_property
     def differences(self) -> "pd.DataFrame":
-        """By how much the rank of one is above that of another, and whether that is noise.
+        """Differences between the ranks of every two optimizers, and whether they are within noise.
 
-        The columns: models, ranking, optimizer, other, seconds, difference, low, high, within_noise.
+        The columns are models, ranking, optimizer, other, seconds, difference, low, high, within_noise. `difference` is
+        the rank of `optimizer` minus the rank of `other`.
         """
         from spacelang.bench.comparison import tables
 
@@ -179,28 +186,35 @@ class Comparison:
 
     @cached_property
     def ahead(self) -> "pd.DataFrame":
-        """Who was ahead and when: models, by (a ranking or `median`), data (empty: all), start, end, optimizers."""
+        """The leading optimizers over time, with columns models, by, data, start, end, optimizers.
+
+        `by` is a ranking or `median`. `data` is empty for a ranking, which covers all data sets.
+        """
         from spacelang.bench.comparison import tables
 
         return tables.ahead(self.results)
 
     @cached_property
     def runs(self) -> "pd.DataFrame":
-        """One row a run: data, optimizer, seed, last losses, trials, failures, seconds, how and why it ended.
+        """One row per run: data, optimizer, seed, last losses, trials, failures, seconds, how and why it ended.
 
-        At last those of its winner: `loss_test` on rows that no trial saw, and `loss_reported`, by which it won.
+        The last columns describe the winner: `loss_test` is its loss on rows that no trial saw, and `loss_reported` is
+        its loss as a trial.
         """
         from spacelang.bench.comparison import tables
 
         return tables.runs(self.results)
 
 
-def _judged(fields: Sequence[Arena], seed: int, entered: Sequence[Contestant]) -> dict[str, Criteria]:
-    """By what runs are judged in each arena; raises SpaceError, and ArenasError with all that is wrong with any."""
+def _judged(datasets: Sequence[Arena], seed: int, entered: Sequence[Contestant]) -> dict[str, Criteria]:
+    """Return the criteria of each data set, by label.
+
+    Raises SpaceError, and ArenasError with the mistakes of all data sets.
+    """
 
     found: dict[str, Criteria] = {}
     mistakes: list[InputError] = []
-    for arena in fields:
+    for arena in datasets:
         try:
             found[arena.label] = arena.check(seed, entered)
         except InputError as error:

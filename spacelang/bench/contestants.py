@@ -1,4 +1,4 @@
-"""The optimizers of a comparison, as texts name them: `blds`, `blds:disc=2`, `hyperband:b=50:eta=3`."""
+"""Parse the optimizers of a comparison from texts: `blds`, `blds:disc=2`, `hyperband:b=50:eta=3`."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,10 @@ from spacelang.plugins import OptionError, Part, UnknownPluginError, pieces
 
 
 class ContestantsError(ValueError):
-    """Optimizers that do not exist, or options that they do not have; `mistakes` has all of them, with their help."""
+    """An error for optimizers or options that do not exist.
+
+    `mistakes` has all of them, each with its help.
+    """
 
     def __init__(self, mistakes: Iterable[UnknownPluginError | OptionError]) -> None:
         self.mistakes = tuple(mistakes)
@@ -18,16 +21,17 @@ class ContestantsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A configured optimizer: `label` is what it is called in the comparison."""
+    """A configured optimizer, with its `label` in the comparison."""
 
     label: str
     optimizer: Part
 
 
 def contestants(texts: Iterable[str]) -> tuple[Contestant, ...]:
-    """The optimizers of `NAME` or `NAME:OPTION=VALUE:OPTION=VALUE`, called `NAME OPTION=VALUE OPTION=VALUE`.
+    """Parse texts of the form `NAME` or `NAME:OPTION=VALUE:OPTION=VALUE`.
 
-    Raises ContestantsError with everything that is wrong with any of them, and where two are the same.
+    The labels have the form `NAME OPTION=VALUE OPTION=VALUE`. Empty texts are skipped. Raises ContestantsError with all
+    mistakes, which include duplicates and an empty list.
     """
     found: list[Contestant] = []
     mistakes: list[UnknownPluginError | OptionError] = []
@@ -39,7 +43,7 @@ def contestants(texts: Iterable[str]) -> tuple[Contestant, ...]:
         else:
             mistakes += read
     if not found and not mistakes:
-        mistakes.append(OptionError("no optimizer is named", f"there are {_listed(OPTIMIZERS.names())}"))
+        mistakes.append(OptionError("no optimizer is given", f"choose from {_listed(OPTIMIZERS.names())}"))
     if mistakes:
         raise ContestantsError(mistakes)
     return tuple(found)
@@ -56,13 +60,13 @@ def _read(text: str) -> Contestant | list[UnknownPluginError | OptionError]:
     for pair in pairs:
         option, equals, value = (part.strip() for part in pair.partition("="))
         if not equals or not option:
-            mistakes.append(OptionError(f"`{pair}` in `{text}` is no option", f"write `{name}:OPTION=VALUE`"))
+            mistakes.append(OptionError(f"`{pair}` in `{text}` is not an option", f"write `{name}:OPTION=VALUE`"))
         elif option in given:
             mistakes.append(OptionError(f"the option `{option}` of `{name}` is set twice"))
         else:
             given[option] = value
             mistakes += _mistaken(plugin, {option: value})
-    # Values may be right one by one and wrong together.
+    # Values that are valid one by one may be invalid together.
     mistakes = mistakes or [*_mistaken(plugin, given)]
     if mistakes:
         return mistakes
@@ -80,8 +84,8 @@ def _mistaken(plugin: type[Any], options: Mapping[str, str]) -> Iterator[OptionE
 def _repeated(contestant: Contestant, others: Iterable[Contestant]) -> Iterator[OptionError]:
     for other in others:
         if other.optimizer == contestant.optimizer:
-            same = "is named twice" if other.label == contestant.label else f"is the same as `{other.label}`"
-            yield OptionError(f"`{contestant.label}` {same}", "give each another option, or name it once")
+            same = "is given twice" if other.label == contestant.label else f"is the same as `{other.label}`"
+            yield OptionError(f"`{contestant.label}` {same}", "change an option of one of them, or leave one out")
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""The folder of a comparison: what it is of, its runs, and what was found."""
+"""The folder of a comparison: its plan, its runs and its results."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from spacelang.bench.comparison.results import Results
 
 PLAN: Final = "plan.json"
-"""The file that says what the comparison in a folder is of."""
+"""The name of the file with the plan of the comparison."""
 
 RUNS: Final = "runs"
-"""The folder in it with a store for every run."""
+"""The name of the subfolder with a store for every run."""
 
-PLOTS: Final = "plots need matplotlib: install `spacelang[plots]`, and repeat the command: all runs are kept"
+PLOTS: Final = "plots need matplotlib: install `spacelang[plots]` and repeat the command; finished runs are stored"
 
 ANOTHER: Final = "choose another folder"
 
@@ -32,7 +32,7 @@ ANOTHER: Final = "choose another folder"
 def plan_of(
     common: Experiment, seeds: tuple[int, ...], judged: Mapping[str, Criteria], contestants: Iterable[Contestant]
 ) -> "ComparisonPlan":
-    """What decides the runs of a comparison."""
+    """Return the plan of a comparison: everything that decides its runs."""
     from spacelang.bench.comparison.plan import ComparisonPlan
 
     task, workers = common.space.task, common.workers
@@ -54,7 +54,7 @@ def plan_of(
                 "validation": each.validation,
                 "bounds": ", ".join(each.bounds),
                 "training rows": each.training_size,
-                # Not there without any: comparisons that were begun before there were such things go on.
+                # Left out if empty, so that comparisons resume that were started before these entries existed.
                 **({"test rows": each.test} if each.test else {}),
                 **({"initial": ", ".join(first.identity for first in each.initial)} if each.initial else {}),
                 **({"space": each.space} if each.space else {}),
@@ -66,10 +66,10 @@ def plan_of(
 
 
 def claim(folder: Path, plan: "ComparisonPlan") -> Path:
-    """The folder of the runs, now that the whole folder is known to hold this comparison or nothing.
+    """Write the plan to the folder and return the subfolder for the runs.
 
-    Raises InputError where it holds anything else (a StoreError with the differences, where that is another comparison)
-    or cannot be written to.
+    The folder must be empty or hold this comparison. Raises InputError if it holds anything else or is not writable,
+    and StoreError with the differences if it holds another comparison.
     """
 
     runs = folder / RUNS
@@ -79,15 +79,15 @@ def claim(folder: Path, plan: "ComparisonPlan") -> Path:
         with replacing(folder / PLAN) as new:
             new.write_bytes(plan.text().encode("utf-8", "backslashreplace"))
     except OSError as error:
-        message = f"the comparison cannot be kept in `{folder}`: {said_by(error)}"
-        raise InputError(message, "choose a folder that you may write to") from error
+        message = f"the comparison cannot be stored in `{folder}`: {said_by(error)}"
+        raise InputError(message, "choose a writable folder") from error
     return runs
 
 
 def write(results: "Results", folder: Path) -> tuple[str, ...]:
-    """Write `comparison.json`, `comparison.csv` and the plots; returns, for people, what could not be written and why.
+    """Write `comparison.json`, `comparison.csv` and the plots to the folder.
 
-    Raises InputError where the folder cannot be written to.
+    Returns notes for the user about what could not be written and why. Raises InputError if the folder is not writable.
     """
     from spacelang.bench.comparison import document, tables
     from spacelang.bench.comparison.plots import is_available, plots
@@ -116,16 +116,16 @@ def _check(folder: Path, plan: "ComparisonPlan") -> None:
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise InputError(f"`{folder}` is no folder", ANOTHER)
+        raise InputError(f"`{folder}` is not a folder", ANOTHER)
     if next(folder.iterdir(), None) is None:
         return
     try:
         earlier = ComparisonPlan.read((folder / PLAN).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"`{folder}` is not empty and holds no comparison", ANOTHER) from None
+        raise InputError(f"`{folder}` is not empty and contains no comparison", ANOTHER) from None
     except (ValueError, TypeError, KeyError) as error:
-        raise InputError(f"`{folder / PLAN}` is not what was written to it", ANOTHER) from error
+        raise InputError(f"`{folder / PLAN}` is damaged", ANOTHER) from error
     differences = earlier.differences(plan)
     if differences:
-        help_text = f"{ANOTHER}; optimizers, data and repeats may be added to a comparison"
-        raise StoreError(f"`{folder}` holds another comparison", help_text, tuple(differences))
+        help_text = f"{ANOTHER}; only optimizers, data and repeats may be added to a comparison"
+        raise StoreError(f"`{folder}` contains another comparison", help_text, tuple(differences))

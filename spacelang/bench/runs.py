@@ -1,4 +1,4 @@
-"""The runs of a comparison: made one after the other, or read where they were made before."""
+"""The runs of a comparison: execute them one after the other, or read them from their stores."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from spacelang.runtime.storing.store_tests import StoredTest
 
 INTERRUPTED: Final = "interrupted"
-"""The ending of a run that the user stopped."""
+"""How a run ended that the user stopped."""
 
 FAILED: Final = "failed"
-"""The ending of a run that could not begin."""
+"""How a run ended that could not start."""
 
 LONGEST: Final = 120
-"""So many bytes of a name are in that of a file."""
+"""The largest number of bytes of a label in a file name."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedRun:
-    """A run that is wanted."""
+    """A planned run: its key, its data, its optimizer, and the criteria of its data."""
 
     key: "RunKey"
     arena: Arena
@@ -43,7 +43,10 @@ class WantedRun:
 
 @dataclass(frozen=True, slots=True)
 class CompleteSeeds:
-    """All runs of the seeds of which every run was made; `interrupted` where the user wanted no more."""
+    """The runs of all seeds that are complete.
+
+    `interrupted` is True if the user stopped the comparison.
+    """
 
     seeds: tuple[int, ...]
     runs: "tuple[RunResult, ...]"
@@ -53,7 +56,7 @@ class CompleteSeeds:
 def entries(
     seeds: Iterable[int], arenas: Sequence[tuple[Arena, Criteria]], contestants: Sequence[Contestant]
 ) -> tuple[WantedRun, ...]:
-    """All runs, seed after seed: so a comparison that was stopped has some seeds whole."""
+    """Return all runs, seed by seed, so that an interrupted comparison has some complete seeds."""
     from spacelang.bench.comparison.results import RunKey
 
     return tuple(
@@ -63,9 +66,10 @@ def entries(
 
 
 def make(wanted: Sequence[WantedRun], folder: Path | None, listener: "ComparisonListener") -> CompleteSeeds:
-    """Make what is not in the folder yet; raises KeyboardInterrupt where that was stopped before a seed was whole.
+    """Execute all runs that are not stored in the folder yet.
 
-    Raises InputError, StoreError among them: what was made before is kept.
+    Raises KeyboardInterrupt if the user stops it before the first seed is complete, and InputError (StoreError is one).
+    Runs that were finished before stay stored.
     """
     found: dict[RunKey, RunResult] = {}
     interrupted = False
@@ -92,7 +96,10 @@ def make(wanted: Sequence[WantedRun], folder: Path | None, listener: "Comparison
 
 
 def file_name(key: "RunKey") -> str:
-    """The name of the store of a run, another one for every run, of characters that every system has in names."""
+    """Return the file name of the store of a run.
+
+    The name is different for every run and uses only characters that are valid on every system.
+    """
     return f"{_written(key.data)}@{_written(key.optimizer)}@{key.seed}.db"
 
 
@@ -102,7 +109,7 @@ def _written(name: str) -> str:
 
 
 def _run(entry: WantedRun, folder: Path | None, listener: "ComparisonListener") -> "RunResult":
-    """One run; what keeps this optimizer from searching there ends this run alone."""
+    """Execute one run. If sampling fails for this optimizer, only this run ends, with the reason."""
     from spacelang.draws.sampling import UnlikelyError
 
     place = None if folder is None else folder / file_name(entry.key)
@@ -115,7 +122,10 @@ def _run(entry: WantedRun, folder: Path | None, listener: "ComparisonListener") 
 
 
 def _earlier(entry: WantedRun, folder: Path) -> "RunResult | None":
-    """The run that was made before; None where it has to be begun, to go on or to be tested. Raises StoreError."""
+    """Return the result of a stored run, or None if it must be started, resumed or tested.
+
+    Raises StoreError.
+    """
     from spacelang.runtime.storing.store import Store, is_blank
     from spacelang.runtime.storing.stored import RunState
 
@@ -135,17 +145,17 @@ def _earlier(entry: WantedRun, folder: Path) -> "RunResult | None":
 
 
 def _check(entry: WantedRun, run: "StoredRun") -> None:
-    """Raise StoreError for a store that somebody has put in the place of another one."""
+    """Raise StoreError if the store in this place belongs to another run."""
     from spacelang.runtime.storing.store_faults import StoreError
 
     header, facts = run.header, entry.arena.facts(entry.key.seed, entry.judged)
     there = (header.seed, header.optimizer, header.data.fingerprint)
     if there != (entry.key.seed, entry.contestant.optimizer.name, facts.fingerprint):
-        raise StoreError(f"`{run.path}` is not the run of {entry.key}", "delete it, and the run is made again")
+        raise StoreError(f"`{run.path}` is not the run of {entry.key}", "delete it to repeat the run")
 
 
 def _tested(test: "StoredTest | None", records: "Sequence[Record]") -> "OnTestRows | None":
-    """The winner on test rows, beside its loss as a trial."""
+    """Return the score of the winner on test rows, together with its loss as a trial."""
     from spacelang.bench.comparison.results import OnTestRows
 
     if test is None:
@@ -180,12 +190,12 @@ def _summary(
 
 
 def _without_a_score(trials: "Sequence[Trial]") -> str:
-    """Why no trial counts."""
+    """Return the reason why no trial of a run counts."""
     reasons = Counter(each.reason for each in trials if each.loss is None)
     if not trials:
-        return "no trial ended within the budget"
+        return "no trial finished within the budget"
     if reasons.total() < len(trials):
         within = any(each.is_feasible and each.loss is not None for each in trials)
-        return "no trial ended within the budget" if within else "no trial keeps to all that the task is subject to"
+        return "no trial finished within the budget" if within else "no trial satisfies all bounds of the task"
     reason, number = reasons.most_common(1)[0]
     return f"none of {len(trials)} trials succeeded; {number} x {reason}"

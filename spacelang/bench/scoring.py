@@ -1,4 +1,4 @@
-"""The winner of a run on rows that no trial saw: fitted on all others, scored once, and kept with the run."""
+"""Score the winner of a run on rows that no trial saw, and store the score with the run."""
 
 from typing import TYPE_CHECKING
 
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 def scored(result: Result, executor: "Executor") -> "StoredTest | None":
-    """The score of a run's winner, kept in its store if it has one; raises InputError, StoreError among them.
+    """Fit the winner of a run on all rows that trials saw, and return its score on the test rows.
 
-    None where there are no test rows or no winner, and after an interruption. The next best is scored where the best
-    cannot be fitted; where none can, there is a score without a loss, which says why.
+    Returns None if there are no test rows or no winner, and after an interruption. If the best pipeline cannot be
+    fitted, the next best is scored. If none can be fitted, the score has no loss but a reason. The score is stored if
+    the run has a store. Raises InputError (StoreError is one).
     """
     from spacelang.runtime.final import finish
     from spacelang.runtime.storing.store_tests import keep

@@ -1,4 +1,4 @@
-"""In no time at all: trials whose costs are known, evaluated by workers whose clock is these costs."""
+"""An executor in simulated time, for objectives that know what their trials cost."""
 
 import heapq
 from collections.abc import Collection, Sequence
@@ -11,20 +11,20 @@ from spacelang.runtime.failures import too_long
 from spacelang.runtime.places import Places
 
 TICK: Final = 1e-6
-"""Seconds by which the clock moves at least where it is waited for: rounding must not leave a rest of a budget."""
+"""The smallest step of the clock in seconds while waiting, so that rounding cannot leave a remainder of a budget."""
 
 
 class Simulated(Places):
-    """`workers` workers that do one job at a time each; a job takes the seconds that its trial says it costs.
+    """An executor with `workers` simulated workers; a job takes as many seconds as its trial reports as its cost.
 
-    They are called "1", "2" and so on. `clock` is the time of the simulation, and the clock of the run; it stands at
-    `now`. Jobs end in the order in which those workers would have ended them; of jobs that end at the same moment, the
-    one that was started first.
+    The workers are named "1", "2" and so on, and do one job at a time each. `clock` returns the simulated time, which
+    is also the clock of the run. It starts at `now`. Jobs end in the order in which such workers would finish them. Of
+    jobs that end at the same time, the one that was started first ends first.
     """
 
     def __init__(self, evaluate: Evaluate, *, workers: int = 1, now: float = 0.0) -> None:
         if workers < 1:
-            raise ValueError(f"{workers} workers are none at all")
+            raise ValueError(f"`workers` is {workers}, but must be at least 1")
         super().__init__(map(str, range(1, workers + 1)))
         self._evaluate = evaluate
         self._begun: list[tuple[float, str, Job]] = []
@@ -33,18 +33,19 @@ class Simulated(Places):
         self.now = now
 
     def clock(self) -> float:
-        """The time of the simulation, in seconds."""
+        """Return the simulated time in seconds."""
         return self.now
 
     def start(self, worker: str, job: Job) -> None:
-        """Give a job to a worker that is free."""
+        """Start a job on an idle worker."""
         super().start(worker, job)
         self._begun.append((self.now, worker, job))
 
     def wait(self, seconds: float | None = None) -> Sequence[Finished]:
-        """The job that ends next, the clock then being at its end; none where that is more than `seconds` ahead.
+        """Return the job that ends next and move the clock to its end.
 
-        Raises what evaluating raises.
+        If that is more than `seconds` ahead, no job is returned, and the clock moves forward by `seconds`. Exceptions
+        of the evaluation are raised here.
         """
         for began, worker, job in self._begun:
             trial = self._ended(job)
@@ -62,12 +63,12 @@ class Simulated(Places):
         return (finished,)
 
     def _ended(self, job: Job) -> Trial:
-        """What comes of a job, where it may take less than it costs: by then it has failed."""
+        """Return the trial of a job; it is a timeout if its cost exceeds what the job allows."""
         trial, allowed = self._evaluate(job.request), job.allowed(UNLIMITED)
         return trial if allowed is None or trial.cost <= allowed else too_long(allowed, allowed).of(job.request)
 
     def stop(self, workers: Collection[str] | None = None) -> None:
-        """Forget the jobs of these workers, or all jobs."""
+        """Drop the jobs of these workers, or all jobs."""
         super().stop(workers)
         self._begun = [each for each in self._begun if each[1] in self.busy]
         self._ending = [each for each in self._ending if each[2].worker in self.busy]

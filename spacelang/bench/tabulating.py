@@ -1,4 +1,4 @@
-"""Searches that are answered from a table of known losses, and how such a table is made."""
+"""Search tables of precomputed losses, and make such tables."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from spacelang.runtime.listening import Listener
 
 TABLE = "table:"
-"""How the name of data begins that is a table of known losses."""
+"""The prefix of references to loss tables."""
 
 
-def search_table(  # noqa: PLR0913 - each says one thing about a run
+def search_table(  # noqa: PLR0913 - one parameter per option
     space: Space | str | PathLike[str],
     table: str | PathLike[str],
     *,
@@ -56,16 +56,17 @@ def search_table(  # noqa: PLR0913 - each says one thing about a run
     initial: Initial | None = None,
     listener: "Listener | None" = None,
 ) -> Result:
-    """Search a space on a table of known losses and costs (see `bench.tables`), in seconds instead of hours.
+    """Search a space on a table of precomputed losses and costs, in seconds instead of hours.
 
-    All seconds are recorded ones: those of `time`, of the incumbents and of trials. With several `workers` trials end
-    as they would have ended with so many. A trial on fewer rows must be one of the table's rungs. The result has no
-    fitted pipeline, as there is no data; all else is as `search` says. Without a name the optimizer is `blds` where the
-    table has default hyperparameters only, and `initial` may have no others.
+    See `bench.tables` for the format. All seconds are recorded ones: `time`, the times of incumbents, and the costs of
+    trials. With several `workers`, trials end in the order in which that many workers would finish them. A trial on
+    fewer rows must be one of the table's rungs. The result has no fitted pipeline, because there is no data. Everything
+    else is as for `search`. If the table has only default hyperparameters, the default optimizer is `blds`, and
+    `initial` must have default hyperparameters.
 
-    Raises NoSuccessError, which holds the result, where no trial succeeded; SpaceError, UnknownPluginError,
-    OptionError, ValueError for a text that is no time or limit, and the runtime's InputError for a file that is no
-    table, one of other pipelines, rows that it does not have, and stores.
+    Raises NoSuccessError, which holds the result, if no trial succeeded; SpaceError, UnknownPluginError and
+    OptionError; ValueError for texts that are no time or limit. InputError of the runtime is raised for a file that is
+    no table, for a table of other pipelines, for numbers of rows that it does not have, and for stores.
     """
 
     loaded = opened(space, allow, bind)
@@ -84,39 +85,45 @@ def search_table(  # noqa: PLR0913 - each says one thing about a run
 
 @dataclass(frozen=True, eq=False)
 class Losses(Data):
-    """A table of known losses: runs take the time that it has recorded."""
+    """A table of precomputed losses as data of a search; runs take the recorded time."""
 
     table: "LossTable"
 
     @property
     def has_defaults_only(self) -> bool:
-        """Whether it has pipelines with default hyperparameters only."""
+        """True if the table has only pipelines with default hyperparameters."""
         return self.table.has_defaults_only
 
     def over(self, experiment: Experiment) -> "tuple[Space, TableObjective]":
-        """The space for the data that the table was made of, and what is minimised on the table."""
+        """Return the space, bound to the size of the table's data, and the objective on the table.
+
+        Raises InputError if the space needs a symbol that the table does not record.
+        """
         from spacelang.bench.tables.objective import TableObjective
 
         space, table = experiment.space, self.table
         unbound = [name for name, number in space.symbols.items() if number is None]
         unknown = [name for name in unbound if name not in table.facts.symbols]
         if unknown:
-            message = f"the table `{table.name}` does not say how large its data was: `{unknown[0]}` is not known"
-            raise InputError(message, f"say it: `--bind {unknown[0]}=…`")
+            message = f"the table `{table.name}` does not record the size of its data: `{unknown[0]}` is unknown"
+            raise InputError(message, f"give it: `--bind {unknown[0]}=…`")
         bound = space.bind(**{name: table.facts.symbols[name] for name in unbound}) if unbound else space
         return bound, TableObjective(bound.counted, table, limits=experiment.workers.limits)
 
     def crew(self, aim: "Aim", workers: Workers, *, forks: bool = False) -> "Executor":  # noqa: ARG002 - no process
-        """Workers that take the seconds of the table."""
+        """Return an executor whose workers take the recorded seconds."""
         from spacelang.bench.simulated import Simulated
 
         assert isinstance(aim, Evaluating)
-        # A simulated worker takes nobody's place: without any there is one, too.
+        # Simulated workers need no process, so there is one even if `workers` is 0.
         return Simulated(aim.evaluate, workers=max(workers.count, 1))
 
 
 def data_of(reference: str, target_column: str | None = None, reading: "Reading | None" = None) -> Data:
-    """What `--data` names: a table of known losses, an artificial box, else rows, read so; raises InputError."""
+    """Return the data that `--data` names: a table, an artificial objective, or rows.
+
+    Files of rows are read as `reading` says. Raises InputError.
+    """
     if reference.startswith(ARTIFICIAL):
         return Boxed(reference)
     if reference.startswith(TABLE):
@@ -140,17 +147,18 @@ def tabulation(
     b: int | None = None,
     eta: float | None = None,
 ) -> "tuple[Tabulate, int]":
-    """The search that asks for every trial of a table of the space, and how many these are.
+    """Return the search that requests every trial of a table, and the number of these trials.
 
-    The rungs are the fidelity grid of `b` and `eta` up to all training rows; what is not given is as the task says, or
-    as the optimizers have it. Raises InputError for a space of which no table can be made, OptionError for no grid.
+    The rungs are the fidelity grid of `b` and `eta`, up to all training rows. If `b` or `eta` is None, the value of the
+    task is used, or the default of the optimizers (100 and 2). Raises InputError for a space of which no table can be
+    made, and OptionError for an invalid grid.
     """
     from spacelang.bench.tables.tabulation import Tabulate, check_size
     from spacelang.optimizers._settings import check_grid
 
-    said = None if space.task is None else space.task.fidelity
-    first = b if b is not None else 100 if said is None else said.first
-    factor = eta if eta is not None else 2.0 if said is None else said.factor
+    fidelity = None if space.task is None else space.task.fidelity
+    first = b if b is not None else 100 if fidelity is None else fidelity.first
+    factor = eta if eta is not None else 2.0 if fidelity is None else fidelity.factor
     check_grid(first, factor)
     sizes = rungs(training_size, first, factor)
     return Tabulate(sizes, hyperparameters), check_size(space.counted, hyperparameters, len(sizes))
@@ -164,9 +172,9 @@ def table_of(
     *,
     seed: int,
 ) -> "LossTable | Shortfall":
-    """The table of all trials of a tabulation, or how many of them are missing.
+    """Return the table of all trials of a tabulation, or the number of trials that are missing.
 
-    Costs are what a trial takes alone: without what it shared with others.
+    The cost of a trial is what it takes alone, as if it shared no work with other trials.
     """
     import json
 

@@ -1,8 +1,8 @@
-"""What each library's operators take: shipped snapshots, and introspection to refresh them.
+"""Catalogues of the operators and parameters of libraries: bundled snapshots, and introspection to refresh them.
 
-`load` reads a catalogue without importing the library that it describes; only `introspect` and `resolve`
-do that. `rules` says what a value or range must satisfy, `policy` what a space may not set, `composed` which
-parameters can also be given by their parts.
+`load` reads a catalogue without importing the library that it describes; only `introspect` and `resolve` import it.
+`rules` describes the accepted values and ranges, `policy` what a space may not set, and `composed` the parameters that
+can also be given by their elements.
 """
 
 from spacelang.catalog.catalogue import (

@@ -1,7 +1,7 @@
-"""Packages that stand beside a file: found by their names alone, once the caller has allowed these.
+"""Import packages from the folder of a file, after the caller has allowed them by name.
 
-Their folder is not on Python's path. So nothing else in it is ever imported in place of something that is not
-installed, and what is installed goes before it.
+The folder is not added to `sys.path`. So no other file in it can be imported in place of a missing package, and
+installed packages take precedence.
 """
 
 import sys
@@ -14,7 +14,7 @@ from typing import Final
 
 
 class _Finder(MetaPathFinder):
-    """Finds the packages of `folders`; what is inside of them Python finds by itself."""
+    """An import finder for the top-level packages in `folders`; Python finds their submodules itself."""
 
     def __init__(self) -> None:
         self.folders: dict[str, str] = {}
@@ -33,9 +33,10 @@ _FINDER: Final = _Finder()
 
 
 def admit(name: str, folder: Path) -> bool:
-    """Let a package or module be imported from a folder that has it; whether it has, links followed.
+    """Allow the import of a package or module from a folder; return True if the folder really contains it.
 
-    Raises LookupError, with the other folder, where a package of this name was taken from another one.
+    A package that is a symbolic link to a place outside of the folder does not count. Raises LookupError, with the
+    other folder as its argument, if a package of this name was allowed from elsewhere.
     """
     spec = PathFinder.find_spec(name, [str(folder)])
     if spec is None or spec.origin is None or not Path(spec.origin).resolve().is_relative_to(folder.resolve()):
@@ -48,17 +49,17 @@ def admit(name: str, folder: Path) -> bool:
 
 
 def home(name: str) -> str | None:
-    """The folder that a package was taken from; None for one that is installed, or not known."""
+    """Return the folder from which a package was allowed; None for an installed or unknown package."""
     return _FINDER.folders.get(name)
 
 
 def admitted() -> Mapping[str, str]:
-    """All that was admitted, with the folders: what another process is told, which `admit_all` does."""
+    """Return all allowed packages with their folders, to be passed to `admit_all` in another process."""
     return dict(_FINDER.folders)
 
 
 def admit_all(folders: Mapping[str, str]) -> None:
-    """Let packages be imported from where another process found them."""
+    """Allow packages from the folders where another process found them."""
     _FINDER.folders.update(folders)
     if folders and _FINDER not in sys.meta_path:
         sys.meta_path.append(_FINDER)

@@ -1,8 +1,8 @@
-"""Boosting: what the parameters of xgboost, LightGBM and CatBoost take, which none of the libraries declares.
+"""Accepted values of the parameters of XGBoost, LightGBM and CatBoost, which these libraries do not declare.
 
-The ranges are those that the libraries' own documentation gives; the tests try them on the libraries. A word is
-always one of a list: LightGBM joins its parameters into one line of text, where a word with a blank in it sets further
-parameters, some of which name files; CatBoost reads further parameters out of a word such as `Quantile:alpha=0.1`.
+The ranges come from the documentation of the libraries; tests try them on the libraries. A string must always be one of
+a list. LightGBM joins its parameters into one line of text, so a string with a space could set further parameters,
+including names of files. CatBoost reads further parameters from strings such as `Quantile:alpha=0.1`.
 """
 
 import math
@@ -18,9 +18,10 @@ from spacelang.ir.value import Value
 
 @dataclass(frozen=True, slots=True)
 class Supplement:
-    """What the signature does not say: the values that are taken, or why none is, and what the default `None` means.
+    """Information about a parameter that its signature lacks.
 
-    Where `None` is the default in the signature it is taken as well.
+    `accepts` are the rules for values, `default` the meaning of the default `None`, and `refused` the reason why a
+    space may not set the parameter. `None` is also accepted if it is the default in the signature.
     """
 
     accepts: tuple[Rule, ...] = ()
@@ -122,7 +123,7 @@ _CATBOOST_OTHER_NAMES: Final[Mapping[str, str]] = {
     "random_seed": "random_state",
     "reg_lambda": "l2_leaf_reg",
 }
-"""CatBoost refuses two names of one parameter when it is fitted: a space has one of them."""
+"""Other names of CatBoost's parameters, with the name to use. Fitting fails if two names of one parameter are set."""
 
 _CATBOOST_OF_DATA: Final = (
     *("cat_features", "class_names", "class_weights", "classes_count", "combinations_ctr", "ctr_description"),
@@ -156,7 +157,7 @@ _CATBOOST: Final[Mapping[str, Supplement]] = {
     **dict.fromkeys(_CATBOOST_BY_RUNTIME, Supplement(refused=SET_BY_RUNTIME)),
     **dict.fromkeys(_CATBOOST_JUDGED, Supplement(refused=NO_VALIDATION_ROWS)),
     "callback": Supplement(refused=TAKES_CODE),
-    # How many trees, and how far each goes; without a learning rate the library chooses one by the number of rows.
+    # The number of trees and the learning rate; the library chooses a default learning rate by the number of rows.
     "boosting_type": Supplement((Options(("Ordered", "Plain")),), "Plain"),
     "boost_from_average": Supplement((SWITCH,)),
     "iterations": Supplement((SIZES,), 1000),
@@ -167,7 +168,7 @@ _CATBOOST: Final[Mapping[str, Supplement]] = {
     "learning_rate": Supplement((Interval(NumberKind.REAL, 1e-6, math.inf, "left"),)),
     "model_shrink_mode": Supplement((Options(("Constant", "Decreasing")),), "Constant"),
     "model_shrink_rate": Supplement((Interval(NumberKind.REAL, 0, 1, "left"),), 0.0),
-    # How trees grow.
+    # Growth of trees.
     "depth": Supplement((Interval(NumberKind.INTEGER, 0, 16, "both"),), 6),
     "grow_policy": Supplement((Options(("SymmetricTree", "Depthwise", "Lossguide")),), "SymmetricTree"),
     "max_leaves": Supplement((SIZES,), 31),
@@ -180,14 +181,14 @@ _CATBOOST: Final[Mapping[str, Supplement]] = {
     "random_strength": Supplement((AMOUNTS,), 1.0),
     "rsm": Supplement((SHARES,), 1.0),
     "score_function": Supplement((Options(("Cosine", "L2")),), "Cosine"),
-    # Which rows a tree sees.
+    # Sampling of rows for each tree.
     "bagging_temperature": Supplement((AMOUNTS,), 1.0),
     "bootstrap_type": Supplement((Options(("Bayesian", "Bernoulli", "MVS", "No")),)),
     "mvs_reg": Supplement((AMOUNTS,)),
     "sampling_frequency": Supplement((Options(("PerTree", "PerTreeLevel")),), "PerTree"),
     "sampling_unit": Supplement((Options(("Object",)),), "Object"),
     "subsample": Supplement((SHARES,)),
-    # Of histograms and of data.
+    # Histograms and data.
     "allow_const_label": Supplement((SWITCH,), False),
     "border_count": Supplement((Interval(NumberKind.INTEGER, 1, 65_535, "both"),), 254),
     "feature_border_type": Supplement(
@@ -197,7 +198,7 @@ _CATBOOST: Final[Mapping[str, Supplement]] = {
     "has_time": Supplement((SWITCH,), False),
     "nan_mode": Supplement((Options(("Forbidden", "Min", "Max")),), "Min"),
     "sparse_features_conflict_fraction": Supplement((Interval(NumberKind.REAL, 0, 1, "left"),), 0.0),
-    # Of categories, which a pipeline encodes before.
+    # Categorical features, which a pipeline encodes in an earlier step.
     "counter_calc_method": Supplement((Options(("Full", "SkipTest")),)),
     "ctr_history_unit": Supplement((Options(("Sample",)),)),
     "ctr_leaf_count_limit": Supplement((SIZES,)),
@@ -206,11 +207,11 @@ _CATBOOST: Final[Mapping[str, Supplement]] = {
     "model_size_reg": Supplement((AMOUNTS,), 0.5),
     "one_hot_max_size": Supplement((Interval(NumberKind.INTEGER, 0, 65_535, "both"),)),
     "store_all_simple_ctr": Supplement((SWITCH,)),
-    # Of permutations of the rows, and of boosting that is ordered by them.
+    # Permutations of the rows, and ordered boosting.
     "approx_on_full_history": Supplement((SWITCH,)),
     "fold_len_multiplier": Supplement((Interval(NumberKind.REAL, 1, math.inf, "neither"),), 2.0),
     "fold_permutation_block": Supplement((COUNTS,)),
-    # When it stops, by a share of the rows that is set aside.
+    # Early stopping on a fraction of the rows that is held out.
     "eval_fraction": Supplement((Interval(NumberKind.REAL, 0, 1, "left"),), 0.0),
     "od_pval": Supplement((CHANCES,), 0.0),
     "od_type": Supplement((Options(("IncToDec", "Iter")),), "IncToDec"),
@@ -219,10 +220,10 @@ _CATBOOST: Final[Mapping[str, Supplement]] = {
     "diffusion_temperature": Supplement((AMOUNTS,), 10_000.0),
     "langevin": Supplement((SWITCH,), False),
     "posterior_sampling": Supplement((SWITCH,), False),
-    # Of classes.
+    # Class weights.
     "auto_class_weights": Supplement((Options(("Balanced", "SqrtBalanced")),)),
     "scale_pos_weight": Supplement((AMOUNTS,), 1.0),
-    # Of all.
+    # General.
     "random_state": Supplement((SEEDS,)),
     "task_type": Supplement((Options(("CPU", "GPU")),), "CPU"),
 }
@@ -232,28 +233,28 @@ SUPPLEMENTS: Final[Mapping[str, Mapping[str, Supplement]]] = {
     "lightgbm": _LIGHTGBM,
     "catboost": _CATBOOST,
 }
-"""By catalogue and parameter."""
+"""The supplements by catalogue and parameter."""
 
 _XGBOOST_HANDED_ON: Final[Mapping[str, Supplement]] = {
-    # Of the booster `dart`.
+    # For the booster `dart`.
     "normalize_type": Supplement((Options(("tree", "forest")),), "tree"),
     "one_drop": Supplement((SWITCH,), False),
     "rate_drop": Supplement((CHANCES,), 0.0),
     "sample_type": Supplement((Options(("uniform", "weighted")),), "uniform"),
     "skip_drop": Supplement((CHANCES,), 0.0),
-    # Of the booster `gblinear`.
+    # For the booster `gblinear`.
     "feature_selector": Supplement((Options(("cyclic", "shuffle", "random", "greedy", "thrifty")),), "cyclic"),
     "top_k": Supplement((COUNTS,), 0),
     "updater": Supplement((Options(("shotgun", "coord_descent")),), "shotgun"),
-    # Of objectives.
+    # For single objectives.
     "huber_slope": Supplement((Interval(NumberKind.REAL, -math.inf, math.inf, "neither"),), 1.0),
     "tweedie_variance_power": Supplement((Interval(NumberKind.REAL, 1, 2, "neither"),), 1.5),
-    # Of all boosters.
+    # For all boosters.
     "seed_per_iteration": Supplement((SWITCH,), False),
 }
 
 _LIGHTGBM_HANDED_ON: Final[Mapping[str, Supplement]] = {
-    # How trees grow.
+    # Growth of trees.
     "cat_l2": Supplement((AMOUNTS,), 10.0),
     "cat_smooth": Supplement((AMOUNTS,), 10.0),
     "cegb_penalty_split": Supplement((AMOUNTS,), 0.0),
@@ -267,19 +268,19 @@ _LIGHTGBM_HANDED_ON: Final[Mapping[str, Supplement]] = {
     "max_delta_step": Supplement((Interval(NumberKind.REAL, -math.inf, math.inf, "neither"),), 0.0),
     "min_data_per_group": Supplement((SIZES,), 100),
     "path_smooth": Supplement((AMOUNTS,), 0.0),
-    # Which rows a tree sees.
+    # Sampling of rows for each tree.
     "data_sample_strategy": Supplement((Options(("bagging", "goss")),), "bagging"),
     "neg_bagging_fraction": Supplement((SHARES,), 1.0),
     "other_rate": Supplement((PARTS,), 0.1),
     "pos_bagging_fraction": Supplement((SHARES,), 1.0),
     "top_rate": Supplement((PARTS,), 0.2),
-    # Of the booster `dart`.
+    # For the booster `dart`.
     "drop_rate": Supplement((CHANCES,), 0.1),
     "max_drop": Supplement((INTEGERS,), 50),
     "skip_drop": Supplement((CHANCES,), 0.5),
     "uniform_drop": Supplement((SWITCH,), False),
     "xgboost_dart_mode": Supplement((SWITCH,), False),
-    # Of histograms.
+    # Histograms.
     "enable_bundle": Supplement((SWITCH,), True),
     "feature_pre_filter": Supplement((SWITCH,), True),
     "is_enable_sparse": Supplement((SWITCH,), True),
@@ -291,7 +292,7 @@ _LIGHTGBM_HANDED_ON: Final[Mapping[str, Supplement]] = {
     "use_missing": Supplement((SWITCH,), True),
     "use_quantized_grad": Supplement((SWITCH,), False),
     "zero_as_missing": Supplement((SWITCH,), False),
-    # Of objectives.
+    # For single objectives.
     "alpha": Supplement((POSITIVE,), 0.9),
     "boost_from_average": Supplement((SWITCH,), True),
     "fair_c": Supplement((POSITIVE,), 1.0),
@@ -301,7 +302,7 @@ _LIGHTGBM_HANDED_ON: Final[Mapping[str, Supplement]] = {
     "scale_pos_weight": Supplement((POSITIVE,), 1.0),
     "sigmoid": Supplement((POSITIVE,), 1.0),
     "tweedie_variance_power": Supplement((Interval(NumberKind.REAL, 1, 2, "left"),), 1.5),
-    # Of all boosters.
+    # For all boosters.
     "deterministic": Supplement((SWITCH,), False),
 }
 
@@ -310,10 +311,10 @@ HANDED_ON: Final[Mapping[str, Mapping[str, Supplement]]] = {
     "lightgbm": _LIGHTGBM_HANDED_ON,
     "catboost": {},
 }
-"""What constructors take by `**kwargs` and hand on to the library, by catalogue and parameter, with its default there.
+"""Parameters that constructors take in `**kwargs` and forward to the library, by catalogue, with the library's default.
 
-Left out are second names of parameters that constructors name, and what opens files, talks to other machines, says
-something of each feature of one data set, or sets a part of the seed.
+Not listed are aliases of named parameters, and parameters that open files, talk to other machines, describe single
+features of one data set, or set a part of the random seed.
 """
 
 _XGBOOST_CLASSES: Final = ("binary:logistic", "binary:logitraw", "binary:hinge", "multi:softmax", "multi:softprob")
@@ -353,11 +354,11 @@ OBJECTIVES: Final[Mapping[tuple[str, Role], tuple[str, ...]]] = {
 """The names of the objectives, by catalogue and role."""
 
 OBJECTIVE: Final[Mapping[str, str]] = {"xgboost": "objective", "lightgbm": "objective", "catboost": "loss_function"}
-"""The parameter that takes one of them, by catalogue."""
+"""The parameter that takes the name of an objective, by catalogue."""
 
 
 def supplemented(operator: CatalogueEntry) -> CatalogueEntry:
-    """The operator with all that is known of its parameters beside their names and defaults."""
+    """Return the operator with the supplements for its parameters and the parameters that it forwards."""
     if operator.catalogue not in SUPPLEMENTS:
         return operator
     parameters = {name: _supplemented(operator, parameter) for name, parameter in operator.parameters.items()}
@@ -371,7 +372,7 @@ def _supplemented(operator: CatalogueEntry, parameter: Parameter) -> Parameter:
     if parameter.name == OBJECTIVE[operator.catalogue]:
         known = _objective(operator)
     if known is None:
-        # A parameter of another version: its numbers and switches can be set, words (which may be anything) cannot.
+        # A parameter of an unknown version: numbers and booleans can be set, strings (with any meaning) cannot.
         literals: tuple[Rule, ...] = (OfType(("number", "tuple")), SWITCH, Options((None,)))
         return parameter if parameter.refused else replace(parameter, accepts=literals)
     if known.refused is not None:

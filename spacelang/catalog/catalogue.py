@@ -1,7 +1,7 @@
-"""The catalogue of a library: its operators, their parameters and what each of these takes.
+"""Catalogues of libraries: their operators, the parameters of these, and the values that a parameter accepts.
 
-Everything here is answered from data, without importing the library: checking a stranger's file runs none
-of its code and is instant.
+Everything here is answered from data, without importing the library. Checking a stranger's file is fast and runs none
+of the library's code.
 """
 
 import os
@@ -18,26 +18,26 @@ from spacelang.ir.value import Value
 
 
 class Role(StrEnum):
-    """What an operator can be in a pipeline; it may be several things."""
+    """A role that an operator can have in a pipeline; an operator may have several roles."""
 
     CLASSIFIER = "classifier"
     REGRESSOR = "regressor"
     TRANSFORMER = "transformer"
     CLUSTERER = "clusterer"
     SAMPLER = "sampler"
-    """It changes the rows, while fitting only: a step before the last, in a pipeline of imbalanced-learn."""
+    """A sampler changes the rows, but only while fitting: a step before the last in an imbalanced-learn pipeline."""
     KERNEL = "kernel"
-    """The kernel of a Gaussian process: a value of a parameter, never a step."""
+    """A kernel of a Gaussian process is the value of a parameter, never a step."""
     OTHER = "other"
 
 
 OPERATOR_TYPES: Final[Mapping[str, Role]] = {"Kernel": Role.KERNEL, "ClusterMixin": Role.CLUSTERER}
-"""The types of the library that operators have, and the role by which an operator is known to have them."""
+"""The library's types that a parameter may ask of an operator, and the role of operators of this type."""
 
 
 @fact
 class Deprecation:
-    """That the library will drop something: since which version, what to use instead, and how."""
+    """A deprecation: the version since which it applies, the replacement, and a note on how to replace it."""
 
     since: str
     replacement: str | None
@@ -53,14 +53,14 @@ class Named:
 
 @fact
 class Opaque:
-    """A default for which there is no literal, in the library's own notation."""
+    """A default that has no literal in the language, as text in the notation of the library."""
 
     text: str
 
 
 @fact
 class Required:
-    """That there is no default: the parameter must be given."""
+    """A marker for a parameter without a default, which must be given."""
 
 
 Default: TypeAlias = "Value | Named | Opaque | Required"
@@ -68,9 +68,10 @@ Default: TypeAlias = "Value | Named | Opaque | Required"
 
 @fact
 class TupleMember:
-    """That a parameter is not the library's own, but a member of one that is a tuple of numbers, times a factor.
+    """A marker for a parameter that is one element of a tuple parameter of the library.
 
-    The members of `whole` are its parts in the order in which the operator lists them.
+    `whole` is the tuple parameter; its elements are in the order in which the operator lists them. A value is
+    multiplied by `factor`.
     """
 
     whole: str
@@ -79,13 +80,14 @@ class TupleMember:
 
 @fact
 class Parameter:
-    """One parameter of an operator.
+    """A parameter of an operator.
 
-    `accepts` is None where the library declares nothing: then every literal is taken. `named` are the
-    functions and objects that may be named as the value; `operators` says whether an operator may be the
-    value. `refused` is the reason why a space may not set the parameter at all, `withheld` are single
-    values that the library would take and a space may not use, each with the reason. `part` says of which
-    other parameter this one is a part.
+    `accepts` are the rules for values; None if the library declares nothing, so every literal is accepted. `named` are
+    the functions and objects that can be the value by name, and `operators` is true if an operator can be the value.
+
+    `refused` is the reason why a space may not set the parameter at all. `withheld` are single values that the library
+    accepts but a space may not use, each with the reason. `part` says that the parameter is an element of a tuple
+    parameter.
     """
 
     name: str
@@ -100,23 +102,23 @@ class Parameter:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Every word that is taken, for suggesting the nearest one."""
+        """All accepted strings, for suggestions of the nearest one."""
         return tuple(value for value in self.options if isinstance(value, str))
 
     @property
     def options(self) -> tuple[Value, ...]:
-        """Every word that is taken, and the single values beside the words: `true`, `none`, a number."""
+        """All accepted single values: strings, `true`, `none`, numbers."""
         options = (value for rule in self.accepts or () if isinstance(rule, Options) for value in rule.values)
         return (*self.named, *options)
 
     @property
     def several(self) -> bool:
-        """Whether the value is a list of estimators, such as the `estimators` of a voting ensemble."""
+        """True if the value is a list of estimators, such as `estimators` of a voting ensemble."""
         return self.name == "estimators" and self.accepts == (OfType(("objects",)),)
 
     @property
     def expected(self) -> str:
-        """What is taken, such as "an integer from 1 or `none`"."""
+        """A description of the accepted values, such as "an integer from 1 or `none`"."""
         if self.refused is not None:
             return f"no value, because {self.refused}"
         if self.accepts is None:
@@ -124,13 +126,13 @@ class Parameter:
         return expectation(self.accepts, self.named)
 
     def refusal(self, value: Value) -> str | None:
-        """The reason why a space may not give this value, though the library would take it; else None."""
+        """Return the reason why a space may not use a value that the library would accept; None if it may."""
         if self.refused is not None:
             return self.refused
         return next((reason for withheld, reason in self.withheld if withheld == value), None)
 
     def rejects(self, value: Value) -> str | None:
-        """None where the value is legal, else what would be."""
+        """Return None if a value is legal, else a description of the legal values."""
         if self.refusal(value) is not None:
             return self.expected
         if self.accepts is None or (isinstance(value, str) and value in self.named):
@@ -140,7 +142,7 @@ class Parameter:
     def rejects_range(
         self, lower: float, upper: float, *, integer: bool, lower_open: bool = False, upper_open: bool = False
     ) -> str | None:
-        """None where every number (every integer) of the range is legal, else what would be."""
+        """Return None if all numbers (or integers) of a range are legal, else a description of the legal values."""
         if self.refused is not None:
             return self.expected
         if self.accepts is None:
@@ -149,12 +151,18 @@ class Parameter:
         return None if covers(self.accepts, wanted, integer=integer) else self.expected
 
     def legal_part(self, wanted: Stretch, *, integer: bool) -> Stretch | None:
-        """The longest stretch of a range that one rule takes whole; None where no rule takes more than a number."""
+        """Return the longest subrange of a range that a single rule accepts completely.
+
+        Returns None if no rule accepts more than one number of the range.
+        """
         parts = [part for rule in self.accepts or () for part in legal_parts(rule, wanted, integer=integer)]
         return max(parts, key=lambda part: part.upper - part.lower, default=None)
 
     def rejects_operator(self, operator: "CatalogueEntry") -> str | None:
-        """None where this operator may be the value (one of the values, where it takes several), else what may be."""
+        """Return None if an operator can be the value, else a description of the legal values.
+
+        If the parameter takes a list of estimators, the question is if the operator can be one of them.
+        """
         if self.several:
             return None if operator.methods.issuperset(_PREDICTING.methods) else expectation((_PREDICTING,), ())
         if self.refused is not None or not self.operators:
@@ -165,14 +173,14 @@ class Parameter:
 
     @property
     def takes_transformers(self) -> bool:
-        """Whether the value may be something that transforms and does not predict."""
+        """True if the value may be a transformer that does not predict."""
         rules = (rule for rule in self.accepts or () if isinstance(rule, Implements))
         return self.operators and (
             self.accepts is None or any({"transform", "fit"}.issuperset(r.methods) for r in rules)
         )
 
     def argument(self, value: Value) -> object:
-        """The Python object that stands for a legal value: a list where the library takes only lists."""
+        """Return the Python object for a legal value: a list for a tuple if the library accepts only lists."""
         if not isinstance(value, tuple) or self.accepts is None:
             return value
         types = {name for rule in self.accepts if isinstance(rule, OfType) for name in rule.names}
@@ -183,13 +191,14 @@ _PREDICTORS: Final = frozenset({Role.CLASSIFIER, Role.REGRESSOR})
 TAKING_BOTH: Final = frozenset(
     {("OneVsRestClassifier", "estimator"), ("OneVsOneClassifier", "estimator"), ("StackingClassifier", "estimators")}
 )
-"""Parameters of classifiers that take regressors as well, as the library's documentation says."""
+"""Parameters of classifiers that accept regressors too, according to the library's documentation."""
 
 _PREDICTING: Final = Implements(("fit", "predict"))
-"""What ensembles ask of each of their estimators."""
+"""The methods that ensembles require of each of their estimators."""
 
 
 def _fits(operator: "CatalogueEntry", rule: Rule) -> bool:
+    """Return True if an operator satisfies a rule by its methods or its type."""
     match rule:
         case Implements(methods):
             return operator.methods.issuperset(methods)
@@ -201,10 +210,10 @@ def _fits(operator: "CatalogueEntry", rule: Rule) -> bool:
 
 @fact
 class CatalogueEntry:
-    """One class of a library.
+    """An operator: one class of a library.
 
-    `module` is the public module that holds it, `enabled_by` one to import before (experimental classes).
-    `removed` maps parameters that former versions had to what to do instead.
+    `module` is the public module that contains it. `enabled_by` is a module to import before (for experimental
+    classes). `removed` maps parameters of earlier versions to what to do instead.
     """
 
     name: str
@@ -220,27 +229,31 @@ class CatalogueEntry:
 
     @property
     def catalogue(self) -> str:
-        """The name of the catalogue that the operator is in: all modules of a catalogue lie in one package."""
+        """The name of the operator's catalogue, which is the top-level package of its module."""
         return self.module.partition(".")[0]
 
     @property
     def wholes(self) -> tuple[str, ...]:
-        """The parameters that can also be given by their parts."""
+        """The tuple parameters that can also be given by their elements."""
         found = (parameter.part.whole for parameter in self.parameters.values() if parameter.part is not None)
         return tuple(dict.fromkeys(found))
 
     def rejects_operator(self, parameter: Parameter, operator: "CatalogueEntry") -> str | None:
-        """None where an operator may be the value of a parameter (or one of the values), else what may be."""
+        """Return None if an operator can be the value of a parameter, else a description of the legal values.
+
+        Besides the rules of the parameter, this checks that classifiers are combined with classifiers and regressors
+        with regressors.
+        """
         expected = parameter.rejects_operator(operator)
         if expected is not None or (self.name, parameter.name) in TAKING_BOTH:
             return expected
-        # Classifiers ask for classes; of the regressors only ensembles look, others take whole numbers for classes.
+        # Classifiers require classifiers. Of the regressors, only ensembles check; others treat integers as classes.
         strict = Role.CLASSIFIER in self.roles or parameter.several or parameter.name == "final_estimator"
         mine, its = self.roles & _PREDICTORS, operator.roles & _PREDICTORS
         return f"a {next(iter(mine))}" if strict and len(mine) == 1 and its and not mine & its else None
 
     def parts(self, whole: str) -> tuple[Parameter, ...]:
-        """The parts of a parameter, in order; none where it can only be given as a whole."""
+        """Return the elements of a tuple parameter in order; empty if it can only be given as a whole."""
         return tuple(p for p in self.parameters.values() if p.part is not None and p.part.whole == whole)
 
 
@@ -248,8 +261,8 @@ class CatalogueEntry:
 class Catalogue:
     """The operators of one version of a library.
 
-    `objects` maps each named object to its module, `scorers` the name of each scorer to the kind of task that it
-    judges: `classification` or `regression`.
+    `objects` maps each named object to its module. `scorers` maps the name of each scorer to the kind of task that it
+    evaluates, `classification` or `regression`.
     """
 
     name: str
@@ -260,11 +273,11 @@ class Catalogue:
     scorers: Mapping[str, str] = field(default_factory=dict)
 
     def get(self, name: str) -> CatalogueEntry | None:
-        """The operator with exactly this name, or None."""
+        """Return the operator with exactly this name, or None."""
         return self.operators.get(name)
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the operators, sorted."""
+        """Iterate over the names of the operators, sorted."""
         return iter(sorted(self.operators))
 
     def __len__(self) -> int:
@@ -275,19 +288,19 @@ class Catalogue:
 
     @property
     def stale(self) -> str | None:
-        """The version that is installed where it is another one; None also where none is."""
+        """The installed version of the library if it differs from that of the catalogue, else None."""
         installed = installed_version(self.distribution)
         return None if installed == self.version else installed
 
 
 SAME: Final[Mapping[str, tuple[str, ...]]] = {"xgboost": ("xgboost-cpu",)}
-"""Distributions that bring the same package as another one."""
+"""Other distributions that provide the same package, by distribution."""
 
 
 def installed_version(distribution: str) -> str | None:
-    """The version of an installed distribution, read from its metadata without importing it.
+    """Return the version of a distribution from its metadata, without importing it; None if it is missing.
 
-    One that brings the same package counts as well.
+    A distribution that provides the same package (such as `xgboost-cpu`) counts as well.
     """
     versions = map(_version, (distribution, *SAME.get(distribution, ())))
     return next((version for version in versions if version is not None), None)
@@ -297,7 +310,7 @@ def _version(distribution: str) -> str | None:
     found = _version_in_folders(distribution)
     if found is not None:
         return found
-    # This module pulls in the whole `email` package, longer than everything else that a check needs.
+    # Imported late: it imports the `email` package, which takes longer than everything else in a check.
     import importlib.metadata
 
     try:
@@ -307,7 +320,7 @@ def _version(distribution: str) -> str | None:
 
 
 def _version_in_folders(distribution: str) -> str | None:
-    """The version in the name of the metadata folder that installers write: found by a glance at the search path."""
+    """Return the version in the name of a `.dist-info` folder on the search path, which is fast to find."""
     prefix = distribution.replace("-", "_").lower() + "-"
     for folder in sys.path:
         try:

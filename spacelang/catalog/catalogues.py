@@ -1,4 +1,4 @@
-"""Catalogues: those in sight of one file, and what a name means among them."""
+"""The catalogues available in one file, and the lookup of operator names in them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ from spacelang.catalog.catalogue import Catalogue, CatalogueEntry
 
 @dataclass(frozen=True)
 class Catalogues:
-    """scikit-learn's catalogue, whose operators have plain names, and those that the file uses.
+    """The catalogue of scikit-learn, whose operators have plain names, and the catalogues that a file uses.
 
-    An operator of a used catalogue is called `catalogue.Operator`, or by its plain name where no other catalogue has
-    that. `refused` names those that the file may not use: what is known of one all the same, is in sight, so that the
-    rest of the file can be judged; no space comes of it.
+    An operator of a used catalogue has the name `catalogue.Operator`, or its plain name if no other catalogue has an
+    operator with it. `refused` are the packages that the file may not use. If a catalogue for one of them is known
+    nevertheless, it is in `used`, so that the rest of the file can be checked; the check yields no space.
     """
 
     own: Catalogue
@@ -22,16 +22,16 @@ class Catalogues:
 
     @property
     def name(self) -> str:
-        """The name of the catalogue that every file has."""
+        """The name of the catalogue that every file uses."""
         return self.own.name
 
     @property
     def scorers(self) -> Mapping[str, str]:
-        """The scorers, which are scikit-learn's."""
+        """The scorers of scikit-learn."""
         return self.own.scorers
 
     def get(self, name: str) -> CatalogueEntry | None:
-        """The operator that a name as written stands for; None where it stands for none or for several."""
+        """Return the operator for a name as written; None if it is unknown or ambiguous."""
         if name in self.own:
             return self.own.get(name)
         catalogue, dot, operator = name.partition(".")
@@ -41,21 +41,21 @@ class Catalogues:
         return self.used[found[0]].get(name) if len(found) == 1 else None
 
     def entry(self, catalogue: str, operator: str) -> CatalogueEntry | None:
-        """The operator of exactly this catalogue; None where the catalogue is not in sight or does not have it."""
+        """Return the operator of exactly this catalogue; None if the catalogue or the operator is not available."""
         found = self.own if catalogue == self.own.name else self.used.get(catalogue)
         return None if found is None else found.get(operator)
 
     def meanings(self, name: str) -> tuple[str, ...]:
-        """The full names of what a plain name may stand for among the used catalogues, in the order of their `use`."""
+        """Return the full names that a plain name may refer to in the used catalogues, in the order of `use` lines."""
         return tuple(f"{catalogue}.{name}" for catalogue in self._by_plain_name.get(name, ()))
 
     def is_refused(self, name: str) -> bool:
-        """Whether a name, as written, is one of a refused catalogue of which nothing is known."""
+        """Return True if a name (as written) belongs to a refused catalogue whose operators are unknown."""
         package = name.partition(".")[0]
         return package in self.refused and package not in self.used
 
     def __iter__(self) -> Iterator[str]:
-        """The names by which operators can be called: plain where that is enough, full where it is not."""
+        """Iterate over all names of operators: plain names, and full names where plain ones are ambiguous."""
         yield from self.own
         for name, catalogues in self._by_plain_name.items():
             if name not in self.own and len(catalogues) == 1:
@@ -68,6 +68,7 @@ class Catalogues:
 
     @cached_property
     def _by_plain_name(self) -> dict[str, tuple[str, ...]]:
+        """The used catalogues that have an operator, by the plain name of the operator."""
         found: dict[str, tuple[str, ...]] = {}
         for catalogue, operators in self.used.items():
             for name in operators:

@@ -1,8 +1,8 @@
-"""Composed parameters: those of the library that are a tuple, which a search moves by its parts.
+"""Tuple parameters of the library that a search sets element by element, such as `quantile_range`.
 
-A space has ranges of numbers only, and the two ends of an interval are tuned each by itself. Here stands which parts
-there are; introspection writes them into the snapshot, and `compose` puts them together again. Nothing of it comes
-from the text of a user.
+A space has ranges of numbers only, and the two ends of an interval are tuned separately. The table here lists the
+elements, introspection writes them into the snapshot, and `compose` builds the tuple. None of this comes from the text
+of a user.
 """
 
 from collections.abc import Mapping
@@ -15,20 +15,20 @@ _SHARE: Final = (Interval(NumberKind.REAL, 0, 1, "both"),)
 _PERCENT: Final = TupleMember("quantile_range", 100.0)
 
 COMPOSED: Final[Mapping[tuple[str, str], tuple[Parameter, ...]]] = {
-    # The names and the fractions are auto-sklearn's.
+    # The names and the fractions are those of auto-sklearn.
     ("RobustScaler", "quantile_range"): (
         Parameter("q_min", 0.25, _SHARE, part=_PERCENT),
         Parameter("q_max", 0.75, _SHARE, part=_PERCENT),
     ),
 }
-"""The parts of a parameter, in order, by operator and parameter; together their defaults are the library's."""
+"""The elements of each tuple parameter, in order, by operator and parameter; their defaults form the library's."""
 
 
 def compose(operator: CatalogueEntry, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as the operator's class takes them: the tuple in place of its parts.
+    """Return the arguments for the class of an operator, with tuples in place of their elements.
 
-    A part that is missing takes its default; where all are missing, so does the tuple, and the library's default
-    applies. Raises ValueError where both the tuple and a part of it are given.
+    A missing element has its default. If all elements are missing, the tuple is missing too, so the library's default
+    applies. Raises ValueError if both a tuple and one of its elements are given.
     """
     composed = dict(arguments)
     for whole in operator.wholes:

@@ -1,8 +1,7 @@
-"""Constraints: scikit-learn's declared parameter constraints as rules.
+"""Translate scikit-learn's declared parameter constraints to rules.
 
-The constraint classes are private to scikit-learn and are told apart by their names, so that this module
-needs no scikit-learn. What it does not know is an error: a rule that is silently missing would reject
-legal values.
+The constraint classes are private to scikit-learn. They are recognised by their names, so this module does not import
+scikit-learn. An unknown constraint is an error, because a missing rule would reject legal values.
 """
 
 import math
@@ -24,7 +23,7 @@ _KEYWORDS: Final[dict[str, tuple[Rule, ...]]] = {
     ),
     "boolean": (Options((True, False)),),
     "verbose": (Interval(NumberKind.INTEGER, 0, math.inf, "left"), Options((True, False))),
-    # Splits given as an iterable of row numbers belong to one data set and have no place in a space.
+    # An iterable of splits (row numbers) is specific to one data set, so a space cannot set it.
     "cv_object": (
         Interval(NumberKind.INTEGER, 2, math.inf, "left"),
         Options((None,)),
@@ -36,14 +35,14 @@ _TYPES: Final[dict[type, str]] = {numbers.Integral: "int", numbers.Real: "number
 
 
 class UnknownConstraintError(Exception):
-    """scikit-learn declares a kind of constraint that this version of spacelang does not know."""
+    """Exception for a kind of constraint that this version of spacelang does not know."""
 
 
 def translate(declared: Iterable[Any] | str | None) -> tuple[Rule, ...] | None:
-    """The rules for one parameter's constraints; None where the library does not validate it.
+    """Return the rules for the constraints of one parameter; None if the library does not validate it.
 
-    Hidden constraints are left out: scikit-learn does not offer them to users. The order is fixed, because
-    scikit-learn's own sets of options have none.
+    Hidden constraints are left out, because scikit-learn does not offer them to users. The order of rules is
+    deterministic, although scikit-learn's sets of options have no order.
     """
     if declared is None or isinstance(declared, str):
         return None
@@ -81,7 +80,7 @@ def _from_object(constraint: Any) -> tuple[Rule, ...]:
             numeric = OfType(("nan", "number"))
             return (numeric,) if constraint.numeric_only else (numeric, OfType(("str",)), Options((None,)))
         case other:
-            raise UnknownConstraintError(f"scikit-learn's constraint `{other}` is not known to spacelang")
+            raise UnknownConstraintError(f"spacelang does not know scikit-learn's constraint `{other}`")
 
 
 def _interval(constraint: Any) -> Interval:
@@ -97,7 +96,7 @@ def _options(constraint: Any) -> tuple[Rule, ...]:
 
 
 def _merged(rules: list[Rule]) -> Iterable[Rule]:
-    """Intervals and protocols as declared, then all types and all options, each once and in a fixed order."""
+    """Yield intervals and required methods as declared, then one rule of all types and one of all options, sorted."""
     yield from dict.fromkeys(rule for rule in rules if isinstance(rule, Interval | Implements))
     names = {name for rule in rules if isinstance(rule, OfType) for name in rule.names}
     if names:
@@ -108,7 +107,7 @@ def _merged(rules: list[Rule]) -> Iterable[Rule]:
 
 
 def _position(value: Value) -> tuple[int, str]:
-    """Words first, then numbers, `true` before `false`, and `none` last."""
+    """Return a sort key: strings first, then numbers, `true`, `false`, and `none` last."""
     kinds: tuple[type, ...] = (str, int, float, bool, type(None))
     text = str(not value) if isinstance(value, bool) else repr(value)
     return kinds.index(type(value)), text

@@ -1,4 +1,4 @@
-"""Docstrings: what the entries of a numpydoc docstring say about deprecation."""
+"""Find deprecations in numpydoc docstrings."""
 
 import inspect
 import re
@@ -9,7 +9,7 @@ from spacelang.catalog.catalogue import Deprecation
 
 _SECTION: Final = re.compile(r"^(?P<title>[A-Z][\w ]*)\n-{3,}$", re.MULTILINE)
 _ENTRY: Final = re.compile(r"^(?P<names>\w+(?:, \w+)*) ?:.*$", re.MULTILINE)
-# Some docstrings of scikit-learn lack the blank after the dots.
+# Some docstrings of scikit-learn lack the space after the dots.
 _DIRECTIVE: Final = re.compile(
     r"^(?P<indent> *)\.\. ?deprecated:: *(?P<since>[\w.]+)(?P<body>(?:\n(?P=indent) +\S.*)+)", re.MULTILINE
 )
@@ -18,10 +18,10 @@ _SENTENCE: Final = re.compile(r"(?<=[a-z0-9`])\. +(?=[A-Z`])")
 
 
 def deprecated_parameters(docstring: str | None) -> dict[str, Deprecation]:
-    """The deprecation of each parameter that the docstring declares deprecated as a whole.
+    """Return the deprecation of each parameter that the docstring declares deprecated as a whole.
 
-    A note that speaks of single values ("`None` is deprecated") or of the future ("will be deprecated") does
-    not deprecate the parameter.
+    A note about single values ("`None` is deprecated") or about the future ("will be deprecated") does not deprecate
+    the parameter.
     """
     found = {}
     for name, entry in _entries(_parameters(docstring)):
@@ -33,7 +33,7 @@ def deprecated_parameters(docstring: str | None) -> dict[str, Deprecation]:
 
 
 def deprecated_class(docstring: str | None) -> Deprecation | None:
-    """The deprecation of the class itself, which stands before the first section."""
+    """Return the deprecation of the class itself, which comes before the first section; None if there is none."""
     directive = _DIRECTIVE.search(_SECTION.split(inspect.cleandoc(docstring or ""), maxsplit=1)[0])
     return _deprecation(directive["since"], _plain(directive["body"])) if directive else None
 

@@ -1,7 +1,7 @@
-"""History: what scikit-learn has renamed, deprecated and removed, and what to write instead.
+"""Parameters and operators that scikit-learn has renamed, deprecated or removed, with what to use instead.
 
-Compared from the signatures of the releases 1.0 to 1.9; a parameter stands here under the version that no
-longer has it. The snapshot takes over what applies to its own version.
+The tables are based on the signatures of the releases 1.0 to 1.9. A parameter is listed with the first version that
+does not have it. A snapshot includes the entries that apply to its version.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """That these operators lost a parameter in this version, and what to do instead."""
+    """The removal of a parameter from some operators in a version, with what to do instead."""
 
     parameter: str
     version: str
@@ -21,7 +21,7 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What to use instead of something deprecated: a parameter or operator, and how."""
+    """Advice for something deprecated: the replacement (a parameter or operator, or None) and a note."""
 
     replacement: str | None
     note: str
@@ -105,7 +105,7 @@ REMEDIES: Final[Mapping[tuple[str, str], Remedy]] = {
     ("TargetEncoder", "random_state"): Remedy(None, "leave it out"),
     ("LogisticRegression", "n_jobs"): Remedy(None, "leave it out, it has no effect"),
 }
-"""By operator and deprecated parameter; the others are described in the library's own words."""
+"""The remedies by operator and deprecated parameter; for others, the note comes from the library's docstring."""
 
 OPERATOR_REMEDIES: Final[Mapping[str, Remedy]] = {
     "PassiveAggressiveClassifier": Remedy("SGDClassifier", _SGD.format("SGDClassifier", "hinge")),
@@ -114,7 +114,7 @@ OPERATOR_REMEDIES: Final[Mapping[str, Remedy]] = {
 
 
 def removals(operator: str, version: str) -> dict[str, str]:
-    """The parameters that this operator had in earlier versions, each with what to do instead."""
+    """Return the parameters that an operator had in earlier versions, each with what to do instead."""
     return {
         removal.parameter: f"removed in {removal.version}: {removal.remedy}"
         for removal in REMOVALS
@@ -123,7 +123,7 @@ def removals(operator: str, version: str) -> dict[str, str]:
 
 
 def release(version: str) -> tuple[int, ...]:
-    """The numbers of a version for comparing, without suffixes: "1.9.1rc1" is (1, 9)."""
+    """Return the numbers of a version for comparison, without suffixes: "1.9.1rc1" gives (1, 9)."""
     numbers = []
     for part in version.split("."):
         if not part.isdecimal():

@@ -1,7 +1,7 @@
-"""Introspection: the catalogue of the scikit-learn that is installed here, or of another package that builds on it.
+"""Create the catalogue of the installed scikit-learn, or of another package that builds on it, by introspection.
 
-This is the trusted code that writes snapshots. It imports the library and constructs operators with their
-defaults; it fits nothing.
+This trusted code writes the snapshots. It imports the library and constructs operators with their defaults, but fits
+nothing.
 """
 
 import importlib
@@ -41,15 +41,15 @@ EXPERIMENTS: Final[Mapping[str, str]] = {
     "HalvingRandomSearchCV": "sklearn.experimental.enable_halving_search_cv",
     "IterativeImputer": "sklearn.experimental.enable_iterative_imputer",
 }
-"""Experimental operators and the module whose import adds them to the library."""
+"""Experimental operators, with the module that must be imported to enable them."""
 
 MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "imblearn": ("imblearn.combine", "imblearn.ensemble", "imblearn.over_sampling", "imblearn.under_sampling"),
 }
-"""Where a package has its operators; else in its outermost module."""
+"""The modules that contain the operators of a package; by default its top-level module."""
 
 OF_NO_PIPELINE: Final = frozenset({"CatBoost", "CatBoostRanker"})
-"""Classes that say they predict, though one takes all parameters as a dictionary, and one needs groups of rows."""
+"""Predictors that cannot be used: one takes all parameters as a dictionary, the other needs groups of rows."""
 
 METHODS: Final = (
     "decision_function",
@@ -62,21 +62,21 @@ METHODS: Final = (
     "score",
     "transform",
 )
-"""The methods by which scikit-learn describes the operators that a parameter takes."""
+"""The methods that scikit-learn may require of the operator in a parameter."""
 
 SENTINEL: Final = "deprecated"
-"""What scikit-learn writes as the default of a deprecated parameter, to see whether a user has set it."""
+"""The default that scikit-learn gives to deprecated parameters, to detect if a user has set them."""
 
 
 def refresh(name: str = "sklearn", destination: Path | None = None) -> Path:
-    """Write the catalogue of the installed library and return the file's path.
+    """Write the catalogue of the installed library and return the path of the file.
 
-    Without a destination the file goes where `load` finds it for exactly the installed version. It appears
-    whole or not at all. Raises LookupError for a catalogue that none is shipped of, ImportError where its library
-    is not installed, OSError where the folder cannot be written.
+    By default, the file goes where `load` finds it for exactly the installed version. It is written atomically. Raises
+    LookupError for an unknown catalogue, ImportError if its library is not installed, and OSError if the folder is not
+    writable.
     """
     if name not in SHIPPED:
-        raise LookupError(f"there is no catalogue `{name}`")
+        raise LookupError(f"unknown catalogue `{name}`")
     catalogue = introspect_sklearn() if name == "sklearn" else introspect_package(name)
     path = destination or user_file(catalogue.name, catalogue.version)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def refresh(name: str = "sklearn", destination: Path | None = None) -> Path:
 
 
 def introspect_sklearn() -> Catalogue:
-    """The catalogue of the installed scikit-learn: every public operator, and the Gaussian processes' kernels."""
+    """Return the catalogue of the installed scikit-learn: all public operators and Gaussian process kernels."""
     import sklearn
     from sklearn.utils import all_estimators
 
@@ -104,9 +104,9 @@ def introspect_sklearn() -> Catalogue:
 
 
 def introspect_package(name: str) -> Catalogue:
-    """The catalogue of an installed package: its public classes that are scikit-learn's estimators.
+    """Return the catalogue of an installed package: its public classes that are scikit-learn estimators.
 
-    Imports the package, and raises what its import raises.
+    Imports the package, and raises whatever its import raises.
     """
     distribution = SHIPPED.get(name, name)
     version = installed_version(distribution) or ""
@@ -128,14 +128,14 @@ def _public_classes(package: str) -> Iterator[tuple[str, type]]:
             found = vars(module).get(name)
             if not isinstance(found, type) or found.__module__.partition(".")[0] != package:
                 continue
-            # Classes for dask are constructed around a cluster, which no space can name.
+            # Classes for dask need a cluster, which a space cannot name.
             is_operator = issubclass(found, BaseEstimator) or (_predicts(found) and name not in OF_NO_PIPELINE)
             if is_operator and not name.startswith(("_", "Dask")):
                 yield name, found
 
 
 def _predicts(operator: type) -> bool:
-    """Whether a class that is no estimator of scikit-learn's says by its tags that it is such a one (CatBoost's do)."""
+    """Return True if the tags of a class say that it is a classifier or regressor, as those of CatBoost do."""
     return hasattr(operator, "__sklearn_tags__") and _role_by_tags(_tags_if_any(operator)) is not None
 
 
@@ -145,7 +145,7 @@ def _role_by_tags(tags: Any) -> Role | None:
 
 
 def _scorers() -> dict[str, str]:
-    """Every scorer with the kind of task that it judges; those that compare labels or clusters judge classes."""
+    """Return every scorer with the kind of its task; scorers of clusterings count as classification."""
     from sklearn.metrics import get_scorer, get_scorer_names
 
     functions = {name: getattr(get_scorer(name), "_score_func", None) for name in get_scorer_names()}
@@ -184,7 +184,7 @@ def _operator(name: str, operator: type, library: str, version: str) -> Catalogu
 
 
 def _public_module(operator: type) -> str:
-    """The outermost public module that holds the class: private ones move between versions."""
+    """Return the outermost public module that contains the class, because private ones move between versions."""
     parts = operator.__module__.split(".")
     for length in range(1, len(parts) + 1):
         module = ".".join(parts[:length])
@@ -224,10 +224,10 @@ def _roles(operator: type, tags: Any) -> frozenset[Role]:
 
 
 def _transforms_data(operator: type, tags: Any) -> bool:
-    """Whether the operator can stand in the middle of a pipeline.
+    """Return True if the operator can be an intermediate step of a pipeline.
 
-    A `transform` that exists only with a suitable part (GridSearchCV) does not count, neither does one for
-    labels (LabelEncoder) or a `fit_transform` alone (TSNE).
+    This excludes a `transform` that exists only with a suitable inner estimator (GridSearchCV), one for labels
+    (LabelEncoder), and operators that only have `fit_transform` (TSNE).
     """
     if not inspect.isfunction(inspect.getattr_static(operator, "transform", None)):
         return False
@@ -235,10 +235,10 @@ def _transforms_data(operator: type, tags: Any) -> bool:
 
 
 def _tags(operator: type) -> Any:
-    """The tags of an instance with its defaults and, for what has none, permissive parts; None for a kernel.
+    """Return the tags of an instance with default arguments and permissive required ones; None for a kernel.
 
-    A tree stands for the parts of meta-operators, so that these count as accepting missing values when they
-    pass them on.
+    Meta-estimators get a decision tree as their inner estimator. So they count as accepting missing values if they pass
+    them on.
     """
     from sklearn.base import RegressorMixin
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -260,19 +260,19 @@ def _tags(operator: type) -> Any:
     }
     required = {name: parts[name] for name, default in _defaults(operator) if default is inspect.Parameter.empty}
     if operator.__name__ == "SelfTrainingClassifier":
-        # Its default, no estimator at all, has been an error since the parameter was renamed.
+        # Its default, None, has been an error since the parameter was renamed.
         required["estimator"] = tree
     with warnings.catch_warnings():
-        # A deprecated class says so when it is constructed; that is recorded from its documentation.
+        # A deprecated class warns when it is constructed; its deprecation is read from the docstring instead.
         warnings.simplefilter("ignore", FutureWarning)
         return get_tags(operator(**required))
 
 
 def _tags_if_any(operator: type) -> Any:
-    """The tags of an operator of any package; None where it cannot be constructed without knowing it."""
+    """Return the tags of an operator of any package; None if it cannot be constructed this way."""
     try:
         return _tags(operator)
-    except Exception:  # noqa: BLE001 - a constructor that nobody has seen may raise anything
+    except Exception:  # noqa: BLE001 - an unknown constructor may raise anything
         return None
 
 
@@ -292,7 +292,7 @@ def _defaults(operator: type) -> Iterator[tuple[str, Any]]:
     named = {p.name: p.default for p in parameters if p.kind in {p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY}}
     yield from named.items()
     if any(p.kind is p.VAR_KEYWORD for p in parameters) and inspect.Parameter.empty not in named.values():
-        # A constructor that hands on what it does not name: an instance knows all parameters that there are.
+        # The constructor forwards further keywords: an instance knows all parameters.
         yield from ((name, value) for name, value in operator().get_params(deep=False).items() if name not in named)
 
 
@@ -334,7 +334,7 @@ def _rules(name: str, parameter: str, declared: Any) -> tuple[Rule, ...] | None:
 
 
 def _without(rule: Rule, words: set[str], types: frozenset[str]) -> Rule | None:
-    """The rule without these words and with the types among `types` marked as holding objects."""
+    """Return the rule without some values and with some types replaced by `objects`; None if nothing remains."""
     match rule:
         case Options(values):
             kept = tuple(value for value in values if value not in words)
@@ -372,8 +372,8 @@ def _default(default: Any, rules: tuple[Rule, ...] | None) -> Default:
     literal = _literal(default)
     if rules is None or isinstance(literal, Opaque) or any(rule.takes(literal) for rule in rules):
         return literal
-    # A word that the library does not offer is a mark of its own, such as "warn". Another default that it
-    # rejects itself (SelfTrainingClassifier's estimator) means that a value must be given.
+    # A string that the library does not accept is a sentinel such as "warn". Any other default that the library
+    # rejects (such as the estimator of SelfTrainingClassifier) means that a value is required.
     return Opaque(literal) if isinstance(literal, str) else Required()
 
 
@@ -390,7 +390,7 @@ def _literal(default: Any) -> "Value | Opaque":
         case int():
             return int(default)
         case float():
-            # NumPy's floats are floats too, and print differently; there is no literal for NaN.
+            # NumPy's floats are instances of float, but print differently. The language has no literal for NaN.
             return Opaque("nan") if math.isnan(default) else float(default)
         case tuple():
             items = tuple(_literal(item) for item in default)

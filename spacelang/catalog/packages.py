@@ -1,8 +1,9 @@
-"""Packages: the catalogues that a file may use beside scikit-learn's.
+"""Catalogues of packages other than scikit-learn that a file uses.
 
-Nothing here is asked before the caller has allowed the package: where no snapshot describes the installed version, it
-is imported. One that is not installed may stand beside the file that uses it, but for those that have a snapshot: who
-allows one of these does not mean a stranger's file that is called like it.
+These functions are only called after the caller has allowed the package, because a package is imported if no snapshot
+describes its installed version. A package that is not installed may be in the folder of the file that uses it. This
+does not apply to packages with a bundled snapshot: a user who allows `xgboost` does not mean a stranger's file of that
+name.
 """
 
 import importlib.util
@@ -14,11 +15,14 @@ from spacelang.catalog.catalogue import Catalogue, installed_version
 from spacelang.catalog.snapshot import SHIPPED, load
 
 OWN: Final = "sklearn"
-"""The catalogue that every file has."""
+"""The catalogue that every file uses."""
 
 
 class NotInstalledError(Exception):
-    """An allowed package is not installed; `extra` is the extra of ours that brings it, None for another package."""
+    """Exception for an allowed package that is not installed.
+
+    `extra` is the extra of spacelang that installs it; None for other packages.
+    """
 
     def __init__(self, name: str, extra: str | None) -> None:
         super().__init__(f"the package `{name}` is not installed")
@@ -27,14 +31,14 @@ class NotInstalledError(Exception):
 
     @property
     def remedy(self) -> str:
-        """How to install it."""
+        """An instruction for installing the package."""
         if self.extra:
             return f'`pip install "spacelang[{self.extra}]"`'
-        return f"install the package `{self.name}`, or put it beside the file"
+        return f"install the package `{self.name}`, or put it next to the `.space` file"
 
 
 class UnreadablePackageError(Exception):
-    """An allowed package has no operators, or cannot be imported; `reason` says so in a few words."""
+    """Exception for an allowed package without operators or with a failing import; `reason` is a short explanation."""
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(f"cannot read the operators of `{name}`: {reason}")
@@ -43,9 +47,9 @@ class UnreadablePackageError(Exception):
 
 
 def open_package(name: str, folder: Path | None = None) -> Catalogue:
-    """The catalogue of an allowed package: a snapshot of the installed version, else by importing it.
+    """Return the catalogue of an allowed package, from a snapshot of the installed version or by importing it.
 
-    What is not installed may be a package or a module in the `folder` of the file that uses it. Raises
+    A package that is not installed may be a package or module in `folder`, the folder of the file that uses it. Raises
     NotInstalledError and UnreadablePackageError.
     """
     if name == OWN:
@@ -63,7 +67,7 @@ def open_package(name: str, folder: Path | None = None) -> Catalogue:
 
 
 def _look_beside(name: str, folder: Path) -> None:
-    """Let an allowed package that is not installed be found beside the file."""
+    """Allow the import of a package from the folder of the file, if the package is not installed."""
     from spacelang.catalog.beside import admit, home
 
     if not name.isidentifier() or (home(name) is None and importlib.util.find_spec(name) is not None):
@@ -71,20 +75,22 @@ def _look_beside(name: str, folder: Path) -> None:
     try:
         admit(name, folder)
     except LookupError as error:
-        raise UnreadablePackageError(name, f"another package of this name is in use, of `{error.args[0]}`") from error
+        raise UnreadablePackageError(
+            name, f"another package with this name is already in use, from `{error.args[0]}`"
+        ) from error
 
 
 @cache
 def _imported(name: str, distribution: str | None) -> Catalogue:
-    # Only the outermost package is ever named by a file.
+    # A file can only name a top-level package.
     if not name.isidentifier() or importlib.util.find_spec(name) is None:
         raise NotInstalledError(name, distribution)
     from spacelang.catalog.introspect import introspect_package
 
     try:
         found = introspect_package(name)
-    except Exception as error:  # a stranger's package may raise anything
+    except Exception as error:  # an unknown package may raise anything
         raise UnreadablePackageError(name, f"{type(error).__name__}: {error}".splitlines()[0]) from error
     if not found:
-        raise UnreadablePackageError(name, "it has no class that is an estimator of scikit-learn")
+        raise UnreadablePackageError(name, "it contains no scikit-learn estimator")
     return found

@@ -1,6 +1,6 @@
-"""Policy: what a space may not set although the library would take it, and what it may name.
+"""Settings that a space may not make although the library would accept them, and objects that it may name.
 
-A `.space` file is data: no value of it may run code or open a file.
+A `.space` file is data: none of its values may run code or open a file.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "n_jobs": "the runtime sets it",
     "verbose": "the runtime sets it",
 }
-"""Parameters that no space may set, whichever operator has them."""
+"""Parameters that a space may not set for any operator, with the reason."""
 
 TAKES_CODE: Final = "it takes code"
 ANOTHER_NAME_OF: Final = "it is another name of "
@@ -22,15 +22,15 @@ ANOTHER_NAME_OF: Final = "it is another name of "
 WITHHELD: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "input": (("file", "it reads from open files"), ("filename", "it opens files")),
 }
-"""Single values that no space may use, by parameter."""
+"""Values that a space may not use, by parameter, each with the reason."""
 
 OVERRIDES: Final[Mapping[str, tuple[Rule, ...]]] = {
-    # The library follows a dotted path of attributes from any string here.
+    # The library evaluates any string here as a dotted path of attributes.
     "importance_getter": (Options(("auto", "coef_", "feature_importances_")),),
-    # The library formats with any string here, and a format may reach into objects.
+    # The library uses any string here as a format, which can access attributes of objects.
     "verbose_feature_names_out": (Options((True, False)),),
 }
-"""Rules that are stricter than the library's, by parameter."""
+"""Rules that are stricter than those of the library, by parameter."""
 
 HOLDS_OBJECTS: Final = frozenset(
     {
@@ -43,7 +43,7 @@ HOLDS_OBJECTS: Final = frozenset(
         "transformers",
     }
 )
-"""Parameters whose lists hold dictionaries or operators: no tuple of literals can stand for them."""
+"""Parameters whose lists contain dictionaries or operators; a tuple of literals cannot represent them."""
 
 _BY_P_VALUE: Final = ("chi2", "f_classif", "f_regression")
 _BY_SCORE: Final = (*_BY_P_VALUE, "mutual_info_classif", "mutual_info_regression", "r_regression")
@@ -55,18 +55,18 @@ NAMED: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("GenericUnivariateSelect", "score_func"): _BY_SCORE,
     ("SelectKBest", "score_func"): _BY_SCORE,
     ("SelectPercentile", "score_func"): _BY_SCORE,
-    # The rates of false discoveries are about p-values, which the other functions do not return.
+    # False discovery rates need p-values, which the other functions do not return.
     ("SelectFdr", "score_func"): _BY_P_VALUE,
     ("SelectFpr", "score_func"): _BY_P_VALUE,
     ("SelectFwe", "score_func"): _BY_P_VALUE,
 }
-"""The functions that may be named, by operator and parameter."""
+"""The functions that a space may name as a value, by operator and parameter."""
 
 OBJECTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(_BY_SCORE, "sklearn.feature_selection"),
     **dict.fromkeys(_OF_NUMPY, "numpy"),
 }
-"""The module of every named function: the library's own, but for those that are listed here."""
+"""The module of every function that a space may name."""
 
 OPERATOR_PARAMETERS: Final = frozenset(
     {
@@ -82,10 +82,10 @@ OPERATOR_PARAMETERS: Final = frozenset(
         ("Sum", "k2"),
     }
 )
-"""Parameters that take an operator without declaring which methods it has."""
+"""Parameters that take an operator although the library does not declare it."""
 
 TAKES_CATEGORIES: Final = frozenset({"SimpleImputer"})
-"""Operators that take columns of strings though their tags say nothing (with suitable settings)."""
+"""Operators that accept columns of strings (with suitable settings) although their tags do not say so."""
 
 TAKES_CODES_ONLY: Final = frozenset({"CategoricalNB", "CatBoostClassifier", "CatBoostRegressor"})
-"""Operators whose tag promises categories but which want them as integers, or to be told which columns have them."""
+"""Operators whose tags promise categories, but that need integer codes or a list of the categorical columns."""

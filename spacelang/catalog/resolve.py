@@ -1,7 +1,7 @@
-"""Resolving: from names in a catalogue to the library's classes and functions.
+"""Find the library's classes and functions for names in a catalogue.
 
-The only door from a space to code. Names are looked up exactly, in modules that introspection wrote down;
-no text of a user is ever split at dots or imported.
+This is the only way from a space to code. Names are looked up exactly, in modules that introspection recorded. No text
+of a user is ever split at dots or imported.
 """
 
 import importlib
@@ -10,9 +10,9 @@ from spacelang.catalog.catalogue import Catalogue
 
 
 def operator_class(catalogue: Catalogue, name: str) -> type:
-    """The class of the operator with exactly this name; imports its module.
+    """Import the module of an operator and return its class.
 
-    Raises LookupError where the catalogue does not list it, or the installed library does not have it.
+    Raises LookupError if the catalogue does not list the operator or the installed library does not have it.
     """
     operator = catalogue.get(name)
     if operator is None:
@@ -26,9 +26,9 @@ def operator_class(catalogue: Catalogue, name: str) -> type:
 
 
 def named_object(catalogue: Catalogue, operator: str, parameter: str, name: str) -> object:
-    """The function or object that the catalogue lists under this name for the parameter.
+    """Return the function or object that the catalogue lists under a name for the parameter.
 
-    Raises LookupError where it lists none, or the installed library does not have it.
+    Raises LookupError if the catalogue does not list it or the installed library does not have it.
     """
     found = catalogue.get(operator)
     listed = found.parameters.get(parameter) if found is not None else None

@@ -1,7 +1,7 @@
-"""Rules: which values a parameter takes, as the library declares them.
+"""Rules for the values of parameters, as declared by the library.
 
-A parameter is legal when one of its rules takes the value. Nothing here knows any library: the rules are
-data, written by introspection and read from a snapshot.
+A value is legal if one of the rules accepts it. Rules are data, written by introspection and read from a snapshot; this
+module depends on no library.
 """
 
 import math
@@ -14,13 +14,13 @@ from spacelang.ir.value import Value, is_number, same
 
 
 class NumberKind(StrEnum):
-    """Which numbers an interval holds."""
+    """A kind of numbers in an interval."""
 
     INTEGER = "integer"
     REAL = "real"
-    """Every number, whether written as `1` or as `1.0`."""
+    """Every number, whether it is written as `1` or as `1.0`."""
     FLOAT = "float"
-    """Only numbers written with a point: scikit-learn takes `1.0` as a share and `1` as a count."""
+    """Only numbers written with a decimal point: for scikit-learn `1.0` is a fraction and `1` a count."""
 
 
 Closed: TypeAlias = Literal["left", "right", "both", "neither"]
@@ -28,7 +28,7 @@ Closed: TypeAlias = Literal["left", "right", "both", "neither"]
 
 @fact
 class Interval:
-    """The numbers of one kind from `lower` to `upper`; infinite ends are infinities."""
+    """The numbers of one kind from `lower` to `upper`; unbounded ends are infinities."""
 
     numbers: NumberKind
     lower: float
@@ -37,21 +37,21 @@ class Interval:
 
     @property
     def integer(self) -> bool:
-        """Whether only integers are taken."""
+        """True if only integers are accepted."""
         return self.numbers is NumberKind.INTEGER
 
     @property
     def lower_open(self) -> bool:
-        """Whether `lower` itself lies outside."""
+        """True if `lower` itself is excluded."""
         return self.closed in {"right", "neither"}
 
     @property
     def upper_open(self) -> bool:
-        """Whether `upper` itself lies outside."""
+        """True if `upper` itself is excluded."""
         return self.closed in {"left", "neither"}
 
     def takes(self, value: Value) -> bool:
-        """Whether the value is a number of this kind that lies inside; no boolean and no NaN does."""
+        """Return True if a value is a number of this kind in the interval; booleans and NaN are not."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
         wanted = {NumberKind.INTEGER: int, NumberKind.REAL: int | float, NumberKind.FLOAT: float}[self.numbers]
@@ -64,38 +64,38 @@ class Interval:
 
 @fact
 class Options:
-    """A few values by themselves: words, `true` and `false`, `none`, single numbers."""
+    """A set of single values: strings, booleans, `none`, numbers."""
 
     values: tuple[Value, ...]
 
     def takes(self, value: Value) -> bool:
-        """Whether the value is one of them (1 is not `true`)."""
+        """Return True if `value` is a member; 1 and `true` are different values here."""
         return any(same(value, option) for option in self.values)
 
 
 @fact
 class OfType:
-    """Anything of one of these types, named as in the library's documentation.
+    """All values of some types, with the type names of the library's documentation.
 
-    Names without a literal (`dict`, `callable`, `ndarray`, ...) take no value: they are kept so that a
-    reader of the snapshot sees all that the library takes.
+    Types without literals (`dict`, `callable`, `ndarray`, ...) accept no value. They are included so that the snapshot
+    shows everything that the library accepts.
     """
 
     names: tuple[str, ...]
 
     def takes(self, value: Value) -> bool:
-        """Whether a literal of one of the types is this value; a tuple stands for a list or an array."""
+        """Return True if a value is a literal of one of the types; a tuple represents a list or an array."""
         return any(_is_of_type(value, name) for name in self.names)
 
 
 @fact
 class Implements:
-    """An object that has all of these methods: an operator, or something without a literal."""
+    """All objects with certain methods: an operator, or something without a literal."""
 
     methods: tuple[str, ...]
 
-    def takes(self, value: Value) -> bool:  # noqa: ARG002 - the four rules answer the same question
-        """No literal has methods to offer."""
+    def takes(self, value: Value) -> bool:  # noqa: ARG002 - all rules have the same interface
+        """Return False: no literal has methods."""
         return False
 
 
@@ -122,7 +122,7 @@ def _is_of_type(value: Value, name: str) -> bool:
 
 @fact
 class Stretch:
-    """A stretch of numbers, for asking whether a whole range is covered."""
+    """A range of numbers, such as one that should be covered by rules."""
 
     lower: float
     upper: float
@@ -130,7 +130,7 @@ class Stretch:
     upper_open: bool = False
 
     def integers(self) -> "Stretch":
-        """The same integers with both ends included."""
+        """Return the range of the same integers with both ends included."""
         return Stretch(
             _up(self.lower, excluded=self.lower_open),
             _down(self.upper, excluded=self.upper_open),
@@ -138,7 +138,7 @@ class Stretch:
 
 
 def covers(rules: Iterable[Rule], wanted: Stretch, *, integer: bool) -> bool:
-    """Whether every number of `wanted` (every integer of it) is taken by some rule."""
+    """Return True if every number (or every integer) in `wanted` is accepted by some rule."""
     pieces = [piece for rule in rules for piece in _pieces(rule, integer=integer)]
     if integer:
         return _covers_integers(pieces, wanted.integers())
@@ -146,7 +146,7 @@ def covers(rules: Iterable[Rule], wanted: Stretch, *, integer: bool) -> bool:
 
 
 def legal_parts(rule: Rule, wanted: Stretch, *, integer: bool) -> Iterator[Stretch]:
-    """What a rule takes of a range: pieces with more than one number in them."""
+    """Yield the parts of a range that a rule accepts, if they contain more than one number."""
     for piece in _pieces(rule, integer=integer):
         found = _common(piece, wanted)
         if integer:
@@ -189,7 +189,7 @@ def _covers_integers(pieces: list[Stretch], wanted: Stretch) -> bool:
 
 
 def _covers_reals(pieces: list[Stretch], wanted: Stretch) -> bool:
-    # Everything below `reached` is covered, and `reached` itself where `included`.
+    # Everything below `reached` is covered, and `reached` itself if `included` is true.
     reached, included = wanted.lower, wanted.lower_open
     for piece in sorted(pieces, key=lambda piece: (piece.lower, piece.lower_open)):
         joins = piece.lower < reached or (piece.lower == reached and (included or not piece.lower_open))

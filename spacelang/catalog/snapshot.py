@@ -1,7 +1,7 @@
-"""Snapshots: catalogues as JSON, the shipped one and the one that a user has refreshed.
+"""Read and write catalogues as JSON: bundled snapshots and those that a user has refreshed.
 
-One line holds one operator, so that a new version of the library shows as a readable difference, and so
-that an operator is decoded only when it is asked for.
+Each line holds one operator. So a new version of the library gives a readable diff, and an operator can be decoded when
+it is first needed.
 """
 
 import json
@@ -37,11 +37,11 @@ SHIPPED: Final[Mapping[str, str]] = {
     "catboost": "catboost",
     "imblearn": "imbalanced-learn",
 }
-"""The catalogues that are shipped, each with the distribution that it describes: also the name of our extra."""
+"""The bundled catalogues, each with the distribution that it describes, which is also the name of our extra."""
 
 
 class SnapshotError(Exception):
-    """A snapshot that cannot be read: which, and why."""
+    """Exception for a snapshot that cannot be read, with its path and the reason."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"cannot read the catalogue {path}: {reason}")
@@ -50,39 +50,39 @@ class SnapshotError(Exception):
 
 
 def load(name: str = "sklearn") -> Catalogue:
-    """The catalogue with this name: the user's for exactly the installed version, else the shipped one.
+    """Return a catalogue: the user's snapshot for exactly the installed version, else the bundled one.
 
-    Raises LookupError where there is no such catalogue, SnapshotError where a file is damaged.
+    Raises LookupError for an unknown catalogue and SnapshotError for a damaged file.
     """
     if name not in SHIPPED:
-        raise LookupError(f"there is no catalogue `{name}`")
+        raise LookupError(f"unknown catalogue `{name}`")
     return _load(name, user_folder())
 
 
 @cache
 def _load(name: str, folder: Path) -> Catalogue:
-    # Asking for the installed version is slower than reading the catalogue: only where it can matter.
+    # Finding the installed version is slower than reading the catalogue, so it is done only if it matters.
     if any(folder.glob(f"{name}-*.json")):
         version = installed_version(SHIPPED[name])
         path = folder / f"{name}-{version}.json"
         if version is not None and path.is_file():
             return _checked(read(_text(path), str(path)), name, version, str(path))
-    # A file beside this one is found at once: what finds resources in archives as well takes as long to import as a
-    # catalogue to read.
+    # The path is fast to find. `importlib.resources`, which also works in archives, takes as long to import as a
+    # catalogue takes to read.
     resource = Path(__file__).parent / "snapshots" / f"{name}.json"
     return read(resource.read_text(encoding="utf-8"), f"{name}.json")
 
 
 def user_folder() -> Path:
-    """Where refreshed snapshots are kept: below $XDG_DATA_HOME, by default ~/.local/share."""
+    """Return the folder of refreshed snapshots: below $XDG_DATA_HOME, by default ~/.local/share."""
     base = Path(os.environ.get("XDG_DATA_HOME", ""))
-    # The XDG specification says that a relative path is to be ignored.
+    # The XDG specification requires that relative paths are ignored.
     home = base if base.is_absolute() else Path.home() / ".local" / "share"
     return home / "spacelang" / "catalogues"
 
 
 def user_file(name: str, version: str) -> Path:
-    """The file of a refreshed snapshot."""
+    """Return the path of a refreshed snapshot."""
     return user_folder() / f"{name}-{version}.json"
 
 
@@ -103,7 +103,7 @@ def _checked(catalogue: Catalogue, name: str, version: str, path: str) -> Catalo
 
 
 def dump(catalogue: Catalogue) -> str:
-    """The catalogue as JSON, one operator a line, sorted: the same text for the same catalogue."""
+    """Return the catalogue as JSON with one operator a line, sorted, so that equal catalogues give equal text."""
     head = {
         "format": FORMAT,
         "name": catalogue.name,
@@ -196,9 +196,9 @@ def _write_value(value: Value) -> object:
 
 
 def read(text: str, path: str = "<text>") -> Catalogue:
-    """The catalogue that `dump` wrote; raises SnapshotError, naming `path`, for anything else.
+    """Return the catalogue that `dump` wrote; raise SnapshotError, naming `path`, for any other text.
 
-    The head is checked at once, an operator when it is first asked for.
+    The header is checked immediately, each operator when it is first accessed.
     """
     try:
         data = json.loads(text)
@@ -215,7 +215,7 @@ def read(text: str, path: str = "<text>") -> Catalogue:
     for called, module in objects.items():
         if OBJECTS.get(called) != module:
             _check_module(module, cast(str, head["name"]), path)
-    # A catalogue that a former version of this program wrote has none: then scorers are known by the library alone.
+    # Catalogues from earlier versions of spacelang have no scorers; then only the library itself knows them.
     scorers = data.get("scorers", {})
     if not isinstance(scorers, dict) or not all(isinstance(kind, str) for kind in scorers.values()):
         raise SnapshotError(path, "the scorers are damaged")
@@ -224,13 +224,16 @@ def read(text: str, path: str = "<text>") -> Catalogue:
 
 
 def _check_module(module: object, library: str, path: str) -> None:
-    """A catalogue names modules that are imported later: never one outside its own library."""
+    """Raise SnapshotError if a module is outside of the catalogue's library.
+
+    Modules in a catalogue are imported later, so this prevents the import of arbitrary modules.
+    """
     if not isinstance(module, str) or module.split(".")[0] != library:
         raise SnapshotError(path, f"the module {module!r} is not one of {library}")
 
 
 class _Operators(Mapping[str, CatalogueEntry]):
-    """The operators of a snapshot, each decoded when it is first asked for."""
+    """A mapping of the operators of a snapshot, each decoded at first access."""
 
     __slots__ = ("_decoded", "_library", "_path", "_raw")
 

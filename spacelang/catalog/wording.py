@@ -1,4 +1,4 @@
-"""Wording: what a set of rules takes, in the words of a diagnostic."""
+"""Describe the accepted values of a set of rules in words, for diagnostics."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from spacelang.ir.domain import literal
 from spacelang.ir.value import Value
 
 LONGEST_LIST: Final = 12
-"""A list of more words than this is cut: nobody reads the sixty names of the scorers in an error."""
+"""The maximal number of words in a list; longer lists (such as 60 names of scorers) are shortened."""
 
 _TYPES: Final = {
     "str": "a string",
@@ -26,19 +26,19 @@ _KINDS: Final = {NumberKind.INTEGER: "an integer", NumberKind.REAL: "a number", 
 
 
 def expectation(rules: Iterable[Rule], named: tuple[str, ...]) -> str:
-    """What would be taken: lowercase, without full stop, such as "an integer from 1 or `none`"."""
+    """Return a description of the accepted values, such as "an integer from 1 or `none`"."""
     rules = tuple(rules)
     constants = [spell(value) for rule in rules if isinstance(rule, Options) for value in rule.values]
     phrases = [phrase for rule in rules for phrase in _phrases(rule)]
     phrases += _one_of([*named, *constants])
     distinct = list(dict.fromkeys(phrases))
     if not distinct:
-        return "nothing that a space can say"
+        return "no value that a space can express"
     return distinct[0] if len(distinct) == 1 else f"{', '.join(distinct[:-1])} or {distinct[-1]}"
 
 
 def spell(value: Value) -> str:
-    """The value as it is written in a `.space` file."""
+    """Return a value as it is written in a `.space` file."""
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -70,7 +70,7 @@ def _interval(rule: Interval) -> str:
     if math.isinf(rule.lower) and math.isinf(rule.upper):
         return kind
     if math.isinf(rule.upper):
-        # That infinity itself is taken is of use to nobody who reads an error.
+        # Whether infinity itself is accepted does not matter in an error message.
         return f"{kind} {'above' if rule.lower_open else 'from'} {_number(rule.lower)}"
     if math.isinf(rule.lower):
         return f"{kind} {'below' if rule.upper_open else 'up to'} {_number(rule.upper)}"

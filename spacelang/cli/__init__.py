@@ -1,4 +1,4 @@
-"""The command line: one module a command. A module imports what its command needs when the command runs."""
+"""The command line. Each command is a module, which imports what it needs only when it runs."""
 
 import gc
 import sys
@@ -10,21 +10,22 @@ from spacelang.cli._streams import forget, guarded
 from spacelang.files import said_by
 
 OBJECTS_BETWEEN_COLLECTIONS = 200_000
-"""Python looks for circles of garbage after 700 new objects: a check makes many that stay, and next to no circles."""
+"""New objects between two runs of the garbage collector. A check makes many lasting objects and hardly any cycles."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command that the arguments name; the exit status is 0, 1, 2, 3 or 130."""
+    """Run the command named by the arguments and exit with status 0, 1, 2, 3 or 130."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     _write_what_comes()
     with guarded(), stoppable():
         status = _status(arguments)
-    # Python looks at all that a command has imported before it ends, several times, for a sixth of its time.
+    # At exit Python collects garbage several times; skipping all imported objects saves a sixth of a short command.
     gc.freeze()
     sys.exit(status)
 
 
 def _status(arguments: Sequence[str] | None) -> int:
+    """Run the command and return its exit status. Interrupts and closed or full output streams are handled here."""
     status: int
     try:
         from spacelang.cli._app import run
@@ -36,27 +37,27 @@ def _status(arguments: Sequence[str] | None) -> int:
         _write_the_rest()
         status = INTERRUPTED
     except BrokenPipeError:
-        # Who reads our output has seen enough (`spacelang sample … | head`).
+        # The reader of the output has closed it (`spacelang sample … | head`).
         forget(sys.stdout)
         status = 0
     except OSError as error:
         if error.filename is not None:
             raise
         forget(sys.stdout)
-        print(f"error: the output cannot be written: {said_by(error)}", file=sys.stderr)
+        print(f"error: cannot write the output: {said_by(error)}", file=sys.stderr)
         status = BAD_INPUT
     return status
 
 
 def _write_what_comes() -> None:
-    """Names of files need not be text, and a terminal need not know every character: neither must end a command."""
+    """Escape characters that a stream cannot encode, so that a file name or a limited terminal cannot end a command."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _write_the_rest() -> None:
-    """Write what was printed before the end, if anybody reads it."""
+    """Flush the standard output after an interrupt. If its reader has gone, drop what is left."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""All commands together, and how their wrong usage is told."""
+"""The command-line application: all commands with their groups, and the messages for wrong usage."""
 
 import os
 import re
@@ -20,31 +20,35 @@ from spacelang.cli._shell import BAD_INPUT, COMPLETE, WRONG_USAGE
 
 _MODULES: Final = sorted(each.name for each in iter_modules([str(Path(__file__).parent)]) if each.name[0] != "_")
 COMMANDS: Final = tuple(name.rstrip("_").replace("_", "-") for name in _MODULES)
-"""Every command; each is the module of its name, with `_` for `-`, and behind what is a word of Python."""
+"""All commands. The module of a command has its name with `_` for `-`, and a final `_` after a Python keyword."""
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Write a space": ("init", "check", "explain", "fmt", "import", "spaces", "catalogue"),
-    "Ask what is in it": ("stats", "default", "sample", "contains", "why-not", "diff"),
-    "Hand it to a tool": ("targets", "compile", "verify"),
-    "Search it": ("optimizers", "run", "archive"),
+    "Inspect a space": ("stats", "default", "sample", "contains", "why-not", "diff"),
+    "Compile a space": ("targets", "compile", "verify"),
+    "Search a space": ("optimizers", "run", "archive"),
     "Use a run": ("runs", "show", "report", "watch", "export", "predict", "migrate"),
     "Compare optimizers": ("tabulate", "compare"),
     "The shell": ("completion",),
 }
-"""What users do, in the order in which they do it, and the commands for that: each in one group."""
+"""The groups of commands in the help, in the order in which users need them. Each command is in one group."""
 
-# What the option parser raises for wrong usage: the class of click, or of the copy of click that newer versions of
-# typer bring along. The one public name that both have is this subclass.
+# The exception that the option parser raises for wrong usage. It is a class of click, or of the copy of click inside
+# newer versions of typer. The only public name in both is its subclass `BadParameter`.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command and return the exit status."""
+    """Run one command and return the exit status.
+
+    Only the module of the named command is imported. All modules are imported if all commands are listed, or if the
+    name is unknown and a similar one is looked for.
+    """
     if COMPLETE in os.environ:
         from spacelang.cli.completion import complete
 
         return complete(typer.main.get_command(_command_line(COMMANDS)))
-    # The others are only read where they are to be listed, or where one is looked for that was misspelled.
+    # Other modules are imported only to list all commands, or to suggest one for a misspelled name.
     named = [name for name in arguments[:1] if name in COMMANDS]
     command = typer.main.get_command(_command_line(named or COMMANDS))
     try:
@@ -56,20 +60,20 @@ def run(arguments: Sequence[str]) -> int:
         _tell(error)
         return WRONG_USAGE
     except _damaged_catalogue() as error:
-        report(str(error), "make it anew: `spacelang catalogue --refresh`")
+        report(str(error), "rebuild it: `spacelang catalogue --refresh`")
         return BAD_INPUT
     return 0
 
 
 def _command_line(names: Iterable[str]) -> typer.Typer:
-    """The command line with these commands."""
+    """Return the typer application that has the named commands."""
     app = typer.Typer(
         name="spacelang",
         cls=_Grouped,
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
-        # Without rich's boxes help and errors read alike on a terminal and in a log, and start-up does without rich.
+        # Without rich, help and errors look the same on a terminal and in a log, and the start is faster.
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
@@ -82,10 +86,10 @@ def _command_line(names: Iterable[str]) -> typer.Typer:
 
 
 class _Grouped(TyperGroup):
-    """All commands, listed by what users do with them."""
+    """The top-level command group, which lists its commands under the headings of `GROUPS`."""
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as it is called
-        """Write each group below its heading."""
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - overrides a method of click
+        """Write the commands of each group below the group's heading."""
         width = max(map(len, self.commands))
         for title, names in GROUPS.items():
             listed = [self.commands[name] for name in names if name in self.commands]
@@ -96,20 +100,24 @@ class _Grouped(TyperGroup):
 
 
 def _help(command: Callable[..., None]) -> str:
-    """The docstring of a command, its example on a line of its own, to be copied whole."""
+    """Return the help text of a command: its docstring, with the example on a line of its own that can be copied."""
     text, mark, example = cleandoc(command.__doc__ or "").partition("\n\nExample: `")
     return f"{text}\n\n\b\nExample:\n  {' '.join(example.removesuffix('`').split())}" if mark else text
 
 
 def _damaged_catalogue() -> type[Exception]:
-    # Python asks for the class only where something was raised: a command that needs no catalogue imports none.
+    """Return the class `SnapshotError`.
+
+    Python evaluates the class of an `except` clause only if something was raised, so that commands without a catalogue
+    do not import it.
+    """
     from spacelang.catalog.snapshot import SnapshotError
 
     return SnapshotError
 
 
 def _tell(error: Any) -> None:
-    """Wrong usage in the words of our own diagnostics."""
+    """Report wrong usage in the format of the package's own diagnostics."""
     message = str(error.format_message())
     if type(error).__name__ == "NoArgsIsHelpError":
         typer.echo(message, err=True)
@@ -120,7 +128,10 @@ def _tell(error: Any) -> None:
 
 
 def _reworded(message: str) -> str:
-    """A message of the option parser: lowercase, names in backticks, without what the help says."""
+    """Return a message of the option parser in the style of our diagnostics.
+
+    It starts in lowercase, puts names in backticks, and leaves out what the help line says.
+    """
     message = re.sub(r"[. ]*(\(Possible|\(?Did you).*", "", message)
     message = re.sub(r"'([^']*)'", r"`\1`", message).replace("Value error, ", "")
     message = re.sub(r"is not a valid int\w*( range)?|Input should be a valid int.*", "is not a whole number", message)
@@ -128,7 +139,7 @@ def _reworded(message: str) -> str:
 
 
 def _nearest(error: Any) -> str | None:
-    """The option or command that somebody may have meant."""
+    """Return the option or command that is spelled most like the unknown one, or None if none is similar."""
     from spacelang.suggest import nearest
 
     if error.ctx is None:
@@ -152,4 +163,4 @@ def _version(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    """Describe which pipelines may be tried, once; check it, count it, and hand it to any optimizer."""
+    """Describe a space of pipelines once, then check it, count it, and search it with any optimizer."""

@@ -1,6 +1,6 @@
-"""How a function becomes a command: each option of its groups by itself, and how it ends where something is wrong.
+"""Turn a function into a command: expand its option groups, and end the program for errors that the user can fix.
 
-A group is a frozen dataclass of options that several commands have, which these name as one argument.
+An option group is a frozen dataclass of options that several commands share. A command names the group as one argument.
 """
 
 from collections.abc import Callable
@@ -15,9 +15,9 @@ from spacelang.cli._shell import BAD_INPUT, WRONG_USAGE
 
 
 def parsed(command: Callable[..., None]) -> Callable[..., None]:
-    """The command as the option parser calls it.
+    """Return the command as the option parser calls it, with every option of its groups as a parameter of its own.
 
-    What the user can put right in what it was given ends the program: nothing that raises need be caught in a command.
+    Errors that the user can fix end the program with a message, so that commands need not catch them.
     """
     known = signature(command).parameters.values()
     groups: dict[str, Any] = {each.name: each.annotation for each in known if is_dataclass(each.annotation)}
@@ -29,6 +29,7 @@ def parsed(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def call(**given: Any) -> None:
+        """Assemble the option groups, run the command, and report errors that the user can fix."""
         said = {**given}
         for name, group in groups.items():
             said[name] = group(**{each.name: said.pop(each.name) for each in fields(group)})
@@ -45,7 +46,10 @@ def parsed(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _end(error: Exception, store: Path | None, *, as_json: bool) -> None:
-    """End the program for what the user can put right, the store of a run among that; return for all else."""
+    """End the program if the user can fix the error, with a message; return for all other errors.
+
+    `store` is the file that the command was given for the run. The message names it if it holds another run.
+    """
     from spacelang.analysis.surroundings import BindingError
     from spacelang.api.compiling import RefusalError
     from spacelang.api.space import SpaceError
@@ -60,7 +64,7 @@ def _end(error: Exception, store: Path | None, *, as_json: bool) -> None:
         case BindingError() | UnknownPluginError() | OptionError() | MetricError() | ReadingError():
             fail(error.message, error.help, status=WRONG_USAGE)
         case StoreError(differences=(_, _, *_)) if store is not None:
-            fail(f"`{store}` is of another run", error.help, status=BAD_INPUT, notes=error.differences)
+            fail(f"`{store}` holds another run", error.help, status=BAD_INPUT, notes=error.differences)
         case StoreError() if store is None:
             fail(error.message, error.help, status=BAD_INPUT, notes=error.differences)
         case InputError():

@@ -1,4 +1,7 @@
-"""`spacelang run` without data: a search that a table of known losses answers, or a black box; it fits nothing."""
+"""`spacelang run` without rows: the losses come from a table of known losses or from an artificial black box.
+
+Nothing is fitted in such a run.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,21 +16,21 @@ if TYPE_CHECKING:
     from spacelang.ir.configuration import Configuration
 
 NEEDS: Final = {"--test": "rows", "--ensemble": "predictions", "--archive": "rows"}
-"""What options need that nothing without data has."""
+"""What options need that is missing without data."""
 
-SETTLED: Final = "its trials are known; `spacelang tabulate` makes another table"
-"""What there is to do about an option that a table has settled."""
+SETTLED: Final = "its trials were evaluated before; make another table with `spacelang tabulate`"
+"""The help for an option whose value was fixed when the table was made."""
 
 
 def is_dataless(data: str) -> bool:
-    """Whether `--data` names something that has no rows."""
+    """Return True if `--data` names something without rows: a table of losses, or an artificial function."""
     from spacelang.runtime.boxes import ARTIFICIAL
 
     return is_table(data) or data.startswith(ARTIFICIAL)
 
 
 def is_table(data: str) -> bool:
-    """Whether `--data` names a table of known losses."""
+    """Return True if `--data` names a table of known losses."""
     from spacelang.bench.tabulating import TABLE
 
     return data.startswith(TABLE)
@@ -36,23 +39,28 @@ def is_table(data: str) -> bool:
 def refuse(
     data: str, on_rows: Mapping[str, object], unused: Mapping[str, object], of_workers: Mapping[str, object]
 ) -> None:
-    """End the program where an option is given that means nothing without data; of a table none of workers does."""
+    """End the program if an option is given that has no effect without rows.
+
+    `on_rows` are options that need rows or predictions. `unused` are options that change nothing without data, and
+    `of_workers` options that change nothing for a table. Each maps names of options to values; None and False stand for
+    an option that is not given.
+    """
     is_known = is_table(data)
     for name, value in on_rows.items():
         if value is not None:
             what = "a table of losses" if is_known else f"`{data}`"
-            help_text = "give the data that the table was made of" if is_known else "give data"
+            help_text = "give the data from which the table was made" if is_known else "give data"
             fail(f"`{name}` needs {NEEDS[name]}, and {what} has none", help_text)
     asked = {**unused, **of_workers} if is_known else unused
     given = next((name for name, value in asked.items() if value), None)
     if given is not None and is_known:
-        fail(f"`{given}` changes nothing of a table", SETTLED)
+        fail(f"`{given}` has no effect on a table", SETTLED)
     if given is not None:
-        fail(f"`{given}` changes nothing of `{data}`", "it has no data: leave the option out")
+        fail(f"`{given}` has no effect on `{data}`", "it has no rows; leave the option out")
 
 
 def tell(found: "Result", *, as_json: bool) -> int:
-    """Print what was found; the exit status."""
+    """Print the result of the search and return the exit status."""
     from rich.console import Console
 
     from spacelang.bench.tables.objective import TableObjective
@@ -64,9 +72,9 @@ def tell(found: "Result", *, as_json: bool) -> int:
     if as_json:
         print_json(document(outcome, facts))
     else:
-        said = f"Answered by `{objective.facts.name}`: nothing was fitted."
+        said = f"Losses come from `{objective.facts.name}`; nothing was fitted."
         if table is not None:
-            said = f"Answered from the table `{table.name}`: all seconds are recorded ones."
+            said = f"Losses come from the table `{table.name}`; all times are recorded ones."
         told = replace(facts, preparation=" ".join(filter(None, (facts.preparation, said))))
         print_summary(outcome, told, Console(highlight=False))
         if found.best_configuration is not None and table is not None:
@@ -77,7 +85,7 @@ def tell(found: "Result", *, as_json: bool) -> int:
 
 
 def _print_pipeline(found: "Result", configuration: "Configuration", seed: int | None) -> None:
-    """The best pipeline as code, unless only data could tell what it is; the configuration stands above."""
+    """Print the best pipeline as code, or report that its code depends on data."""
     from spacelang.report.code import source
     from spacelang.runtime.errors import BuildError
     from spacelang.runtime.pipelines.build import build
@@ -87,5 +95,5 @@ def _print_pipeline(found: "Result", configuration: "Configuration", seed: int |
     except BuildError as error:
         report(error.message, error.help)
         return
-    print("\nthe best pipeline; a table has no data to fit it to:\n")
+    print("\nthe best pipeline (not fitted, because a table has no rows):\n")
     print_code(text)

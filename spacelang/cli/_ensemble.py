@@ -1,4 +1,4 @@
-"""The end of `spacelang run --ensemble N`: the ensemble as code, and what it is worth beside the best pipeline."""
+"""The end of `spacelang run --ensemble N`: the ensemble as code, and its score next to that of the best pipeline."""
 
 import sys
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from spacelang.runtime.final import Finale, PassedOver
 
 NAME = "ensemble"
-"""What it is called in its code."""
+"""The name of the variable in the printed code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Election:
-    """The ensemble that is wanted of a search that has ended: of how many votes, and by which objective."""
+    """The ensemble to build after a search: `size` votes, chosen by the losses of `objective`."""
 
     size: int
     objective: "DataObjective"
@@ -31,7 +31,10 @@ class Election:
     executor: "Executor"
 
     def hold(self, *, as_json: bool) -> "tuple[Ensemble | None, int]":
-        """The ensemble, None where there is none; the exit status. Unless it is wanted as JSON its code is printed."""
+        """Choose and fit the ensemble, and print its code unless `as_json`.
+
+        Return the ensemble, or None if there is none, and the exit status.
+        """
         from spacelang.runtime.ensembles.assembling import assemble
         from spacelang.runtime.errors import InputError
 
@@ -44,18 +47,18 @@ class Election:
             ensemble = assemble(choice, outcome, self.objective, self.executor, limits=limits, announce=announce)
         except KeyboardInterrupt:
             if not as_json:
-                comment("it was not fitted on all rows")
+                comment("interrupted: the ensemble was not fitted on all rows")
             return None, INTERRUPTED
         except InputError as error:
             report(error.message, error.help)
             return None, BAD_INPUT
         if not ensemble.members:
-            report("none of the members of the ensemble can be fitted on all rows", "the best pipeline stays as it is")
+            report("none of the members of the ensemble can be fitted on all rows", "the best pipeline is not affected")
             return ensemble, NOTHING_SUCCEEDED
         return ensemble, 0
 
     def tell(self, ensemble: "Ensemble", finale: "Finale", data: str) -> None:
-        """Print what is known behind the code, and the score on test rows beside that of the best pipeline."""
+        """Print comments below the code: the fit, the score on unseen rows, and next steps."""
         from spacelang.report.code import fitting
         from spacelang.report.reached import interval, tested
 
@@ -63,7 +66,7 @@ class Election:
         if not ensemble.members:
             comment(*_failures(ensemble.left_out, ensemble.rows))
             return
-        together = "" if len(ensemble.members) == 1 else f", its {len(ensemble.members)} members together"
+        together = "" if len(ensemble.members) == 1 else f", all {len(ensemble.members)} members together"
         comment(f"fitted on all {ensemble.rows} rows in {ensemble.seconds:.1f} s{together}")
         if ensemble.test is not None:
             beside = "" if finale.test is None else f"; the best pipeline alone: {interval(finale.test, formula)}"
@@ -72,9 +75,10 @@ class Election:
         if (line := fitting(data, label, NAME, reading_in(self.found))) is not None:
             add(f"to fit it: {line}")
         store = quote(str(self.found.store))
-        add(f"to take it away: spacelang export {store} --ensemble -o ensemble.py")
+        add(f"to export it: spacelang export {store} --ensemble -o ensemble.py")
 
     def _choice(self) -> "EnsembleSelection":
+        """Choose the members by their stored predictions."""
         from spacelang.runtime.ensembles.assembling import choose
         from spacelang.runtime.storing.store import Store
 
@@ -83,23 +87,24 @@ class Election:
             return choose(self.found.outcome, self.objective, kept.predictions, self.size)
 
     def _introduce(self, choice: "EnsembleSelection") -> None:
+        """Print who votes, and the ensemble's loss next to that of the best pipeline."""
         from spacelang.report.ensembles import elected
 
         best = self.found.outcome.best
         formula, loss = self.objective.metric.formula, choice.among(choice.members)
         alone = "" if best is None else f"; the best pipeline alone: {best.trial.loss:.6g}"
-        comment(elected(choice), f"{formula} {loss:.6g} on the rows by which it was chosen{alone}")
+        comment(elected(choice), f"{formula} {loss:.6g} on the held-out rows, by which it was chosen{alone}")
         if self.objective.bounds:
-            add("each of them keeps to what the task is subject to; all together may not")
+            add("every member keeps to the bounds of the task, but the ensemble as a whole may not")
 
     def _announce(self, members: "Sequence[Member]", left_out: "tuple[PassedOver, ...]") -> None:
-        """Print the code of those who will vote, before they are fitted, and again where some could not be."""
+        """Print the code of the members before they are fitted, and again if some of them could not be fitted."""
         from spacelang.report.code import source
         from spacelang.report.ensembles import electorate
         from spacelang.runtime.ensembles.assembling import unfitted
 
         if left_out:
-            comment(*_failures(left_out, self.objective.rows), "the others share the votes:")
+            comment(*_failures(left_out, self.objective.rows), "the remaining members share the votes:")
         add(electorate(members))
         print()
         print_code(source(unfitted(self.objective, members), NAME))
@@ -107,8 +112,9 @@ class Election:
 
 
 def _silent(*_: object) -> None:
-    """Say nothing."""
+    """Print nothing."""
 
 
 def _failures(left_out: "tuple[PassedOver, ...]", rows: int) -> list[str]:
-    return [f"on all {rows} rows trial {each.record.index} failed: {each.reason}" for each in left_out]
+    """Return a line for each member that could not be fitted on all rows."""
+    return [f"the fit of trial {each.record.index} on all {rows} rows failed: {each.reason}" for each in left_out]

@@ -1,7 +1,7 @@
-"""The end of `spacelang run`: the best pipeline as code, and what became of it on all rows.
+"""The end of `spacelang run`: the best pipeline as code, its fit on all rows, and its score on unseen rows.
 
-The code comes first, so that nothing is lost whatever the pipeline does then. What is said behind it are comments: all
-from the code on can be run as it stands.
+The code is printed before the pipeline is fitted, so that it is not lost if the fit fails. Everything below the code is
+printed as Python comments: the output from the code on can be run as it is.
 """
 
 import sys
@@ -27,7 +27,7 @@ Announce: TypeAlias = "Callable[[Record, tuple[PassedOver, ...]], None]"
 
 @dataclass(frozen=True)
 class EndedSearch:
-    """A search on some data that has ended, and the executor of its trials."""
+    """A finished search on rows of data, with the executor of its trials, which still runs."""
 
     data: str
     found: "Result"
@@ -35,7 +35,7 @@ class EndedSearch:
 
     @property
     def objective(self) -> "DataObjective":
-        """What was minimised."""
+        """The objective that was minimized."""
         from spacelang.runtime.evaluation.objective import DataObjective
 
         assert isinstance(self.found.objective, DataObjective)
@@ -43,11 +43,14 @@ class EndedSearch:
 
     @cached_property
     def facts(self) -> "RunFacts":
-        """What its summary says beside the outcome."""
+        """The facts of the run that its summary needs besides the outcome."""
         return facts_of(self.found, self.objective.preparation.sentence)
 
     def tell(self, *, as_json: bool) -> int:
-        """Print what was found, refitted unless the user has interrupted the search; the exit status."""
+        """Print the result and return the exit status.
+
+        The best pipeline is fitted on all rows, unless the user interrupted the search.
+        """
         return self._as_json() if as_json else self._as_text()
 
     def _as_json(self) -> int:
@@ -71,7 +74,7 @@ class EndedSearch:
         finale, status = self._finale(self._announce)
         if finale is None:
             if outcome.best is not None:
-                comment("it was not fitted on all rows")
+                comment("interrupted: the final fit was skipped")
                 self._tell_how_to_fit()
         elif finale.record is None:
             comment(_failed(finale.rows, finale.passed_over[-1]))
@@ -87,7 +90,11 @@ class EndedSearch:
     def _ensemble(
         self, finale: "Finale | None", status: int, *, as_json: bool
     ) -> "tuple[dict[str, object] | None, int]":
-        """The ensemble as JSON, or told behind the best pipeline; None where none is wanted, or there is none."""
+        """Build the ensemble, and print it unless `as_json`.
+
+        Return its JSON document and the exit status. The document is None if no ensemble was asked for or none could be
+        built.
+        """
         from spacelang.cli._ensemble import Election
         from spacelang.report.ensembles import ensemble_document
 
@@ -103,7 +110,7 @@ class EndedSearch:
         return ensemble_document(ensemble), status
 
     def _tell_how_to_fit(self) -> None:
-        """The line that does so, for the pipeline that was printed last."""
+        """Print a line of Python that fits the pipeline printed last, if pandas or scikit-learn can read the data."""
         from spacelang.report.code import fitting
 
         line = fitting(self.data, str(self.objective.dataset.target.name), reading=reading_in(self.found))
@@ -111,7 +118,11 @@ class EndedSearch:
             add(f"to fit it: {line}")
 
     def _finale(self, announce: Announce = lambda *_: None) -> "tuple[Finale | None, int]":
-        """What became of the best pipelines on all rows, None where that was not tried or interrupted; the status."""
+        """Fit the best pipeline on all rows, and store its score on unseen rows.
+
+        Return the result and the exit status. The result is None if the search or the fit was interrupted, or no trial
+        succeeded. `announce` is called before each fit.
+        """
         from spacelang.api.result import keep_score
         from spacelang.runtime.errors import InputError
         from spacelang.runtime.final import finish
@@ -129,7 +140,7 @@ class EndedSearch:
         if finale.record is None:
             count = len(finale.passed_over)
             which = "the best pipeline cannot" if count == 1 else f"none of the {count} best pipelines can"
-            report(f"{which} be fitted on all rows", "the losses of all trials stay as they are: `--store` keeps them")
+            report(f"{which} be fitted on all rows", "all trials are stored; list them with `spacelang show`")
             return finale, NOTHING_SUCCEEDED
         assert self.found.store is not None
         try:
@@ -140,13 +151,13 @@ class EndedSearch:
         return finale, 0
 
     def _announce(self, record: "Record", passed_over: "tuple[PassedOver, ...]") -> None:
-        """Print the code of a pipeline before it is fitted, and why the one before was passed over."""
+        """Print the code of a pipeline before it is fitted, and why the better one before it was skipped."""
         from spacelang.report.code import source
 
         if passed_over:
             comment(_failed(self.objective.rows, passed_over[-1]))
             loss = f"{self.facts.metric.formula} {record.trial.loss:.6g}"
-            add(f"the next best is that of trial {record.index}, with {loss}:")
+            add(f"the next best is trial {record.index}, with {loss}:")
             print()
         else:
             print("\nthe best pipeline:\n")
@@ -155,4 +166,4 @@ class EndedSearch:
 
 
 def _failed(rows: int, passed_over: "PassedOver") -> str:
-    return f"on all {rows} rows it failed: {passed_over.reason}"
+    return f"the fit on all {rows} rows failed: {passed_over.reason}"

@@ -1,4 +1,4 @@
-"""What the commands share that take a pipeline of a stored run: their options, and what is told of it."""
+"""Options and messages shared by the commands that use a pipeline of a stored run (`export`, `predict`)."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,41 +14,47 @@ if TYPE_CHECKING:
 
 KeptTestOption = Annotated[
     float | None,
-    typer.Option("--test", metavar="SHARE", help="The share of the rows that the run kept for testing; else its own."),
+    typer.Option(
+        "--test", metavar="SHARE", help="The share of the rows that the run kept for testing; by default as in the run."
+    ),
 ]
 
 
 def must_agree(options: "FoundOptions") -> None:
-    """End the command where the options ask for one pipeline and for several at once."""
+    """End the program if the options ask for a single pipeline and for an ensemble at once."""
     if options.votes is not None and not options.ensemble:
-        fail("`--votes` is of an ensemble, and none is asked for", "add `--ensemble`")
+        fail("`--votes` needs `--ensemble`", "add `--ensemble`")
     if options.rank is not None and options.ensemble:
-        fail("`--rank` is of one pipeline, and `--ensemble` of several", "leave one of them out")
+        fail("`--rank` and `--ensemble` exclude each other", "leave one of them out")
 
 
 def chosen_of(finished: "ReopenedRun", options: "FoundOptions") -> "Record | EnsembleSelection":
-    """The trial of a rank, or those that vote; raises InputError where there are none."""
+    """Return the trial of the given rank, or the trials of the ensemble.
+
+    Raises InputError if the run has none.
+    """
     return finished.ensemble(options.votes) if options.ensemble else finished.ranked(options.rank or 1)
 
 
 def numbers_of(chosen: "Record | EnsembleSelection") -> list[int]:
-    """The numbers of the trials."""
+    """Return the numbers of the chosen trials."""
     from spacelang.runtime.ensembles.assembling import EnsembleSelection
 
     return [each.record.index for each in chosen.members] if isinstance(chosen, EnsembleSelection) else [chosen.index]
 
 
 def votes_of(chosen: "Record | EnsembleSelection") -> int | None:
-    """How many votes there are; None of one pipeline."""
+    """Return the number of votes of the ensemble, or None for a single pipeline."""
     from spacelang.runtime.ensembles.assembling import EnsembleSelection
 
     return len(chosen.bag.order) if isinstance(chosen, EnsembleSelection) else None
 
 
 def provenance(finished: "ReopenedRun", chosen: "Record | EnsembleSelection", options: "FoundOptions") -> list[str]:
-    """What is known of a pipeline, in lines: which trials of which run, the loss there, what it keeps to, versions.
+    """Return lines that say where a pipeline comes from.
 
-    Of an ensemble also who said how many votes it has.
+    They name the trials, their loss and constraints, the space, the data and the library versions. For an ensemble, a
+    line says where its number of votes comes from.
     """
     from spacelang.ir.task import describe_bound
     from spacelang.report.ensembles import elected
@@ -67,23 +73,23 @@ def provenance(finished: "ReopenedRun", chosen: "Record | EnsembleSelection", op
     said[0] += f" ({header.validation})"
     if options.ensemble:
         said.insert(1, _whose_votes(finished.votes, options.votes))
-    return [*said, f"of a search of `{header.space}` on {header.data}", f"with {versions}"]
+    return [*said, f"from a search of `{header.space}` on {header.data}", f"with {versions}"]
 
 
 def _whose_votes(asked: int | None, given: int | None) -> str:
-    """Who said how many votes the ensemble has."""
+    """Return a line that says where the number of votes comes from: `asked` at the run, or `given` now."""
     if given is not None:
-        return "as many votes as `--votes` says" + ("" if asked in (None, given) else f"; its run asked for {asked}")
+        return "the number of votes is that of `--votes`" + ("" if asked in (None, given) else f"; its run had {asked}")
     return (
-        "as many votes as usual: the store knows of none of its run"
+        "the number of votes is the default: the store does not have that of its run"
         if asked is None
-        else "as many votes as its run asked for"
+        else "the number of votes is that of its run"
     )
 
 
 def tell(finished: "ReopenedRun", said: list[str]) -> None:
-    """Tell it, and which versions have changed."""
+    """Print the lines of `provenance` as notes, and a note for each library whose version has changed since the run."""
     for line in said:
         note(line)
     for line in finished.changes:
-        note(f"{line}: what it predicts may differ by that")
+        note(f"{line}: predictions may differ because of it")

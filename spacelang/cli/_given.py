@@ -1,4 +1,4 @@
-"""A configuration that a command is given, as a file or on the standard input."""
+"""The argument of commands that take a configuration: a JSON file, or the standard input."""
 
 import sys
 from pathlib import Path
@@ -18,13 +18,16 @@ ConfigurationArgument = Annotated[
 
 
 def read_configuration(path: str) -> dict[str, object]:
-    """The configuration; ends the program for what is none."""
+    """Return the configuration in a file, or on the standard input for `-`.
+
+    Ends the program if the file cannot be read or holds no configuration.
+    """
     from spacelang.ir.configuration import Configuration
 
     shown = "the standard input" if path == "-" else f"`{path}`"
     if path != "-" and _may_not_end(Path(path)):
         remedy = "pipe it in: `-` reads the standard input"
-        fail(f"cannot read {shown}: it is no regular file", remedy, status=BAD_INPUT)
+        fail(f"cannot read {shown}: it is not a regular file", remedy, status=BAD_INPUT)
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8-sig")
         return dict(Configuration.from_json(text))
@@ -39,11 +42,11 @@ def read_configuration(path: str) -> dict[str, object]:
 
 
 def _may_not_end(path: Path) -> bool:
-    """Whether there is something that is neither a file nor a folder, as a device or a pipe, which nothing opens."""
+    """Return True if the path is a device or a pipe, which must not be opened because reading it may never end."""
     try:
         return path.exists() and not (path.is_file() or path.is_dir())
     except (OSError, ValueError):
-        return False  # reading it says why
+        return False  # reading the file reports the error
 
 
 def _lowered(message: str) -> str:

@@ -1,4 +1,4 @@
-"""How targets and optimizers are listed."""
+"""Print the list of targets or optimizers."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from spacelang.cli._shared import print_json
 
 
 def list_plugins(plugins: Any, *, as_json: bool) -> None:
-    """Print every plug-in with its options and their defaults."""
+    """Print every plug-in with its options and their defaults, as text or as one JSON document."""
     found = [(name, plugins.load(name)) for name in plugins.names()]
     if as_json:
         print_json([_document(plugins, name, plugin) for name, plugin in found])

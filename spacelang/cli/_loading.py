@@ -1,4 +1,4 @@
-"""Reading the space that a command is given."""
+"""Load the space that a command is given."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 def load(reference: str, options: SpaceOptions) -> "Space":
-    """The space, its warnings printed to standard error; raises SpaceError where it has errors."""
+    """Return the space, with its warnings printed to standard error.
+
+    Raises SpaceError if the space has errors.
+    """
     from spacelang.api import load as load_space
 
     space = load_space(reference, allow=options.allowed, bind=options.bindings)
@@ -21,7 +24,8 @@ def load(reference: str, options: SpaceOptions) -> "Space":
 
 
 def _tell_unbound(space: "Space") -> None:
+    """Print a note that names the symbols of the space, such as `n_features`, that have no number."""
     unbound = [name for name, number in space.symbols.items() if number is None]
     if unbound:
         names = ", ".join(f"`{name}`" for name in unbound)
-        print(f"note: for arbitrarily large {names}; `--bind {unbound[0]}=…` gives a number", file=sys.stderr)
+        print(f"note: {names} may be arbitrarily large; give a number with `--bind {unbound[0]}=…`", file=sys.stderr)

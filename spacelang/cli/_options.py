@@ -1,4 +1,4 @@
-"""The options that several commands have: one by one, and in groups, which a command names as one argument."""
+"""Options that several commands share: single options, and groups that a command names as one argument."""
 
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from spacelang.runtime.data.reading import Reading
 
 LONGEST_NUMBER = 20
-"""Digits of a number that is bound; what has more is too large anyway."""
+"""The most digits of a number in `--bind`; longer ones are too large anyway."""
 
 
 def spaces_like(incomplete: str) -> list[str]:
-    """The bundled spaces and the `.space` files that a text may become, for a shell."""
+    """Return the bundled spaces and `.space` files that complete a word, for the shell."""
     from spacelang.syntax.sources import bundled
 
     folder, slash, _ = incomplete.rpartition("/")
@@ -27,21 +27,21 @@ def spaces_like(incomplete: str) -> list[str]:
 
 
 def targets_like(incomplete: str) -> list[str]:
-    """The targets that a text may become, for a shell."""
+    """Return the targets that complete a word, for the shell."""
     from spacelang.targets import TARGETS
 
     return [name for name in TARGETS.names() if name.startswith(incomplete)]
 
 
 def optimizers_like(incomplete: str) -> list[str]:
-    """The optimizers that the last of some with commas between them may become, for a shell."""
+    """Return completions of the last optimizer in a comma-separated list, for the shell."""
     from spacelang.optimizers import OPTIMIZERS
 
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in OPTIMIZERS.names() if name.startswith(last)]
 
 
-# ---- one by one
+# ---- single options
 
 SpaceArgument = Annotated[
     str,
@@ -59,11 +59,13 @@ JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document and nothing else on standard output.")
 ]
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option; give it as often as needed.")
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of it; may be given several times.")
 ]
 AllowOption = Annotated[
     list[str] | None,
-    typer.Option("--allow", metavar="PACKAGE", help="A package that the space may `use`, trusted to be imported."),
+    typer.Option(
+        "--allow", metavar="PACKAGE", help="A package that the space may `use`, and that you trust to be imported."
+    ),
 ]
 SeedOption = Annotated[int, typer.Option(min=0, help="Equal seeds give equal results.")]
 DataOption = Annotated[
@@ -75,63 +77,74 @@ DataOption = Annotated[
     ),
 ]
 TargetColumnOption = Annotated[
-    str | None, typer.Option(help="The column of labels; else the one named `target`, else the last.")
+    str | None, typer.Option(help="The column of labels; by default the one named `target`, or else the last.")
 ]
 MetricOption = Annotated[
     str | None,
-    typer.Option(help="A scikit-learn scorer; else as the task says, or AUROC, balanced accuracy or R² by the data."),
+    typer.Option(help="A scikit-learn scorer; by default the task's, or AUROC, balanced accuracy or R² by the labels."),
 ]
 ValidateOption = Annotated[
     str | None,
     typer.Option(
         metavar="SPLIT",
-        help="`holdout(0.3)` or `cv(5)`; else as data or task say, or the second up to 1,000 rows, the first beyond.",
+        help="`holdout(0.3)` or `cv(5)`; by default the data's or the task's, or `cv(5)` up to 1,000 rows.",
     ),
 ]
 TestOption = Annotated[
     str | None,
-    typer.Option("--test", metavar="SHARE|FILE", help="Rows that no trial sees, to score the best pipeline on: `0.2`."),
+    typer.Option(
+        "--test", metavar="SHARE|FILE", help="Rows that no trial sees, to score the best pipeline: `0.2`, or a file."
+    ),
 ]
 WorkersOption = Annotated[
-    int, typer.Option(min=0, help="Trials at a time, each in a process of its own; 0: in this process, unbounded.")
+    int,
+    typer.Option(
+        min=0, help="Number of trials at the same time, each in its own process; 0: in this process, without limits."
+    ),
 ]
 IsolateOption = Annotated[
-    bool, typer.Option("--isolate", help="A fresh process for every trial: none can touch another, none shares work.")
+    bool, typer.Option("--isolate", help="Run every trial in a fresh process: none affects another, none shares work.")
 ]
 
 
-# ---- in groups
+# ---- groups of options
 
 
 @dataclass(frozen=True)
 class SpaceOptions:
-    """What a space may use, and how large the data is that it is for."""
+    """The packages that a space may use, and the size of the data that it is for."""
 
     allow: AllowOption = None
     bind: Annotated[
         list[str] | None,
         typer.Option(
-            "--bind", metavar="NAME=NUMBER", help="How large the data is: `n_features=30`, `n_samples`, `n_classes`."
+            "--bind",
+            metavar="NAME=NUMBER",
+            help="A size of the data, such as `n_features=30`; also `n_samples`, `n_classes`.",
         ),
     ] = None
 
     @property
     def allowed(self) -> list[str]:
-        """The packages."""
+        """The packages that the space may use."""
         return self.allow or []
 
     @property
     def bindings(self) -> dict[str, int]:
-        """The numbers by name; ends the program for what binds nothing, raises BindingError for what nothing binds."""
+        """The numbers given by `--bind`, by name.
+
+        Ends the program if an option is not of the form NAME=NUMBER or a name occurs twice. Raises BindingError if a
+        name or a number is invalid.
+        """
         from spacelang.analysis.surroundings import check_bindings
 
         found: dict[str, int] = {}
         for pair in self.bind or ():
             name, equals, number = (part.strip() for part in pair.partition("="))
             if not equals or not name:
-                fail(f"`--bind {pair}` binds nothing", "write `--bind NAME=NUMBER`")
+                fail(f"`--bind {pair}` is not of the form NAME=NUMBER", "write for example `--bind n_features=30`")
             if name in found:
-                fail(f"`{name}` is bound twice")
+                fail(f"`{name}` is given twice")
             is_whole = number.isascii() and number.isdigit() and len(number) <= LONGEST_NUMBER
             found.update(check_bindings({name: int(number) if is_whole else number}))
         return found
@@ -139,30 +152,29 @@ class SpaceOptions:
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How a file of data is read."""
+    """Options that say how a data file is read."""
 
     sep: Annotated[
         str | None,
-        typer.Option(
-            metavar="CHARACTER", help=r"What separates the fields of a `.csv` file; else a comma. `\t` is a tab."
-        ),
+        typer.Option(metavar="CHARACTER", help=r"The separator of a `.csv` file; by default a comma. `\t` is a tab."),
     ] = None
     encoding: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The encoding of a text file, such as `cp1252`; else UTF-8.")
+        str | None,
+        typer.Option(metavar="NAME", help="The encoding of a text file, such as `cp1252`; by default UTF-8."),
     ] = None
     decimal: Annotated[
-        str | None, typer.Option(metavar="SIGN", help="`,` where the numbers of a `.csv` file are written `1,5`.")
+        str | None, typer.Option(metavar="SIGN", help="The decimal sign of a `.csv` file: `,` for numbers like `1,5`.")
     ] = None
     drop_columns: Annotated[
         str | None,
         typer.Option(
-            metavar="A,B,…", help='Columns to leave out, such as identifiers; `"a,b",c` has one with a comma.'
+            metavar="A,B,…", help='Columns to drop, such as identifiers; quote a name with a comma: `"a,b",c`.'
         ),
     ] = None
 
     @property
     def reading(self) -> "Reading":
-        """What they say; raises ReadingError where no file can be read so."""
+        """The read options. Raises ReadingError if an option is invalid."""
         import csv
 
         from spacelang.runtime.data.reading import reading
@@ -173,48 +185,49 @@ class ReadingOptions:
 
     @property
     def given(self) -> "Reading | None":
-        """The same; None where nothing is said."""
+        """The read options, or None if no option is given."""
         return self.reading if any(each is not None for each in astuple(self)) else None
 
 
 @dataclass(frozen=True)
 class InitialOptions:
-    """What a run evaluates first."""
+    """The configurations that a run evaluates first."""
 
     initial: Annotated[
         str | None,
         typer.Option(
             metavar="default|FILE.json",
-            help="Configurations to start from, evaluated first: the default one, or those of a file "
-            "(as of `run --json`).",
+            help="Configurations to evaluate first: `default`, or those of a JSON file "
+            "(such as the output of `run --json`).",
         ),
     ] = None
     archive: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.json",
-            help="Start from what was best on the data sets that are most alike, of an archive (`spacelang archive`).",
+            help="Start from the best configurations of the most similar data sets in an archive (see `archive`).",
         ),
     ] = None
     archive_norm: Annotated[
-        Norm, typer.Option(help="How differences of meta-features add up to the distance of two data sets.")
+        Norm,
+        typer.Option(help="The norm by which the distance of two data sets is measured, from their meta-features."),
     ] = Norm.L1
 
 
 @dataclass(frozen=True)
 class StoreOptions:
-    """Where a run is kept."""
+    """The file in which a run is stored."""
 
     store: Annotated[
         Path | None,
-        typer.Option(metavar="RUN.db", help="Keep every trial in this file as it ends; else in a new one in `runs/`."),
+        typer.Option(metavar="RUN.db", help="Store every trial in this file; by default in a new file in `runs/`."),
     ] = None
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run that the store holds.")] = False
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in the store.")] = False
 
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """Who evaluates trials, and what these may take."""
+    """The workers that evaluate trials, and the limits of a trial."""
 
     workers: WorkersOption = 1
     executor: Annotated[
@@ -223,23 +236,23 @@ class WorkerOptions:
     ] = None
     trial_limit: Annotated[
         str | None,
-        typer.Option(metavar="LIMIT", help="What a trial may take: `300s`, `4GB` or both; else as the task says."),
+        typer.Option(metavar="LIMIT", help="The limit of a trial: `300s`, `4GB` or both; by default the task's."),
     ] = None
     isolate: IsolateOption = False
 
 
 @dataclass(frozen=True)
 class FoundOptions:
-    """Which pipeline of a stored run."""
+    """The choice of a pipeline, or of the ensemble, of a stored run."""
 
     rank: Annotated[
         int | None,
-        typer.Option(min=1, help="Which of the best pipelines, as `spacelang show` lists them; else the first."),
+        typer.Option(min=1, help="The rank of the pipeline in the list of `spacelang show`; by default 1."),
     ] = None
     ensemble: Annotated[
-        bool, typer.Option("--ensemble", help="The best pipelines that vote together, of a run with `--ensemble`.")
+        bool, typer.Option("--ensemble", help="Take the ensemble instead of one pipeline, of a run with `--ensemble`.")
     ] = False
     votes: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="How many votes the ensemble has; else as many as its run asked for."),
+        typer.Option(min=1, metavar="N", help="The number of votes of the ensemble; by default that of the run."),
     ] = None

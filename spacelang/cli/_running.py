@@ -1,4 +1,4 @@
-"""What the commands share that evaluate trials: the steps from their options to an outcome."""
+"""Steps shared by the commands that evaluate trials, from the options to the outcome, and output functions."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def load_space(space: str, options: "SpaceOptions") -> "Space":
-    """The space of a run; raises SpaceError where it has errors."""
+    """Return the space of a run. Raises SpaceError if it has errors."""
     from spacelang.api import load_for_data
 
     return load_for_data(space, allow=options.allowed, bind=options.bindings)
 
 
 def data_for(data: str, target_column: str | None, reading: "Reading") -> "Data":
-    """What `--data` names, with a warning of columns that look like none that a pipeline learns from."""
+    """Return the data named by `--data`, and warn of columns that look useless for learning."""
     from spacelang.api.rows import Rows
     from spacelang.bench.tabulating import data_of
     from spacelang.runtime.data.profile import warnings_of
@@ -40,7 +40,7 @@ def data_for(data: str, target_column: str | None, reading: "Reading") -> "Data"
 
 
 def reading_in(found: "Result") -> "Reading":
-    """How the data of a search was read."""
+    """Return the options with which the data of a search was read."""
     from spacelang.api.rows import Rows
     from spacelang.runtime.data.reading import PLAIN
 
@@ -49,21 +49,29 @@ def reading_in(found: "Result") -> "Reading":
 
 
 def space_of(space: str | None, read: "Callable[[], Data]", options: "SpaceOptions") -> "tuple[Space, str]":
-    """The space of a run, and why it is that one where none is named, which is told: its data is read first then."""
+    """Return the space of a run and the reason for choosing it.
+
+    If no space is named, the default space for the data is chosen, for which the data is read, and the reason is
+    printed. The reason of a named space is empty.
+    """
     if space is not None:
         return load_space(space, options), ""
     from spacelang.api.rows import Rows
     from spacelang.api.usual import told_of, usual_space
 
     if not isinstance(data := read(), Rows):
-        fail("this data has no rows to choose a space by", "name one: `spacelang run SPACE --data …`")
+        fail("no space can be chosen for data without rows", "name a space: `spacelang run SPACE --data …`")
     usual = usual_space(data.table, options.allowed, options.bindings)
     note(told_of(usual.reason))
     return usual.space, usual.reason
 
 
 def prepared_for(experiment: "Experiment") -> "Prepared":
-    """The experiment with its data, the warnings about its space shown, and what its optimizer leaves as it is."""
+    """Return the experiment with its data read.
+
+    Prints the warnings about its space, the class that is taken as positive, and the parts of the space that the
+    optimizer does not search.
+    """
     from spacelang.api.keeping import check_rungs
     from spacelang.api.result import positive_class_of
 
@@ -71,7 +79,7 @@ def prepared_for(experiment: "Experiment") -> "Prepared":
     show(prepared.space.warnings)
     check_rungs(prepared)
     if (positive := positive_class_of(prepared.objective)) is not None:
-        note(positive.sentence, "where the other one is meant, name the labels so that it comes last, such as 0 and 1")
+        note(positive.sentence, "if you mean the other class, rename the labels so that it sorts last, such as 0 and 1")
     searched = prepared.searched
     if searched.sentence:
         note(searched.sentence, searched.remedy)
@@ -81,7 +89,7 @@ def prepared_for(experiment: "Experiment") -> "Prepared":
 
 
 def seconds_of(time: str | None) -> float | None:
-    """The seconds of `--time`; ends the program for what is no duration."""
+    """Return the seconds of `--time`, or None. Ends the program if the text is not a duration."""
     from spacelang.runtime.budget import parse_duration
 
     with as_usage():
@@ -89,7 +97,7 @@ def seconds_of(time: str | None) -> float | None:
 
 
 def validation_of(validate: str | None) -> "Validation | None":
-    """The validation of `--validate`; ends the program for what is none."""
+    """Return the validation of `--validate`, or None. Ends the program if the text is not a validation."""
     from spacelang.runtime.evaluation.split import parse_validation
 
     with as_usage():
@@ -97,7 +105,10 @@ def validation_of(validate: str | None) -> "Validation | None":
 
 
 def be_ready_to_fork(workers: int = 1, executor: str | None = None) -> None:
-    """Have a command that is to have workers of its own use one thread, before it imports anything that uses more."""
+    """Limit this process to one thread if it will fork workers.
+
+    It must be called before libraries that start threads are imported.
+    """
     if workers > 0 and executor is None:
         from spacelang.api.executing import use_one_thread
 
@@ -105,7 +116,10 @@ def be_ready_to_fork(workers: int = 1, executor: str | None = None) -> None:
 
 
 def workers_of(space: "Space", options: "WorkerOptions", *, is_table: bool = False) -> "Workers":
-    """Who evaluates trials; ends the program, or warns, where less holds there than is asked for."""
+    """Return the settings of the workers.
+
+    Ends the program if options contradict each other, and warns of limits that these workers cannot enforce.
+    """
     from spacelang.api.executing import trial_limits, unenforced
     from spacelang.runtime.executors import Workers
 
@@ -113,11 +127,11 @@ def workers_of(space: "Space", options: "WorkerOptions", *, is_table: bool = Fal
         limits = trial_limits(space, options.trial_limit)
     if is_table:
         if limits.trial_bytes is not None:
-            warn("a table does not know what memory its trials took: it is not limited")
+            warn("memory is not limited: a table does not record the memory of trials")
         return Workers(options.workers, limits=limits)
     workers = Workers(options.workers, options.executor, limits, options.isolate)
     if workers.isolate and workers.count == 0 and workers.executor is None:
-        fail("`--isolate` needs processes for trials, and `--workers 0` has none", "leave one of the two out")
+        fail("`--isolate` needs worker processes, and `--workers 0` has none", "leave one of the two out")
     if (ignored := unenforced(workers)) is not None:
         warn(ignored)
     return workers
@@ -131,9 +145,9 @@ def warn(sentence: str) -> None:
 
 @contextmanager
 def searching(prepared: "Prepared", options: "StoreOptions") -> "Iterator[tuple[Result, Executor]]":
-    """What a search comes to, and the executor of its trials, which still lives.
+    """Run the search, and yield its result with the executor of its trials, which still runs.
 
-    The file is made once trials can be evaluated, so that none is left of a run that cannot begin.
+    The store is created only once trials can be evaluated, so that a run that cannot start leaves no file.
     """
     from datetime import datetime
 
@@ -151,7 +165,7 @@ def searching(prepared: "Prepared", options: "StoreOptions") -> "Iterator[tuple[
 
 
 def facts_of(found: "Result", preparation: str) -> "RunFacts":
-    """What the outcome of a run does not know, for its summary."""
+    """Return the facts of a run that its summary needs besides the outcome."""
     from spacelang.api.result import positive_class_of
     from spacelang.report.summary import RunFacts
 
@@ -171,25 +185,25 @@ def facts_of(found: "Result", preparation: str) -> "RunFacts":
 
 
 def comment(*lines: str) -> None:
-    """Say something behind code, after an empty line."""
+    """Print an empty line and then comments, below printed code."""
     print()
     for line in lines:
         add(line)
 
 
 def add(line: str) -> None:
-    """Say something more behind code: a comment, so that all of it can be run as it stands."""
+    """Print one comment line below printed code, so that the whole output can be run as it is."""
     print_code(f"# {visible(line)}")
 
 
 def print_code(text: str) -> None:
-    """Print code, in colours on a terminal."""
+    """Print code, highlighted on a terminal."""
     if not colours(sys.stdout):
         print(text.rstrip())
         return
     from rich.console import Console
     from rich.syntax import Syntax
 
-    # As text, which the terminal wraps: printed as syntax, lines longer than the terminal would be cut off.
+    # Printed as text, which the terminal wraps; as `Syntax`, long lines would be cut off.
     code = Syntax("", "python", background_color="default").highlight(text.rstrip())
     Console().print(code, soft_wrap=True)

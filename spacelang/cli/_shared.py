@@ -1,4 +1,4 @@
-"""What commands share: writing a file, and how problems are shown."""
+"""Output functions shared by all commands: writing files, and printing diagnostics, errors, notes and JSON."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from spacelang.files import said_by
 
 
 def end(diagnostics: tuple[Diagnostic, ...], *, as_json: bool) -> NoReturn:
-    """End the program because of a space with errors."""
+    """End the program because a space has errors, which are printed; status 1."""
     if as_json:
         from spacelang.diagnostics.as_json import records
 
@@ -36,13 +36,16 @@ def show(diagnostics: Iterable[Diagnostic]) -> None:
 
 
 def colours(stream: TextIO) -> bool:
-    """Whether a stream is a terminal that shall show colours (https://no-color.org)."""
+    """Return True if the stream is a terminal that should show colours (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def print_json(document: object) -> None:
-    """Print one JSON document, in characters that the standard output can write; those that do not show are escapes."""
-    # The surrogates that stand for the bytes of a file name are written as escapes, which JSON knows.
+    """Print one JSON document.
+
+    Characters that the standard output cannot encode, and those that are not printable, are written as JSON escapes.
+    """
+    # Surrogates, which stand for undecodable bytes of a file name, are written as JSON escapes.
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     text = json.dumps(document, ensure_ascii=not is_unicode, allow_nan=False)
     print(text if text.isprintable() else "".join(each if each.isprintable() else _escape(each) for each in text))
@@ -59,13 +62,13 @@ def fail(
     status: int = WRONG_USAGE,
     notes: Iterable[str] = (),
 ) -> NoReturn:
-    """End the program with a message and what to do about it."""
+    """End the program with an error message, and with a line that says what to do about it."""
     report(message, help, notes)
     raise typer.Exit(status)
 
 
 def report(message: str, help: str | None = None, notes: Iterable[str] = ()) -> None:  # noqa: A002
-    """Print an error that has no place in a space to standard error, like a diagnostic."""
+    """Print an error without a place in a space to standard error, in the format of a diagnostic."""
     title = "\x1b[1;31merror\x1b[0m" if colours(sys.stderr) else "error"
     print(f"{title}: {visible(message)}", file=sys.stderr)
     if help:
@@ -75,35 +78,36 @@ def report(message: str, help: str | None = None, notes: Iterable[str] = ()) -> 
 
 
 def must_be_free(output: Path) -> None:
-    """End the program where something is in the place of a file that is to be written, or nothing can be."""
+    """End the program if the output file exists, or its folder does not."""
     if output.exists():
-        fail(f"`{output}` is there already", "give `-o` another file, or remove that one")
+        fail(f"`{output}` already exists", "choose another file with `-o`, or remove that one")
     if not output.parent.is_dir():
-        fail(f"cannot write `{output}`: there is no folder `{output.parent}`")
+        fail(f"cannot write `{output}`: the folder `{output.parent}` does not exist")
 
 
 def write_new(output: Path, content: str | bytes) -> None:
-    """Write a file that was not there; ends the program where it is by now, or cannot be written."""
-    # Created, never written over, even if somebody else was faster.
+    """Write a new file. Ends the program if the file exists by now, or cannot be written."""
+    # Mode "x" never overwrites, even if another process has created the file since it was checked.
     with writing(output), output.open("xb") as file:
-        # A table may hold what is no text: bytes of a name in another encoding.
+        # A text may hold surrogates: undecodable bytes of a name in another encoding.
         file.write(content if isinstance(content, bytes) else content.encode(errors="backslashreplace"))
 
 
 def write_over(output: Path, text: str, *, own: str = "", what: str = "") -> None:
-    """Write a text in place of what is there; ends the program where it cannot be, or would replace its `own` source.
+    """Write a text to a file and replace what is there.
 
-    That is told as `what` it is.
+    Ends the program if the file cannot be written, or is the file `own` from which the text was made. `what` names that
+    file in the message.
     """
     with writing(output):
         if own and output.is_file() and Path(own).is_file() and output.samefile(own):
-            fail(f"`{output}` is {what}", "give `-o` another file")
+            fail(f"`{output}` is {what}", "choose another file with `-o`")
         output.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 @contextmanager
 def writing(output: Path) -> Iterator[None]:
-    """End the program where a file cannot be written."""
+    """End the program if a file cannot be written in the block."""
     try:
         yield
     except OSError as error:
@@ -112,7 +116,7 @@ def writing(output: Path) -> Iterator[None]:
 
 @contextmanager
 def as_usage() -> Iterator[None]:
-    """End the program for a text of an option that a ValueError says is none."""
+    """End the program with the message of a ValueError that the block raises, as wrong usage."""
     try:
         yield
     except ValueError as error:
@@ -120,7 +124,7 @@ def as_usage() -> Iterator[None]:
 
 
 def note(message: str, help: str = "") -> None:  # noqa: A002
-    """Print what a user should know to standard error, like a diagnostic."""
+    """Print a note to standard error, in the format of a diagnostic."""
     title = "\x1b[1;36mnote\x1b[0m" if colours(sys.stderr) else "note"
     print(f"{title}: {visible(message)}", file=sys.stderr)
     if help:
@@ -128,18 +132,21 @@ def note(message: str, help: str = "") -> None:  # noqa: A002
 
 
 def settings(pairs: list[str] | None) -> dict[str, str]:
-    """The options of `--set NAME=VALUE …`; ends the program for what is no pair or is given twice."""
+    """Return the options of `--set NAME=VALUE …` by name.
+
+    Ends the program if one is not of that form, or a name occurs twice.
+    """
     found: dict[str, str] = {}
     for pair in pairs or ():
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            fail(f"`--set {pair}` is not an option", "write `--set NAME=VALUE`")
+            fail(f"`--set {pair}` is not of the form NAME=VALUE", "write `--set NAME=VALUE`")
         if name.strip() in found:
-            fail(f"the option `{name.strip()}` is set twice")
+            fail(f"the option `{name.strip()}` is given twice")
         found[name.strip()] = value.strip()
     return found
 
 
 def plugin(plugins: Any, name: str, pairs: list[str] | None) -> Any:
-    """The configured target or optimizer; raises UnknownPluginError and OptionError."""
+    """Return the configured target or optimizer. Raises UnknownPluginError or OptionError."""
     return plugins.configure(plugins.load(name), settings(pairs))

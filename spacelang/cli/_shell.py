@@ -1,4 +1,4 @@
-"""What commands and the shell that starts them tell each other."""
+"""The exit statuses, and the environment variable by which a shell asks for completions."""
 
 from typing import Final
 
@@ -9,4 +9,4 @@ INTERRUPTED: Final = 130
 """The exit statuses; 0 is success."""
 
 COMPLETE: Final = "_SPACELANG_COMPLETE"
-"""Where this is in the environment a shell asks how a line may go on."""
+"""The environment variable that a shell sets to ask for completions of a line."""

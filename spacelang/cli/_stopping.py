@@ -1,4 +1,4 @@
-"""How a command is stopped: by Ctrl-C, or by SIGTERM, which schedulers, containers and `timeout` send."""
+"""Handle SIGTERM, which schedulers, containers and `timeout` send, like Ctrl-C."""
 
 import signal
 import threading
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import Final
 
 ECHO: Final = 0.5
-"""Within so many seconds a signal repeats the one before: `timeout` sends each to a process and then to its group."""
+"""Seconds in which a second signal counts as a repetition: `timeout` signals a process and then its group."""
 
 
 class _Stop:
-    """Raises KeyboardInterrupt, once for each time that somebody wants the end."""
+    """A signal handler that raises KeyboardInterrupt, once for signals that follow each other within `ECHO` seconds."""
 
     def __init__(self) -> None:
         self._last = -ECHO
@@ -26,7 +26,10 @@ class _Stop:
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Have SIGTERM do what Ctrl-C does; a signal that is ignored (`nohup`, `&`), or that has a handler, stays so."""
+    """Handle SIGTERM like Ctrl-C in the block.
+
+    A signal that is ignored (`nohup`, `&`) or already has a handler of its own is left alone.
+    """
     usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
     stop = _Stop()
     before = {}

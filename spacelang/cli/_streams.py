@@ -1,4 +1,4 @@
-"""What every command writes passes here: nothing of a stranger's file reaches a terminal raw."""
+"""Output streams that replace control characters, so that names in foreign files cannot control the terminal."""
 
 import os
 import re
@@ -10,16 +10,16 @@ from typing import Any, Final, TextIO, cast
 from spacelang.diagnostics.cells import visible
 
 _STYLE: Final = re.compile(r"(\x1b\[[\d;]*m)")
-"""What begins and ends a style on a terminal, as our own messages have it."""
+"""The escape sequence that sets a style on a terminal."""
 
 _LAYOUT: Final = re.compile(r"([\n\t]+)")
 
 
 class Guarded:
-    """A stream that replaces what could steer a terminal or reorder a line by visible signs.
+    """A text stream that replaces characters which could control a terminal or reorder a line by visible signs.
 
-    Styles pass where they are wanted, as nothing tells ours from others; who prints a stranger's names makes them
-    `visible` already. All but `write` is the stream's own.
+    Colour sequences pass on a terminal, because the program's own cannot be told from others. Code that prints foreign
+    names makes them `visible` first. All attributes but the writing methods are those of the underlying stream `raw`.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -28,18 +28,18 @@ class Guarded:
         self._styled = stream.isatty() or bool(os.environ.get("FORCE_COLOR"))
 
     def write(self, text: str) -> int:
-        """Write a text as it may be shown; returns its length."""
+        """Write a text with its control characters replaced, and return the length of the text."""
         with self._heard():
             self.raw.write(shown(text, styled=self._styled))
         return len(text)
 
     def flush(self) -> None:
-        """Write what is buffered."""
+        """Flush the stream."""
         with self._heard():
             self.raw.flush()
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write texts one after the other."""
+        """Write several texts one after the other."""
         for line in lines:
             self.write(line)
 
@@ -48,7 +48,7 @@ class Guarded:
 
     @contextmanager
     def _heard(self) -> Iterator[None]:
-        """Forget what nobody reads any more, where it `outlasts` them."""
+        """Drop the output once its reader has gone, if `outlasts` is set; otherwise let BrokenPipeError pass."""
         try:
             yield
         except BrokenPipeError:
@@ -58,17 +58,17 @@ class Guarded:
 
 
 def forget(stream: TextIO | None) -> None:
-    """Write what is still buffered, and all that comes, to nowhere, so that Python does not complain at exit."""
+    """Redirect a stream to the null device, so that Python does not complain about unwritten output at exit."""
     if stream is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def shown(text: str, *, styled: bool) -> str:
-    """A text of several lines as it may be shown; `styled` leaves sequences that only set a style."""
+    """Return a text of several lines with control characters replaced; `styled` keeps sequences that set colours."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
     parts = _STYLE.split(text) if styled else [text]
-    # Every second part is what the parts were split at.
+    # Parts at odd places are the separators, which `split` keeps.
     return "".join(part if place % 2 else _lines(part) for place, part in enumerate(parts))
 
 
@@ -78,7 +78,7 @@ def _lines(text: str) -> str:
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Let the standard output and the standard error be `Guarded`."""
+    """Replace the standard output and the standard error by `Guarded` streams in the block."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (cast(TextIO, None if each is None else Guarded(each)) for each in before)
     try:
@@ -89,7 +89,7 @@ def guarded() -> Iterator[None]:
 
 @contextmanager
 def outlasting() -> Iterator[None]:
-    """Let what goes on come to its end although nobody reads the standard output any more (`… | head`)."""
+    """Let the block finish its work even if the reader of the standard output goes away (`… | head`)."""
     stream = sys.stdout
     if isinstance(stream, Guarded):
         stream.outlasts = True
@@ -101,10 +101,10 @@ def outlasting() -> Iterator[None]:
 
 
 def unguarded(stream: TextIO) -> TextIO:
-    """The stream behind the guard: for what moves a cursor and is no stranger's, or does not go to a terminal."""
+    """Return the underlying stream, for output that moves the cursor and has no foreign text, or is not shown."""
     return cast(TextIO, getattr(stream, "raw", stream))
 
 
 def write_file(text: str) -> None:
-    """Write the text of a file to the standard output: as it is, unless that is a terminal."""
+    """Write the text of a file to the standard output, unchanged unless that is a terminal."""
     (sys.stdout if sys.stdout.isatty() else unguarded(sys.stdout)).write(text)

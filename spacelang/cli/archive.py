@@ -1,4 +1,4 @@
-"""`spacelang archive`: meta-features and best configurations of runs, for warm starts."""
+"""`spacelang archive`: write the meta-features and best configurations of runs to a file, for warm starts."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,16 +14,18 @@ from spacelang.text import counted
 def command(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUNS…", help="Stores of runs, folders with stores, or one with auto-sklearn's files."),
+        typer.Argument(
+            metavar="RUNS…", help="Stores of runs, folders with stores, or a folder with auto-sklearn's files."
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.json", help="Write the archive here.")],
     json: JsonOption = False,
 ) -> None:
-    """Make an archive of runs: of each data set what it is like, and the best configuration that was found for it.
+    """Make an archive of runs for warm starts: meta-features of data sets and their best configurations.
 
-    `spacelang run --archive FILE.json` starts from the configurations that were best on the data sets that are most
-    like its own. A folder with auto-sklearn's `feature_values.arff` gives an archive for the bundled space `mosaic`.
-    What gives no row is told with its reason.
+    `spacelang run --archive FILE.json` starts from the best configurations of the most similar data sets. A folder with
+    auto-sklearn's `feature_values.arff` gives an archive for the bundled space `mosaic`. Runs that cannot be used are
+    reported with the reason.
 
     Example: `spacelang archive runs -o archive.json`
     """
@@ -31,11 +33,12 @@ def command(
 
     made = make_archive(runs, output)
     for reason in made.left_out:
-        note(f"left out: {reason}")
+        note(f"skipped: {reason}")
     rows = made.archive.rows
     if json:
         print_json({"file": str(output), "rows": len(rows), "left_out": [*made.left_out]})
         return
     data, spaces = {row.data for row in rows}, {row.space.name for row in rows}
-    of = ", ".join(f"`{name}`" for name in sorted(spaces))
-    typer.echo(visible(f"{counted(len(rows), 'row')} for {counted(len(data), 'data set')}, of {of}, in {output}"))
+    names = ", ".join(f"`{name}`" for name in sorted(spaces))
+    written = f"{counted(len(rows), 'row')} for {counted(len(data), 'data set')} and {names}"
+    typer.echo(visible(f"wrote {written} to {output}"))

@@ -1,4 +1,4 @@
-"""`spacelang catalogue`: what the compiler knows of a library, and how it is refreshed."""
+"""`spacelang catalogue`: show or rebuild the catalogue of a library's operators and parameters."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -11,41 +11,45 @@ from spacelang.cli._shell import BAD_INPUT
 from spacelang.files import said_by
 
 OWN: Final = "sklearn"
-"""The catalogue that is shown without a package: that of scikit-learn."""
+"""The catalogue that is shown if no package is named."""
 
 if TYPE_CHECKING:
     from spacelang.catalog.catalogue import Catalogue, CatalogueEntry, Default
 
 
 def command(
-    operator: Annotated[str | None, typer.Argument(metavar="[OPERATOR]", help="Show what this operator takes.")] = None,
+    operator: Annotated[
+        str | None, typer.Argument(metavar="[OPERATOR]", help="Show the parameters of this operator.")
+    ] = None,
     package: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Of this package: xgboost, lightgbm, catboost, imblearn, or a trusted one of your own."
+            metavar="NAME",
+            help="The package: xgboost, lightgbm, catboost, imblearn, or one of your own, which is imported.",
         ),
     ] = None,
     refresh: Annotated[
-        bool, typer.Option("--refresh", help="Make the catalogue anew from the installed package.")
+        bool, typer.Option("--refresh", help="Rebuild the catalogue from the installed package.")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where --refresh writes; else for this user.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where --refresh writes; by default for this user."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Show the catalogue of scikit-learn or of another package, or one operator of it, or make it anew.
+    """Show the catalogue of scikit-learn or of another package, or one operator of it, or rebuild it.
 
     Example: `spacelang catalogue PCA`
     """
     first, _, rest = (operator or "").partition(".")
     if package is None and rest:
-        # `xgboost.XGBClassifier`, as a space calls it.
+        # The name of an operator with its package, as in a space: `xgboost.XGBClassifier`.
         package, operator = first, rest
     if refresh:
         _refresh(package or OWN, output)
         return
     if output is not None:
-        fail("`--output` says where `--refresh` writes", "give both or none")
+        fail("`--output` needs `--refresh`", "give both or neither")
     catalogue = _catalogue(package or OWN)
     if operator is None:
         _show_all(catalogue, json)
@@ -61,7 +65,10 @@ def command(
 
 
 def _catalogue(package: str) -> "Catalogue":
-    """What is known of a package; one of which nothing is known beforehand is imported, as its name was given."""
+    """Return the catalogue of a package. A package without a shipped catalogue is imported and inspected.
+
+    Ends the program if the package is not installed or cannot be read.
+    """
     from spacelang.catalog.packages import NotInstalledError, UnreadablePackageError, open_package
     from spacelang.catalog.snapshot import SHIPPED, load
 
@@ -90,7 +97,7 @@ def _refresh(package: str, output: Path | None) -> None:
     except LookupError as error:
         known = ", ".join(f"`{name}`" for name in SHIPPED)
         fail(
-            str(error.args[0]), _meant(package) or f"catalogues are kept of {known}; others are read when they are used"
+            str(error.args[0]), _meant(package) or f"the packages with a catalogue are {known}; others are read on use"
         )
     except ImportError:
         extra = SHIPPED[package]
@@ -110,7 +117,7 @@ def _show_all(catalogue: "Catalogue", as_json: bool) -> None:
     typer.echo(f"{catalogue.distribution} {catalogue.version}: {len(catalogue)} operators")
     if stale:
         of = "" if catalogue.name == OWN else f" --package {catalogue.name}"
-        typer.echo(f"installed is {stale}: run `spacelang catalogue{of} --refresh`")
+        typer.echo(f"version {stale} is installed: run `spacelang catalogue{of} --refresh`")
     for name in catalogue:
         entry = catalogue.get(name)
         assert entry is not None
@@ -140,7 +147,7 @@ def _show_one(entry: "CatalogueEntry", as_json: bool) -> None:
 
 
 def _default(default: "Default") -> str | None:
-    """The default as the language writes it; None where there is none, or no literal for it."""
+    """Return the default as the language writes it, or None if there is none or it has no literal."""
     from spacelang.catalog.catalogue import Named, Opaque, Required
     from spacelang.ir.domain import literal
 

@@ -1,4 +1,4 @@
-"""`spacelang check`: all diagnostics of some spaces."""
+"""`spacelang check`: print all diagnostics of some spaces."""
 
 from collections.abc import Mapping
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`spacelang compare`: several optimizers on the same data, with the same splits and the same budget."""
+"""`spacelang compare`: run several optimizers on the same data, with the same splits and the same budget."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -41,7 +41,7 @@ def command(  # noqa: PLR0913 - one argument an option
         typer.Option(
             "--data",
             "-d",
-            help="As for `spacelang run`, or a table: `table:FILE.npz`; give it as often as needed.",
+            help="As for `spacelang run`, or a table: `table:FILE.npz`; may be given several times.",
         ),
     ] = None,
     optimizers: Annotated[
@@ -52,20 +52,22 @@ def command(  # noqa: PLR0913 - one argument an option
             help="Optimizers with options: `blds,blds:disc=2,hyperband:b=50:eta=3`.",
         ),
     ],
-    repeats: Annotated[int, typer.Option(min=1, help="So many seeds, each with a split of its own.")] = 10,
+    repeats: Annotated[int, typer.Option(min=1, help="The number of seeds, each with its own split.")] = 10,
     time: Annotated[
-        str | None, typer.Option(help="Stop each run after this long: `30s`, `10m`, `2h`; on a table in its own time.")
+        str | None, typer.Option(help="Stop each run after this long: `30s`, `10m`, `2h`; on a table in recorded time.")
     ] = None,
     trials: Annotated[int | None, typer.Option(min=1, help="Stop each run after this many trials.")] = None,
     workers: WorkersOption = 1,
     seed: SeedOption = 0,
-    metric: Annotated[str | None, typer.Option(help="A scikit-learn scorer; else as for `spacelang run`.")] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="A scikit-learn scorer; by default as for `spacelang run`.")
+    ] = None,
     validate: Annotated[
-        str | None, typer.Option(metavar="SPLIT", help="`holdout(0.3)` or `cv(5)`; else as for `run`.")
+        str | None, typer.Option(metavar="SPLIT", help="`holdout(0.3)` or `cv(5)`; by default as for `run`.")
     ] = None,
     test: TestOption = None,
     trial_limit: Annotated[
-        str | None, typer.Option(metavar="LIMIT", help="What a trial may take: `300s`, `4GB` or `300s 4GB`.")
+        str | None, typer.Option(metavar="LIMIT", help="The limit of a trial: `300s`, `4GB` or `300s 4GB`.")
     ] = None,
     isolate: IsolateOption = False,
     first: InitialOptions,
@@ -78,17 +80,17 @@ def command(  # noqa: PLR0913 - one argument an option
             "-o",
             "--output",
             metavar="DIR",
-            help="Keep runs, tables and plots there; else in a new one in `comparisons/`.",
+            help="The folder for runs, tables and plots; by default a new one in `comparisons/`.",
         ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Compare optimizers: losses and ranks of their incumbents over time, who is ahead when, and what is noise.
+    """Compare optimizers on the same data: losses and ranks over time, and which differences are noise.
 
-    Every optimizer runs on all data with the same seeds, splits and budget; without --time, --trials and a limit of the
-    task a run takes a minute. With --test they are judged by rows that no trial saw. In DIR every run is kept, and a
-    comparison that was stopped goes on by the same command, to which optimizers, data and repeats may be added. Plots
-    need `spacelang[plots]`.
+    Every optimizer runs on all data sets with the same seeds, splits and budget. A run takes one minute unless --time,
+    --trials or the task sets a limit. With --test the optimizers are compared on rows that no trial saw. All runs are
+    stored in DIR. The same command resumes a comparison that was stopped, and may add optimizers, data and repeats.
+    Plots need `spacelang[plots]`.
 
     Example: `spacelang compare my.space --data my.csv --optimizers random,mosaic --time 60s --test 0.2 -o compared`
     """
@@ -137,7 +139,7 @@ def command(  # noqa: PLR0913 - one argument an option
 
 
 def _check_usage(optimizers: str, time: str | None, validate: str | None, data: list[str] | None) -> None:
-    """End the program with everything in the command that cannot be, before anything is read."""
+    """End the program with all mistakes in the options, before anything is read."""
     from spacelang.bench.comparing import ContestantsError, contestants
     from spacelang.plugins import pieces
     from spacelang.runtime.budget import parse_duration
@@ -150,7 +152,9 @@ def _check_usage(optimizers: str, time: str | None, validate: str | None, data: 
     ]
     mistakes: list[tuple[str, str]] = []
     if not data:
-        mistakes.append(("there is no data to compare optimizers on", "name it: `--data FILE`, as often as needed"))
+        mistakes.append(
+            ("there is no data to compare optimizers on", "give it with `--data FILE`, once or several times")
+        )
     for check, given in checks:
         try:
             if given is not None:
@@ -163,7 +167,7 @@ def _check_usage(optimizers: str, time: str | None, validate: str | None, data: 
 
 
 def _place(space: "Space") -> Path:
-    """A new folder for a comparison that nobody gave a place."""
+    """Return a new folder below `comparisons`, for a comparison without `--output`."""
     from datetime import datetime
 
     from spacelang.runtime.storing.runs import names
@@ -174,7 +178,7 @@ def _place(space: "Space") -> Path:
 
 @contextmanager
 def _told(place: Path) -> Iterator[None]:
-    """End the program with all that is wrong with data, or where no seed was whole when it was stopped."""
+    """End the program with all errors in the data, or if it was interrupted before all runs of one seed finished."""
     from spacelang.bench.comparing import ArenasError
     from spacelang.runtime.errors import MetricError
 
@@ -185,11 +189,12 @@ def _told(place: Path) -> Iterator[None]:
         found = [(each.message, each.help) for each in error.mistakes]
         _tell(dict.fromkeys(found), status=WRONG_USAGE if usage else BAD_INPUT)
     except KeyboardInterrupt:
-        report(f"stopped before the first seed was whole; what was made is kept in `{place}`", GO_ON)
+        message = f"interrupted before all runs of the first seed finished; finished runs are stored in `{place}`"
+        report(message, GO_ON)
         raise typer.Exit(INTERRUPTED) from None
 
 
-GO_ON = "the same command goes on from there"
+GO_ON = "run the same command again to continue"
 
 
 def _print(comparison: "Comparison") -> None:
@@ -198,23 +203,23 @@ def _print(comparison: "Comparison") -> None:
     from spacelang.bench.comparison.text import print_comparison
 
     print_comparison(comparison.results, Console(highlight=False))
-    print(f"\nRuns, tables and plots are kept in {comparison.folder}.")
+    print(f"\nRuns, tables and plots are in {comparison.folder}.")
 
 
 def _end(comparison: "Comparison") -> None:
-    """Say what is missing, and end with the status that says so."""
+    """Print the notes of the comparison, and exit with an error status if it was interrupted or all runs failed."""
     for each in comparison.notes:
         note(each)
     if comparison.interrupted:
         seeds = len(comparison.results.seeds)
-        report(f"stopped after {seeds} whole seed{'s' if seeds > 1 else ''}", GO_ON)
+        report(f"interrupted after {seeds} complete seed{'s' if seeds > 1 else ''}", GO_ON)
         raise typer.Exit(INTERRUPTED)
     if all(run.reason for run in comparison.results.runs):
         raise typer.Exit(NOTHING_SUCCEEDED)
 
 
 def _tell(mistakes: Iterable[tuple[str, str]], status: int = WRONG_USAGE) -> None:
-    """End the program with all mistakes, if there are any."""
+    """End the program with all mistakes; return if there are none."""
     found = [*mistakes]
     for message, help_text in found:
         report(message, help_text)

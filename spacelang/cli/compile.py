@@ -1,4 +1,4 @@
-"""`spacelang compile`: the form that a target gives a space, and what it could not keep."""
+"""`spacelang compile`: compile a space for a target, and report what the result does not preserve."""
 
 import json as json_module
 from dataclasses import asdict
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """What a form is written as."""
+    """The output formats of a compiled space."""
 
     JSON = "json"
     TEXT = "text"
@@ -33,15 +33,17 @@ def command(
     *,
     set_: SetOption = None,
     options: SpaceOptions,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write here.")] = None,
-    format_: Annotated[Format, typer.Option("--format", "-f", help="How the form is written.")] = Format.TEXT,
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse what the form would keep only in part.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
+    format_: Annotated[Format, typer.Option("--format", "-f", help="The output format.")] = Format.TEXT,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail if the target can only approximate the space.")
+    ] = False,
 ) -> None:
-    """Compile a space to the form of a target.
+    """Compile a space for a target, such as another library's search space.
 
-    The Python of a tool's form is a module that needs the tool and the libraries of the space's operators alone: beside
-    the tool's own object it has `decode`, from what the tool found to a configuration, and `build`, from that to an
-    unfitted pipeline.
+    With `--format python` the output is a module that needs only the target's library and those of the space's
+    operators. Next to the library's own object it has `decode`, which turns a result of the library into a
+    configuration, and `build`, which turns a configuration into an unfitted pipeline.
 
     Example: `spacelang compile credit.space --target optuna --format python -o credit_optuna.py`
     """
@@ -54,12 +56,12 @@ def command(
     form = lowered(target, chosen, loaded.counted, strict=strict)
     if format_ is Format.JSON:
         found = document(target, loaded.checked, form, asdict(chosen), loaded.bound)
-        # What a terminal does not show is written as escapes, which JSON knows: so every text stays as it is.
+        # For a terminal, special characters are written as JSON escapes, so that every text can be read back.
         text = json_module.dumps(found, ensure_ascii=output is None, allow_nan=False)
     else:
         text = _text(target, form, format_, loaded)
     if output is None:
-        # Names of files may be of any characters, and the name of a space may be that of its file.
+        # The name of a space may be that of its file, which may have control characters.
         print("\n".join(map(visible, text.split("\n"))))
     else:
         write_over(output, text + "\n", own=space, what="the space itself")
@@ -73,13 +75,13 @@ def _text(target: str, lowered: "Lowered[Any, Any]", format_: Format, space: "Sp
         return str(lowered.form.to_dot())
     if format_ is Format.PYTHON:
         if not isinstance(lowered.form, WithSource):
-            fail(f"the target `{target}` has no form in Python", "its formats are `json`, `text` and `dot`")
+            fail(f"the target `{target}` has no output in Python", "its formats are `json`, `text` and `dot`")
         return in_python(target, lowered, space.checked)
     return "\n".join([str(lowered.form.to_text()), *_report(lowered)])
 
 
 def _report(lowered: "Lowered[Any, Any]") -> list[str]:
-    lines = ["", "what became of the space:"] if lowered.report else []
+    lines = ["", "how the target represents the space:"] if lowered.report else []
     for entry in lowered.report:
         lines.append(f"  {entry.status.value:<13}{entry.construct}{entry.place}: {entry.message}")
     return lines

@@ -1,4 +1,4 @@
-"""`spacelang completion`: how a shell completes commands, options, bundled spaces, targets and optimizers."""
+"""`spacelang completion`: complete commands, options, bundled spaces, targets and optimizers in a shell."""
 
 import os
 from enum import StrEnum
@@ -10,7 +10,7 @@ from spacelang.cli._shell import COMPLETE
 
 
 class Shell(StrEnum):
-    """The shells that are known."""
+    """The supported shells."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -18,10 +18,10 @@ class Shell(StrEnum):
 
 
 def command(shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="`bash`, `zsh` or `fish`.")]) -> None:
-    """Print what a shell reads to complete commands, options, bundled spaces, targets and optimizers.
+    """Print a script by which a shell completes commands, options, spaces, targets and optimizers.
 
-    For every new shell put the example into `~/.bashrc`, or the same with `zsh` into `~/.zshrc`, behind `compinit`;
-    for fish write what is printed to `~/.config/fish/completions/spacelang.fish`.
+    To have it in every new shell, put the example into `~/.bashrc`. For zsh put the same with `zsh` into `~/.zshrc`,
+    after `compinit`. For fish write the output to `~/.config/fish/completions/spacelang.fish`.
 
     Example: `eval "$(spacelang completion bash)"`
     """
@@ -29,12 +29,12 @@ def command(shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="`bash`
 
 
 def complete(commands: Any) -> int:
-    """Print how the line goes on that a shell asks about in its environment; the status is the command's."""
+    """Print the completions of the command line that a shell has put into the environment; return the exit status."""
     return _answer(commands, os.environ[COMPLETE])
 
 
 def _answer(commands: Any, instruction: str) -> int:
-    from typer._completion_classes import completion_init  # no public name makes the shells known
+    from typer._completion_classes import completion_init  # registers the shells; there is no public name for it
     from typer.completion import shell_complete
 
     completion_init()

@@ -1,4 +1,4 @@
-"""`spacelang contains`: is a configuration in a space, and if not, which line keeps it out."""
+"""`spacelang contains`: check whether a configuration is in a space, and if not, which line excludes it."""
 
 import typer
 
@@ -16,7 +16,7 @@ def command(
     options: SpaceOptions,
     json: JsonOption = False,
 ) -> None:
-    """Say whether a configuration is a member (status 0), and if not (status 1), why.
+    """Check whether a configuration is in a space: status 0 if it is; 1 and the reason if it is not.
 
     Example: `spacelang contains credit.space mine.json`
     """

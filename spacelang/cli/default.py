@@ -1,4 +1,4 @@
-"""`spacelang default`: the default configuration of a space."""
+"""`spacelang default`: print the default configuration of a space."""
 
 from spacelang.cli._loading import load
 from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
@@ -8,7 +8,7 @@ from spacelang.cli._shared import print_json
 def command(
     space: SpaceArgument,
     options: SpaceOptions,
-    json: JsonOption = False,  # noqa: ARG001 - errors are told so
+    json: JsonOption = False,  # noqa: ARG001 - read by `parsed`, for errors
 ) -> None:
     """Print the default configuration as one JSON object.
 

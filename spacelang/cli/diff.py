@@ -1,4 +1,4 @@
-"""`spacelang diff`: what one space has and another has not."""
+"""`spacelang diff`: show the differences between two spaces."""
 
 import sys
 from collections.abc import Iterator
@@ -22,10 +22,12 @@ def command(
     second: SpaceArgument,
     *,
     options: SpaceOptions,
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="End with status 1 where they differ.")] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with status 1 if the spaces differ.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Show what differs between two spaces, and count the structures that one has, the other has, and both have.
+    """Show the differences between two spaces, and count the structures that one or both of them have.
+
+    A structure is a choice of one alternative for every decision.
 
     Example: `spacelang diff old.space new.space`
     """
@@ -79,7 +81,7 @@ def _print(first: str, second: str, found: "SpaceDifference") -> None:
 
 
 def _lines(found: "SpaceDifference") -> Iterator[tuple[tuple[int, int], str, str, str]]:
-    """What is printed of each difference: where it comes in the order, its heading, its sign and its text."""
+    """Yield the printed lines of the differences: a sort key, the heading, the sign and the text."""
     headings: dict[str, int] = {}
     for place, each in enumerate(found.differences):
         heading = f"stage {each.stage}" if each.stage else f"{each.aspect.value}"
@@ -115,5 +117,5 @@ def _counts(found: "SpaceDifference") -> str:
     width = max(len(f"{count:,}") for _, count in rows)
     lines = [f"  {count:>{width},}  in {which}" for which, count in rows]
     if found.both is None:
-        lines.append("  too tangled together for those that both have to be counted exactly")
+        lines.append("  (the number that both have cannot be computed: their constraints are too complex together)")
     return "\n".join(["structures (combinations of alternatives, by name)", *lines])

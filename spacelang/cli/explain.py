@@ -1,4 +1,4 @@
-"""`spacelang explain`: the long text of a diagnostic."""
+"""`spacelang explain`: print the long explanation of a diagnostic."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from spacelang.cli._shared import fail
 
 
 def command(code: Annotated[str, typer.Argument(metavar="CODE", help="A code such as SL301.")]) -> None:
-    """Explain a diagnostic at length.
+    """Explain a diagnostic in detail.
 
     Example: `spacelang explain SL301`
     """
@@ -19,5 +19,5 @@ def command(code: Annotated[str, typer.Argument(metavar="CODE", help="A code suc
     if wanted not in KINDS:
         near = nearest(wanted, KINDS)
         suggestion = f"did you mean `{near}`? " if near else ""
-        fail(f"there is no diagnostic `{code}`", f"{suggestion}codes go from {min(KINDS)} to {max(KINDS)}")
+        fail(f"unknown diagnostic `{code}`", f"{suggestion}codes go from {min(KINDS)} to {max(KINDS)}")
     typer.echo(f"{KINDS[wanted].severity}[{wanted}]\n\n{explanation(wanted)}")

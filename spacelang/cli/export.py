@@ -1,4 +1,4 @@
-"""`spacelang export`: a found pipeline as a module of Python, or as a fitted model."""
+"""`spacelang export`: write a pipeline of a stored run as a Python module, or as a fitted model."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -24,12 +24,13 @@ def command(
     run: RunArgument,
     *,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE.py|FILE.skops", help="Write it here: code, or a model.")
+        Path,
+        typer.Option("--output", "-o", metavar="FILE.py|FILE.skops", help="The output file: code, or a fitted model."),
     ],
     found: FoundOptions,
     data: Annotated[
         str | None,
-        typer.Option("--data", "-d", help="The data of the run; else the file of its name in this folder."),
+        typer.Option("--data", "-d", help="The data of the run; by default the file with its name in this folder."),
     ] = None,
     target_column: TargetColumnOption = None,
     test: KeptTestOption = None,
@@ -37,16 +38,16 @@ def command(
     allow: AllowOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Write the best pipeline of a stored run so that it is used without spacelang: as code, or fitted.
+    """Write the best pipeline of a stored run for use without spacelang: as code, or fitted.
 
-    A `.py` module builds the pipeline with scikit-learn alone: fitted to the rows that a trial had it predicts what the
-    trial predicted. A `.skops` file holds the pipeline fitted on all rows that trials might see. Both need the data of
-    the run, which is read as it was then, and other data is refused. Nothing that exists is written over.
+    A `.py` module builds the pipeline with the libraries of its steps alone. Fitted to the training rows of a trial, it
+    predicts what the trial predicted. A `.skops` file holds the pipeline fitted on all rows that trials could see. Both
+    need the data of the run, which is read as it was then; other data is refused. Existing files are not overwritten.
 
     Example: `spacelang export runs/credit-20260131-120000.db -o pipeline.py`
     """
     if output.suffix not in SUFFIXES:
-        fail(f"no pipeline is written as `{output.name}`", f"name a file that ends in {' or '.join(SUFFIXES)}")
+        fail(f"unknown file type: `{output.name}`", f"the name must end in {' or '.join(SUFFIXES)}")
     must_be_free(output)
     must_agree(found)
     if output.suffix == MODEL:
@@ -82,5 +83,5 @@ def _model(finished: "ReopenedRun", chosen: "Record | EnsembleSelection") -> tup
     from spacelang.report.model import dumped, must_have_skops
 
     must_have_skops()
-    dumped(finished.unfitted(chosen))  # before minutes are spent on fitting what cannot be kept
+    dumped(finished.unfitted(chosen))  # fails early, before minutes are spent on the fit
     return dumped(finished.fitted(chosen, forks=True))

@@ -1,4 +1,4 @@
-"""`spacelang fmt`: the canonical layout of a space; what it says and its comments stay as they are."""
+"""`spacelang fmt`: format spaces with the canonical layout. Meaning and comments stay the same."""
 
 import os
 import sys
@@ -24,7 +24,7 @@ _STYLES: Final = {"---": "\x1b[1m", "+++": "\x1b[1m", "@@ ": "\x1b[36m", "-": "\
 
 @dataclass(frozen=True, slots=True)
 class _FormattedSpace:
-    """A space as it is and as it should be; `path` is None for what came from the standard input."""
+    """A space as it is and as it should be; `path` is None for the standard input."""
 
     name: str
     path: Path | None
@@ -33,6 +33,7 @@ class _FormattedSpace:
 
     @property
     def changes(self) -> bool:
+        """True if formatting changes the file."""
         return self.content != self.text.encode()
 
 
@@ -40,14 +41,16 @@ def command(
     spaces: Annotated[
         list[str],
         typer.Argument(
-            metavar="SPACE...", autocompletion=spaces_like, help="`.space` files; `-` lays out the standard input."
+            metavar="SPACE...", autocompletion=spaces_like, help="`.space` files; `-` formats the standard input."
         ),
     ],
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; name what would change, status 1.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; list files that would change, status 1.")
+    ] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Write nothing; show what would change.")] = False,
-    stdout: Annotated[bool, typer.Option("--stdout", help="Print the layout instead of writing it.")] = False,
+    stdout: Annotated[bool, typer.Option("--stdout", help="Print the result instead of writing it.")] = False,
 ) -> None:
-    """Lay out spaces as all spaces are laid out, in place. Comments stay; a file with syntax errors is left alone.
+    """Format spaces in place, all with the same layout. Comments stay; a file with syntax errors is left alone.
 
     Example: `spacelang fmt credit.space --diff`
     """
@@ -78,12 +81,12 @@ def _refuse_bundled(spaces: list[str]) -> None:
 
     for reference in spaces:
         if reference in bundled():
-            help_ = f"`spacelang fmt {reference} --stdout` prints it, `./{reference}` is a file of this name"
-            fail(f"`{reference}` is a bundled space, which is not written", help_)
+            help_ = f"print it with `spacelang fmt {reference} --stdout`; `./{reference}` names a file of your own"
+            fail(f"`{reference}` is a bundled space, which cannot be overwritten", help_)
 
 
 def _lay_out(reference: str) -> _FormattedSpace | None:
-    """The layout of a space; None, after its problems have been shown, where it has none."""
+    """Return the formatted space. If it cannot be formatted, show why and return None."""
     from spacelang.forms.envelope import is_compiled
     from spacelang.syntax.parser import parse
     from spacelang.syntax.printer import format_text
@@ -97,7 +100,7 @@ def _lay_out(reference: str) -> _FormattedSpace | None:
         source = read_source(reference)
     if not isinstance(source, Diagnostic) and is_compiled(source.text):
         report(
-            f"`{source.name}` is a compiled space, not the text of one", "lay out the text that it was compiled from"
+            f"`{source.name}` is a compiled space, not the text of one", "format the text from which it was compiled"
         )
         return None
     problems = (source,) if isinstance(source, Diagnostic) else (parsed := parse(source)).diagnostics
@@ -107,7 +110,7 @@ def _lay_out(reference: str) -> _FormattedSpace | None:
         return None
     text = format_text(source.text)
     if parse(type(source)(source.name, text)).file != parsed.file:
-        report(f"`{source.name}` is left alone: its layout would say something else", "please report this as a bug")
+        report(f"`{source.name}` is left unchanged: formatting would change its meaning", "please report this as a bug")
         return None
     path = source.origin.path if source.origin is not None else None
     return _FormattedSpace(source.name, path, path.read_bytes() if path is not None else content, text)
@@ -122,11 +125,11 @@ def _print_difference(layout: _FormattedSpace) -> None:
 
 
 def _difference(layout: _FormattedSpace) -> Iterator[str]:
-    """The lines of a unified difference, which `patch` understands."""
+    """Yield the lines of a unified diff, which `patch` understands."""
     from difflib import unified_diff
 
     before = layout.content.decode("utf-8")
-    # Only line feeds end lines for `patch`.
+    # For `patch`, only line feeds end lines.
     for line in unified_diff(_lines(before), _lines(layout.text), layout.name, layout.name):
         yield from line.removesuffix("\n").split("\n")
 
@@ -137,7 +140,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _write(layout: _FormattedSpace, path: Path) -> bool:
-    """Write a layout in the file's place; whether that could be done."""
+    """Write the formatted text to the file, and return True if that succeeded."""
     name = visible(layout.name)
     if not layout.changes:
         typer.echo(f"{name}: unchanged")
@@ -152,7 +155,7 @@ def _write(layout: _FormattedSpace, path: Path) -> bool:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Give a file another content at once: whoever reads it, or interrupts this, finds the old or the new one whole."""
+    """Replace the content of a file atomically: readers and interrupts find either the old or the new content."""
     if not os.access(path, os.W_OK):
         raise PermissionError(0, "permission denied")
     with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:

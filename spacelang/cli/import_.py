@@ -1,4 +1,4 @@
-"""`spacelang import`: a file of another tool as a `.space` file."""
+"""`spacelang import`: convert a file of another tool to a `.space` file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,11 +12,13 @@ from spacelang.cli._streams import write_file
 
 def command(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A file of ConfigSpace: PCS (`.pcs`) or JSON (`.json`).")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE.space", help="Write here.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE.space", help="Write to this file.")
+    ] = None,
 ) -> None:
-    """Turn a search space of ConfigSpace into a `.space` file with the same members.
+    """Convert a search space of ConfigSpace to a `.space` file with the same members.
 
-    What is not carried over is reported with its line; where the members would be others, nothing is written.
+    Everything that is lost is reported with its line. If the members would differ, nothing is written.
 
     Example: `spacelang import old.pcs -o new.space`
     """

@@ -1,4 +1,4 @@
-"""`spacelang init`: a commented space to start from, made for data."""
+"""`spacelang init`: write a commented space to start from, made for given data."""
 
 from pathlib import Path
 from shlex import quote
@@ -14,17 +14,19 @@ from spacelang.diagnostics.cells import visible
 
 
 def command(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="A file of data, `sklearn:NAME` or `openml:ID`.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A data file, `sklearn:NAME` or `openml:ID`.")],
     *,
     target_column: TargetColumnOption = None,
     options: ReadingOptions,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE.space", help="Write here.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE.space", help="Write to this file.")
+    ] = None,
 ) -> None:
-    """Write a space to start from: stages, ranges and a task for such data, with comments that teach the language.
+    """Write a space to start from: stages, ranges and a task for the data, with explaining comments.
 
-    It depends on the types of the columns, on missing values, on the number of rows and on the labels. Columns that
-    look like identifiers, dates or numbers that are written as text are named, and so is what a run would refuse:
-    infinite values, a class with a single row. Nothing that exists is written over.
+    The space depends on the types of the columns, on missing values, on the number of rows and on the labels. Warnings
+    name columns that look like identifiers, dates or numbers written as text. They also name what a run would refuse:
+    infinite values, or a class with a single row. Existing files are not overwritten.
 
     Example: `spacelang init my.csv --target-column price -o my.space`
     """
@@ -46,4 +48,4 @@ def command(
         write_file(text)
     else:
         write_new(output, text)
-        typer.echo(f"`{output}` is written; next: `spacelang check {quote(str(output))}`")
+        typer.echo(f"wrote `{output}`; next: `spacelang check {quote(str(output))}`")

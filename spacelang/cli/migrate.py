@@ -1,4 +1,4 @@
-"""`spacelang migrate`: the trials of a run, for a run on a changed space."""
+"""`spacelang migrate`: find the trials of a run that a run on a changed space can use."""
 
 import json as json_module
 from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spacelang.api.migrating import Migrated, TakenOver
 
 REASONS: Final = 5
-"""So many reasons are shown why trials are members no more, the most frequent first."""
+"""The number of shown reasons why trials are no longer members, the most frequent first."""
 
 
 def command(
@@ -27,26 +27,28 @@ def command(
     space: SpaceArgument,
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE.json", help="Write the members here, the best first.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE.json", help="Write the configurations here, best first."),
     ] = None,
     store: Annotated[
-        Path | None, typer.Option("--store", metavar="NEW.db", help="Begin a run here that has them as its trials.")
+        Path | None, typer.Option("--store", metavar="NEW.db", help="Start a new run here that has them as trials.")
     ] = None,
-    most: Annotated[int | None, typer.Option("-n", min=1, help="At most so many of them.")] = None,
+    most: Annotated[int | None, typer.Option("-n", min=1, help="The largest number of trials to take.")] = None,
     data: Annotated[
         str | None,
-        typer.Option("--data", "-d", help="For `--store`: the data of the run; else the file of its name here."),
+        typer.Option("--data", "-d", help="For `--store`: the data of the run; by default the file of its name here."),
     ] = None,
     target_column: TargetColumnOption = None,
     test: KeptTestOption = None,
     options: SpaceOptions,
     json: JsonOption = False,
 ) -> None:
-    """Say which trials of a run still are members of a changed space, with new hyperparameters at their defaults.
+    """Find the trials of a run that are still members of a changed space.
 
-    What is written begins a new run: `spacelang run NEW.space --initial FILE.json` evaluates them first. Nothing that a
-    trial had is changed: one whose alternatives or values are gone stays behind. With `--store` they are trials of a
-    run that goes on with `--resume`, on the same data and judged alike: all of them whose pipelines are the same.
+    New hyperparameters get their defaults. No other value is changed: trials whose alternatives or values are gone are
+    left out. `--output` writes the configurations, which `spacelang run NEW.space --initial FILE.json` evaluates first.
+    `--store` starts a new run on the same data with the same validation: it has all those trials whose pipelines are
+    unchanged, and `--resume` continues it.
 
     Example: `spacelang migrate runs/credit-20260131-120000.db credit.space -o seeds.json`
     """
@@ -62,7 +64,7 @@ def command(
         finished = take_up(run, data=data, target=target_column, test=test, allow=options.allowed)
         taken = take_over(finished, loaded, store, most=most)
         for line in finished.changes:
-            note(f"{line}: the losses that are taken over may differ by that")
+            note(f"{line}: the losses that are taken over may differ because of it")
         found = taken.migrated
     else:
         with Store.read(run) as stored:
@@ -79,7 +81,7 @@ def command(
 
 def _write(output: Path, found: "Migrated") -> None:
     if not found.moved:
-        fail("no trial of the run is a member: nothing is written", status=BAD_INPUT)
+        fail("no trial of the run is a member of the space, so nothing was written", status=BAD_INPUT)
     try:
         output.write_text(json_module.dumps(found.initial, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
@@ -89,36 +91,36 @@ def _write(output: Path, found: "Migrated") -> None:
 def _tell(found: "Migrated", loaded: "Space", space: str, output: Path | None) -> None:
     members = len(found.moved) + found.beyond
     different = members + len(found.left)
-    typer.echo(f"{found.trials} trials, of which {different} succeeded as different configurations")
-    taken = f", the best {len(found.moved)} of which are taken" if found.beyond else ""
+    typer.echo(f"{found.trials} trials; {different} distinct configurations succeeded")
+    taken = f", of which the best {len(found.moved)} are taken" if found.beyond else ""
     filled = _filled(found, {each.key for each in loaded.checked.stages})
     typer.echo(f"{members} are members of the space{taken}{filled}")
     if found.left:
-        typer.echo(f"{len(found.left)} are none:")
+        typer.echo(f"{len(found.left)} are not members:")
         for reason, count in found.reasons[:REASONS]:
             typer.echo(f"  {count} x {visible(reason)}")
     if found.moved:
         best = found.moved[0]
-        what = f"the best of them is trial {best.trial}, with the loss {best.loss:g}"
+        what = f"the best is trial {best.trial}, with loss {best.loss:g}"
         typer.echo(f"{what}: {visible(best.configuration.identity)}")
     if output is not None:
-        typer.echo(visible(f"`spacelang run {space} --initial {output} …` evaluates them first"))
+        typer.echo(visible(f"to evaluate them first: `spacelang run {space} --initial {output} …`"))
 
 
 def _tell_taken(taken: "TakenOver", store: Path | None) -> None:
-    typer.echo(visible(f"{len(taken.same)} are trials of the run in `{store}`: their pipelines are what they were"))
+    typer.echo(visible(f"{len(taken.same)} are trials of the new run in `{store}`: their pipelines are unchanged"))
     if taken.anew:
-        typer.echo(f"{len(taken.anew)} are evaluated anew there, as their pipelines are others or had fewer rows")
-    typer.echo(visible(f"`spacelang show {store}` says how to go on"))
+        typer.echo(f"{len(taken.anew)} will be evaluated again: their pipelines changed or were trained on fewer rows")
+    typer.echo(visible(f"`spacelang show {store}` shows how to continue it"))
 
 
 def _filled(found: "Migrated", decisions: set[str]) -> str:
-    """What was filled in, each with its default: alternatives by their names, values as the language writes them."""
+    """Return the decisions and hyperparameters that were added, each with its default, as the language writes them."""
     from spacelang.ir.domain import literal
 
     filled = {key: value for each in found.moved for key, value in each.filled.items()}
-    told = (f"{key} = {value if key in decisions else literal(value)}" for key, value in sorted(filled.items()))
-    return f", with {visible(', '.join(told))}" if filled else ""
+    texts = (f"{key} = {value if key in decisions else literal(value)}" for key, value in sorted(filled.items()))
+    return f", with {visible(', '.join(texts))}" if filled else ""
 
 
 def _document(found: "Migrated", taken: "TakenOver | None") -> dict[str, object]:

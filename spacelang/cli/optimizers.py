@@ -1,4 +1,4 @@
-"""`spacelang optimizers`: what can search a space."""
+"""`spacelang optimizers`: list the optimizers."""
 
 from spacelang.cli._listing import list_plugins
 from spacelang.cli._options import JsonOption

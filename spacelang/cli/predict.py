@@ -1,4 +1,4 @@
-"""`spacelang predict`: what a found pipeline predicts for new rows."""
+"""`spacelang predict`: predict new rows with a pipeline of a stored run."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,7 +26,7 @@ def command(
     fitted_on: Annotated[
         str | None,
         typer.Option(
-            "--fitted-on", metavar="DATA", help="The data of the run; else the file of its name in this folder."
+            "--fitted-on", metavar="DATA", help="The data of the run; by default the file with its name in this folder."
         ),
     ] = None,
     target_column: TargetColumnOption = None,
@@ -35,12 +35,13 @@ def command(
     allow: AllowOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Fit the best pipeline of a stored run on the data of the run, and predict rows of a file.
+    """Fit the best pipeline of a stored run on the data of the run, and predict the rows of a file.
 
-    Columns go by their names: those of the run have to be there, in any order; the labels may be, and others are passed
-    over. With probabilities, where the pipeline has such. It is fitted as at the end of the run, on all rows that
-    trials might see. Options of reading are those of `--data`, and of `--fitted-on` where that is given; else both are
-    read as the run read its data. Nothing that exists is written over.
+    Columns are matched by name: all feature columns of the run must be there, in any order. A column of labels may be
+    there; other columns are ignored. Class probabilities are written if the pipeline has them. The pipeline is fitted
+    as at the end of the run, on all rows that trials could see. Options for reading files apply to `--data`, and to
+    `--fitted-on` if that is given. Without them both are read as the run read its data. Existing files are not
+    overwritten.
 
     Example: `spacelang predict runs/credit-20260131-120000.db --data new.csv -o predictions.csv`
     """
@@ -59,7 +60,7 @@ def command(
     chosen = chosen_of(finished, found)
     tell(finished, provenance(finished, chosen, found))
     if rows.passed_over:
-        note(f"passed over: {', '.join(f'`{name}`' for name in rows.passed_over)}")
+        note(f"ignored columns: {', '.join(f'`{name}`' for name in rows.passed_over)}")
     predicted = predictions(finished.fitted(chosen, PipelineInput.GIVEN, forks=True), rows)
     if output is not None:
         write_new(output, predicted.csv)

@@ -1,4 +1,4 @@
-"""`spacelang report`: stored runs as a page that opens offline."""
+"""`spacelang report`: write stored runs as a page that opens offline."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -17,30 +17,34 @@ def command(
         typer.Argument(metavar="RUNS…", help="Stores of runs and folders with stores; several are compared."),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE.html", help="Where the page is written; `-` prints it.")
+        Path, typer.Option("--output", "-o", metavar="FILE.html", help="The file of the page; `-` prints it.")
     ] = Path("report.html"),
 ) -> None:
-    """Write one or several stored runs as one HTML page that opens offline: no script, nothing loaded from elsewhere.
+    """Write stored runs as one HTML page that opens offline: no scripts, nothing loaded from elsewhere.
 
-    It has the best loss over time, the best pipelines, what mattered, trials side by side, the tree of decisions,
-    bounds, cost, failures and the space, also while a run goes on. Neither the data nor the space is needed.
+    It shows the best loss over time, the best pipelines, the importance of hyperparameters, parallel coordinates, the
+    tree of decisions, constraints, cost, failures and the space. A run that is still running can be shown, too. Neither
+    the data nor the space file is needed.
 
     Example: `spacelang report runs/credit-20260131-120000.db -o report.html`
     """
     if output.is_dir():
         fail(f"`{output}` is a folder", "name a file")
     if any(place.resolve() == output.resolve() for place in places):
-        fail(f"`{output}` is a store, which a page must not replace", "name another file with `-o`")
+        fail(f"`{output}` is the store of a run and cannot be overwritten", "name another file with `-o`")
     text = _page(places)
     if str(output) == "-":
         write_file(text)
         return
     write_over(output, text)
-    typer.echo(f"written to {output}")
+    typer.echo(f"wrote {output}")
 
 
 def _page(places: Sequence[Path]) -> str:
-    """The page; raises StoreError where a file that was named cannot be read, and where there is no run at all."""
+    """Return the page.
+
+    Raises StoreError if a named file cannot be read, or if there is no run at all.
+    """
     from spacelang.report.page.rendering import page
     from spacelang.runtime.storing.runs import runs
     from spacelang.runtime.storing.store import Store
@@ -51,7 +55,7 @@ def _page(places: Sequence[Path]) -> str:
         if path in places:
             raise error
     if not listing.runs:
-        raise StoreError("no runs are stored there", "name stores, or folders of them")
+        raise StoreError("no stored runs found", "name stores, or folders with stores")
     with ExitStack() as stack:
         found = [stack.enter_context(Store.read(each.path)) for each in reversed(listing.runs)]
         return page(found, others=[(str(path), error.message) for path, error in listing.others])

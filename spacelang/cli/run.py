@@ -45,13 +45,13 @@ def command(  # noqa: PLR0913 - one argument an option
             metavar="[SPACE]",
             autocompletion=spaces_like,
             show_default=False,
-            help="As for `stats`; without it `tabular_classification` or `tabular_regression`, as the labels are.",
+            help="As for `stats`; by default `tabular_classification` or `tabular_regression`, chosen by the labels.",
         ),
     ] = None,
     *,
     data: Annotated[
         str,
-        typer.Option("--data", "-d", help="As for `tabulate`, or `table:FILE.npz` or `artificial:SEED`, without rows."),
+        typer.Option("--data", "-d", help="As for `tabulate`; or `table:FILE.npz` or `artificial:SEED`, without rows."),
     ],
     target_column: TargetColumnOption = None,
     reading: ReadingOptions,
@@ -60,7 +60,7 @@ def command(  # noqa: PLR0913 - one argument an option
         typer.Option(
             "--optimizer",
             autocompletion=optimizers_like,
-            help="See `spacelang optimizers`; else `mosaic`, `blds` without hyperparameters.",
+            help="See `spacelang optimizers`; by default `mosaic`, or `blds` without hyperparameters.",
         ),
     ] = None,
     set_: SetOption = None,
@@ -75,31 +75,34 @@ def command(  # noqa: PLR0913 - one argument an option
     kept: StoreOptions,
     working: WorkerOptions,
     metrics: Annotated[
-        str | None, typer.Option(metavar="A,B,…", help="Further scikit-learn scorers, recorded beside the loss.")
+        str | None, typer.Option(metavar="A,B,…", help="More scikit-learn scorers, recorded for every trial.")
     ] = None,
     training_score: Annotated[
         bool, typer.Option("--training-score", help="Record the loss on the training rows, too.")
     ] = False,
     predictions: Annotated[
-        bool, typer.Option("--predictions", help="Keep what is predicted for the held-out rows in the store.")
+        bool, typer.Option("--predictions", help="Store the predictions for the held-out rows.")
     ] = False,
     ensemble: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Choose an ensemble of N votes among the best pipelines, too (Caruana)."),
+        typer.Option(min=1, metavar="N", help="Also choose an ensemble of the best pipelines, with N votes (Caruana)."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
     """Search a space on data with an optimizer and print the best pipeline as scikit-learn code.
 
-    Without SPACE a bundled one is taken: `tabular_classification` or `tabular_regression`, as the labels are, with
-    learners of xgboost and lightgbm where --allow names these.
+    Without SPACE a bundled space is used, chosen by the type of the labels: `tabular_classification` or
+    `tabular_regression`. It includes learners of xgboost and lightgbm if --allow names these packages.
 
-    What the options do not say is as the task of the space says. Without --time, --trials and a limit of the task a run
-    stops after 60 seconds. Ctrl-C or SIGTERM stops it early and keeps what was found; so does whatever else ends it:
-    `--resume` goes on from there. With `--data table:FILE.npz`, which `spacelang tabulate` makes, a table of known
-    losses answers instead of trials, in its recorded seconds; with `--data artificial:SEED` a formula over any space.
-    With --ensemble N the best pipelines vote as well: who, and how often, is chosen by what they predicted for the
-    held-out rows, which the store keeps then; with --resume and no time left that is all that is done.
+    Options that are not given are taken from the task of the space. Without --time, --trials and a limit of the task a
+    run stops after 60 seconds. Ctrl-C or SIGTERM stops it early. All finished trials stay stored, however a run ends,
+    and `--resume` continues it.
+
+    With `--data table:FILE.npz`, written by `spacelang tabulate`, losses and seconds are looked up in a table instead
+    of running trials. With `--data artificial:SEED` a formula gives the losses, for any space.
+
+    With --ensemble N the best pipelines also vote. Members and their votes are chosen by their predictions for the
+    held-out rows, which are then stored. With --resume and no time left, only the ensemble is built.
 
     Example: `spacelang run --data my.csv --target-column price --time 10m --test 0.2`
     """
@@ -111,12 +114,12 @@ def command(  # noqa: PLR0913 - one argument an option
     from spacelang.optimizers import OPTIMIZERS, default_optimizer
 
     if kept.resume and kept.store is None:
-        fail("there is no run to go on with", "name its store: `--store RUN.db --resume`")
+        fail("`--resume` needs the store of a run", "name it: `--store RUN.db --resume`")
     if kept.resume and ensemble is not None:
         check_predictions(kept.store)
     given, validation = seconds_of(time), validation_of(validate)
     if optimizer is not None:
-        plugin(OPTIMIZERS, optimizer, set_)  # what is wrong with it is better known before anything is loaded
+        plugin(OPTIMIZERS, optimizer, set_)  # report mistakes before anything is loaded
     initial = None if first.initial is None else read_initial(first.initial)
     archive = None if first.archive is None else open_archive(first.archive)
     read = cache(partial(data_for, data, target_column, reading.reading))
@@ -148,7 +151,7 @@ def command(  # noqa: PLR0913 - one argument an option
         chosen=chosen,
     )
     prepared = prepared_for(experiment.by(optimizer, settings(set_)))
-    # Also where nobody reads on: the best pipeline is fitted and tested yet.
+    # Even if nobody reads the output any more, the best pipeline is still fitted and scored.
     with outlasting(), searching(prepared, kept) as (found, crew):
         status = tell(found, as_json=json) if without else EndedSearch(data, found, crew).tell(as_json=json)
     raise typer.Exit(status)

@@ -1,4 +1,4 @@
-"""`spacelang runs`: the runs that are stored in files and folders."""
+"""`spacelang runs`: list the runs that are stored in files and folders."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,28 +14,30 @@ if TYPE_CHECKING:
     from spacelang.runtime.storing.runs import Listing, Summary
 
 PICTURES: Final = (".svg", ".txt")
-"""How files end that a tree is written to."""
+"""The suffixes of files to which a tree can be written."""
 
 
 def command(
     places: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[RUNS]…", help="Stores of runs and folders with stores; else `runs`."),
+        typer.Argument(metavar="[RUNS]…", help="Stores of runs and folders with stores; by default `runs`."),
     ] = None,
     *,
     export: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the trials of one run, whose store is named: `.csv` or `.parquet`."),
+        typer.Option(metavar="FILE", help="Write the trials of the run in the named store: `.csv` or `.parquet`."),
     ] = None,
     tree: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Show the tree of one run of `mosaic`: as `.svg` or `.txt`; `-` prints it."),
+        typer.Option(
+            metavar="FILE", help="Write the search tree of a run of `mosaic`: `.svg` or `.txt`; `-` prints it."
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """List stored runs with space, data, optimizer, state and best loss; or write the trials of one, or its tree.
+    """List stored runs with space, data, optimizer, state and best loss; or write one's trials or tree.
 
-    What else is in a folder is passed over.
+    Other files in a folder are ignored.
 
     Example: `spacelang runs runs old/*.db`
     """
@@ -43,7 +45,7 @@ def command(
 
     found = places or [Path(FOLDER)]
     if (export is not None or tree is not None) and len(found) > 1:
-        fail(f"{len(found)} stores are named, and `{'--tree' if export is None else '--export'}` is of one")
+        fail(f"`{'--tree' if export is None else '--export'}` needs a single store, and {len(found)} are named")
     if export is not None:
         _export(found[0], export)
     if tree is not None:
@@ -72,7 +74,7 @@ def _draw(store: Path, picture: Path) -> None:
     from spacelang.runtime.storing.store import Store
 
     if str(picture) != "-" and picture.suffix not in PICTURES:
-        fail(f"no tree is written as `{picture.name}`", "name a file `.svg` or `.txt`, or `-`")
+        fail(f"unknown file type: `{picture.name}`", "the name must end in `.svg` or `.txt`; `-` prints the tree")
     with Store.read(store) as run:
         found = shown_tree(run)
     text = found.to_svg() if picture.suffix == ".svg" else found.to_text()
@@ -91,7 +93,7 @@ def _print(listing: "Listing", *, is_one_folder: bool) -> None:
         for line in lines:
             typer.echo(_line(line, widths))
     else:
-        typer.echo("no runs are stored there")
+        typer.echo("no stored runs found")
     for path, error in listing.others:
         typer.echo(f"{visible(_name(path, is_one_folder))}: {visible(error.message)}", err=True)
 
@@ -101,7 +103,7 @@ def _name(path: Path, is_one_folder: bool) -> str:
 
 
 def _cells(run: "Summary") -> tuple[str, ...]:
-    best = "-" if run.best is None else f"{run.best:.6g}" + ("" if run.feasible else " beyond a bound")
+    best = "-" if run.best is None else f"{run.best:.6g}" + ("" if run.feasible else " (infeasible)")
     names = (run.space, run.data.name, run.optimizer, str(run.seed), run.state.value)
     return (*names, f"{run.trials:,}", best, run.metric, run.validation)
 

@@ -1,4 +1,4 @@
-"""`spacelang sample`: random members of a space."""
+"""`spacelang sample`: draw random configurations of a space."""
 
 from typing import Annotated
 
@@ -13,12 +13,14 @@ from spacelang.cli._shell import BAD_INPUT
 def command(
     space: SpaceArgument,
     *,
-    count: Annotated[int, typer.Option("-n", min=0, help="How many.")] = 1,
+    count: Annotated[int, typer.Option("-n", min=0, help="The number of configurations.")] = 1,
     seed: SeedOption = 0,
     options: SpaceOptions,
-    json: JsonOption = False,  # noqa: ARG001 - errors are told so
+    json: JsonOption = False,  # noqa: ARG001 - read by `parsed`, for errors
 ) -> None:
-    """Draw configurations: structures uniformly, values uniformly or log-uniformly; one JSON object a line.
+    """Draw random configurations; print one JSON object per line.
+
+    Structures (choices of one alternative for every decision) are drawn uniformly, values uniformly or log-uniformly.
 
     Example: `spacelang sample credit.space -n 5 --seed 1`
     """

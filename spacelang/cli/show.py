@@ -1,4 +1,4 @@
-"""`spacelang show`: what a stored run is, and what it has found."""
+"""`spacelang show`: show the settings and results of a stored run."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,12 +14,12 @@ RunArgument = Annotated[Path, typer.Argument(metavar="RUN.db", help="The store o
 
 def command(
     run: RunArgument,
-    top: Annotated[int, typer.Option("--top", "-n", min=1, help="How many of the best trials are listed.")] = 10,
+    top: Annotated[int, typer.Option("--top", "-n", min=1, help="The number of best trials to list.")] = 10,
     json: JsonOption = False,
 ) -> None:
-    """Show a stored run, also while it goes on: data, optimizer, budget, best pipeline, best trials, failures.
+    """Show a stored run, even while it runs: data, optimizer, budget, best pipeline, best trials, failures.
 
-    Neither the data nor the space is needed, nothing is fitted, and nothing of the file is trusted.
+    Neither the data nor the space file is needed. Nothing is fitted, and no code of the file is run.
 
     Example: `spacelang show runs/credit-20260131-120000.db --top 5`
     """

@@ -1,4 +1,4 @@
-"""`spacelang spaces`: the spaces that ship with the package."""
+"""`spacelang spaces`: list the spaces that ship with the package."""
 
 import typer
 

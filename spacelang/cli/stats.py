@@ -1,4 +1,4 @@
-"""`spacelang stats`: what is in a space, in exact numbers."""
+"""`spacelang stats`: count the parts and members of a space exactly."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def command(space: SpaceArgument, options: SpaceOptions, json: JsonOption = False) -> None:
-    """Show what is in a space: stages, structures, hyperparameters, configurations, counted exactly.
+    """Show the size of a space: stages, structures, hyperparameters, configurations, counted exactly.
 
     Example: `spacelang stats blds_table1`
     """
@@ -29,7 +29,7 @@ def command(space: SpaceArgument, options: SpaceOptions, json: JsonOption = Fals
 
 
 def _task(task: "Task | None") -> dict[str, object]:
-    """The task as a key of the document; nothing where there is none."""
+    """Return the task as a key of the JSON document; empty if there is none."""
     return {} if task is None else {"task": {"kind": task.kind, "settings": _lines(task)}}
 
 
@@ -74,4 +74,4 @@ def _sum(tally: "Tally") -> int:
 def _configurations(found: "Statistics") -> str:
     if found.configurations is not None:
         return f"{found.configurations:,}"
-    return "infinitely many" if found.hyperparameters.continuous else "finitely many, too tangled to be counted"
+    return "infinitely many" if found.hyperparameters.continuous else "finite, but too complex to count exactly"

@@ -1,4 +1,4 @@
-"""`spacelang tabulate`: what every configuration of a finite space comes to on data, as a table for later searches."""
+"""`spacelang tabulate`: evaluate every configuration of a finite space, and write a table for later searches."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -55,15 +55,17 @@ def command(  # noqa: PLR0913 - one argument an option
         int | None, typer.Option("--b", min=1, help="Training rows of the first rung; 100 by default.")
     ] = None,
     eta: Annotated[
-        float | None, typer.Option("--eta", help="By which they grow from rung to rung up to all; 2 by default.")
+        float | None, typer.Option("--eta", help="The factor by which they grow from rung to rung; 2 by default.")
     ] = None,
     hyperparameters: Annotated[
-        Extent, typer.Option(help="Every value of hyperparameters, or pipelines at their defaults only.")
+        Extent, typer.Option(help="All values of hyperparameters, or pipelines at their defaults only.")
     ] = "all",
     training_score: Annotated[
-        bool, typer.Option("--training-score", help="Record the loss on the training rows, which DAUB reckons with.")
+        bool, typer.Option("--training-score", help="Record the loss on the training rows, which DAUB uses.")
     ] = False,
-    time: Annotated[str | None, typer.Option(help="Stop after this long and go on later: `30m`, `2h`.")] = None,
+    time: Annotated[
+        str | None, typer.Option(help="Stop after this long, to be continued by `--resume`: `30m`, `2h`.")
+    ] = None,
     seed: SeedOption = 0,
     of_space: SpaceOptions,
     kept: StoreOptions,
@@ -72,8 +74,9 @@ def command(  # noqa: PLR0913 - one argument an option
 ) -> None:
     """Train every configuration of a finite space on every rung and write losses and seconds as a table.
 
-    `spacelang run SPACE --data table:TABLE.npz` then searches in seconds. The seconds of a trial are those that it
-    takes alone. The table is written once nothing is missing; what was trained is kept until then: `--resume` goes on.
+    A rung is a number of training rows. `spacelang run SPACE --data table:TABLE.npz` then searches in seconds. The
+    seconds of a trial are those that it would take alone, without work shared with others. The table is written once no
+    trial is missing. Finished trials are stored until then, and `--resume` continues.
 
     Example: `spacelang tabulate my.space --data my.csv -o my.npz --workers 2`
     """
@@ -86,9 +89,9 @@ def command(  # noqa: PLR0913 - one argument an option
     from spacelang.runtime.budget import Budget
 
     if kept.resume and kept.store is None:
-        fail("there is nothing to go on with", "name the store: `--store RUN.db --resume`")
+        fail("`--resume` needs the store of a run", "name it: `--store RUN.db --resume`")
     if is_dataless(data):
-        fail(f"a table is made of rows, and `{data}` has none", "give data")
+        fail(f"a table needs rows, and `{data}` has none", "give data with rows")
     seconds, validation = seconds_of(time), validation_of(validate)
     check_place(output)
     loaded = load_space(space, of_space)
@@ -123,21 +126,26 @@ def _table(
     seed: int,
     place: Path,
 ) -> "LossTable":
-    """The table; ends the program where trials are missing, or none of them succeeded."""
+    """Return the table. Ends the program if trials are missing or none succeeded."""
     from spacelang.bench.tables.tabulation import Shortfall
     from spacelang.bench.tabulating import table_of
 
     table = table_of(space, objective, tabulate, outcome, seed=seed)
     if isinstance(table, Shortfall):
         done = len(outcome.records)
-        message = f"{table.trials:,} of {done + table.trials:,} trials are missing: no table is written"
-        fail(message, f"go on with `--store {place} --resume`", status=INTERRUPTED)
+        message = f"{table.trials:,} of {done + table.trials:,} trials are missing, so no table was written"
+        fail(message, f"continue with `--store {place} --resume`", status=INTERRUPTED)
     if outcome.best is None:
         from spacelang.report.failures import most_frequent, reasons
 
         shown, _ = most_frequent(reasons(outcome.records))
-        told = (f"{count} x {reason}" for reason, count in shown)
-        fail("every trial failed: no table is written", f"see why: {place}", status=NOTHING_SUCCEEDED, notes=told)
+        notes = (f"{count} x {reason}" for reason, count in shown)
+        fail(
+            "every trial failed, so no table was written",
+            f"see why: `spacelang show {place}`",
+            status=NOTHING_SUCCEEDED,
+            notes=notes,
+        )
     return table
 
 
@@ -148,7 +156,7 @@ def _write(table: "LossTable", output: Path, place: Path) -> None:
     try:
         write_table(table, output)
     except InputError as error:
-        fail(error.message, f"write it elsewhere: `--store {place} --resume -o …`", status=BAD_INPUT)
+        fail(error.message, f"write it to another place: `--store {place} --resume -o …`", status=BAD_INPUT)
 
 
 def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *, as_json: bool) -> None:
@@ -176,4 +184,4 @@ def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *
     print(f"{output}: {table.facts.formula} of {rows:,} configurations on {sizes} training rows")
     if outcome.failed:
         print(f"of {rows * rungs:,} trials {outcome.failed:,} failed ({told(by_kind(outcome.records))})")
-    print(f"{float(table.cost.sum()):,.1f} s of trials in {outcome.seconds:,.1f} s, kept in {place}")
+    print(f"{float(table.cost.sum()):,.1f} s of trials in {outcome.seconds:,.1f} s, stored in {place}")

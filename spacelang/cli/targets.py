@@ -1,4 +1,4 @@
-"""`spacelang targets`: what a space can be compiled to."""
+"""`spacelang targets`: list the targets that a space can be compiled to."""
 
 from spacelang.cli._listing import list_plugins
 from spacelang.cli._options import JsonOption

@@ -1,4 +1,4 @@
-"""`spacelang verify`: whether the form of a target means what a space means."""
+"""`spacelang verify`: test whether a compiled space means the same as the space."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,15 +19,15 @@ def command(
     target: TargetOption,
     *,
     set_: SetOption = None,
-    count: Annotated[int, typer.Option("-n", min=1, help="On how many configurations.")] = 200,
+    count: Annotated[int, typer.Option("-n", min=1, help="The number of configurations to test.")] = 200,
     seed: SeedOption = 0,
     options: SpaceOptions,
     json: JsonOption = False,
 ) -> None:
-    """Try the laws of meaning on a space in the form of a target, with figures; the status is 1 where one is broken.
+    """Test whether a space compiled for a target keeps its meaning; status 1 if a test fails.
 
-    Every configuration is tried where there are no more than `-n`, else so many that are drawn. What the form does not
-    keep is said by `compile`: laws hold of what it keeps.
+    All configurations are tested if there are at most `-n`, else `-n` random ones. `compile` reports what a target does
+    not preserve; the tests are about what it preserves.
 
     Example: `spacelang verify credit.space --target configspace`
     """
@@ -56,7 +56,7 @@ def _tell(found: "Verified") -> None:
         if not law.holds:
             typer.echo(f"        {visible(law.broken_by)}")
     drawn, of = found.structures
-    typer.echo(f"        its draws had {drawn} of {of} structures")
+    typer.echo(f"        {drawn} of {of} structures were drawn")
     for status, constructs in found.kept.items():
         typer.echo(f"{status:<12}  {', '.join(constructs)}")
 

@@ -1,4 +1,4 @@
-"""`spacelang watch`: a run as a page that follows it while it goes on."""
+"""`spacelang watch`: show a run as a page that updates itself while the run continues."""
 
 import os
 import sys
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 def command(
     run: RunArgument,
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="The port of the page; 0 is any that is free.")
+        int, typer.Option("--port", min=0, max=65535, help="The port of the page; 0 takes a free one.")
     ] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
 ) -> None:
-    """Show a stored run as a page that follows it while it goes on, to you alone; Ctrl-C ends that.
+    """Show a stored run as a page that updates itself, on this computer only; Ctrl-C stops it.
 
-    It is the page that `spacelang report` writes. Its address is of this machine and has a random token in it; the run
-    goes on undisturbed, also when the page is not looked at any more.
+    It is the page that `spacelang report` writes. Its address contains a random token and works on this computer only.
+    The run is not affected, also when you close the page.
 
     Example: `spacelang watch runs/credit-20260131-120000.db --no-browser`
     """
     try:
         server = _server(run, port)
     except OSError as error:
-        fail(f"port {port} cannot be used: {said_by(error)}", "name another one, or none")
+        fail(f"port {port} cannot be used: {said_by(error)}", "name another port, or leave `--port` out")
     typer.echo(f"{run} is shown at {server.address}")
     sys.stdout.flush()
-    note("Ctrl-C ends it")
-    # Ctrl-C may come as soon as there is an answer, so it is waited for before there is one.
+    note("press Ctrl-C to stop")
+    # Ctrl-C may arrive as soon as the server answers, so it must be caught before that.
     with suppress(KeyboardInterrupt), server:
         if browser and _has_windows():
             Thread(target=_open, args=(server.address,), daemon=True).start()
@@ -47,7 +47,10 @@ def command(
 
 
 def _server(run: "Path", port: int) -> "Watch":
-    """The server, which has made its page once; raises StoreError for what is no store, OSError for a port in use."""
+    """Return the server, which has made its page once.
+
+    Raises StoreError if the file is no store, and OSError if the port is in use.
+    """
     from spacelang.report.page.watching import Watch, Watched, new_token
 
     watched = Watched(run)
@@ -56,7 +59,7 @@ def _server(run: "Path", port: int) -> "Watch":
 
 
 def _has_windows() -> bool:
-    """Whether a browser would open a window: one of a terminal would take that away."""
+    """Return True if there is a graphical display: a browser in the terminal would replace our output."""
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 

@@ -1,4 +1,4 @@
-"""`spacelang why-not`: why a configuration is no member, and the smallest change that makes it one."""
+"""`spacelang why-not`: list why a configuration is no member, and find the smallest change that makes it one."""
 
 from typing import TYPE_CHECKING
 
@@ -22,10 +22,10 @@ def command(
     options: SpaceOptions,
     json: JsonOption = False,
 ) -> None:
-    """Say all that keeps a configuration out of a space, and which is the smallest change that makes it a member.
+    """List why a configuration is not in a space, and find the smallest change that makes it a member.
 
-    As few decisions as possible take another alternative, and then as few hyperparameters as possible another value.
-    The status is 0 for a member, and 1 otherwise, as that of `contains` is.
+    The change gives as few decisions as possible another alternative, and then as few hyperparameters as possible
+    another value. The status is 0 for a member, and 1 otherwise, as for `contains`.
 
     Example: `spacelang why-not credit.space mine.json`
     """
@@ -57,7 +57,7 @@ def _tell(found: "Nearest") -> None:
 
 def _told(change: "Change") -> str:
     if change.needed is None:
-        return f"without {change.key}"
+        return f"remove {change.key}"
     was = "" if change.given is None else f", not {_literal(change.given[0])}"
     return f"{change.key} = {_literal(change.needed[0])}{was}"
 

@@ -1,15 +1,16 @@
-"""Codings: a domain, a configuration, many of them as columns of numbers, and the way back.
+"""Encodings: values, configurations and batches as numbers, and their decoding.
 
-Every number is a float, so that whoever searches may move between integers and between the places of a set: what lies
-between two members is the nearest one, the upper one of two. The values none, 1, 10 and 100 of `{none} | int[1, 100]
-log` are
+All numbers are floats, so that an optimizer may move between integers or between the indices of a set. A number between
+two members decodes to the nearest one, the upper one in a tie. For example, the values none, 1, 10 and 100 of `{none} |
+int[1, 100] log` are encoded as
 
-    domains.selected    (0, 0)     (1, 1)     (1, 10)      (1, 100)     selector and value, to the last bit
-    domains.parted      (0, -)     (1, 0)     (1, 0.5)     (1, 1)       the same in [0, 1], each part in its column
-    indexed.Indexed     0          1          10           100          the place among all members
+    domains.selected    (0, 0)     (1, 1)     (1, 10)      (1, 100)     part index and value, exact
+    domains.parted      (0, -)     (1, 0)     (1, 0.5)     (1, 1)       the same in [0, 1], one column per part
+    indexed.Indexed     0          1          10           100          index among all members
 
-`domains.Coding` is what the first two have in common. `rows.RowCoding` puts such columns of all variables of a space
-side by side, with a missing value for what is inactive; `vectors.VectorCoding` makes configurations of whatever a
-model has filled in. `intervals.UnitInterval` has the numbers of `indexed` on [0, 1]. `members` has what all of
-them need of a single set or range: its members, ends and scales as arrays. `limits` says what no float tells apart.
+`domains.Coding` is the class of the first two. `rows.RowCoding` puts such columns of all variables of a space side by
+side, with a missing value for inactive variables. `vectors.VectorCoding` decodes vectors in which a model has filled in
+every number. `intervals.UnitInterval` maps the numbers of `indexed` to [0, 1]. `members` has array functions for a
+single set or range: nearest members, indices and scaling. `limits` finds domains whose members floats cannot
+distinguish.
 """

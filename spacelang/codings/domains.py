@@ -1,4 +1,4 @@
-"""The values of one domain as columns of floats, and back."""
+"""Encodings of the values of one domain as columns of floats."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -11,25 +11,37 @@ from spacelang.draws.codes import Array, Codes, code_type
 from spacelang.ir.domain import Categorical, Domain, Simple, parts
 
 Rows: TypeAlias = NDArray[np.float64]
-"""One row for each value, or each configuration; one column for each number."""
+"""Floats with one row for each value or configuration, and one column for each number."""
 
 OfPart: TypeAlias = Callable[[Simple, Array], Array]
-"""Numbers to numbers within a part of a domain."""
+"""A function that maps an array of numbers to another one, for a given part of a domain."""
 
 
 class Coding:
-    """How the values of a domain are written as numbers: `decode(encode(values))` are the values again.
+    """An encoding of the values of one domain as rows of floats; `decode(encode(values))` returns the same values.
 
-    The place of the part of a union comes first, if it is one, then the value: `columns` has the column of each part.
-    Two codings, `selected` and `parted`, say how codes become numbers, and whether parts share a column.
+    If the domain is a union, the first column has the index of the part. The value follows; `columns` maps the index of
+    a part to its column. `selected` and `parted` create the two kinds of encodings. They differ in how codes become
+    numbers, and in whether the parts share a column.
     """
 
     def __init__(
         self, domain: Domain, number: OfPart, code: OfPart, *, has_part: bool = False, is_apart: bool = False
     ) -> None:
-        """`number` makes numbers of codes and `code` codes of numbers; with `has_part` the place comes in any case.
+        """Create an encoding of a domain.
 
-        `is_apart` gives each part with several values a column of its own.
+        Parameters
+        ----------
+        domain
+            The domain to encode.
+        number
+            Maps the codes of a part to numbers.
+        code
+            Maps numbers back to codes of a part.
+        has_part
+            Adds the column with the index of the part even if the domain is not a union.
+        is_apart
+            Gives every part with several values a column of its own.
         """
         self.parts = parts(domain)
         self.has_part = has_part or len(self.parts) > 1
@@ -41,7 +53,7 @@ class Coding:
         self._type = code_type(domain)
 
     def encode(self, values: Codes) -> Rows:
-        """The rows of members of the domain, shape (n, width); NaN in columns of parts that are not taken."""
+        """Return the rows of values of the domain, shape (n, width), with NaN in the columns of all other parts."""
         found = np.full((len(values), self.width), np.nan, order="F")
         if self.has_part:
             found[:, 0] = 0 if values.parts is None else self._number(self._selector, values.parts)
@@ -51,7 +63,7 @@ class Coding:
         return found
 
     def decode(self, rows: Rows) -> Codes:
-        """The members that rows of the same shape stand for."""
+        """Return the values that rows of shape (n, width) stand for."""
         marks = self._code(self._selector, rows[:, 0]).astype(np.int8) if self.has_part else None
         codes = np.empty(len(rows))
         for place, part in enumerate(self.parts):
@@ -62,29 +74,30 @@ class Coding:
 
 
 def selected(domain: Domain, *, has_part: bool = False) -> Coding:
-    """Selector and value, to the last bit: a number is itself, a value of a set its place.
+    """Return the exact encoding: part index and value; a number is itself, a categorical value its index.
 
-    `decode` raises ValueError where a row stands for no member. With `has_part` there is a selector in any case.
+    `decode` raises ValueError if a row stands for no value. With `has_part`, the part index is there even if the domain
+    is not a union.
     """
     return Coding(domain, lambda _, codes: codes, _member, has_part=has_part)
 
 
 def parted(domain: Domain) -> Coding:
-    """The same in [0, 1], numbers or their logarithms, with a column for each part of a union that has several values.
+    """Return the encoding in [0, 1]: numbers or their logarithms, with one column per part that has several values.
 
-    So the values of one part are no neighbours of those of another one. What is between two members is the nearest
-    one, the upper one of two; only in columns of parts that are not taken a row may hold NaN.
+    Values of different parts of a union are therefore never neighbours. A number between two members decodes to the
+    nearest one, the upper one in a tie. Rows may hold NaN only in columns of parts that are not taken.
     """
     return Coding(domain, to_unit, from_unit, is_apart=True)
 
 
 def _rows_of(place: int, marks: Array | None) -> "Array | slice":
-    """The rows whose values lie in a part."""
+    """Return the rows whose values lie in a part."""
     return slice(None) if marks is None else np.flatnonzero(marks == place)
 
 
 def _member(part: Simple, given: Array) -> Array:
     found = nearest(part, given)
     if not (found == given).all():
-        raise ValueError("a number stands for no value")
+        raise ValueError("a number encodes no value of the domain")
     return found

@@ -1,9 +1,10 @@
-"""One whole number for a domain, and a number for each of its ranges: theta_d and theta_c.
+"""Integer encodings: one integer for each domain, and one float for each of its continuous ranges.
 
-A continuous range is one number. Everything finite is one whole number: an integer range the integer itself, a stepped
-range the index of its member, a set the place of its value, a union of them the place among the members of all parts,
-one part after the other. A union with continuous parts is a whole number in which each of these parts counts as one
-more member, and a number for each of them, which matters where the whole number says so. All of them are floats.
+A continuous range alone is one float. A finite domain is one integer. For an integer range this is the integer itself;
+for a range with steps, the index of the member; for a set, the index of the value; for a union, the index among the
+members of all parts, in the order of the parts. A union with continuous parts is one integer, in which each continuous
+part counts as one more member, and one float for each continuous part. That float matters only if the integer selects
+its part. In the ADMM paper these are the variables theta_d and theta_c. All of them are stored as floats.
 
 See spacelang/optimizers/README.md, section "ADMM: variables".
 """
@@ -22,9 +23,9 @@ from spacelang.ir.value import Value
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a domain in its numbers: `first`, `first + 1`, ..., one number for all of a continuous part.
+    """A part of a domain and its numbers `first`, `first + 1`, ...; a continuous part has a single number.
 
-    `place` is the part of the hyperparameter's whole domain that it lies in; `whole` is that part.
+    `whole` is the part of the hyperparameter's full domain that contains it, and `place` is the index of `whole` there.
     """
 
     part: Simple
@@ -34,16 +35,19 @@ class Piece:
 
     @property
     def is_continuous(self) -> bool:
-        """Whether another number says which value it is."""
+        """True if a second number says which value of the part is meant."""
         return self.part.size is None
 
     @property
     def last(self) -> int:
-        """Its last number."""
+        """The last number of the part."""
         return self.first + (self.part.size or 1) - 1
 
     def start_and_step(self) -> tuple[float, float]:
-        """What numbers stand for: `start + step * (number - first)`; of a set, their places."""
+        """Return `(start, step)` such that a number stands for `start + step * (number - first)`.
+
+        For a set this is the index of the value.
+        """
         match self.part:
             case Grid():
                 return self.part.lower, self.part.step
@@ -53,17 +57,17 @@ class Piece:
                 return 0, 1
 
     def value(self, number: int) -> Value:
-        """The value of a number of a finite part."""
+        """Return the value that a number stands for; the part must be finite."""
         return self.part.at(number - self.first)
 
     def codes(self, numbers: Array) -> Array:
-        """The codes in `whole` that numbers of a finite part stand for."""
+        """Return the codes in `whole` that numbers stand for; the part must be finite."""
         if isinstance(self.part, Categorical):
             return np.asarray(self._places[(numbers - self.first).astype(np.int64)])
         return at(self.part, numbers - self.first)
 
     def numbers(self, codes: Array) -> Array:
-        """The other way; whatever for codes that are not in the part."""
+        """Return the numbers of codes of `whole`; the result is arbitrary for codes outside the part."""
         if isinstance(self.part, Categorical):
             return np.asarray(self._by_place[codes.astype(np.int64)] + self.first)
         if self.is_continuous:
@@ -71,14 +75,14 @@ class Piece:
         return index_of(self.part, codes) + self.first
 
     def has(self, codes: Array) -> Array:
-        """Which codes of `whole` lie in it."""
+        """Return a boolean array: True for the codes of `whole` that lie in the part."""
         if isinstance(self.part, Categorical):
             return np.asarray(self._by_place[codes.astype(np.int64)] >= 0)
         return np.asarray((codes >= self.part.least) & (codes <= self.part.greatest))
 
     @cached_property
     def _places(self) -> Array:
-        """The places in `whole` of the values of a set."""
+        """The indices in `whole` of the values of a set."""
         assert isinstance(self.whole, Categorical)
         assert isinstance(self.part, Categorical)
         return np.array([self.whole.index_of(value) for value in self.part.values], np.int64)
@@ -92,7 +96,7 @@ class Piece:
 
 
 class Indexed:
-    """The numbers of the values of a domain, which is all of a hyperparameter's or a piece of it."""
+    """The integer encoding of a domain, which is the full domain of a hyperparameter or a part of it (`whole`)."""
 
     def __init__(self, domain: Domain, whole: Domain) -> None:
         self.domain = domain
@@ -107,33 +111,39 @@ class Indexed:
 
     @property
     def is_discrete(self) -> bool:
-        """Whether it needs a whole number: everything but a single continuous range."""
+        """True if values need an integer, which is the case unless the domain is a single continuous range."""
         return not (len(self.pieces) == 1 and self.pieces[0].is_continuous)
 
     @cached_property
     def ranges(self) -> tuple[Piece, ...]:
-        """The continuous parts, for each of which it needs a number."""
+        """The continuous parts, each of which needs a float."""
         return tuple(piece for piece in self.pieces if piece.is_continuous)
 
     @property
     def lower(self) -> int:
-        """The smallest whole number."""
+        """The smallest integer."""
         return self.pieces[0].first
 
     @property
     def upper(self) -> int:
-        """The largest one."""
+        """The largest integer."""
         return self.pieces[-1].last
 
     def value(self, whole: float, numbers: Sequence[float]) -> Value:
-        """The value of a whole number, which does not matter without a discrete part, and of one for each range."""
+        """Return the value of an integer and one float for each continuous part.
+
+        If the encoding is not discrete, the integer is ignored.
+        """
         if not self.is_discrete:
             return float(numbers[0])
         piece = next(piece for piece in self.pieces if piece.first <= whole <= piece.last)
         return float(numbers[self.ranges.index(piece)]) if piece.is_continuous else piece.value(int(whole))
 
     def decode(self, whole: Array | None, numbers: Sequence[Array]) -> Codes:
-        """The values of whole numbers and of one array of numbers for each range, as codes of the whole domain."""
+        """Return the codes, in the whole domain, of integers and of one array of floats for each continuous part.
+
+        `whole` is None if the encoding is not discrete.
+        """
         if whole is None:
             return self._marked(numbers[0].astype(float), np.full(len(numbers[0]), self.pieces[0].place, np.int8))
         found, marks = np.zeros(len(whole), self._type), np.zeros(len(whole), np.int8)
@@ -145,7 +155,10 @@ class Indexed:
         return self._marked(found, marks)
 
     def encode(self, values: Codes) -> tuple[Array, list[Array]]:
-        """The whole numbers of values of the domain, and numbers for each range: NaN where they do not matter."""
+        """Return the integers of values of the domain, and one array of floats for each continuous part.
+
+        The floats are NaN where the value lies in another part.
+        """
         whole, numbers = np.zeros(len(values)), []
         for piece in self.pieces:
             mine = np.flatnonzero(self._in(piece, values))
@@ -156,7 +169,7 @@ class Indexed:
         return whole, numbers
 
     def contains(self, values: Codes) -> Array:
-        """Which values of the whole domain lie in this one."""
+        """Return a boolean array: True for the values of the whole domain that lie in this domain."""
         found: Array = np.zeros(len(values), bool)
         for piece in self.pieces:
             found |= self._in(piece, values)
@@ -175,5 +188,5 @@ class Indexed:
 
 
 def _first(domain: Domain) -> int:
-    """The first number: an integer range is told by its integers themselves."""
+    """Return the first number: an integer range without steps keeps its integers, everything else starts at 0."""
     return int(domain.lower) if isinstance(domain, Grid) and domain.is_consecutive else 0

@@ -1,4 +1,4 @@
-"""The numbers of `indexed` on the unit interval, logarithms under `log`: for those who move between whole numbers."""
+"""Mapping of integer encodings to the unit interval, for optimizers that also move between integers."""
 
 from collections.abc import Sequence
 
@@ -11,19 +11,20 @@ from spacelang.ir.domain import Grid, Real
 
 
 class UnitInterval:
-    """The numbers of some pieces on [0, 1], those between two members too.
+    """A mapping between the numbers of some pieces and [0, 1]; numbers between two members are mapped too.
 
-    Several pieces share [0, 1] alike, and each of their members has half a step to both of its sides.
+    Several pieces get equal shares of [0, 1]. Each of their members extends half a step to both sides. Ranges with
+    `log` use logarithms.
     """
 
     def __init__(self, pieces: Sequence[Piece], *, integral: bool) -> None:
-        """`integral` numbers are the whole ones of the pieces; else they are those of a single range itself."""
+        """Create the mapping; `integral` numbers are the integers of the pieces, else the values of a single range."""
         margin = 0.5 if integral and len(pieces) > 1 else 0.0
         self._lines = [_Line(piece, margin, integral=integral) for piece in pieces]
         self._edges = np.array([piece.first - margin for piece in pieces[1:]])
 
     def to_unit(self, codes: Array) -> Array:
-        """Where numbers between the first and the last lie."""
+        """Return the positions in [0, 1] of numbers that lie between the first and the last one."""
         count = len(self._lines)
         if count == 1:
             return self._lines[0].share(codes)
@@ -35,7 +36,7 @@ class UnitInterval:
         return found
 
     def from_unit(self, places: Array) -> Array:
-        """The numbers at places in [0, 1], not rounded."""
+        """Return the numbers at positions in [0, 1], without rounding."""
         count = len(self._lines)
         if count == 1:
             return self._lines[0].code(places)
@@ -48,7 +49,7 @@ class UnitInterval:
 
 
 class _Line:
-    """The codes of one piece, with a margin on both sides, as shares of its length: of logarithms under `log`."""
+    """The mapping between the numbers of one piece, with a margin on both sides, and [0, 1]."""
 
     def __init__(self, piece: Piece, margin: float, *, integral: bool) -> None:
         part = piece.part
@@ -60,7 +61,7 @@ class _Line:
             assert isinstance(part, Real)
             lower, upper = part.least, part.greatest
         if integral and self._log:
-            # Under `log` the scale is that of what codes stand for: `start + step * (code - first)`.
+            # With `log`, the scale is that of the values: `start + step * (code - first)`.
             self._first, (self._start, self._step) = piece.first, piece.start_and_step()
         self._scale = scale(float(self._placed(lower)), float(self._placed(upper)), log=self._log, functions=np)
 

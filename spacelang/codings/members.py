@@ -1,6 +1,6 @@
-"""The codes of a simple domain as arrays of floats: the nearest members, their indices, their places in [0, 1].
+"""Array functions on the codes of a simple domain: nearest members, their indices, and positions in [0, 1].
 
-The code of a number is the number, that of a value of a set its place (`ir.codes`).
+The code of a number is the number itself; the code of a categorical value is its index (`draws.codes`).
 """
 
 from typing import Final
@@ -12,18 +12,21 @@ from spacelang.draws.unit import UnitScale, scale
 from spacelang.ir.domain import Categorical, Grid, Real, Simple, decimals
 
 NEAR: Final = 2**50
-"""On grids that begin and end within so many steps of 0, rounding moves an index by less than a quarter."""
+"""If all members of a grid lie within this many steps of 0, rounding changes an index by less than a quarter."""
 
 
 def half_up(numbers: Array) -> Array:
-    """The nearest whole numbers, the upper one of two."""
+    """Return the nearest integers as floats, the upper one in a tie."""
     given = np.asarray(numbers, float)
     below = np.floor(given)
-    return np.asarray(below + (given - below >= 0.5))  # half more than a large number may be one more
+    return np.asarray(below + (given - below >= 0.5))  # adding 0.5 to a large float may round up to the next integer
 
 
 def index_of(part: Simple, codes: Array) -> Array:
-    """The indices of members of a finite domain; for codes between two of them the nearest, however far outside."""
+    """Return the indices of the members of a finite domain that are nearest to the given codes.
+
+    Codes outside the range give indices outside it.
+    """
     match part:
         case Categorical():
             return half_up(codes)
@@ -36,7 +39,7 @@ def index_of(part: Simple, codes: Array) -> Array:
 
 
 def nearest(part: Simple, codes: Array) -> Array:
-    """The codes of the members nearest to some numbers, the upper one of two; ends that are excluded never are."""
+    """Return the codes of the members nearest to some numbers, the upper one in a tie; never an excluded end."""
     given = np.asarray(codes, float)
     if isinstance(part, Categorical):
         return half_up(_between(given, 0, part.last_index))
@@ -47,12 +50,15 @@ def nearest(part: Simple, codes: Array) -> Array:
 
 
 def to_unit(part: Simple, codes: Array) -> Array:
-    """Where codes lie in [0, 1]: (x - lower) / (upper - lower), of logarithms under `log`, a set's by their index."""
+    """Return the positions of codes in [0, 1]: (x - lower) / (upper - lower), clipped.
+
+    Ranges with `log` use logarithms; sets use the index of the value.
+    """
     return _between(_scale(part).share(np.asarray(codes, float)), 0.0, 1.0)
 
 
 def from_unit(part: Simple, places: Array) -> Array:
-    """The codes of the members nearest to places in [0, 1]; their ends are the outermost members."""
+    """Return the codes of the members nearest to positions in [0, 1]; 0 and 1 are the first and the last member."""
     given = _between(np.asarray(places, float), 0.0, 1.0)
     found = nearest(part, _scale(part).number(given))
     first, last = (0, part.last_index) if isinstance(part, Categorical) else (part.least, part.greatest)
@@ -66,7 +72,7 @@ def _scale(part: Simple) -> UnitScale:
 
 
 def _between(numbers: Array, lower: float, upper: float) -> Array:
-    """`np.clip` for few numbers, of which there are many arrays: it takes a fifth of the time."""
+    """Return the numbers clipped to a range, like `np.clip` but five times as fast for small arrays."""
     return np.asarray(np.minimum(np.maximum(numbers, lower), upper))
 
 

@@ -1,4 +1,4 @@
-"""Configurations as rows of floats, many at once, with a missing value for what is inactive, and back."""
+"""Encoding of configurations as rows of floats, many at once, with a missing value for inactive variables."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +19,7 @@ from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """The columns of a decision or a hyperparameter: `coding.width` of them, from `start` on."""
+    """The columns of one decision or hyperparameter: `coding.width` columns, the first of which is `start`."""
 
     variable: Variable
     coding: Coding
@@ -27,14 +27,15 @@ class Field:
 
     @property
     def end(self) -> int:
-        """The column after its last one."""
+        """The index of the column after the last one."""
         return self.start + self.coding.width
 
 
 class RowCoding:
-    """Rows with the columns of some variables of a space, one after the other; a decision is the set of its branches.
+    """An encoding of configurations as rows that have the columns of several variables, one after the other.
 
-    What is not reached or not active is `missing` in all of its columns, and only there is it in the first of them.
+    A decision is encoded like the set of its branch names. A variable that is not reached or not active has the value
+    `missing` in all of its columns. The first column of an active variable is never missing.
     """
 
     def __init__(
@@ -45,7 +46,10 @@ class RowCoding:
         variables: Iterable[Variable] | None = None,
         missing: float = math.nan,
     ) -> None:
-        """`coding` says how each domain is coded; without `variables`, it is all of them in the order of the text."""
+        """Create the encoding of a space; `coding` returns the encoding of each domain.
+
+        Without `variables`, it includes all variables of the space in the order of its text.
+        """
         self.space = space
         self.missing = missing
         fields: list[Field] = []
@@ -55,11 +59,11 @@ class RowCoding:
 
     @property
     def width(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return self.fields[-1].end if self.fields else 0
 
     def encode(self, members: Sequence[Configuration] | Batch) -> Rows:
-        """The rows of members, shape (n, width)."""
+        """Return the rows of configurations, shape (n, width)."""
         columns = members if isinstance(members, Batch) else self._tabulator.columns(members)
         found = np.full((len(columns), self.width), self.missing, order="F")
         for field in self.fields:
@@ -71,7 +75,10 @@ class RowCoding:
         return found
 
     def decode(self, rows: Rows) -> Batch:
-        """The members that rows stand for; raises ValueError, with the address, for numbers that stand for nothing."""
+        """Return the batch of configurations that rows stand for.
+
+        Raises ValueError with the address of the variable if a number stands for no value.
+        """
         decisions: dict[str, Array] = {}
         hyperparameters: dict[str, Column] = {}
         for field in self.fields:
@@ -81,7 +88,7 @@ class RowCoding:
             try:
                 values = field.coding.decode(rows[:, field.start : field.end].take(at, axis=0))
             except ValueError as error:
-                raise ValueError(f"a row has no value of `{field.variable.address}`") from error
+                raise ValueError(f"the numbers for `{field.variable.address}` in a row encode no value") from error
             if isinstance(field.variable.node, Choice):
                 decisions[field.variable.address] = np.full(len(rows), -1, np.int32)
                 decisions[field.variable.address][at] = values.codes
@@ -90,7 +97,7 @@ class RowCoding:
         return Batch(self.space, len(rows), decisions, hyperparameters)
 
     def has(self, row: Rows) -> bool:
-        """Whether a row, (width,), is the one of a member of the space."""
+        """Return True if a row of shape (width,) is the encoding of a valid configuration of the space."""
         try:
             with np.errstate(invalid="ignore"):
                 (found,) = self.decode(np.asarray(row, float).reshape(1, -1)).configurations()
@@ -99,7 +106,7 @@ class RowCoding:
         return exclusion(self.space, found) is None and np.array_equal(self.encode([found])[0], row, equal_nan=True)
 
     def is_active(self, field: Field, rows: Rows) -> Array:
-        """In which rows a field is not missing."""
+        """Return a boolean array: True for the rows in which a field is not missing."""
         first = rows[:, field.start]
         return np.asarray(first == first if math.isnan(self.missing) else first != self.missing)  # noqa: PLR0124 - NaN
 
@@ -109,13 +116,13 @@ class RowCoding:
 
 
 def domain_of(variable: Variable) -> Domain:
-    """The values of a hyperparameter; of a decision, the names of its branches."""
+    """Return the domain of a hyperparameter; for a decision, the set of its branch names."""
     node = variable.node
     return Categorical(tuple(node.places)) if isinstance(node, Choice) else node.domain
 
 
 def _drawn(columns: Batch, variable: Variable) -> Column | None:
-    """The values that a variable has, with their rows; None where it has none."""
+    """Return the values of a variable and their rows; None if no row has a value."""
     if not isinstance(variable.node, Choice):
         return columns.hyperparameters.get(variable.address)
     places = columns.decisions.get(variable.address)

@@ -1,4 +1,4 @@
-"""Configurations of all structures as vectors of the unit cube, and back: for those who model decisions and values."""
+"""Encoding of configurations of any structure as vectors in the unit cube."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,10 +15,11 @@ from spacelang.ir.walk import assemble, reached
 
 
 class VectorCoding:
-    """Vectors with the columns of all decisions and hyperparameters that have several values, as `parted` has them.
+    """An encoding of configurations as vectors, for models of decisions and values together.
 
-    What is not reached, not active or not taken is NaN. A vector without any NaN stands for the configuration whose
-    decisions it says and whose values are those of what is active there.
+    The columns are those of `parted` for all variables with several values. Inactive and unreached variables, and parts
+    that are not taken, are NaN. A vector without NaN decodes to the configuration with the decisions that it encodes
+    and with the values of the hyperparameters that are active under them.
     """
 
     def __init__(self, space: Space) -> None:
@@ -28,20 +29,23 @@ class VectorCoding:
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        """Where each decision and hyperparameter is, in the order of the text."""
+        """The columns of each decision and hyperparameter, in the order of the text."""
         return self._rows.fields
 
     @property
     def width(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return self._rows.width
 
     def encode(self, configurations: Sequence[Configuration]) -> Rows:
-        """The vectors of members, (n, width)."""
+        """Return the vectors of configurations, shape (n, width)."""
         return self._rows.encode(configurations)
 
     def decode(self, vectors: Rows) -> Iterator[Configuration | None]:
-        """What vectors (n, width) without any NaN stand for, one by one; None for those that a constraint excludes."""
+        """Yield the configurations that vectors without NaN stand for, shape (n, width).
+
+        Yields None in place of a configuration that a constraint excludes.
+        """
         values = {field.variable.address: _values(field, vectors[:, field.start : field.end]) for field in self.fields}
         return (self._assembled(values, row) for row in range(len(vectors)))
 

@@ -1,1 +1,1 @@
-"""Diagnostics: what the compiler has to say about a text, as data, and how it is shown."""
+"""Diagnostics: the problems that the compiler finds in a text, as data, and their rendering."""

@@ -1,4 +1,4 @@
-"""Diagnostics for other programs: plain dictionaries whose keys are fixed."""
+"""Diagnostics as JSON: plain dictionaries with fixed keys, for editors and other programs."""
 
 from collections.abc import Iterable
 from typing import TypedDict
@@ -9,7 +9,7 @@ from spacelang.text import Span
 
 
 class PlaceRecord(TypedDict):
-    """A half-open range of a file; lines and columns count from 1, columns in characters."""
+    """A half-open range of a file. Lines and columns count from 1, columns in characters."""
 
     file: str
     line: int
@@ -19,16 +19,16 @@ class PlaceRecord(TypedDict):
 
 
 class RelatedRecord(PlaceRecord):
-    """Another place that has to do with a problem."""
+    """Another place in a file that is related to a problem, with a message."""
 
     message: str
 
 
 class FixRecord(PlaceRecord):
-    """A replacement that an editor may offer under its title, and that cures the problem by itself.
+    """A text replacement that an editor may offer under its title. It solves the problem by itself.
 
-    The range is given twice: `start` and `end` are offsets in characters from 0, from a range of no length text is
-    inserted.
+    The range is given twice: `start` and `end` are the same range as offsets in characters, counted from 0. A range of
+    length zero means that the text is inserted.
     """
 
     title: str
@@ -38,7 +38,10 @@ class FixRecord(PlaceRecord):
 
 
 class DiagnosticRecord(PlaceRecord):
-    """One diagnostic; a file that could not be read has the empty range at its beginning."""
+    """One diagnostic as a dictionary.
+
+    For a file that could not be read, the range is empty and lies at the beginning of the file.
+    """
 
     code: str
     severity: str
@@ -51,7 +54,7 @@ class DiagnosticRecord(PlaceRecord):
 
 
 def records(diagnostics: Iterable[Diagnostic]) -> list[DiagnosticRecord]:
-    """One record for each diagnostic, in the same order."""
+    """Return one record for each diagnostic, in the same order."""
     return [_record(diagnostic) for diagnostic in diagnostics]
 
 

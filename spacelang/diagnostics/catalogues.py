@@ -1,4 +1,4 @@
-"""Problems with `use`, and with names that several catalogues have."""
+"""Diagnostics about `use` lines and about names that several catalogues share."""
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 
@@ -6,31 +6,31 @@ from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 class CatalogueNotAllowed(Diagnostic):
     """A file uses a package that its caller has not allowed.
 
-    What a package brings is its own code, and a `.space` file may come from a stranger. So the file says what it
-    uses, and the caller says what it may use: `--allow xgboost` on the command line, `allow=("xgboost",)` in Python.
-    Without that nothing of the package is imported.
+    A package brings its own code, and a `.space` file may come from a stranger. So the file declares what it uses, and
+    the caller decides what it may use: `--allow xgboost` on the command line, `allow=("xgboost",)` in Python. Without
+    that permission, nothing of the package is imported.
     """
 
     code = "SL208"
     MESSAGE = "the package `{name}` is not allowed here"
-    LABEL = "used, but not allowed by the caller"
+    LABEL = "used here, but not allowed by the caller"
     HELPS = ('if you trust it: `--allow {name}` on the command line, `allow=("{name}",)` in Python',)
 
     name: str
 
 
 class UnknownCatalogue(Diagnostic):
-    """There is no catalogue of this name.
+    """The name after `use` is not the name of a package with a catalogue.
 
-    After `use` stands the name of one package as Python imports it, without its submodules: `use imblearn`. Catalogues
-    of `xgboost`, `lightgbm`, `catboost` and `imblearn` (imbalanced-learn) are known; of other packages that the caller
-    allows the classes are taken that are estimators in the sense of scikit-learn.
+    `use` takes the name of one package as Python imports it, without its submodules: `use imblearn`. Catalogues of
+    `xgboost`, `lightgbm`, `catboost` and `imblearn` (imbalanced-learn) are known. Of any other package that the caller
+    allows, the classes that are scikit-learn estimators can be used.
     """
 
     code = "SL209"
     MESSAGE = "`{name}` is not the name of a package"
     LABEL = "{reason}"
-    HELPS = ("did you mean `{near}`?", "write the name of the package alone, as Python imports it")
+    HELPS = ("did you mean `{near}`?", "write only the name of the package, as Python imports it")
 
     name: str
     reason: str
@@ -40,8 +40,8 @@ class UnknownCatalogue(Diagnostic):
 class CatalogueNotInstalled(Diagnostic):
     """A file uses a package that is allowed but not installed.
 
-    Catalogues describe what is installed. `xgboost`, `lightgbm`, `catboost` and `imblearn` come with the extras
-    of spacelang of the names `xgboost`, `lightgbm`, `catboost` and `imbalanced-learn`.
+    Catalogues describe installed packages. Install `xgboost`, `lightgbm`, `catboost` and `imblearn` with the extras of
+    spacelang that are called `xgboost`, `lightgbm`, `catboost` and `imbalanced-learn`.
     """
 
     code = "SL210"
@@ -54,10 +54,10 @@ class CatalogueNotInstalled(Diagnostic):
 
 
 class UnreadableCatalogue(Diagnostic):
-    """An allowed package is there, but operators of it are not.
+    """An allowed package is installed, but its operators cannot be read.
 
-    Either it cannot be imported, or none of its public classes is an estimator in the sense of scikit-learn: one that
-    is derived from `BaseEstimator`.
+    Either the package cannot be imported, or none of its public classes is a scikit-learn estimator, that is, derived
+    from `BaseEstimator`.
     """
 
     code = "SL213"
@@ -71,14 +71,14 @@ class UnreadableCatalogue(Diagnostic):
 class AmbiguousOperator(Diagnostic):
     """Several of the catalogues in use have an operator of this name.
 
-    An operator of a used catalogue may be called by its plain name as long as no other used catalogue has that name.
-    The full name, `xgboost.XGBClassifier`, always says which is meant. Names that scikit-learn has stand for its own
-    operators.
+    An operator of a used catalogue can be called by its plain name as long as no other used catalogue has an operator
+    of that name. The full name, such as `xgboost.XGBClassifier`, is never ambiguous. A name that scikit-learn has
+    always means the operator of scikit-learn.
     """
 
     code = "SL214"
     MESSAGE = "`{name}` is an operator of several catalogues"
-    LABEL = "which one?"
+    LABEL = "ambiguous name"
     HELPS = ("write {full}",)
 
     name: str
@@ -86,9 +86,9 @@ class AmbiguousOperator(Diagnostic):
 
 
 class UnusedCatalogue(Diagnostic):
-    """A file names a catalogue after `use` for nothing: no operator of it occurs, or it is in use already.
+    """A `use` line has no effect: no operator of the catalogue occurs, or the catalogue is in use already.
 
-    The caller is then asked to allow, and to have installed, what the file does without.
+    Remove the line. Otherwise, callers have to allow and install a package that the file does not need.
     """
 
     code = "SL215"

@@ -1,4 +1,4 @@
-"""A line of a text as a terminal shows it: what stands for each character, and how many cells that takes."""
+"""One line of text as a terminal shows it: visible replacements of characters, and widths in terminal cells."""
 
 import unicodedata
 from typing import Final
@@ -9,34 +9,41 @@ TAB: Final = "    "
 """Every tab is shown as this, so that carets below the line stay aligned on any terminal."""
 
 WIDEST: Final = 110
-"""Longer lines are cut around the places that matter."""
+"""The most cells of a line that are shown. Longer lines are cut around the underlined places."""
 
 MARGIN: Final = 30
-"""Cells to keep to the left of a place in a line that is cut."""
+"""The number of cells shown to the left of a place in a line that is cut."""
 
 CUT: Final = "…"
+"""The sign for text that is cut off."""
 
 
 def visible(text: str) -> str:
-    """The text with everything that could steer a terminal or reorder the line replaced by visible signs."""
+    """Return the text with control characters and other unprintable characters replaced by visible signs.
+
+    The result can neither steer a terminal nor reorder the line.
+    """
     return "".join(map(_shown, text)) if not text.isprintable() else text
 
 
 def width(text: str) -> int:
-    """The terminal cells that a visible text takes."""
+    """Return the number of terminal cells that a visible text takes."""
     return len(text) if text.isascii() else sum(map(_cells, text))
 
 
 @fact
 class Excerpt:
-    """A line, or the part of it that is shown: its character `first + i` begins at cell `cells[i]` of `text`."""
+    """A line of text, or the part of it that is shown.
+
+    Character `first + i` of the line begins at cell `cells[i]` of `text`.
+    """
 
     text: str
     first: int
     cells: tuple[int, ...]
 
     def underline(self, start: int, end: int) -> tuple[int, int]:
-        """The cell below which characters `[start, end)` of the line begin and how many they take, at least one."""
+        """Return the cell where the underline of characters `[start, end)` begins, and its length (at least 1)."""
         begin, stop = self._cell(start), self._cell(end)
         return begin, max(1, stop - begin)
 
@@ -45,7 +52,10 @@ class Excerpt:
 
 
 def excerpt(line: str, start: int, end: int) -> Excerpt:
-    """The line with characters `[start, end)` in view; a long line is cut on both sides."""
+    """Return the line with characters `[start, end)` in view.
+
+    A long line is cut to `WIDEST` cells, on both sides if necessary.
+    """
     first, last = _window(line, start, end)
     lead = CUT if first > 0 else ""
     trail = CUT if last < len(line) else ""
@@ -57,7 +67,10 @@ def excerpt(line: str, start: int, end: int) -> Excerpt:
 
 
 def _window(line: str, start: int, end: int) -> tuple[int, int]:
-    """The characters to show: all where they fit, else as many as fit from a little before the place."""
+    """Return the range of characters to show.
+
+    That is the whole line if it fits. Otherwise, it is as many characters as fit, beginning a little before `start`.
+    """
     last = _reach(line, 0)
     if last == len(line) or _reach(line, 0, WIDEST - MARGIN) >= end:
         return 0, last
@@ -69,7 +82,10 @@ def _window(line: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _reach(line: str, first: int, room: int = WIDEST) -> int:
-    """The end of the characters from `first` on that fit into the room; a bounded number of them, however narrow."""
+    """Return the end of the characters from `first` on that fit into `room` cells.
+
+    At most `2 * WIDEST` characters are counted, as characters may have width zero.
+    """
     stop = min(len(line), first + 2 * WIDEST)
     for place in range(first, stop):
         room -= width(_shown(line[place]))
@@ -88,7 +104,7 @@ def _shown(character: str) -> str:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "\u2421"
-    # A space of an unusual kind is harmless in itself, but its width is not known: it is named like the rest.
+    # Unusual spaces are harmless, but their width is not known, so they are shown by code point as well.
     return f"<U+{code:04X}>"
 
 

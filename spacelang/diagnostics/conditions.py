@@ -1,13 +1,12 @@
-"""Problems with conditions and constraints."""
+"""Diagnostics about conditions and constraints."""
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 
 
 class ConditionCycle(Diagnostic):
-    """Whether a hyperparameter is active depends, through conditions, on itself.
+    """A hyperparameter depends on itself through conditions, so its activity can never be decided.
 
-    Then nothing could be decided first. Leave one of the conditions out, or say with a constraint what must not be
-    together:
+    Remove one of the conditions, or use a constraint to exclude the combination instead:
 
         forbid kernel == rbf and degree > 2
     """
@@ -21,9 +20,9 @@ class ConditionCycle(Diagnostic):
 
 
 class AlwaysTrue(Diagnostic):
-    """A condition or `require` that holds in every configuration says nothing.
+    """A condition or `require` that holds in every configuration has no effect.
 
-    A `forbid` that always holds leaves nothing in which all the hyperparameters that it names are active.
+    A `forbid` that always holds excludes every configuration in which all the hyperparameters that it names are active.
     """
 
     code = "SL502"
@@ -38,9 +37,9 @@ class AlwaysTrue(Diagnostic):
 
 
 class NeverTrue(Diagnostic):
-    """A condition that never holds makes its hyperparameter dead; a `forbid` that never holds says nothing.
+    """A condition that never holds leaves its hyperparameter inactive; a `forbid` that never holds has no effect.
 
-    A `require` that never holds leaves nothing in which all the hyperparameters that it names are active.
+    A `require` that never holds excludes every configuration in which all the hyperparameters that it names are active.
     """
 
     code = "SL503"
@@ -55,9 +54,10 @@ class NeverTrue(Diagnostic):
 
 
 class NeverTogether(Diagnostic):
-    """A constraint applies only where every hyperparameter that it names is active, and these never are together.
+    """A constraint never applies, because the hyperparameters that it names are never active together.
 
-    Two alternatives of one stage, for example, are never taken at once.
+    A constraint applies only where every hyperparameter that it names is active. Two alternatives of one stage, for
+    example, are never chosen at the same time.
     """
 
     code = "SL504"
@@ -70,16 +70,16 @@ class NeverTogether(Diagnostic):
 
 
 class DeadAlternative(Diagnostic):
-    """The constraints leave no configuration in which this alternative is taken.
+    """The constraints leave no configuration in which this alternative is chosen.
 
-    The related places are constraints that exclude it together. Loosen one of them, or remove the alternative, which is
-    never tried.
+    The related places are constraints that together exclude it. Loosen one of them, or remove the alternative, since it
+    is never tried.
     """
 
     code = "SL505"
-    MESSAGE = "the alternative `{alternative}` of `{stage}` can never be taken"
+    MESSAGE = "the alternative `{alternative}` of `{stage}` can never be chosen"
     LABEL = "excluded by the constraints"
-    HELPS = ("remove the alternative or loosen the constraint",)
+    HELPS = ("remove the alternative, or loosen a constraint",)
 
     alternative: str
     stage: str
@@ -88,8 +88,8 @@ class DeadAlternative(Diagnostic):
 class EmptySpace(Diagnostic):
     """The constraints together leave no configuration at all.
 
-    The related places are a smallest set of constraints that contradict each other: with any one of them left out, the
-    others leave something. Loosen or remove one.
+    The related places are a smallest set of constraints that contradict each other: if any one of them is removed, the
+    others allow some configuration. Loosen or remove one of them.
     """
 
     code = "SL506"
@@ -98,10 +98,10 @@ class EmptySpace(Diagnostic):
 
 
 class DefaultExcluded(Diagnostic):
-    """The default configuration must satisfy every constraint.
+    """The default configuration violates a constraint.
 
-    It is tried first by many optimizers, and stands for what has no value of its own. A stage's default is its first
-    alternative or the one with `@default`; a hyperparameter's follows `=`:
+    Many optimizers try it first, and it supplies the values that are not given. The default of a stage is its first
+    alternative or the one marked with `@default`; the default of a hyperparameter follows `=`:
 
         stage scaler = StandardScaler | none @default
     """
@@ -115,8 +115,8 @@ class DefaultExcluded(Diagnostic):
 class WrongComparison(Diagnostic):
     """The two sides of a test cannot be compared in this way.
 
-    Decisions are tested with `is`, hyperparameters compared with `==` or `in`; only numbers and the values of an
-    `ordered` set have an order.
+    Decisions are tested with `is`, and hyperparameters are compared with `==` or `in`. Only numbers and the values of
+    an `ordered` set have an order.
     """
 
     code = "SL508"
@@ -130,10 +130,10 @@ class WrongComparison(Diagnostic):
 
 
 class Undecidable(Diagnostic):
-    """The compiler counts and checks exactly, and cannot do so for this comparison.
+    """This test is too complex to be counted and checked exactly, as the compiler does for every space.
 
-    Arithmetic over several ranges must be linear where the ranges are continuous or very large, and such ranges must
-    not have a step. Nor can it, where constraints and conditions tie very many decisions to each other.
+    Arithmetic over several ranges must be linear if the ranges are continuous or very large, and such ranges must not
+    have a step. Exact counting is also impossible if constraints and conditions tie very many decisions to each other.
     """
 
     code = "SL509"
@@ -143,4 +143,4 @@ class Undecidable(Diagnostic):
 
     kind: str = "comparison"
     reason: str = "not linear over a large or continuous range"
-    remedy: str = "compare with sums and constant factors only, or make the ranges smaller"
+    remedy: str = "use only sums and constant factors, or make the ranges smaller"

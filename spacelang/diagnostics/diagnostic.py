@@ -1,4 +1,4 @@
-"""What a diagnostic is: data with a stable code, one primary span, related spans and a remedy."""
+"""The base class of diagnostics: a stable code, a primary span, related spans and a remedy."""
 
 import string
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from spacelang.text import Span
 
 
 class Severity(StrEnum):
-    """Errors keep a space from being used; warnings do not."""
+    """The severity of a diagnostic: a space with errors cannot be used, a space with warnings can."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -18,7 +18,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Another place that has to do with a problem."""
+    """Another place in a text that is related to a problem, with a message."""
 
     span: Span
     message: str
@@ -26,7 +26,7 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A replacement that an editor can apply; without a title its text says all about it."""
+    """A text replacement that an editor can apply. Without a title, the new text describes it."""
 
     span: Span
     text: str
@@ -43,10 +43,10 @@ def _is_of_class(annotation: object) -> bool:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class _Record:
-    """Frozen keyword-only data classes by inheritance, made without compiling methods for each of them.
+    """A base class of frozen, keyword-only data classes that needs no generated methods.
 
-    The standard library compiles six methods a class, which for all kinds of diagnostics took longer at every start
-    than checking a file.
+    The standard library compiles six methods for each data class. For all kinds of diagnostics, that took longer at
+    every start than checking a file.
     """
 
     FIELDS: ClassVar[Mapping[str, object]] = {}
@@ -80,10 +80,11 @@ class _Record:
 
 
 class Diagnostic(_Record):
-    """One problem; every kind is a class of its own, whose docstring explains it at length.
+    """One problem in a text.
 
-    A kind's texts are templates over its fields. `HELPS` are tried in order: the first of which all fields are
-    there (neither None nor empty) is the help.
+    Every kind of problem is a subclass. Its docstring is the long explanation that `spacelang explain` prints. The
+    class attributes `MESSAGE`, `LABEL` and `HELPS` are templates that are filled in with the fields. `HELPS` are tried
+    in order: the first one whose fields are all given (neither None nor empty) is the help.
     """
 
     code: ClassVar[str]
@@ -98,17 +99,17 @@ class Diagnostic(_Record):
 
     @property
     def message(self) -> str:
-        """What is wrong: lowercase, no full stop, names in backticks."""
+        """The problem in one line: lowercase, without a full stop, names in backticks."""
         return self.MESSAGE.format_map(self._fields)
 
     @property
     def label(self) -> str:
-        """A few words for the underlined place; may be empty."""
+        """A few words for the underlined place. May be empty."""
         return self.LABEL.format_map(self._fields)
 
     @property
     def help(self) -> str | None:
-        """The remedy, where one is known."""
+        """The remedy, or None if no template in `HELPS` has all of its fields."""
         known = self._fields
         for template in self.HELPS:
             names = [name for _, name, _, _ in string.Formatter().parse(template) if name]
@@ -118,12 +119,15 @@ class Diagnostic(_Record):
 
     @property
     def fix(self) -> Fix | None:
-        """The replacement of the primary span by a near name, where the help is one; see `fixes` for all there are."""
+        """The replacement of the primary span by the similar name that the help suggests, or None.
+
+        See `diagnostics.fixes.fixes` for all replacements.
+        """
         near = self._fields.get("near")
         return Fix(self.primary, str(near)) if near and f"`{near}`" in (self.help or "") else None
 
     def with_related(self, related: Related) -> Self:
-        """The same problem with one more place that has to do with it."""
+        """Return a copy of the diagnostic with one more related place."""
         return type(self)(**{**self.__dict__, "related": (*self.related, related)})
 
     @property
@@ -132,6 +136,6 @@ class Diagnostic(_Record):
 
 
 def in_order(diagnostics: list[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Diagnostics by file and position, each once."""
+    """Return the diagnostics without duplicates, sorted by file and position."""
     unique = dict.fromkeys(diagnostics)
     return tuple(sorted(unique, key=lambda d: (d.primary.source.name, d.primary.start, d.primary.end, d.code)))

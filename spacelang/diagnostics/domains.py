@@ -1,4 +1,4 @@
-"""Problems with domains and defaults."""
+"""Diagnostics about domains and defaults."""
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 
@@ -6,14 +6,14 @@ from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 class DefaultOutside(Diagnostic):
     """The default of a hyperparameter is not one of its values.
 
-    Choose a value inside, or widen the domain. Without `= …` the library's default is taken where the domain holds it,
-    and the middle of the domain elsewhere:
+    Choose a value inside the domain, or widen the domain. Without `= …`, the default of the library is used if the
+    domain contains it, and the middle of the domain otherwise:
 
         n_neighbors : int[1, 100] log
     """
 
     code = "SL401"
-    MESSAGE = "the default `{value}` of `{parameter}` lies outside its domain"
+    MESSAGE = "the default `{value}` of `{parameter}` is outside its domain"
     LABEL = "not in `{domain}`"
     HELPS = ("did you mean `{near}`?",)
 
@@ -26,8 +26,8 @@ class DefaultOutside(Diagnostic):
 class LogNotPositive(Diagnostic):
     """A logarithmic range must lie above zero.
 
-    Such a range is searched evenly over orders of magnitude, of which there are infinitely many above zero. Start above
-    it, leave `log` out, or make zero a value of its own:
+    Such a range is searched evenly over orders of magnitude, and there are infinitely many of them between zero and any
+    number. Start the range above zero, leave `log` out, or make zero a value of its own:
 
         alpha : {0} | float[1e-6, 1] log
     """
@@ -41,7 +41,7 @@ class LogNotPositive(Diagnostic):
 
 
 class EmptyDomain(Diagnostic):
-    """A range or set contains no value at all: its bounds are reversed, or its open ends leave nothing.
+    """A range or set contains no value: its bounds are reversed, or its open ends exclude everything.
 
     The lower bound comes first, and a round bracket excludes its end: `int(2, 3)` has no member, `int[2, 3)` has 2.
     """
@@ -74,16 +74,16 @@ class StepDoesNotFit(Diagnostic):
 
 
 class BadBound(Diagnostic):
-    """A bound of a range is not a number of the range's kind.
+    """A bound of a range is not a number of the kind that the range needs.
 
-    Bounds of `int` are whole numbers, bounds of `float` any. They may be computed from numbers and the size of the
-    data:
+    Bounds of `int` are whole numbers, bounds of `float` are any numbers. Bounds may be computed from numbers and the
+    size of the data:
 
         n_components : int[2, min(50, n_features)]
     """
 
     code = "SL405"
-    MESSAGE = "`{bound}` cannot bound {domain}"
+    MESSAGE = "`{bound}` cannot be a bound of {domain}"
     LABEL = "{expected}"
     HELPS = ("{remedy}",)
 
@@ -94,18 +94,19 @@ class BadBound(Diagnostic):
 
 
 class UnboundSymbol(Diagnostic):
-    """What this comes to depends on the data, and no data is known.
+    """A value depends on the size of the data, but no data is given.
 
-    `n_samples`, `n_features` and `n_classes` are bound by the data of a run, or by `--bind n_features=20`. One that is
-    not bound stands for an arbitrarily large number: `min(2000, n_samples)` is 2000, and `n_samples / 2` has no limit.
+    `n_samples`, `n_features` and `n_classes` get their numbers from the data of a run, or from `--bind n_features=20`.
+    A symbol without a number stands for an arbitrarily large one: `min(2000, n_samples)` is 2000, and `n_samples / 2`
+    has no limit.
     """
 
     code = "SL406"
-    MESSAGE = "`{symbol}` is not bound"
+    MESSAGE = "`{symbol}` is not bound to a number"
     LABEL = "depends on the data"
     HELPS = (
-        "give its number, as in `--bind {symbol}=20`, or a limit: `{limit}`",
-        "give its number, as in `--bind {symbol}=20`",
+        "bind it, as in `--bind {symbol}=20`, or give a limit: `{limit}`",
+        "bind it, as in `--bind {symbol}=20`",
     )
 
     symbol: str
@@ -113,15 +114,15 @@ class UnboundSymbol(Diagnostic):
 
 
 class NeverForData(Diagnostic):
-    """The constraints leave no configuration in which this alternative is taken, because of what the data is.
+    """The constraints leave no configuration in which this alternative is chosen for this data.
 
-    A search on this data never takes it; on other data it may. For a reason that has nothing to do with the data it
-    would be an error (SL505).
+    A search on this data never chooses it; on other data it may be chosen. If the reason had nothing to do with the
+    data, this would be an error (SL505).
     """
 
     code = "SL407"
     severity = Severity.WARNING
-    MESSAGE = "the alternative `{alternative}` of `{stage}` is never taken for this data"
+    MESSAGE = "the alternative `{alternative}` of `{stage}` is never chosen for this data"
     LABEL = "excluded by the constraints"
 
     alternative: str

@@ -1,4 +1,4 @@
-"""Problems with files as such."""
+"""Diagnostics about files: reading, importing and loading compiled spaces."""
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Fix, Severity
 
@@ -6,8 +6,8 @@ from spacelang.diagnostics.diagnostic import Diagnostic, Fix, Severity
 class UnreadableFile(Diagnostic):
     """The file cannot be read.
 
-    The path names nothing, or a folder, or something that may not be read. A space is given as a path to a
-    `.space` file or as the name of a bundled space; `spacelang spaces` lists those.
+    The path does not exist, or names a folder or something that may not be read. Give the path to a `.space` file or
+    the name of a bundled space; `spacelang spaces` lists the bundled ones.
     """
 
     code = "SL001"
@@ -25,9 +25,9 @@ class UnreadableFile(Diagnostic):
 
 
 class NotText(Diagnostic):
-    """The file is not text in UTF-8.
+    """The file is not UTF-8 text.
 
-    A `.space` file is UTF-8 text. This one has bytes that no UTF-8 text has, or NUL characters: it may be a
+    A `.space` file is UTF-8 text. This file contains bytes that are not valid UTF-8, or NUL characters. It may be a
     binary file, or text in another encoding.
     """
 
@@ -43,18 +43,18 @@ class TooLarge(Diagnostic):
     """The file is larger than a space may be.
 
     Files above 1 MiB, nesting deeper than 64 brackets, numbers of more than 400 characters and syntax trees of more
-    than 100,000 members are refused, so that a stranger's file cannot exhaust the machine.
+    than 100,000 members are refused, so that a file from a stranger cannot exhaust the machine.
     """
 
     code = "SL003"
-    MESSAGE = "{what} is beyond the limit of {limit}"
+    MESSAGE = "{what} exceeds the limit of {limit}"
 
     what: str
     limit: str
 
 
 class NoStage(Diagnostic):
-    """The file declares nothing that a pipeline could be made of.
+    """The file declares nothing that a pipeline could be built from.
 
     A space has at least one `stage`, or a `pipeline` of operators:
 
@@ -67,15 +67,15 @@ class NoStage(Diagnostic):
 
 
 class UnreadableImport(Diagnostic):
-    """A file that is imported cannot be read.
+    """An imported file cannot be read.
 
-    `import` names a `.space` file, by its path from the importing file on, or a bundled space by its name
-    (`spacelang spaces` lists those):
+    `import` takes the path to a `.space` file, relative to the importing file, or the name of a bundled space
+    (`spacelang spaces` lists them):
 
         import "trees.space" as trees
         import "blds_table1" as table
 
-    A text that was not read from a file, such as one given to `sl.parse`, may import bundled spaces only.
+    A text that was not read from a file, such as one given to `sl.parse`, can import bundled spaces only.
     """
 
     code = "SL005"
@@ -88,51 +88,51 @@ class UnreadableImport(Diagnostic):
 
     @property
     def fix(self) -> Fix | None:
-        """The path is written in quotes."""
+        """The replacement of the path by a similar one, in quotes, or None."""
         return Fix(self.primary, f'"{self.near}"') if self.near else None
 
 
 class OutsideImport(Diagnostic):
-    """A file imports another one that does not lie below the folder of the first file.
+    """A file imports another file that is not below the folder of the first file.
 
-    Checking a stranger's file must be safe: it may open nothing but what lies in its own folder and the folders in
-    it. Absolute paths, paths with `..` and links that lead elsewhere are refused.
+    Checking a file from a stranger must be safe, so nothing outside its own folder and the folders below may be opened.
+    Absolute paths, paths with `..` and links that lead elsewhere are refused.
     """
 
     code = "SL006"
     MESSAGE = "cannot import `{path}`: it lies outside the folder of the space"
     LABEL = "{reason}"
-    HELPS = ("copy the file beside this one, or into a folder there",)
+    HELPS = ("copy the file into the folder of this one, or into a folder below it",)
 
     path: str
     reason: str
 
 
 class ImportCycle(Diagnostic):
-    """Files import each other in a circle, so that none of them can be read first.
+    """Files import each other in a cycle, so none of them can be read first.
 
-    Move what both need into a third file.
+    Move the parts that both files need into a third file.
     """
 
     code = "SL007"
-    MESSAGE = "the import of `{path}` closes a circle"
+    MESSAGE = "the import of `{path}` creates a cycle"
     LABEL = "{circle}"
-    HELPS = ("move what the files share into one that imports none of them",)
+    HELPS = ("move the shared parts into a file that imports none of these files",)
 
     path: str
     circle: str
 
 
 class NamelessImport(Diagnostic):
-    """What is imported needs a name, and the name of the file is none.
+    """An import needs a name, and the name of the file is not a valid one.
 
-    Without `as` a file is called by its own name, where that is a name of the language: `import "trees.space"` is
-    `import "trees.space" as trees`. Names have letters, digits and underscores and begin with no digit.
+    Without `as`, an imported file is called by its own name, if that is a valid name: `import "trees.space"` means
+    `import "trees.space" as trees`. Names consist of letters, digits and underscores and do not begin with a digit.
     """
 
     code = "SL008"
     MESSAGE = "the import of `{path}` needs a name"
-    LABEL = "`{stem}` is not a name"
+    LABEL = "`{stem}` is not a valid name"
     HELPS = ("write `import … as …`",)
 
     path: str
@@ -140,11 +140,11 @@ class NamelessImport(Diagnostic):
 
 
 class WrongCompiled(Diagnostic):
-    """A compiled space does not define a space.
+    """The document of a compiled space does not define a space.
 
     `spacelang compile --format json` writes the whole space into its document, as `definition`, so that it can be
-    loaded and searched without the text that it came from. The document is checked like a text, as others may have
-    changed it. The message says where it is wrong, by the keys and places that lead there, such as
+    loaded and searched without the original text. The document is checked like a text, as it may have been changed. The
+    message shows where the problem is, by the keys and indices that lead there, such as
     `definition.root.sequence[0].alternatives[2]`. `compiled.schema.json` in the folder `grammars` describes every key.
     """
 
@@ -158,14 +158,14 @@ class WrongCompiled(Diagnostic):
 
 
 class OtherVersion(Diagnostic):
-    """A compiled space is of a version that cannot be read.
+    """A compiled space has a format version that cannot be read.
 
-    The version grows when an older reader would misread what is written. Compile the space again from its text, or
-    install the version of spacelang that wrote it.
+    The version is increased whenever an older reader would misread the document. Compile the space again from its text,
+    or install the version of spacelang that wrote it.
     """
 
     code = "SL010"
-    MESSAGE = "the compiled space has version {version}, and only version {known} can be read"
+    MESSAGE = "the compiled space has version {version}, but only version {known} can be read"
     HELPS = ("compile the space again from its text",)
 
     version: int
@@ -175,8 +175,8 @@ class OtherVersion(Diagnostic):
 class BoundOtherwise(Diagnostic):
     """A compiled space was compiled for data of another size.
 
-    Where bounds depend on the data, those of a compiled space are the numbers that they came to when it was compiled:
-    binding a symbol to another number would change nothing. Bind it when the space is compiled.
+    Bounds that depend on the data are replaced by numbers when a space is compiled. Binding a symbol to another number
+    afterwards would change nothing. Bind it when the space is compiled.
     """
 
     code = "SL019"
@@ -191,13 +191,13 @@ class BoundOtherwise(Diagnostic):
 class CompiledUnbound(Diagnostic):
     """A space was compiled before the size of the data was known.
 
-    Where bounds depend on the data, those of a compiled space are numbers, for data of any size: on smaller data some
-    values cannot be fitted. A run of the text binds the symbols by the data; a run of the compiled space cannot.
+    Bounds that depend on the data were replaced by numbers for data of any size, so some values cannot be fitted on
+    smaller data. A run of the text binds the symbols to the size of the data; a run of the compiled space cannot.
     """
 
     code = "SL020"
     severity = Severity.WARNING
-    MESSAGE = "the space was compiled for arbitrarily large {symbols}"
+    MESSAGE = "the space was compiled without binding {symbols}"
     HELPS = ("compile the text of the space with `--bind {symbol}=…`",)
 
     symbols: str

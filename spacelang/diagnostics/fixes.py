@@ -1,7 +1,7 @@
-"""What an editor can do about a problem: replacements of text, each of which makes the problem go away by itself.
+"""Quick fixes for editors: text replacements, each of which solves its problem by itself.
 
-They are found in the text around the place that a diagnostic points at. Where it does not look as expected there is no
-fix: a wrong one would be worse.
+They are found in the text around the place of a diagnostic. If that text does not look as expected, there is no fix,
+because a wrong fix would be worse than none.
 """
 
 import re
@@ -25,11 +25,11 @@ from spacelang.text import Span
 _RULE: Final = re.compile(r"\b(?:forbid|require)\s+\Z")
 _WHEN: Final = re.compile(r"\s*\bwhen\s+\Z")
 _GOES_ON: Final = ("|", "=", ":", "@", "->", "&", "?", "when", "and", "or", "log", "step")
-"""How a line begins that goes on with the member of the line before."""
+"""Beginnings of a line that continues the member of the line before."""
 
 
 def fixes(diagnostic: Diagnostic) -> tuple[Fix, ...]:
-    """The replacements that an editor may offer, the likeliest first; most problems have none."""
+    """Return the replacements that an editor may offer, the most likely first. Most problems have none."""
     if not diagnostic.primary.source.text:
         return ()
     found = [diagnostic.fix, *_further(diagnostic)]
@@ -37,7 +37,7 @@ def fixes(diagnostic: Diagnostic) -> tuple[Fix, ...]:
 
 
 def _further(diagnostic: Diagnostic) -> list[Fix | None]:
-    """What a kind of problem can be cured by, beside a near name."""
+    """Return the replacements for this kind of problem, other than a similar name. Entries may be None."""
     place = diagnostic.primary
     match diagnostic:
         case MissingSeparator():
@@ -61,7 +61,7 @@ def _further(diagnostic: Diagnostic) -> list[Fix | None]:
 
 
 def _without_redundant(diagnostic: Diagnostic) -> list[Fix | None]:
-    """What can go because it says nothing, or says too much."""
+    """Return the replacements that remove a part of the text that has no effect or is redundant."""
     place = diagnostic.primary
     match diagnostic:
         case AlwaysTrue(kind="condition"):
@@ -75,7 +75,7 @@ def _without_redundant(diagnostic: Diagnostic) -> list[Fix | None]:
 
 
 def _as_written(diagnostic: Diagnostic) -> list[Fix | None]:
-    """The replacements that the help spells out."""
+    """Return the replacements that the help spells out in backticks."""
     if isinstance(diagnostic, SaidElsewhere):
         return [] if diagnostic.instead is None else [_replaced(diagnostic.primary, diagnostic.instead)]
     help_ = diagnostic.help or ""
@@ -91,14 +91,14 @@ def _replaced(place: Span, text: str) -> Fix:
 
 
 def _with_body(place: Span, member: str) -> Fix | None:
-    """An operator that has no body yet, with one."""
+    """Return a fix that gives an operator a body with one member, or None if it has a body, alias or dot already."""
     if re.match(r"\s*(?:\{|\.|as\b)", place.source.text[place.end :]):
         return None
     return Fix(Span(place.source, place.end, place.end), f" {{ {member} }}", f"set it: `{member}`")
 
 
 def _without_before(place: Span, before: re.Pattern[str], title: str) -> Fix | None:
-    """Nothing in place of something and what stands before it."""
+    """Return a fix that removes the place and the match of `before` in front of it, or None."""
     found = before.search(place.source.text[: place.start])
     return Fix(Span(place.source, found.start(), place.end), "", title) if found else None
 
@@ -111,7 +111,10 @@ def _without_rule(place: Span) -> Fix | None:
 
 
 def _without_member(name: Span) -> Fix | None:
-    """Nothing in place of the member of a body that begins with a name."""
+    """Return a fix that removes the member of a body that begins with `name`.
+
+    It is None if the member continues on the next line.
+    """
     text = name.source.text
     depth = 0
     end = len(text)
@@ -129,7 +132,10 @@ def _without_member(name: Span) -> Fix | None:
 
 
 def _without(place: Span, title: str) -> Fix:
-    """Nothing in place of a member or an item, with its comma, or with its lines where nothing else stands there."""
+    """Return a fix that removes a member or an item, with its comma.
+
+    If nothing else stands on its lines, the lines are removed too.
+    """
     text = place.source.text
     start, end = place.start, place.end
     behind = re.compile(r"[ \t]*,[ \t]*|[ \t]*").match(text, end)
@@ -145,7 +151,7 @@ def _without(place: Span, title: str) -> Fix:
 
 
 def _without_value(place: Span) -> Fix | None:
-    """Nothing in place of a value of a set that has others."""
+    """Return a fix that removes a value from a set of several, with a comma, or None for the only value."""
     text = place.source.text
     before = re.search(r",\s*\Z", text[: place.start])
     if before is not None:

@@ -1,24 +1,24 @@
-"""Problems with files of other tools that are imported."""
+"""Diagnostics about imported files of other tools."""
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 
 
 class UnknownFormat(Diagnostic):
-    """The name of the file does not say a format that can be imported.
+    """The extension of the file is not that of a format that can be imported.
 
-    `spacelang import` reads ConfigSpace's two formats and tells them apart by the end of the file's name: `.pcs`
-    (also `.pcs_new`) for PCS, of the old style and the new, and `.json` for what `ConfigurationSpace.to_json` writes.
+    `spacelang import` reads the two formats of ConfigSpace and tells them apart by the extension: `.pcs` (also
+    `.pcs_new`) for PCS, in the old style and the new one, and `.json` for the output of `ConfigurationSpace.to_json`.
     """
 
     code = "SL011"
-    MESSAGE = "`{path}` has no ending that says its format"
-    HELPS = ("name it `.pcs` or `.json`",)
+    MESSAGE = "the extension of `{path}` does not identify its format"
+    HELPS = ("rename it to end in `.pcs` or `.json`",)
 
     path: str
 
 
 class UnreadableDeclaration(Diagnostic):
-    """A line of the imported file is not of its format.
+    """A line of the imported file does not follow the format of the file.
 
     A line of a PCS file declares a hyperparameter, a condition or a forbidden combination of values:
 
@@ -27,8 +27,8 @@ class UnreadableDeclaration(Diagnostic):
         degree | kernel == poly
         {kernel=poly, degree=5}
 
-    In the old style the type is left out, and `i` and `l` behind a range stand for integers and logarithms. A JSON
-    file is one object with `hyperparameters`, `conditions` and `forbiddens`, as ConfigSpace writes it.
+    The old style leaves the type out, and `i` and `l` after a range mean integers and logarithms. A JSON file is one
+    object with `hyperparameters`, `conditions` and `forbiddens`, as ConfigSpace writes it.
     """
 
     code = "SL012"
@@ -40,14 +40,14 @@ class UnreadableDeclaration(Diagnostic):
 
 
 class UndeclaredParameter(Diagnostic):
-    """A condition or forbidden clause of the imported file names a hyperparameter that the file does not declare.
+    """A condition or forbidden clause of the imported file names a hyperparameter that is not declared.
 
-    Most often the name is misspelt, or the hyperparameter was renamed where it is declared and not here. Correct the
+    Most often the name is misspelt, or the hyperparameter was renamed in its declaration but not here. Correct the
     clause in the file, or declare the hyperparameter.
     """
 
     code = "SL013"
-    MESSAGE = "the file declares no hyperparameter `{name}`"
+    MESSAGE = "the file does not declare the hyperparameter `{name}`"
     HELPS = ("did you mean `{near}`?",)
 
     name: str
@@ -55,10 +55,10 @@ class UndeclaredParameter(Diagnostic):
 
 
 class ContradictoryDeclaration(Diagnostic):
-    """A declaration of the imported file cannot be meant.
+    """A declaration of the imported file contradicts itself or another one.
 
-    Its range is empty, its default or a value that a condition compares with is outside of the domain, its name is
-    taken, or its conditions depend on each other in a circle. ConfigSpace refuses such a file as well.
+    Its range is empty, its default or a value in a condition is outside the domain, its name is taken, or its
+    conditions depend on each other in a cycle. ConfigSpace refuses such a file as well.
     """
 
     code = "SL014"
@@ -70,14 +70,14 @@ class ContradictoryDeclaration(Diagnostic):
 
 
 class CannotBeSaid(Diagnostic):
-    """A declaration of the imported file has no words in a `.space` file.
+    """A declaration of the imported file cannot be expressed in a `.space` file.
 
-    Without it the members of the space would be others, so that nothing is written. A range without bounds, for
-    example, has to be given bounds before it is imported.
+    Leaving it out would change the members of the space, so nothing is written. A range without bounds, for example,
+    has to be given bounds before it is imported.
     """
 
     code = "SL015"
-    MESSAGE = "a `.space` file cannot say {what}"
+    MESSAGE = "a `.space` file cannot express {what}"
     HELPS = ("{remedy}",)
 
     what: str
@@ -85,16 +85,16 @@ class CannotBeSaid(Diagnostic):
 
 
 class AdviceLost(Diagnostic):
-    """Something that guides a search is not carried over.
+    """Guidance for a search is not imported.
 
-    The space has the same members without it: weights of values, distributions other than the normal one, and what
-    tools noted for themselves.
+    The space has the same members without it. This concerns weights of values, distributions other than the normal one,
+    and metadata that tools stored for themselves.
     """
 
     code = "SL016"
     severity = Severity.WARNING
-    MESSAGE = "{what} of `{name}` {verb} not carried over"
-    LABEL = "advice to a search, no member depends on it"
+    MESSAGE = "{what} of `{name}` {verb} not imported"
+    LABEL = "only guides a search; the configurations stay the same"
 
     what: str
     name: str
@@ -102,10 +102,10 @@ class AdviceLost(Diagnostic):
 
 
 class NothingToImport(Diagnostic):
-    """A declaration of the imported file changes nothing and is left out.
+    """A declaration of the imported file has no effect and is left out.
 
-    A hyperparameter that is never active appears in no configuration, and a forbidden combination of values that
-    can never come together forbids none.
+    A hyperparameter that is never active appears in no configuration, and a forbidden combination of values that can
+    never occur forbids nothing.
     """
 
     code = "SL017"
@@ -118,18 +118,18 @@ class NothingToImport(Diagnostic):
 
 
 class ActiveWithoutParent(Diagnostic):
-    """A hyperparameter is active where the one that its condition names is not.
+    """A hyperparameter is active although the hyperparameter that its condition names is not.
 
-    ConfigSpace 1.2 takes `!=` as true where the hyperparameter before it is not active; older versions, and SMAC, as
-    false. The imported space has the members that ConfigSpace 1.2 takes. Where the other reading is meant, list the
-    values with `in {…}` instead, which is false where the hyperparameter is not active.
+    ConfigSpace 1.2 takes `!=` as true if the hyperparameter before it is not active; older versions, and SMAC, take it
+    as false. The imported space has the members that ConfigSpace 1.2 takes. If the other reading is intended, list the
+    values with `in {…}` instead, which is false if the hyperparameter is not active.
     """
 
     code = "SL018"
     severity = Severity.WARNING
-    MESSAGE = "`{child}` is active where `{parent}` is not"
-    LABEL = "`!=` holds there, as ConfigSpace 1.2 reads it"
-    HELPS = ("if that is not meant, list the values instead: `in {{…}}`",)
+    MESSAGE = "`{child}` is active when `{parent}` is not"
+    LABEL = "`!=` is true then, as in ConfigSpace 1.2"
+    HELPS = ("if that is not intended, list the values instead: `in {{…}}`",)
 
     child: str
     parent: str

@@ -1,13 +1,14 @@
-"""Problems with the configurations that a search is to start from."""
+"""Diagnostics about the initial configurations of a search."""
 
 from spacelang.diagnostics.diagnostic import Diagnostic
 
 
 class NoConfigurations(Diagnostic):
-    """What a search is to start from is no configuration.
+    """The file with initial configurations contains something that is not a configuration.
 
-    A file for `--initial` holds one configuration, as `spacelang default` and `spacelang sample` print it, several of
-    them, one after the other or in a list, or what `spacelang run --json` printed, whose best configuration is taken:
+    A file for `--initial` contains one configuration, as `spacelang default` and `spacelang sample` print it, or
+    several, one after the other or in a list. It may also be the output of `spacelang run --json`, whose best
+    configuration is used:
 
         {"scaler": "none", "estimator": "SVC", "estimator.C": 10.0}
     """
@@ -15,7 +16,7 @@ class NoConfigurations(Diagnostic):
     code = "SL021"
     MESSAGE = "{problem}"
     LABEL = "{expected}"
-    HELPS = ("{remedy}", "write configurations as `spacelang sample` prints them, or take what `run --json` printed")
+    HELPS = ("{remedy}", "write configurations as `spacelang sample` prints them, or use the output of `run --json`")
 
     problem: str
     expected: str = ""
@@ -23,26 +24,26 @@ class NoConfigurations(Diagnostic):
 
 
 class NotInSpace(Diagnostic):
-    """A configuration that a search is to start from is none of the space.
+    """An initial configuration of a search is not a member of the space.
 
-    It names every decision with one of its alternatives and every active hyperparameter with one of its values, nothing
-    else, and satisfies all constraints. A space may have changed since the configuration was found, and its bounds may
-    depend on the data. `spacelang contains` says the same of a single configuration.
+    A member names every decision with one of its alternatives and every active hyperparameter with one of its values,
+    nothing else, and satisfies all constraints. The space may have changed since the configuration was found, and its
+    bounds may depend on the data. `spacelang contains` makes the same check for a single configuration.
     """
 
     code = "SL022"
     MESSAGE = "{reason}"
-    HELPS = ("correct it there, or leave this configuration out",)
+    HELPS = ("correct it, or remove this configuration",)
 
     reason: str
 
 
 class RepeatedConfiguration(Diagnostic):
-    """A configuration that a search is to start from is given twice.
+    """An initial configuration of a search is given twice.
 
-    Nothing is evaluated twice, so that the second one would say nothing. 1 and 1.0 are the same value.
+    No configuration is evaluated twice, so the second one has no effect. 1 and 1.0 are the same value.
     """
 
     code = "SL023"
     MESSAGE = "this configuration is given twice"
-    HELPS = ("leave one of the two out",)
+    HELPS = ("remove one of the two",)

@@ -1,4 +1,4 @@
-"""Every kind of diagnostic by its code, and the long text that `spacelang explain CODE` prints."""
+"""The registry of all kinds of diagnostics by code, and the long text that `spacelang explain CODE` prints."""
 
 import inspect
 import textwrap
@@ -23,7 +23,7 @@ from spacelang.diagnostics import (
 from spacelang.diagnostics.diagnostic import Diagnostic
 
 WIDTH: Final = 88
-"""Explanations are wrapped here: prose is hard to read on longer lines."""
+"""The line length of explanations. Prose is hard to read on longer lines."""
 
 _MODULES: Final = (
     *(files, foreign, initial, syntax, names, catalogues, parameters, domains, conditions, structure, tasks),
@@ -32,12 +32,12 @@ _MODULES: Final = (
 
 
 def explanation(code: str) -> str:
-    """What a kind of diagnostic means, at length; raises KeyError where no kind has this code."""
+    """Return the long explanation of a kind of diagnostic. Raises KeyError for an unknown code."""
     return "\n\n".join(map(_wrapped, inspect.cleandoc(KINDS[code].__doc__ or "").split("\n\n")))
 
 
 def _wrapped(paragraph: str) -> str:
-    # An indented paragraph is an example, whose lines are kept.
+    # An indented paragraph is an example; its lines stay as they are.
     if paragraph.startswith(" "):
         return paragraph
     return textwrap.fill(" ".join(paragraph.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
@@ -59,4 +59,4 @@ def _declared(module: ModuleType) -> Iterator[type[Diagnostic]]:
 
 
 KINDS: Final[dict[str, type[Diagnostic]]] = _kinds()
-"""Every kind by its code, in the order of the codes."""
+"""All kinds of diagnostics by code, sorted by code."""

@@ -1,4 +1,4 @@
-"""Problems with names: unknown ones, and ones that are declared twice."""
+"""Diagnostics about names: unknown, duplicate, ambiguous and unused ones."""
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 
@@ -6,7 +6,8 @@ from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 class UnknownOperator(Diagnostic):
     """No catalogue in use has an operator of this name.
 
-    Plain names are classes of scikit-learn, such as `StandardScaler`. Names are exact: capitals matter.
+    Plain names are classes of scikit-learn, such as `StandardScaler`. Names must match exactly, including capital
+    letters.
     """
 
     code = "SL201"
@@ -23,7 +24,7 @@ class UnknownOperator(Diagnostic):
 class UnknownStep(Diagnostic):
     """A pipeline names something that is neither a stage of the file nor an operator.
 
-    Names are exact. What a pipeline names is declared with `stage`, or is a class that a catalogue knows:
+    Names must match exactly. A step of a pipeline is declared with `stage`, or is a class that a catalogue has:
 
         stage scaler = StandardScaler | none
         pipeline = scaler -> LogisticRegression
@@ -41,12 +42,12 @@ class UnknownStep(Diagnostic):
 class UnknownName(Diagnostic):
     """An expression names something that is not in scope.
 
-    In a body, sibling hyperparameters are in scope by their own name; everywhere, decisions are by the name of their
-    stage, and hyperparameters as `stage.Alternative.parameter`.
+    In a body, the hyperparameters of the same body are in scope by their own names. Everywhere, decisions are in scope
+    by the name of their stage, and hyperparameters as `stage.Alternative.parameter`.
     """
 
     code = "SL203"
-    MESSAGE = "`{name}` is not known here"
+    MESSAGE = "unknown name `{name}`"
     LABEL = "{reason}"
     HELPS = ("did you mean `{near}`?", "{remedy}")
 
@@ -59,11 +60,11 @@ class UnknownName(Diagnostic):
 class UnknownAlternative(Diagnostic):
     """A test asks for an alternative that the stage does not have.
 
-    The name of an alternative is that of its class, or what follows `as`. With
+    The name of an alternative is the name of its class, or the name after `as`. Given
 
         stage estimator = SVC as linear { kernel = linear } | SVC as rbf { kernel = rbf }
 
-    one tests `estimator is rbf`; `estimator is SVC` is not defined.
+    the test is `estimator is rbf`; `estimator is SVC` is not defined.
     """
 
     code = "SL204"
@@ -78,10 +79,10 @@ class UnknownAlternative(Diagnostic):
 
 
 class UnknownAnnotation(Diagnostic):
-    """The language has no annotation of this name: it has `@default @first @weight @split @prior`.
+    """The language has no annotation of this name. The annotations are `@default @first @weight @split @prior`.
 
-    Annotations guide a search and never change what is in the space, so one that is not known can be left out without
-    changing the space.
+    Annotations guide a search and never change the space, so an unknown annotation can be removed without changing the
+    space.
     """
 
     code = "SL205"
@@ -94,7 +95,7 @@ class UnknownAnnotation(Diagnostic):
 
 
 class UnknownFunction(Diagnostic):
-    """Expressions know the functions `min max ceil floor sqrt log2`.
+    """The language has no function of this name. The functions are `min max ceil floor sqrt log2`.
 
     They combine numbers, hyperparameters and the size of the data:
 
@@ -114,8 +115,8 @@ class UnknownFunction(Diagnostic):
 class UnknownValue(Diagnostic):
     """A comparison asks for a value that the hyperparameter can never have.
 
-    So the comparison always has the same answer. Choose a value of the domain that the message shows, or add the value
-    to the domain. Values are exact: `"none"` in quotes is a string, `none` is not.
+    Its result would always be the same. Choose a value of the domain that the message shows, or add the value to the
+    domain. Values must match exactly: `"none"` in quotes is a string, `none` is not.
     """
 
     code = "SL207"
@@ -132,7 +133,7 @@ class UnknownValue(Diagnostic):
 class DuplicateName(Diagnostic):
     """Two stages, two parameters of one body, or two alternatives of one stage have the same name.
 
-    Two uses of one class in a stage are told apart with `as`: `SVC as linear { … } | SVC as rbf { … }`.
+    If a stage uses one class twice, `as` gives each use a name: `SVC as linear { … } | SVC as rbf { … }`.
     """
 
     code = "SL211"
@@ -146,26 +147,26 @@ class DuplicateName(Diagnostic):
 
 
 class DuplicateValue(Diagnostic):
-    """A set names one value twice, or parts of a union share a value. 1 and 1.0 are the same value."""
+    """A set lists one value twice, or parts of a union share a value. 1 and 1.0 are the same value."""
 
     code = "SL212"
     MESSAGE = "the value `{value}` is already in the domain"
     LABEL = "{reason}"
 
     value: str
-    reason: str = "named twice"
+    reason: str = "listed twice"
 
 
 class UnknownGroup(Diagnostic):
     """An `include` names a group of parameters that is not declared.
 
-    A group is declared by `params NAME { … }`, before or after it is included, or in a file that is imported:
-    `include trees.forest` is the group `forest` of what is imported as `trees`.
+    A group is declared with `params NAME { … }`, before or after the `include`, or in an imported file: `include
+    trees.forest` is the group `forest` of the file that is imported as `trees`.
     """
 
     code = "SL216"
-    MESSAGE = "there is no group of parameters `{name}`"
-    LABEL = "unknown group"
+    MESSAGE = "unknown group of parameters `{name}`"
+    LABEL = "not declared"
     HELPS = ("did you mean `{near}`?", "declare it: `params {word} {{ … }}`")
 
     name: str
@@ -174,10 +175,10 @@ class UnknownGroup(Diagnostic):
 
 
 class UnknownImported(Diagnostic):
-    """A dotted name begins with an imported file, which declares nothing of that name.
+    """A dotted name begins with an imported file, but that file does not declare the rest of the name.
 
-    `trees.forest` is what the file that is imported as `trees` declares as `forest`: a stage, an abstract operator,
-    or behind `include` a group of parameters. Operators of scikit-learn are called by their own names.
+    `trees.forest` is what the file that is imported as `trees` declares as `forest`: a stage, an abstract operator, or
+    (after `include`) a group of parameters. Operators of scikit-learn are called by their own names.
     """
 
     code = "SL217"
@@ -192,10 +193,10 @@ class UnknownImported(Diagnostic):
 
 
 class EndlessInclude(Diagnostic):
-    """What is included contains itself, so that it has no end.
+    """A group, operator or parameter contains itself, so its expansion would never end.
 
-    Groups of parameters include each other in a circle, or the body of an operator within a group includes the group
-    once more, or an abstract operator has itself as the value of a parameter.
+    Groups of parameters include each other in a cycle, or the body of an operator within a group includes the group
+    again, or an abstract operator has itself as the value of a parameter.
     """
 
     code = "SL218"
@@ -210,7 +211,8 @@ class EndlessInclude(Diagnostic):
 class AmbiguousInclude(Diagnostic):
     """Two groups that one body includes have a parameter in common.
 
-    Which of the two is meant is not guessed. A member of the body itself goes before what is included:
+    The compiler does not guess which of the two is meant. A member of the body itself has precedence over included
+    ones:
 
         params forest { max_depth : int[2, 50], min_samples_leaf : int[1, 20] }
         params small  { max_depth : int[2, 5] }
@@ -222,8 +224,8 @@ class AmbiguousInclude(Diagnostic):
 
     code = "SL219"
     MESSAGE = "both `{first}` and `{second}` have the parameter `{name}`"
-    LABEL = "included as well"
-    HELPS = ("say which one is meant: give `{name}` in the body itself",)
+    LABEL = "also included"
+    HELPS = ("to choose one, declare `{name}` in the body itself",)
 
     name: str
     first: str
@@ -231,14 +233,14 @@ class AmbiguousInclude(Diagnostic):
 
 
 class HidingOperator(Diagnostic):
-    """An abstract operator is called like an operator of the catalogue.
+    """An abstract operator has the same name as an operator of the catalogue.
 
-    Who reads `PCA` takes it for scikit-learn's. An operator that no catalogue knows has a name of its own.
+    A reader of `PCA` expects the class of scikit-learn. Give an operator that no catalogue has a name of its own.
     """
 
     code = "SL220"
     MESSAGE = "`{name}` is an operator of {catalogue}"
-    LABEL = "cannot be declared"
+    LABEL = "the name is taken"
     HELPS = ("choose another name, or remove the line to use that operator",)
 
     name: str
@@ -246,9 +248,10 @@ class HidingOperator(Diagnostic):
 
 
 class UnreachableStage(Diagnostic):
-    """A stage is declared but the pipeline does not use it: nothing of it is ever tried.
+    """A stage is declared, but the pipeline does not use it, so none of its alternatives is ever tried.
 
-    A `pipeline` line takes exactly what it names; without one all stages run in the order in which they are declared.
+    A `pipeline` line consists of exactly the steps that it names. Without a `pipeline` line, all stages run in the
+    order in which they are declared.
     """
 
     code = "SL221"
@@ -261,7 +264,7 @@ class UnreachableStage(Diagnostic):
 
 
 class UnusedGroup(Diagnostic):
-    """A group of parameters is declared but nothing in the file includes it.
+    """A group of parameters is declared, but nothing in the file includes it.
 
     Include it in the body of an operator that has these parameters, or remove it:
 
@@ -279,7 +282,7 @@ class UnusedGroup(Diagnostic):
 
 
 class UnusedAbstract(Diagnostic):
-    """An abstract operator is declared but nothing in the file names it.
+    """An abstract operator is declared, but nothing in the file uses it.
 
     Make it an alternative of a stage, or remove it:
 
@@ -292,7 +295,7 @@ class UnusedAbstract(Diagnostic):
     MESSAGE = "the operator `{name}` is never used"
     LABEL = "never used"
     HELPS = (
-        "among plain values `{word}` is a string: write `{word} {{}}` where the operator is meant",
+        "among plain values `{word}` is a string: write `{word} {{}}` to use the operator",
         "make it an alternative of a stage, or remove it",
     )
 
@@ -301,16 +304,16 @@ class UnusedAbstract(Diagnostic):
 
 
 class UnusedImport(Diagnostic):
-    """A file is imported but nothing of it is used.
+    """A file is imported, but nothing of it is used.
 
-    What a file declares is used by its dotted name, as in `trees.estimator`; a bare `trees` in the pipeline stands
-    for the whole pipeline of the file.
+    A declaration of an imported file is used by its dotted name, as in `trees.estimator`; a bare `trees` in the
+    pipeline stands for the whole pipeline of the file.
     """
 
     code = "SL224"
     severity = Severity.WARNING
-    MESSAGE = "nothing of the import `{name}` is used"
+    MESSAGE = "the import `{name}` is not used"
     LABEL = "never used"
-    HELPS = ("name something of it (`{name}.…`), or remove the import",)
+    HELPS = ("use a part of it (`{name}.…`), or remove the import",)
 
     name: str

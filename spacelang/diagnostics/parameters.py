@@ -1,4 +1,4 @@
-"""Problems with what an operator takes, as the catalogue knows it."""
+"""Diagnostics about parameters of operators, as the catalogue describes them."""
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 
@@ -6,8 +6,8 @@ from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 class UnknownParameter(Diagnostic):
     """The operator has no parameter of this name.
 
-    Names of parameters are exact and are those of the installed version: `spacelang catalogue OPERATOR` lists them with
-    their defaults and what each takes. A parameter of an inner operator is set in the body of that operator.
+    Names of parameters must match exactly and are those of the installed version: `spacelang catalogue OPERATOR` lists
+    them with their defaults and accepted values. A parameter of an inner operator is set in the body of that operator.
     """
 
     code = "SL301"
@@ -22,10 +22,10 @@ class UnknownParameter(Diagnostic):
 
 
 class RejectedValue(Diagnostic):
-    """The operator declares that it does not accept this value: fitting with it would fail.
+    """The operator does not accept this value for the parameter; fitting with it would fail.
 
-    The message says what is accepted; `spacelang catalogue OPERATOR` shows it for all parameters. A word in quotes is a
-    string, a bare `none` the value that Python calls None:
+    The message shows what is accepted; `spacelang catalogue OPERATOR` shows it for all parameters. A word in quotes is
+    a string; `none` without quotes is the Python value None:
 
         class_weight : {none, balanced}
     """
@@ -33,7 +33,7 @@ class RejectedValue(Diagnostic):
     code = "SL302"
     MESSAGE = "`{operator}` rejects `{value}` for `{parameter}`"
     LABEL = "{expected}"
-    HELPS = ("{hint}", "did you mean `{near}`?", "operators stand without braces: `{instead}`")
+    HELPS = ("{hint}", "did you mean `{near}`?", "write operators without braces: `{instead}`")
 
     operator: str
     parameter: str
@@ -45,9 +45,9 @@ class RejectedValue(Diagnostic):
 
 
 class RejectedRange(Diagnostic):
-    """The operator declares that it does not accept some values of this range: fitting with them would fail.
+    """The operator does not accept some values of this range; fitting with them would fail.
 
-    Draw the bound in, or exclude it with a round bracket where the value itself is refused:
+    Move the bound inwards, or exclude it with a round bracket if only the bound itself is not accepted:
 
         max_features : float(0, 1]
     """
@@ -66,9 +66,9 @@ class RejectedRange(Diagnostic):
 
 
 class RefusedParameter(Diagnostic):
-    """The parameter takes code, opens files, or belongs to the runtime, so a space may not set it.
+    """The parameter takes code, opens files, or is controlled by the runtime, so a space cannot set it.
 
-    A `.space` file is data: running a stranger's file must be safe. The runtime itself sets the number of jobs and
+    A `.space` file is data: running a file from a stranger must be safe. The runtime itself sets the number of jobs and
     the verbosity.
     """
 
@@ -84,10 +84,10 @@ class RefusedParameter(Diagnostic):
 
 
 class DeprecatedParameter(Diagnostic):
-    """The library will remove this parameter; it still works in the version of the catalogue.
+    """The library will remove this parameter; it still works in the version that the catalogue describes.
 
-    Where the replacement means the same, rename the parameter; where the help says how the values translate, translate
-    them as well. `penalty = l1` of `LogisticRegression`, for example, has become `l1_ratio = 1`.
+    If the replacement means the same, rename the parameter; if the help explains how values translate, translate them
+    as well. `penalty = l1` of `LogisticRegression`, for example, has become `l1_ratio = 1`.
     """
 
     code = "SL305"
@@ -104,10 +104,10 @@ class DeprecatedParameter(Diagnostic):
 
 
 class RemovedParameter(Diagnostic):
-    """Earlier versions of the library had this parameter; the version of the catalogue has removed it.
+    """The library has removed this parameter; only versions before the one in the catalogue have it.
 
-    Remove the line, or follow the help where it names what has taken the parameter's place. A space that must run with
-    an older version of the library is checked against the catalogue of that version.
+    Remove the line, or follow the help if it names a replacement. A space that must run with an older version of the
+    library is checked against the catalogue of that version.
     """
 
     code = "SL306"
@@ -121,9 +121,10 @@ class RemovedParameter(Diagnostic):
 
 
 class NoOperatorExpected(Diagnostic):
-    """An operator is given as the value of a parameter that takes none, or none of this kind.
+    """An operator is given as the value of a parameter that takes no operator, or none of this kind.
 
-    The message says what is taken. Operators as values are for parameters such as the `estimator` of an ensemble:
+    The message shows what the parameter takes. Operators are values of parameters such as the `estimator` of an
+    ensemble:
 
         AdaBoostClassifier { estimator : DecisionTreeClassifier | LogisticRegression }
     """
@@ -136,11 +137,11 @@ class NoOperatorExpected(Diagnostic):
     parameter: str
     expected: str
     kind: str = "operator"
-    """`operator`, or `such operator` where it takes others."""
+    """`operator`, or `such operator` if the parameter takes other operators."""
 
 
 class MissingParameter(Diagnostic):
-    """The class cannot be made without this parameter, and the space does not set it.
+    """The class cannot be created without this parameter, and the space does not set it.
 
     Set it in the body:
 
@@ -161,9 +162,9 @@ class MissingParameter(Diagnostic):
 
 
 class StaleCatalogue(Diagnostic):
-    """The catalogue was made from another version of the library than the one installed.
+    """The catalogue describes another version of the library than the one installed.
 
-    Parameters that have come or gone since then are judged wrongly. `spacelang catalogue --refresh` makes the
+    Parameters that were added or removed in between are checked wrongly. `spacelang catalogue --refresh` creates the
     catalogue of the installed version.
     """
 
@@ -178,9 +179,9 @@ class StaleCatalogue(Diagnostic):
 
 
 class DeprecatedOperator(Diagnostic):
-    """The library will remove this class; it still works in the version of the catalogue.
+    """The library will remove this class; it still works in the version that the catalogue describes.
 
-    A space that shall live longer uses the class that the help names. The parameters of the two may differ:
+    For a space that should keep working, use the class that the help names. The parameters of the two may differ:
     `spacelang catalogue OPERATOR` lists them.
     """
 
@@ -197,16 +198,16 @@ class DeprecatedOperator(Diagnostic):
 
 
 class WholeAndPart(Diagnostic):
-    """A parameter that is a tuple is given as a whole, and a part of it by itself: one of the two would be lost.
+    """A tuple parameter is set both as a whole and by one of its elements; one of the two would be lost.
 
-    Parts stand for the members of a tuple, so that each can have a range: `q_min` and `q_max` of `RobustScaler` make
-    its `quantile_range`. A part that is not given has its default.
+    Each element of the tuple has a name of its own, so that it can have a range: `q_min` and `q_max` of `RobustScaler`
+    form its `quantile_range`. An element that is not set has its default.
     """
 
     code = "SL311"
-    MESSAGE = "`{operator}` is given both `{whole}` and its part `{part}`"
-    LABEL = "the whole"
-    HELPS = ("keep `{whole}` or its parts",)
+    MESSAGE = "`{operator}` sets both `{whole}` and its element `{part}`"
+    LABEL = "the whole tuple"
+    HELPS = ("keep either `{whole}` or its elements",)
 
     operator: str
     whole: str

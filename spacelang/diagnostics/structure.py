@@ -1,10 +1,10 @@
-"""Problems with the structure of pipelines and with annotations."""
+"""Diagnostics about the structure of pipelines and about annotations."""
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 
 
 class NotAnEstimator(Diagnostic):
-    """The last step of a pipeline predicts: it must be a classifier or a regressor.
+    """The last step of a pipeline makes the predictions, so it must be a classifier or a regressor.
 
     Put the steps that transform data before it:
 
@@ -16,7 +16,7 @@ class NotAnEstimator(Diagnostic):
     LABEL = "{role}"
     HELPS = (
         "move `{step}` before `{estimator}`",
-        "the last step is a classifier or a regressor; steps before it are joined to it by `->`",
+        "end with a classifier or a regressor; join the steps before it with `->`",
     )
 
     step: str
@@ -25,16 +25,16 @@ class NotAnEstimator(Diagnostic):
 
 
 class NotATransformer(Diagnostic):
-    """Every step but the last passes data on: it must be a transformer.
+    """Every step except the last passes data on to the next one, so it must be a transformer.
 
-    A classifier or regressor stands last. Where its predictions shall be inputs of another, make it the `estimator` of
-    an ensemble such as `StackingClassifier`.
+    A classifier or regressor comes last. To use its predictions as inputs of another estimator, make it the `estimator`
+    of an ensemble such as `StackingClassifier`.
     """
 
     code = "SL602"
-    MESSAGE = "`{step}` cannot stand before another step"
+    MESSAGE = "`{step}` cannot come before another step"
     LABEL = "{role}"
-    HELPS = ("steps before the last one are transformers",)
+    HELPS = ("all steps before the last one must be transformers",)
 
     step: str
     role: str
@@ -43,14 +43,14 @@ class NotATransformer(Diagnostic):
 class MixedEstimators(Diagnostic):
     """Classifiers and regressors solve different tasks and cannot be alternatives of one another.
 
-    Make two files, one for classification and one for regression; what they share may stand in a third that both
-    import.
+    Write two files, one for classification and one for regression. Parts that they share can be in a third file that
+    both import.
     """
 
     code = "SL603"
     MESSAGE = "classifiers and regressors are mixed in the last step"
     LABEL = "`{operator}` is a {role}"
-    HELPS = ("keep the classifiers or the regressors",)
+    HELPS = ("keep either the classifiers or the regressors",)
 
     operator: str
     role: str
@@ -59,7 +59,7 @@ class MixedEstimators(Diagnostic):
 class AnnotationArguments(Diagnostic):
     """An annotation has the wrong arguments.
 
-    `@default` and `@first` take none, `@weight(w)` a positive number, `@split(n)` a whole number from 1,
+    `@default` and `@first` take none, `@weight(w)` takes a positive number, `@split(n)` a whole number from 1,
     `@prior(normal, mean, deviation)` or `@prior(uniform)` a distribution with its numbers.
     """
 
@@ -73,10 +73,10 @@ class AnnotationArguments(Diagnostic):
 
 
 class MisplacedAnnotation(Diagnostic):
-    """The annotation has no meaning at this place, or stands there twice.
+    """The annotation has no meaning in this place, or occurs there twice.
 
-    `@default` and `@weight` mark alternatives, `@first` a stage, `@split` and `@prior` hyperparameters; a stage has
-    one default, a space one first stage.
+    `@default` and `@weight` mark alternatives, `@first` marks a stage, `@split` and `@prior` mark hyperparameters. A
+    stage has one default, and a space has one first stage.
     """
 
     code = "SL702"
@@ -91,9 +91,9 @@ class MisplacedAnnotation(Diagnostic):
 
 
 class StageInItself(Diagnostic):
-    """A stage is among its own alternatives, directly or through other stages.
+    """A stage is one of its own alternatives, directly or through other stages.
 
-    Every use of a stage is a decision with all of its alternatives. A stage that contains itself would have no end:
+    Every use of a stage is a decision with all of its alternatives. A stage that contains itself would never end:
 
         stage a = b | PCA
         stage b = a | StandardScaler
@@ -111,12 +111,12 @@ class StageInItself(Diagnostic):
 class StageWithBody(Diagnostic):
     """A stage (or an imported space) is used with a body.
 
-    A body gives the hyperparameters of one operator. The hyperparameters of a stage are those of its alternatives and
-    stand there.
+    A body sets the hyperparameters of one operator. The hyperparameters of a stage are those of its alternatives and
+    are declared there.
     """
 
     code = "SL605"
-    MESSAGE = "`{stage}` is {kind}: it takes no body"
+    MESSAGE = "`{stage}` is {kind}: it cannot have a body"
     HELPS = ("write `{stage}`",)
 
     stage: str
@@ -127,11 +127,11 @@ class UnknownSelector(Diagnostic):
     """`columns(…)` has no selector of this name.
 
     The selectors are `numeric`, `categorical`, `text`, `datetime`, `all` and `rest` (the columns that no other part
-    selects). In quotes stands a regular expression that the names of columns are searched for: `"^date_"`.
+    selects). A selector in quotes is a regular expression that is searched for in the names of columns: `"^date_"`.
     """
 
     code = "SL606"
-    MESSAGE = "`{name}` is not a selector of columns"
+    MESSAGE = "`{name}` is not a column selector"
     LABEL = "unknown selector"
     HELPS = ("did you mean `{near}`?", "the selectors are {listed}, and regular expressions in quotes")
 
@@ -143,50 +143,51 @@ class UnknownSelector(Diagnostic):
 class RepeatedSelector(Diagnostic):
     """Two parts of one `columns(…)` have the same selector.
 
-    The columns would go through both parts. Where that is wanted, the parts are joined by `&`:
-    `columns(numeric: PCA & StandardScaler)`.
+    The columns would go through both parts. If that is intended, join the parts with `&`: `columns(numeric: PCA &
+    StandardScaler)`.
     """
 
     code = "SL607"
     MESSAGE = "`{selector}` is selected twice"
     LABEL = "the second one"
-    HELPS = ("join the two parts by `&`",)
+    HELPS = ("join the two parts with `&`",)
 
     selector: str
 
 
 class BadPattern(Diagnostic):
-    """A selector in quotes is no regular expression.
+    """A selector in quotes is not a valid regular expression.
 
-    The names of columns are searched for it as Python's module `re` does: `"^age$"`, `"price|cost"`.
+    The expression is searched for in the names of columns, with the syntax of Python's module `re`: `"^age$"`,
+    `"price|cost"`.
     """
 
     code = "SL608"
-    MESSAGE = "the selector is no regular expression"
+    MESSAGE = "the selector is not a valid regular expression"
     LABEL = "{reason}"
 
     reason: str
 
 
 class LateColumns(Diagnostic):
-    """`columns(…)` stands behind a step that changes the data.
+    """`columns(…)` comes after a step that changes the data.
 
-    Columns are selected by their names and types. The data has these; what a transformer passes on is an array of
-    numbers without them. Select the columns first, and put what shall be done to some of them into the parts:
+    Columns are selected by their names and types. The original data has these; the output of a transformer is an array
+    of numbers without them. Select the columns first, and put the steps for some of them into the parts:
 
         pipeline = columns(numeric: SimpleImputer -> PCA, categorical: OneHotEncoder) -> SVC
     """
 
     code = "SL620"
-    MESSAGE = "`columns(…)` cannot stand behind a step that changes the data"
-    LABEL = "here the columns have lost their names"
-    HELPS = ("put the step into the parts of `columns(…)`, or behind it",)
+    MESSAGE = "`columns(…)` cannot follow a step that changes the data"
+    LABEL = "the columns have lost their names here"
+    HELPS = ("move the step into the parts of `columns(…)`, or after it",)
 
 
 class NotSideBySide(Diagnostic):
-    """The parameter takes several estimators at once, and is given one.
+    """The parameter takes a list of estimators, but is given a single one.
 
-    They are written side by side, in brackets, and each stands in the list by its name:
+    Write the estimators in parentheses, joined by `&`. Each is listed under its name:
 
         VotingClassifier { estimators : (GaussianNB & SVC { C : float[0.1, 10] log }) }
 
@@ -194,9 +195,9 @@ class NotSideBySide(Diagnostic):
     """
 
     code = "SL621"
-    MESSAGE = "`{parameter}` of `{operator}` takes several operators side by side"
-    LABEL = "this is one"
-    HELPS = ("join them by `&` in brackets: `{parameter} : (A & B)`",)
+    MESSAGE = "`{parameter}` of `{operator}` takes a list of operators"
+    LABEL = "this is a single one"
+    HELPS = ("join them with `&` in parentheses: `{parameter} : (A & B)`",)
 
     operator: str
     parameter: str
@@ -205,31 +206,32 @@ class NotSideBySide(Diagnostic):
 class TooManyOrders(Diagnostic):
     """Too many steps are permuted.
 
-    `permute(a, b, c)` is a decision with every order of its steps as an alternative: seven steps have 5,040 orders,
-    ten more than three million.
+    `permute(a, b, c)` is a decision that has every order of its steps as an alternative: seven steps have 5,040 orders,
+    ten have more than three million.
     """
 
     code = "SL609"
     MESSAGE = "{steps} steps have too many orders"
-    LABEL = "at most {limit} steps are permuted"
-    HELPS = ("permute those steps alone whose order matters",)
+    LABEL = "at most {limit} steps can be permuted"
+    HELPS = ("permute only the steps whose order matters",)
 
     steps: int
     limit: int
 
 
 class SeveralUses(Diagnostic):
-    """A name stands for a stage that is used more than once.
+    """A name refers to a stage that is used more than once.
 
-    Every use is a decision of its own: `scaler`, `scaler_2`, and so on in the order of the text, or what follows `as`:
-    `pipeline = scaler as first -> PCA -> scaler as second -> SVC`. The plain name stands for the first use.
+    Every use is a decision of its own. The uses are called `scaler`, `scaler_2` and so on in the order of the text, or
+    by the name after `as`: `pipeline = scaler as first -> PCA -> scaler as second -> SVC`. The plain name refers to the
+    first use.
     """
 
     code = "SL610"
     severity = Severity.WARNING
-    MESSAGE = "`{stage}` is used {uses} times: this speaks of the first use alone"
+    MESSAGE = "`{stage}` is used {uses} times: this refers to the first use only"
     LABEL = "the use called `{first}`"
-    HELPS = ("name the use that is meant: {listed}",)
+    HELPS = ("name the use you mean: {listed}",)
 
     stage: str
     uses: int

@@ -1,12 +1,12 @@
-"""Problems with the form of the text."""
+"""Diagnostics about syntax errors."""
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 
 
 class UnexpectedText(Diagnostic):
-    """The text does not have the form that the language asks for at this place.
+    """The text does not follow the syntax of the language at this place.
 
-    The message says what was found and what could stand there instead.
+    The message shows what was found and what could be there instead.
     """
 
     code = "SL101"
@@ -21,9 +21,9 @@ class UnexpectedText(Diagnostic):
 
 
 class UnexpectedEnd(Diagnostic):
-    """The text ends, or the next item begins, before this one is complete.
+    """The text ends, or the next item begins, before this item is complete.
 
-    Most often a closing brace or bracket is missing; the related place is the one that was opened last.
+    Most often a closing brace or bracket is missing; the related place shows the bracket that was opened last.
     """
 
     code = "SL102"
@@ -35,17 +35,17 @@ class UnexpectedEnd(Diagnostic):
 
 
 class UnclosedString(Diagnostic):
-    r"""A string, or a name in backticks, has no closing sign on its line.
+    r"""A string, or a name in backticks, is not closed on its line.
 
-    Strings stand in double quotes and end on the line on which they begin; `\"` is a quote inside of one:
+    Strings are written in double quotes and end on the line on which they begin. `\"` is a quote within a string:
 
         space credit "Credit \"default\", tabular"
 
-    Names of parameters that are no words stand in backticks, which no name holds.
+    Names of parameters that are not plain words are written in backticks, and a name cannot contain a backtick.
     """
 
     code = "SL103"
-    MESSAGE = "the {what} has no end"
+    MESSAGE = "the {what} is not closed"
     LABEL = "expected {sign} on this line"
 
     what: str = "string"
@@ -53,7 +53,7 @@ class UnclosedString(Diagnostic):
 
 
 class MissingSeparator(Diagnostic):
-    """Two members of a body stand on one line with nothing between them.
+    """Two members of a body are on one line without a separator.
 
     Members of a body are separated by newlines or commas: `kernel = rbf, C : float[0.1, 10]`.
     """
@@ -67,15 +67,15 @@ class MissingSeparator(Diagnostic):
 
 
 class SaidElsewhere(Diagnostic):
-    """This is how another language says it.
+    """This is the syntax of another language or library.
 
-    What it stands for exists here, too, and is written as the help says:
+    The same can be written here, as the help shows:
 
         stage estimator = SVC { C : float[0.1, 10] log }     # not loguniform(0.1, 10)
     """
 
     code = "SL107"
-    MESSAGE = "{found} is written otherwise here"
+    MESSAGE = "{found} is not valid syntax here"
     HELPS = ("{remedy}",)
 
     found: str
@@ -84,13 +84,13 @@ class SaidElsewhere(Diagnostic):
 
 
 class NotSupportedYet(Diagnostic):
-    """The construct belongs to the language, but this version of the compiler cannot hold it yet.
+    """The construct belongs to the language, but this version of the compiler does not support it yet.
 
-    It is refused rather than passed over: a space never loses a part of its meaning in silence.
+    It is refused rather than ignored, so a space never silently loses a part of its meaning.
     """
 
     code = "SL190"
-    MESSAGE = "{construct} cannot be compiled by this version yet"
+    MESSAGE = "{construct} is not supported by this version yet"
     HELPS = ("{instead}",)
 
     construct: str
@@ -98,9 +98,9 @@ class NotSupportedYet(Diagnostic):
 
 
 class RepeatedItem(Diagnostic):
-    """A file has at most one `space` line, one `pipeline` and one `task`.
+    """A file has more than one `space` line, `pipeline` or `task`.
 
-    Keep the one that is meant. Several pipelines in one file are alternatives of one another:
+    Keep the intended one. Several pipelines in one file are written as alternatives of one another:
 
         pipeline = (scaler -> estimator) | (reducer -> estimator)
     """
@@ -115,7 +115,7 @@ class RepeatedItem(Diagnostic):
 class HeaderNotFirst(Diagnostic):
     """The `space` line does not come first.
 
-    The header names the file, so readers look for it on top.
+    It names the file, so readers look for it at the top.
     """
 
     code = "SL106"

@@ -1,20 +1,20 @@
-"""Problems of a space with the target that it is compiled to."""
+"""Diagnostics about compiling a space to a target."""
 
 from spacelang.diagnostics.diagnostic import Diagnostic
 
 
 class RefusedConstruct(Diagnostic):
-    """The form of the target cannot say something of the space, and leaving it out would change what the space means.
+    """The target cannot represent a part of the space, and leaving it out would change the space.
 
-    Tools differ in what they know: one has no conditions, another no constraints between ranges. A target says what it
-    cannot by other means, and refuses the rest. `spacelang targets` lists the targets; the table of what each of them
-    keeps is in their documentation.
+    Tools differ in what they support: some have no conditions, others no constraints between ranges. A target expresses
+    unsupported parts by other means if possible, and refuses the rest. `spacelang targets` lists the targets; their
+    documentation has a table of what each of them preserves.
     """
 
     code = "SL901"
-    MESSAGE = "the target `{target}` cannot keep this: {construct}"
+    MESSAGE = "the target `{target}` cannot represent this: {construct}"
     LABEL = "{reason}"
-    HELPS = ("choose another target, or write the line in other words",)
+    HELPS = ("choose another target, or rewrite the line",)
 
     target: str
     construct: str
@@ -22,16 +22,17 @@ class RefusedConstruct(Diagnostic):
 
 
 class ApproximatedConstruct(Diagnostic):
-    """Under `--strict` a form must keep all of the space, and this it keeps only in part.
+    """Under `--strict`, a target must represent the whole space, but it represents this part only partially.
 
-    The form has no configurations that the space does not have, but it does not search all of them, or what the author
-    advises (a default, a prior, a weight) is lost. Without `--strict` the report of the form says so.
+    The compiled space has no configurations that the space does not have. But it does not search all of them, or it
+    drops guidance of the author (a default, a prior, a weight). Without `--strict`, the report of the compilation
+    mentions this instead.
     """
 
     code = "SL902"
-    MESSAGE = "the target `{target}` keeps this only in part: {construct}"
+    MESSAGE = "the target `{target}` represents this only in part: {construct}"
     LABEL = "{reason}"
-    HELPS = ("leave out `--strict` to accept that",)
+    HELPS = ("remove `--strict` to accept that",)
 
     target: str
     construct: str

@@ -1,12 +1,13 @@
-"""Problems with the task block."""
+"""Diagnostics about the task block."""
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 
 
 class UnknownTask(Diagnostic):
-    """A task is of one of two kinds: `task classification` or `task regression`.
+    """The kind of a task must be `classification` or `regression`.
 
-    The kind of a task is the kind of the last step of the pipeline: a classifier or a regressor.
+    It must match the last step of the pipeline: a classifier for `task classification`, a regressor for `task
+    regression`.
     """
 
     code = "SL801"
@@ -21,11 +22,11 @@ class UnknownTask(Diagnostic):
 class OtherTask(Diagnostic):
     """The pipelines of the space predict another kind of label than the task asks for.
 
-    Pipelines that end in classifiers solve `task classification`, those that end in regressors `task regression`.
+    Pipelines that end in classifiers solve `task classification`, those that end in regressors solve `task regression`.
     """
 
     code = "SL802"
-    MESSAGE = "the pipelines of this space do not solve a task of {kind}"
+    MESSAGE = "the pipelines of this space do not solve a {kind} task"
     LABEL = "they end in {estimators}"
     HELPS = ("write `task {other}`, or choose other operators for the last step",)
 
@@ -35,10 +36,10 @@ class OtherTask(Diagnostic):
 
 
 class UnknownScorer(Diagnostic):
-    """Goals and disparities name a scorer of scikit-learn.
+    """A goal or a disparity names a scorer that scikit-learn does not have.
 
-    All that `sklearn.metrics.get_scorer_names()` lists can be used. Their scores are larger for better pipelines: those
-    of errors are called `neg_…` and are errors with the sign turned.
+    Every name in `sklearn.metrics.get_scorer_names()` can be used. Scores are larger for better pipelines: scorers of
+    errors are called `neg_…` and return the negated error.
     """
 
     code = "SL803"
@@ -52,15 +53,15 @@ class UnknownScorer(Diagnostic):
 
 
 class UnsuitableScorer(Diagnostic):
-    """The scorer judges another kind of prediction: classes where the task has numbers, or the other way round.
+    """The scorer is for another kind of prediction: for classes although the task has numbers, or vice versa.
 
-    A regression metric would take the codes of classes for quantities, and give a number that means nothing.
+    A regression metric would treat the codes of classes as quantities, and return a meaningless number.
     """
 
     code = "SL804"
-    MESSAGE = "`{scorer}` cannot judge a task of {kind}"
+    MESSAGE = "`{scorer}` cannot score a {kind} task"
     LABEL = "a scorer for {other}"
-    HELPS = ("take one for {kind}, such as `{example}`",)
+    HELPS = ("use a scorer for {kind}, such as `{example}`",)
 
     scorer: str
     kind: str
@@ -69,10 +70,10 @@ class UnsuitableScorer(Diagnostic):
 
 
 class BackwardGoal(Diagnostic):
-    """The goal looks for the worst pipelines, though it can be computed.
+    """The goal can be computed, but it searches for the worst pipelines.
 
-    The scores of all of scikit-learn's scorers are larger for better pipelines, those of `neg_…` included. So one
-    maximizes a scorer, or minimizes 1 minus it.
+    The scores of all scorers of scikit-learn are larger for better pipelines, including those of `neg_…`. So maximize a
+    scorer, or minimize 1 minus the scorer.
     """
 
     code = "SL805"
@@ -86,10 +87,10 @@ class BackwardGoal(Diagnostic):
 
 
 class GoalForm(Diagnostic):
-    """What is minimized or maximized is a scorer, or 1 minus a scorer: `minimize 1 - roc_auc`, `maximize r2`.
+    """A goal must be a scorer or 1 minus a scorer: `minimize 1 - roc_auc`, `maximize r2`.
 
-    Other formulas are not computed. Choose the scorer that is nearest to what is meant; `subject to` bounds what else
-    matters.
+    Other formulas are not supported. Choose the scorer that is closest to the intended goal; `subject to` sets bounds
+    on other measures.
     """
 
     code = "SL806"
@@ -103,23 +104,23 @@ class GoalForm(Diagnostic):
 class RepeatedSetting(Diagnostic):
     """A task has one goal, one validation, one fidelity, one limit of each kind, and one bound for each measure.
 
-    Keep the line that is meant, and remove the others.
+    Keep the intended line, and remove the others.
     """
 
     code = "SL807"
     MESSAGE = "the task has a second {setting}"
-    LABEL = "only one can count"
+    LABEL = "only one is allowed"
     HELPS = ("keep one of them",)
 
     setting: str
 
 
 class UnknownMeasure(Diagnostic):
-    """Of a pipeline there are three measures that `subject to` can bound.
+    """`subject to` names a measure that does not exist. There are three measures of a pipeline.
 
-    `predict_latency` is the time that a prediction takes for each row, `pickled_size` the size of the fitted pipeline,
-    `disparity(scorer, column)` the difference between the largest and the smallest score among the groups of rows that
-    the column forms.
+    `predict_latency` is the time that a prediction takes per row, `pickled_size` is the size of the fitted pipeline,
+    and `disparity(scorer, column)` is the difference between the largest and the smallest score among the groups of
+    rows that the column forms.
     """
 
     code = "SL808"
@@ -135,7 +136,9 @@ class UnknownMeasure(Diagnostic):
 
 
 class BoundForm(Diagnostic):
-    """A bound is `subject to MEASURE <= NUMBER`, one to a line; the number has the unit of the measure.
+    """A bound must be written `subject to MEASURE <= NUMBER`, one per line, in the unit of the measure.
+
+    For example:
 
         subject to predict_latency <= 10us
         subject to pickled_size <= 2MB
@@ -155,10 +158,10 @@ class BoundForm(Diagnostic):
 
 
 class WrongUnit(Diagnostic):
-    """A quantity has a unit that does not fit what it is a quantity of.
+    """A quantity has a unit that does not fit.
 
-    Times are in `us`, `ms`, `s`, `min` (or `m`) and `h`; sizes in `kB` (or `KB`), `MB`, `GB` and `TB`, each a thousand
-    of the one before. Scores have no unit.
+    Times are in `us`, `ms`, `s`, `min` (or `m`) and `h`; sizes are in `kB` (or `KB`), `MB`, `GB` and `TB`, each a
+    thousand times the one before. Scores have no unit.
     """
 
     code = "SL810"
@@ -173,10 +176,10 @@ class WrongUnit(Diagnostic):
 
 
 class UnknownSetting(Diagnostic):
-    """The task block says `validate holdout(SHARE)` or `validate cv(FOLDS)`, `fidelity samples from … by …`, and
-    `limit trial …` or `limit run …`: there are no other ways to validate, no other fidelities and no other limits.
+    """A line of the task block names a validation, fidelity or limit that does not exist.
 
-    So the lines of a task look like this:
+    The possible lines are `validate holdout(SHARE)` or `validate cv(FOLDS)`, `fidelity samples from … by …`, and `limit
+    trial …` or `limit run …`. For example:
 
         validate cv(5)
         fidelity samples from 100 by 2
@@ -198,8 +201,9 @@ class UnknownSetting(Diagnostic):
 class SettingOutOfRange(Diagnostic):
     """A number of the task block is out of its bounds.
 
-    `holdout` takes the share of rows that is held out, between 0 and 1; `cv` a whole number of folds from 2. A fidelity
-    begins with a whole number of rows from 1 and grows by a factor greater than 1. Limits are greater than 0.
+    `holdout` takes the share of rows that is held out, between 0 and 1; `cv` takes a whole number of folds, at least 2.
+    A fidelity begins with a whole number of rows, at least 1, and grows by a factor greater than 1. Limits are greater
+    than 0.
     """
 
     code = "SL812"

@@ -1,4 +1,4 @@
-"""Diagnostics for people: the source line with the place underlined, as rustc and ruff show it."""
+"""Diagnostics for terminals: the source line with the place underlined, as rustc and ruff show it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,23 +9,24 @@ from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 from spacelang.text import Source, Span
 
 NEAR: Final = 3
-"""Places at most this many lines apart are shown in one snippet."""
+"""Places that are at most this many lines apart are shown in one snippet."""
 
 
 EDGE: Final = 115
-"""The cell before which a label ends, so that with the gutter few lines are longer than 120."""
+"""Labels end before this cell, so that few lines are longer than 120 characters with the line numbers."""
 
 LONGEST: Final = 400
-"""Texts are cut to this many characters: what they quote from a source may be as long as the source."""
+"""Messages are cut to this many characters, as their quotations may be as long as the whole source."""
 
 SHORT: Final = 24
-"""Labels of at most this many cells stand beside their underline in any case."""
+"""Labels of at most this many cells always stand to the right of their underline."""
 
 
 def render(diagnostics: Iterable[Diagnostic], *, color: bool) -> str:
-    """All diagnostics and a line that counts them, without a line end after it; empty where there are none.
+    """Return all diagnostics as text, followed by a line that counts them.
 
-    Nothing of a source or its name reaches the terminal raw: control characters are replaced by visible signs.
+    The text does not end with a newline. It is empty if there are no diagnostics. Control characters of a source or its
+    name never reach the terminal; they are replaced by visible signs.
     """
     shown = tuple(diagnostics)
     if not shown:
@@ -36,7 +37,7 @@ def render(diagnostics: Iterable[Diagnostic], *, color: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """The escape sequences that begin each style, and the one that ends all."""
+    """The ANSI escape sequences that begin each style, and the one that ends all styles."""
 
     error: str = ""
     warning: str = ""
@@ -46,11 +47,11 @@ class Paint:
     end: str = ""
 
     def of(self, severity: Severity) -> str:
-        """The style of a severity."""
+        """Return the style of a severity."""
         return self.error if severity is Severity.ERROR else self.warning
 
     def __call__(self, style: str, text: str) -> str:
-        """The text in a style."""
+        """Return the text in a style."""
         return f"{style}{text}{self.end}" if text else ""
 
 
@@ -60,7 +61,7 @@ COLOURED: Final = Paint("\x1b[1;31m", "\x1b[1;33m", "\x1b[1;36m", "\x1b[36m", "\
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """An underlined place on one line: its characters `[start, end)`, counted from 0, and what is said about it."""
+    """An underlined place on one line with its label: the characters `[start, end)`, counted from 0."""
 
     source: Source
     line: int
@@ -92,7 +93,7 @@ def _block(diagnostic: Diagnostic, paint: Paint) -> Iterator[str]:
 
 
 def _snippets(diagnostic: Diagnostic, paint: Paint) -> list[list[_Mark]]:
-    """The marks of each snippet; the first snippet has the primary one as its first mark."""
+    """Return the marks of each snippet. The primary mark is the first mark of the first snippet."""
     primary = _mark(diagnostic.primary, "^", paint.of(diagnostic.severity), diagnostic.label)
     snippets = [[primary]]
     for related in diagnostic.related:
@@ -106,7 +107,7 @@ def _snippets(diagnostic: Diagnostic, paint: Paint) -> list[list[_Mark]]:
 
 
 def _mark(span: Span, sign: str, style: str, label: str) -> _Mark:
-    """The mark of a span on the first of its lines."""
+    """Return the mark of a span, restricted to the first line of the span."""
     offset = min(span.start, len(span.source.text))
     line, column = span.source.position(offset)
     text = span.source.line(line)
@@ -116,7 +117,10 @@ def _mark(span: Span, sign: str, style: str, label: str) -> _Mark:
 
 
 def _is_near(mark: _Mark, marks: Sequence[_Mark]) -> bool:
-    """Whether one snippet can show the mark with the others: few lines apart, and not far apart in a long line."""
+    """Return True if one snippet can show the mark together with the others.
+
+    It must be at most `NEAR` lines away from one of them, and not far away from the others on a long line.
+    """
     if all(mark.source != other.source or abs(mark.line - other.line) > NEAR for other in marks):
         return False
     together = [mark, *(other for other in marks if other.line == mark.line)]
@@ -136,7 +140,7 @@ def _snippet(marks: Sequence[_Mark], margin: int, paint: Paint, *, first: bool) 
         yield f"{paint(paint.gutter, f'{number:>{margin}} |')} {shown.text}".rstrip()
         for mark in here:
             begin, cells = shown.underline(mark.start, mark.end)
-            # A long label below a long line would be wrapped by the terminal: it gets a line of its own.
+            # A terminal would wrap a long label after a long underline, so the label gets a line of its own.
             apart = width(mark.label) > SHORT and begin + cells + 1 + width(mark.label) > EDGE
             beside, below = ("", mark.label) if apart else (mark.label, "")
             yield f"{blank} {' ' * begin}{paint(mark.style, f'{mark.sign * cells} {beside}'.rstrip())}"

@@ -1,1 +1,1 @@
-"""Draws: many members of a space at once as arrays, drawn exactly, and the neighbours of one."""
+"""Exact random sampling of configurations as arrays, and the neighbours of a configuration."""

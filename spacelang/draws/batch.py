@@ -1,4 +1,4 @@
-"""Batches: many configurations at once as columns, arrays of branches and of values."""
+"""Batches: many configurations at once, as one array for each decision and each hyperparameter."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,24 +13,28 @@ from spacelang.ir.value import Value
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """The values of one hyperparameter in the rows in which it is active, in no particular order."""
+    """The values of one hyperparameter and the rows in which it is active, in no particular order.
+
+    `rows` has shape (k,); `values` has k codes.
+    """
 
     rows: Array
     values: Codes
 
 
 def column_of(pieces: Sequence[tuple[Array, Codes]]) -> Column:
-    """The values of pieces, each with its rows."""
+    """Return one column from pieces; each piece is an array of rows and the values of these rows."""
     rows = [rows for rows, _ in pieces]
     return Column(rows[0] if len(rows) == 1 else np.concatenate(rows), concatenated([codes for _, codes in pieces]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Configurations as arrays: row i of every column belongs to configuration i.
+    """Many configurations as columns: row i of every column belongs to configuration i.
 
-    `decisions` holds, by address, the place of the branch that each row takes, -1 where the decision is not reached.
-    `hyperparameters` holds, by address, the values of each hyperparameter that is active in some row.
+    `decisions` maps the address of a decision to an array of shape (count,). It has the index of the branch that each
+    row takes, or -1 if the row does not reach the decision. `hyperparameters` maps the address of each hyperparameter
+    that is active in at least one row to its values.
     """
 
     space: Space
@@ -42,10 +46,11 @@ class Batch:
         return self.count
 
     def dense(self, address: str) -> tuple[Array, Array]:
-        """A hyperparameter in all rows: the place of the part of its domain (0 but for unions), and its code there.
+        """Return a hyperparameter in all rows: the indices of the parts of its domain, and its codes.
 
-        The code of a number is the number, that of a set's value its place. Where it is not active the part is -1 and
-        the code NaN. The codes are floats: integers beyond 2^53 are rounded.
+        Both arrays have shape (count,). The part is 0 unless the domain is a union. The code of a number is the number
+        itself; the code of a categorical value is its index in the set. Where the hyperparameter is not active, the
+        part is -1 and the code is NaN. The codes are floats, so integers beyond 2^53 are rounded.
         """
         parts, codes = np.full(self.count, -1, np.int8), np.full(self.count, np.nan)
         if address in self.hyperparameters:
@@ -55,7 +60,7 @@ class Batch:
         return parts, codes
 
     def configurations(self) -> list[Configuration]:
-        """The rows as configurations, in their order."""
+        """Return the configurations in the order of the rows."""
         found: list[dict[str, Value]] = [{} for _ in range(self.count)]
         for address, codes in self.decisions.items():
             choice = self.space.variables[address].choice

@@ -1,4 +1,4 @@
-"""Values of one hyperparameter as arrays: which part of its domain they lie in, and a number within the part."""
+"""Codes: values of one hyperparameter as arrays, each the index of a domain part and a number within that part."""
 
 import math
 from collections.abc import Sequence
@@ -13,15 +13,16 @@ from spacelang.ir.value import Value
 
 Array: TypeAlias = NDArray[Any]
 EXACT: Final = 2**53
-"""Integers below this are exact as floats."""
+"""Floats represent all integers below this exactly."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Codes:
-    """One entry a value: a set's values by their place, numbers as themselves.
+    """The codes of several values of one domain, one entry for each value.
 
-    `parts` holds the place of the part of a union; None where the domain is none. Numbers that no machine word holds
-    exactly are Python's own, in an array of objects.
+    A number is its own code. The code of a categorical value is its index in the set. `parts` has the index of the part
+    of a union that each value lies in; it is None if the domain is not a union. If no NumPy number type holds all codes
+    exactly, `codes` is an array of Python objects.
     """
 
     codes: Array
@@ -31,12 +32,12 @@ class Codes:
         return len(self.codes)
 
     def take(self, places: Array) -> "Codes":
-        """The entries at some places."""
+        """Return the entries at some positions."""
         return Codes(self.codes[places], None if self.parts is None else self.parts[places])
 
 
 def concatenated(pieces: Sequence[Codes]) -> Codes:
-    """The entries of several arrays of one domain, one after the other."""
+    """Return the concatenation of several arrays of codes of one domain."""
     if len(pieces) == 1:
         return pieces[0]
     marks = [piece.parts for piece in pieces if piece.parts is not None]
@@ -44,14 +45,17 @@ def concatenated(pieces: Sequence[Codes]) -> Codes:
 
 
 def code_type(domain: Domain) -> DTypeLike:
-    """The smallest type that holds all codes of a domain."""
+    """Return the smallest NumPy type that holds all codes of a domain exactly; `object` if there is none."""
     types = [_type_of(part) for part in parts(domain)]
     mixed = np.float64 in types and any(isinstance(p, Grid) and not is_exact(p) for p in parts(domain))
     return object if mixed or object in types else np.result_type(*types).type
 
 
 def code_of(domain: Domain, value: Value) -> tuple[int, Any]:
-    """The place of the part that a member lies in, and its code there."""
+    """Return the index of the part that a value of the domain lies in, and the code of the value in that part.
+
+    Raises ValueError if the value does not belong to the domain.
+    """
     for place, part in enumerate(parts(domain)):
         found = part.find(value)
         if not isinstance(found, Missing):
@@ -60,7 +64,7 @@ def code_of(domain: Domain, value: Value) -> tuple[int, Any]:
 
 
 def decoded(domain: Domain, codes: Codes) -> list[Value]:
-    """The values that codes stand for, as Python's own objects."""
+    """Return the values that codes stand for, as Python objects."""
     found: list[Value] = codes.codes.tolist()
     if codes.parts is None:
         return _decoded_part(parts(domain)[0], found)
@@ -75,7 +79,7 @@ def decoded(domain: Domain, codes: Codes) -> list[Value]:
 
 
 def at(part: Simple, indices: Array) -> Array:
-    """The codes of the members of a finite domain with some indices, counted as `part.at` does."""
+    """Return the codes of the members of a finite domain at some indices, counted from 0."""
     match part:
         case Categorical():
             return np.asarray(indices, float)
@@ -88,7 +92,7 @@ def at(part: Simple, indices: Array) -> Array:
 
 
 def numbers(domain: Domain, codes: Codes) -> Array:
-    """The values as floats; NaN for those that are no numbers."""
+    """Return the values that codes stand for as an array of floats; NaN for values that are not numbers."""
     is_giant = codes.codes.dtype.kind == "O"
     found = np.array(list(map(nearest_float, codes.codes))) if is_giant else codes.codes.astype(float)
     for place, part in enumerate(parts(domain)):
@@ -100,7 +104,7 @@ def numbers(domain: Domain, codes: Codes) -> Array:
 
 
 def nearest_float(value: Value) -> float:
-    """The nearest float, infinity beyond all of them; NaN for what is no number."""
+    """Return the nearest float to a number, infinity if it is too large, or NaN if the value is not a number."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return math.nan
     try:
@@ -112,7 +116,7 @@ def nearest_float(value: Value) -> float:
 def _at_on(part: Grid, indices: Array) -> Array:
     start, step, below = decimals(part)
     if max(abs(start), abs(start + step * part.last_index), below) < EXACT:
-        return np.asarray((start + step * indices) / below)  # of whole numbers that floats hold: rounded once
+        return np.asarray((start + step * indices) / below)  # exact integers as floats: the division rounds once
     return np.array([part.at(int(index)) for index in indices.ravel().tolist()], float).reshape(indices.shape)
 
 
@@ -134,7 +138,7 @@ def _type_of(part: Simple) -> DTypeLike:
 
 
 def integer_type(lower: int, upper: int) -> DTypeLike:
-    """The smallest signed type that holds the integers from `lower` to `upper`; objects where there is none."""
+    """Return the smallest signed integer type that holds `lower` to `upper`; `object` if there is none."""
     fitting = (kind for kind in (np.int8, np.int16, np.int32, np.int64) if _fits(np.iinfo(kind), lower, upper))
     return next(fitting, object)
 
@@ -144,5 +148,5 @@ def _fits(word: np.iinfo[Any], lower: int, upper: int) -> bool:
 
 
 def is_exact(part: Grid) -> bool:
-    """Whether floats hold all of its members exactly."""
+    """Return True if floats represent all members of the grid exactly."""
     return not part.is_integral or (part.lower > -EXACT and part.upper < EXACT)

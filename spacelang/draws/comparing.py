@@ -1,6 +1,7 @@
-"""The truth of linear comparisons for many values at once, equal to what one by one evaluation says.
+"""Vectorized evaluation of linear comparisons, with exactly the results of evaluating the entries one by one.
 
-Floats say it wherever they are further apart than all rounding together can have moved them.
+Floats decide wherever both sides differ by more than the largest possible rounding error. All other entries are
+evaluated exactly, one by one.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,15 +43,18 @@ _OPERATIONS: Mapping[str, Callable[[Array, Array], Array]] = {
 }
 
 ROUNDING: Final = 2.0**-50
-"""More than what each number and each operation of a comparison rounds away, as a part of all that they add up.
+"""An upper bound of the relative error of each number and each operation of a comparison.
 
-A rounding is 2^-53 of its result at most; what products of roundings add to that is far less than the rest.
+One rounding changes its result by at most 2^-53 of it. Products of rounding errors are far smaller than the margin.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class JointValues:
-    """Values of some hyperparameters, entry by entry, where all of them are active."""
+    """Values of several hyperparameters, entry by entry, for entries in which all of them are active.
+
+    `domains` and `codes` are by address; each of the `codes` has `count` entries.
+    """
 
     domains: Mapping[str, Domain]
     codes: Mapping[str, Codes]
@@ -58,7 +62,7 @@ class JointValues:
 
 
 def truths(atom: Compare, rows: JointValues) -> Array:
-    """Whether a linear comparison holds, for each entry."""
+    """Return a boolean array of shape (count,): for each entry, whether a linear comparison is true."""
     values = {address: numbers(rows.domains[address], rows.codes[address]) for address in references(atom)}
     with np.errstate(all="ignore"):
         (left, size), (right, other) = (_value(side, values) for side in (atom.left, atom.right))
@@ -72,7 +76,10 @@ def truths(atom: Compare, rows: JointValues) -> Array:
 
 
 def _are_whole(atom: Compare, values: Mapping[str, Array], size: Array) -> Array:
-    """Where nothing is rounded because all numbers are integers that floats tell apart."""
+    """Return True for entries without rounding: all numbers are integers that floats represent exactly.
+
+    A comparison with a division never qualifies.
+    """
     found: Array = size < EXACT
     for node in nodes(atom):
         if isinstance(node, Constant):
@@ -85,7 +92,7 @@ def _are_whole(atom: Compare, values: Mapping[str, Array], size: Array) -> Array
 
 
 def _value(expression: Expr, values: Mapping[str, Array]) -> tuple[Array, Array]:
-    """What an expression is worth, and the sum of the sizes of all that it is made of."""
+    """Return the value of an expression, and the sum of the magnitudes of its terms, which bounds rounding errors."""
     match expression:
         case Constant():
             found = np.array(nearest_float(expression.value))
@@ -102,9 +109,10 @@ def _value(expression: Expr, values: Mapping[str, Array]) -> tuple[Array, Array]
 
 
 def _size(operation: Operation, size: Array, other: Array, right: Array) -> Array:
-    """The size of what an operation makes of parts of two sizes, of which the second one is worth `right`.
+    """Return the magnitude of the result of an operation on operands of two magnitudes.
 
-    A divisor may be far smaller than what it is made of, and then all that it has lost weighs on the quotient.
+    `right` is the value of the second operand. A divisor may be far smaller than the terms it was computed from; its
+    rounding error then dominates the error of the quotient.
     """
     match operation:
         case "+" | "-":

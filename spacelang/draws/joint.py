@@ -1,4 +1,4 @@
-"""Values that constraints tie together, drawn jointly: cells by their probability, then values in them."""
+"""Joint sampling of hyperparameters that constraints connect: draw their cells by probability, then values inside."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -19,15 +19,21 @@ from spacelang.solver.model import Model, Solver, Weights
 from spacelang.solver.network import Network
 
 ATTEMPTS: Final = 10_000
-"""How often values are drawn for each one that satisfies a comparison of ranges with each other, before giving up."""
+"""The maximum number of draws for each accepted one, if constraints compare ranges with each other."""
 POINT: Final = 1e-30
-"""What a single point of a range weighs: never drawn unless it must be, and some of them still multiply to a number."""
+"""The weight of a single point of a range.
+
+It is never drawn unless nothing else is possible. Products of several such weights do not underflow to 0.
+"""
 MOST: Final = 1 << 16
-"""The most joint draws that are made at once where some are thrown away."""
+"""The maximum number of joint draws per attempt of rejection sampling."""
 
 
 class UnlikelyError(Exception):
-    """Values that satisfy a comparison of ranges are too rare to be drawn."""
+    """An error: values that satisfy the comparisons between ranges are too rare to be found by rejection sampling.
+
+    `constraints` are the constraints that are responsible.
+    """
 
     def __init__(self, constraints: tuple[Constraint, ...]) -> None:
         super().__init__(f"none of {ATTEMPTS:,} draws satisfies the constraints over ranges")
@@ -35,24 +41,29 @@ class UnlikelyError(Exception):
 
 
 class Probability(Weights):
-    """Every cell weighs the probability that a value of its domain lies in it."""
+    """Solver weights in which the weight of a cell is the probability that a random value of its domain lies in it."""
 
     existential = False
 
     def cell(self, hyperparameter: Hyperparameter, cell: Simple) -> float:
-        """The probability of the cell; a single point of a range has a tiny one, so that it is drawn if it must be."""
+        """Return the probability of the cell, but at least a tiny weight.
+
+        A single point of a continuous range has probability 0. The tiny weight lets it be drawn if nothing else
+        satisfies the constraints.
+        """
         return max(mass(cell, hyperparameter.domain), POINT)
 
 
 class JointDraw:
-    """Draws the hyperparameters of one group that no decision is part of.
+    """A sampler of the hyperparameters of one network that contains no decision.
 
-    States say which cell each is in, and which comparisons of ranges are true. Values are kept where these are what
-    the states say: each comparison's truths are drawn alike, so that what is kept follows the priors exactly.
+    A state of the network says which cell each hyperparameter is in, and which comparisons between ranges are true.
+    Values are drawn inside the cells and rejected unless the comparisons are true or false as the state says. Both
+    truth values of a comparison have the same weight, so the accepted values have exactly the conditional distribution.
     """
 
     def __init__(self, model: Model, network: Network, constraints: tuple[Constraint, ...]) -> None:
-        """`constraints` are blamed where values are too rare."""
+        """Compile the samplers; `constraints` are reported in `UnlikelyError` if values are too rare."""
         self._ranges = network.ranges
         self._constraints = constraints
         self._lottery = JointLottery(Solver(model, Probability()).solve(network))
@@ -63,7 +74,10 @@ class JointDraw:
         self._numeric = {a: np.array([is_number(cell.middle) for cell in mine]) for a, mine in network.cells.items()}
 
     def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array, Codes]]:
-        """For each hyperparameter the entries in which it is active, and its values there; raises UnlikelyError."""
+        """Yield for each hyperparameter its address, the entries in which it is active, and its values there.
+
+        Raises UnlikelyError if too few draws satisfy the constraints.
+        """
         states, codes = self._drawn(count, rng) if not self._ranges else self._drawn_again(count, rng)
         for address, values in codes.items():
             active = np.flatnonzero(states[address] >= 0)
@@ -92,7 +106,10 @@ class JointDraw:
         )
 
     def _agreeing(self, states: Mapping[str, Array], codes: Mapping[str, Codes], count: int) -> Array:
-        """Whether every comparison of ranges is as its state says; where not all are numbers, its state is right."""
+        """Return a boolean array: True where every comparison between ranges has the truth value of its state.
+
+        Entries in which an operand is inactive or not a number are accepted, since their state is already right.
+        """
         agreeing = np.ones(count, bool)
         for name, atom in self._ranges.items():
             addresses = references(atom)

@@ -1,4 +1,4 @@
-"""Many draws at once: states in proportion to weights, exactly for integer weights of any size."""
+"""Vectorized weighted sampling of states, exact for integer weights of any size."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
@@ -12,7 +12,7 @@ from spacelang.solver.elimination import Bucket, Elimination, State
 
 
 class Lottery:
-    """Draws states in proportion to their weights."""
+    """A sampler that draws states with probabilities proportional to their weights."""
 
     def __init__(self, weights: Mapping[State, float]) -> None:
         lowest, highest = min(weights), max(weights)
@@ -31,7 +31,7 @@ class Lottery:
         return np.array([each * WORD // self._total for each in self._sums[:-1]], np.int64)
 
     def draw(self, count: int, rng: Generator) -> Array:
-        """So many independent states."""
+        """Return `count` independent states."""
         if len(self.states) == 1:
             return np.full(count, self.states[0])
         if self._is_even:
@@ -43,7 +43,10 @@ class Lottery:
         return self.states[self._draw_giants(count, rng)]
 
     def _draw_giants(self, count: int, rng: Generator) -> Array:
-        """Places by the first 63 bits of a share of the total; the few that these leave open are drawn on."""
+        """Return the indices of `count` states, using the first 63 bits of a random fraction of the total weight.
+
+        The few fractions that these bits leave ambiguous are drawn to more bits.
+        """
         bits = rng.integers(WORD, size=count, dtype=np.int64)
         places = np.searchsorted(self._limits, bits, "right")
         for row in np.flatnonzero(np.isin(bits, self._limits)).tolist():
@@ -51,7 +54,10 @@ class Lottery:
         return places
 
     def _drawn_on(self, numerator: int, rng: Generator) -> int:
-        """The place of a share that begins with the given 63 bits, drawing as many more as it takes."""
+        """Return the index of the state for a random fraction that starts with 63 given bits.
+
+        Draws as many further bits as are needed to decide.
+        """
         denominator = WORD
         while True:
             lower, upper = numerator * self._total, (numerator + 1) * self._total
@@ -62,13 +68,16 @@ class Lottery:
 
 
 class JointLottery:
-    """Draws joint states of the variables of an elimination; those in `left_out` were eliminated first."""
+    """A sampler of joint states of the variables of an elimination.
+
+    The variables in `left_out` must have been eliminated first; they are not drawn.
+    """
 
     def __init__(self, elimination: Elimination, left_out: frozenset[str] = frozenset()) -> None:
         self._tables = [_Table(bucket) for bucket in reversed(elimination.buckets) if bucket.variable not in left_out]
 
     def draw(self, count: int, rng: Generator) -> dict[str, Array]:
-        """The states of each variable, entry by entry independent."""
+        """Return for each variable an array of `count` states; the entries are independent of each other."""
         drawn: dict[str, Array] = {}
         for table in self._tables:
             drawn[table.variable] = table.draw(drawn, count, rng)
@@ -76,7 +85,7 @@ class JointLottery:
 
 
 class _Table:
-    """The lotteries of one variable, one for each joint state of the variables that it depends on."""
+    """The weighted samplers of one variable, one for each joint state of the variables that it depends on."""
 
     def __init__(self, bucket: Bucket) -> None:
         self.variable = bucket.variable
@@ -95,7 +104,10 @@ class _Table:
 
 
 def key_of(joint: Sequence[State], sizes: Sequence[int]) -> int:
-    """A number for joint states, each of which is -1 or less than its size less one."""
+    """Return an integer that identifies a joint state, in mixed radix.
+
+    Each state lies between -1 and its size minus 2.
+    """
     key = 0
     for state, size in zip(joint, sizes, strict=True):
         key = key * size + state + 1
@@ -103,7 +115,10 @@ def key_of(joint: Sequence[State], sizes: Sequence[int]) -> int:
 
 
 def partition(states: Sequence[Array], sizes: Sequence[int]) -> Iterator[tuple[int, Array]]:
-    """The rows that agree on some states, with the key of these (see `key_of`)."""
+    """Yield the rows grouped by their joint state: the key of the state and an array of rows.
+
+    `key_of` computes the keys.
+    """
     count = len(states[0])
     if count == 1:
         yield key_of([int(column[0]) for column in states], sizes), np.zeros(1, np.intp)

@@ -1,4 +1,4 @@
-"""Where one exchange leads from a value: each other value of a set, four draws around a number."""
+"""Moves of one hyperparameter: each other value of a set, or four random values around a number."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 DRAWS = 4
 DEVIATION = 0.2
-"""Numbers move by a normal deviation of 0.2 on the unit interval, four times (as SMAC does)."""
+"""The standard deviation of moves on the unit interval. SMAC also draws four moves with 0.2."""
 
 
 class Moves:
-    """The other values of a hyperparameter that one exchange leads to."""
+    """The values that one exchange can give to a hyperparameter."""
 
     def __init__(self, node: Hyperparameter) -> None:
         found = parts(node.domain)
@@ -25,14 +25,18 @@ class Moves:
         self._only = self._parts[0] if len(self._parts) == 1 else None
 
     def centre(self, value: Value) -> float | None:
-        """The place on the unit interval around which is drawn; None for a value of a set."""
+        """Return the position of a value on the unit interval; None for a value of a set.
+
+        Moves are drawn around this position.
+        """
         part = self._only or next(part for part in self._parts if part.has(value))
         return part.place(value) if isinstance(part, _Range) else None
 
     def others(self, value: Value, places: Sequence[float]) -> Sequence[Value]:
-        """Each other value of a set; in a range the numbers at some places of the unit interval.
+        """Return the other values of all sets of the domain, and the numbers at some positions of the unit interval.
 
-        Without places, which only numbers have, a range is entered at one number.
+        Without positions, the move comes from another part of a union, and each range contributes a single number: the
+        default if it lies in the range, else its middle.
         """
         if self._only is not None:
             return self._only.others(value, places)
@@ -40,7 +44,7 @@ class Moves:
 
 
 class _Set:
-    """A set as a part of a domain."""
+    """The moves within a set, as one part of a domain."""
 
     def __init__(self, part: Categorical) -> None:
         self._all = part.values
@@ -56,12 +60,12 @@ class _Set:
 
 
 class _Range:
-    """A range as a part of a domain."""
+    """The moves within a range, as one part of a domain."""
 
     def __init__(self, part: Simple, node: Hyperparameter) -> None:
         self._part = part
         self._entry = (node.default if contains(part, node.default) else part.middle,)
-        """Where a move from another part of a union enters: at the default if it is there, else in the middle."""
+        """The value for a move from another part of a union: the default if it lies here, else the middle."""
         self._value_at = placer(part)
         self.place = measure(part)
 
@@ -77,7 +81,10 @@ class _Range:
 
 
 def draws(centres: Sequence[float], rng: "Generator") -> list[list[float]]:
-    """Places on the unit interval around each centre."""
+    """Return random positions on the unit interval around each centre, from a truncated normal distribution.
+
+    Positions outside [0, 1] are drawn again. There are `DRAWS` positions for each centre.
+    """
     drawn = rng.normal(0.0, DEVIATION, (len(centres), DRAWS)).tolist()
     for places, centre in zip(drawn, centres, strict=True):
         for number, step in enumerate(places):

@@ -23,16 +23,19 @@ if TYPE_CHECKING:
 
 
 MOST_KEPT = 256
-"""Of so many structures the structural neighbours are kept: most neighbours that a search looks at share a few."""
+"""The maximum number of structures whose structural neighbours are cached. Most lookups of a search share a few."""
 
 
 MOST_EXCHANGES = 4096
-"""So many exchanges are kept: one says what becomes of a decision beside the few others that matter to it."""
+"""The maximum number of cached exchanges, each for one decision and the few other decisions that affect it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Mover:
-    """A hyperparameter with where one exchange leads; `component` is None where nothing mentions it."""
+    """A hyperparameter with its possible moves.
+
+    `component` is None if no condition or constraint mentions the hyperparameter.
+    """
 
     node: Hyperparameter
     moves: Moves
@@ -41,7 +44,11 @@ class _Mover:
 
 @dataclass(frozen=True, slots=True)
 class _Exchange:
-    """What a decision takes along when it takes another branch, and what each other branch brings; both by key."""
+    """The effect of changing one decision to each other branch.
+
+    `gone` are the keys that are removed with the old branch. `others` has, for each other branch, the values to add, by
+    key.
+    """
 
     gone: frozenset[str]
     others: tuple[dict[str, Value], ...]
@@ -49,10 +56,10 @@ class _Exchange:
 
 @dataclass(slots=True)
 class _Place:
-    """What some branches lead to; the places below are found when they are asked for.
+    """A context (a sequence of taken branches) with its choices, hyperparameters and default values.
 
-    `values` are the defaults, by key, that depend on nothing but these branches; `asking` are the components there
-    whose defaults depend on more.
+    `values` are the default values, by key, that depend on these branches alone. `asking` are the components in this
+    context whose defaults depend on further decisions. `below` caches the nested contexts.
     """
 
     context: Context
@@ -64,7 +71,7 @@ class _Place:
 
 
 class Neighbourhood:
-    """Draws the neighbours of members of one space; only what a change can touch is looked at again."""
+    """A generator of the neighbours of configurations of one space; recomputes only what an exchange can affect."""
 
     def __init__(self, structures: Structures) -> None:
         self._space: Space = structures.space
@@ -82,11 +89,12 @@ class Neighbourhood:
     def of(
         self, configuration: Configuration, rng: "Generator", fixed: frozenset[str] = frozenset()
     ) -> list[Configuration]:
-        """All neighbours of a member, each once; keys in `fixed` never change.
+        """Return all neighbours of a configuration, each once; keys in `fixed` never change.
 
-        Structural ones differ in one decision (and in what only it makes reachable) and have the default of every
-        hyperparameter of the whole pipeline; the others differ in one hyperparameter: each other value of a set, four
-        draws in a range. A hyperparameter that such a change activates takes its default.
+        A structural neighbour differs in one decision (and in what only the new branch makes reachable). It has default
+        values for all hyperparameters of the pipeline. Every other neighbour differs in one hyperparameter: each other
+        value of a set, or four random numbers of a range. A hyperparameter that becomes active by the exchange takes
+        its default.
         """
         values = configuration.view
         structure, places = self._walk(values)
@@ -117,7 +125,10 @@ class Neighbourhood:
         return _Mover(node, Moves(node), component if node.address in component.mentioned else None)
 
     def _walk(self, values: Mapping[str, Value]) -> tuple[dict[str, str], list[_Place]]:
-        """The structure of a member, and the places that it leads to."""
+        """Return the structure of a configuration, and the contexts that it reaches.
+
+        A structure is a choice of one alternative for every reached decision.
+        """
         structure: dict[str, str] = {}
         places = [self._top]
         for place in places:
@@ -133,8 +144,11 @@ class Neighbourhood:
     def _structural(
         self, structure: dict[str, str], places: Sequence[_Place]
     ) -> list[tuple[Choice, list[Configuration]]]:
-        """The neighbours that differ in a decision, for each that is reached; they depend on the structure alone."""
-        # In the order of a walk the branches say as well which decisions they are of.
+        """Return, for every reached decision, the neighbours that take another branch there.
+
+        They depend on the structure alone, so they are cached once a structure has been seen twice.
+        """
+        # The branches are in the order of the walk, so they also determine which decisions they belong to.
         key = tuple(structure.values())
         is_again = key in self._kept
         found = self._kept.get(key)
@@ -142,7 +156,7 @@ class Neighbourhood:
             completed = self._completed(structure, places)
             choices = [choice for place in places for choice in place.choices]
             found = [(choice, self._exchanges(choice, structure, completed)) for choice in choices]
-        # What comes once need not be kept: where centres are drawn at random, no structure comes again soon.
+        # Cache a structure only when it is seen again: with random centres, few structures repeat soon.
         self._kept[key] = found if is_again else None
         self._kept.move_to_end(key)
         if len(self._kept) > MOST_KEPT:
@@ -150,7 +164,7 @@ class Neighbourhood:
         return found
 
     def _completed(self, structure: Structure, places: Sequence[_Place]) -> dict[str, Value]:
-        """The values of the structure's default configuration (`Completer.complete`)."""
+        """Return the values of the default configuration of a structure, as `Completer.complete` would."""
         values: dict[str, Value] = {}
         for place in places:
             for choice in place.choices:
@@ -172,7 +186,7 @@ class Neighbourhood:
     def _exchanged(
         self, choice: Choice, structure: Structure, completed: Mapping[str, Value]
     ) -> list[dict[str, Value]]:
-        """The completed pipelines with other branches of a decision inside of which there are no others."""
+        """Return the default pipelines with each other branch of a decision that has no decisions below it."""
         key = choice.address, *map(structure.get, self._asked(choice.address))
         exchange = self._exchange.get(key)
         if exchange is None:
@@ -184,7 +198,7 @@ class Neighbourhood:
         return [kept | values for values in exchange.others]
 
     def _make_asked(self, address: str) -> tuple[str, ...]:
-        """The decisions that say what becomes of an exchange of one."""
+        """Return the addresses of the decisions on which the result of exchanging a decision depends."""
         choice = self._space.variables[address].choice
         found = dict.fromkeys(self._structures.exchanges_depend_on(choice))
         for concern in self._conditioning.asking_about(choice.address):
@@ -210,7 +224,10 @@ class Neighbourhood:
         return _Exchange(frozenset(gone), tuple(others))
 
     def _make_inside(self, address: str, branch: str) -> dict[str, Value]:
-        """A branch that some member takes, with the values that depend on nothing but that it is taken."""
+        """Return the values of a branch by key: the branch itself and the defaults that depend on it alone.
+
+        Some admissible configuration must take the branch.
+        """
         variable = self._space.variables[address]
         return {variable.key: branch, **self._completer.independent((*variable.owners, (address, branch)))}
 
@@ -244,7 +261,7 @@ class Neighbourhood:
     def _keeping(
         self, found: Sequence[Configuration], configuration: Configuration, fixed: frozenset[str]
     ) -> list[Configuration]:
-        """The neighbours with the values that must not change, where they are members with these."""
+        """Return the neighbours with the fixed values put back, if the result is still a valid configuration."""
         known = {node.key for node in self._space.hyperparameters if node.key in fixed and node.key in configuration}
         kept: dict[Configuration, None] = {}
         for other in found:
@@ -260,17 +277,17 @@ class Neighbourhood:
 
 
 _Known: TypeAlias = tuple[dict[str, Value], dict[str, Value]]
-"""The values of a component's hyperparameters by address, and those of all others by key."""
+"""The values of the hyperparameters of a component by address, and all other values by key."""
 
 
 class _Left:
-    """What is left of a component's hyperparameters, which conditions and constraints mention, in one situation."""
+    """The hyperparameters of a component under known decisions, with the conditions and constraints that remain."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
         expressions = said(space.variables.values(), space.constraints)
         self.mentioned = frozenset(address for expression in expressions for address in references(expression))
-        """Those that conditions and constraints still mention: what others are changes nothing else."""
+        """The hyperparameters that remaining conditions and constraints mention; others affect nothing else."""
         self._nodes = {node.address: node for node in space.hyperparameters}
         self._keys = frozenset(node.key for node in space.hyperparameters)
         self._mentioned = [self._nodes[address] for address in self._nodes if address in self.mentioned]
@@ -278,13 +295,13 @@ class _Left:
         self._settled: dict[tuple[int, ...], tuple[Hyperparameter, ...] | None] = {}
 
     def known(self, configuration: Configuration) -> "_Known":
-        """What a member says of these, and the rest of it."""
+        """Return the values of these hyperparameters by address, and all other values of the configuration by key."""
         values = configuration.view
         known = {a: values[each.key] for a, each in self._nodes.items() if each.key in values}
         return known, configuration.without(self._keys)
 
     def exchanged(self, node: Hyperparameter, others: Sequence[Value], known: "_Known") -> Iterator[dict[str, Value]]:
-        """The values of the members with another value of one of these."""
+        """Yield the values of each valid configuration in which one of these hyperparameters takes another value."""
         mine, rest = {**known[0]}, known[1]
         for value in others:
             mine[node.address] = value
@@ -293,9 +310,12 @@ class _Left:
                 yield rest | {each.key: mine.get(each.address, each.default) for each in active}
 
     def _active(self, known: Mapping[str, Value]) -> tuple[Hyperparameter, ...] | None:
-        """What is active with these values and defaults; None where a constraint is violated.
+        """Return the hyperparameters that are active with the given values; None if a constraint is violated.
 
-        It depends on what is mentioned alone: of sets each combination of values is looked at once.
+        Hyperparameters without a given value have their defaults.
+
+        The result depends only on the hyperparameters that are mentioned. If all of them are categorical, it is cached
+        for each combination of their values.
         """
         if not self._is_small:
             return self._settle(known)

@@ -1,7 +1,8 @@
-"""Seeded random draws: structures uniformly and without rejection, values uniformly or log-uniformly.
+"""Random sampling of configurations: structures uniformly without rejection, values uniformly or log-uniformly.
 
-Everything is drawn in columns, many configurations at once: the branches of one decision for all rows that reach it,
-then the values of one hyperparameter for all rows in which it is active. One configuration is columns of one row.
+A structure is a choice of one alternative for every reached decision. Configurations are drawn in columns, many at
+once: first the branches of one decision for all rows that reach it, then the values of one hyperparameter for all rows
+in which it is active. A single configuration is a batch of one row.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,19 +27,20 @@ from spacelang.solver.network import UNREACHED, Fixed, Network
 __all__ = ["BLOCK", "Sampler", "UnlikelyError"]
 
 BLOCK: Final = 1 << 16
-"""How many configurations are drawn together where a stream of them is asked for."""
+"""The number of configurations per block of `Sampler.configurations`."""
 
 Pieces: TypeAlias = dict[str, list[tuple[Array, Codes]]]
-"""Values that were drawn so far, with their rows, by the address of the hyperparameter."""
+"""The values drawn so far and their rows, by the address of the hyperparameter."""
 
 
 class Sampler:
-    """Draws members of a space; everything that does not depend on the draw is computed once.
+    """A sampler of the configurations of one space; everything that does not depend on the draw is computed once.
 
-    Structures are uniform over all admissible ones. Values follow their priors, uniform or log-uniform, conditional on
-    the constraints: exactly where constraints compare hyperparameters with constants or finite ones with each other,
-    by drawing again where they compare ranges. Draws raise ValueError where the space is empty, and UnlikelyError
-    where drawing again does not end.
+    Structures are uniform over all admissible ones. Values are uniform or log-uniform over their domains, conditional
+    on the constraints; a declared `@prior` is ignored. This is exact without rejection if constraints compare
+    hyperparameters with constants or finite hyperparameters with each other. Comparisons between ranges use rejection
+    sampling. Drawing raises ValueError if the space is empty, and UnlikelyError if rejection sampling does not find a
+    valid configuration.
     """
 
     def __init__(self, structures: Structures) -> None:
@@ -62,17 +64,17 @@ class Sampler:
         self._drawers = lru_cache(maxsize=8192)(self._make_drawers)
 
     def structure(self, rng: Generator) -> dict[str, str]:
-        """A structure, uniformly from all admissible ones."""
+        """Return one structure, drawn uniformly from all admissible ones: the branch names by decision address."""
         decisions = _Decisions(1)
         for _ in self._decide(decisions, rng, {}):
             pass
         return decisions.structure(self.space)
 
     def places(self, count: int, rng: Generator) -> dict[str, Array]:
-        """So many structures as columns, each uniformly from all admissible ones.
+        """Return `count` structures as columns, each drawn uniformly from all admissible ones.
 
-        The places of the branches by the addresses of the decisions, -1 where a decision is not reached; decisions
-        that none of them reaches may be missing.
+        The result maps the addresses of decisions to arrays of branch indices, with -1 where a decision is not reached.
+        Decisions that no row reaches may be missing.
         """
         decisions = _Decisions(count)
         for _ in self._decide(decisions, rng, {}):
@@ -80,20 +82,20 @@ class Sampler:
         return decisions.codes
 
     def configuration(self, rng: Generator, taken: Structure | None = None) -> Configuration:
-        """A configuration of a uniformly drawn structure, of those that take some branches where these are given."""
+        """Return one random configuration; `taken` restricts it to structures with the given branches."""
         return self.columns(1, rng, taken).configurations()[0]
 
     def configurations(self, count: int, rng: Generator) -> Iterator[Configuration]:
-        """So many configurations, drawn in blocks."""
+        """Yield `count` random configurations, drawn in blocks of `BLOCK`."""
         for start in range(0, count, BLOCK):
             yield from self.columns(min(BLOCK, count - start), rng).configurations()
 
     def columns(self, count: int, rng: Generator, taken: Structure | None = None) -> Batch:
-        """So many configurations as columns.
+        """Return a batch of `count` random configurations.
 
-        Where branches are given, all have a structure with these, uniformly from those that there are (all of one,
-        where the branches are those of a whole structure). Some admissible structure must have them, and where one is
-        that of a nested decision, those that lead to it are among them.
+        If `taken` is given, the structures are drawn uniformly from the admissible ones that take these branches. If it
+        is a complete structure, all rows have that structure. At least one admissible structure must take the branches.
+        If one of the decisions is nested, the branches that lead to it must be given too.
         """
         decisions, pieces = _Decisions(count), Pieces()
         reached = list(self._decide(decisions, rng, taken or {}))
@@ -103,7 +105,10 @@ class Sampler:
         return Batch(self.space, count, decisions.codes, {a: column_of(found) for a, found in pieces.items()})
 
     def _decide(self, decisions: "_Decisions", rng: Generator, taken: Structure) -> Iterator[tuple[Context, Array]]:
-        """Take all decisions; gives every context that is reached, with its rows."""
+        """Draw all decisions; yield every context that is reached, with its rows.
+
+        Raises ValueError if the space is empty.
+        """
         if not self.structures.count:
             raise ValueError("the space is empty")
         waiting: list[tuple[Context, Array]] = [((), np.arange(decisions.count))] if decisions.count else []
@@ -122,7 +127,7 @@ class Sampler:
     def _places(
         self, deciding: "_Deciding", taken: Structure, count: int, rng: Generator
     ) -> Iterable[tuple[str, Array]]:
-        """The places of the branches that the decisions of a group take."""
+        """Return the branch indices of the decisions of a group, by address."""
         known = deciding.known(taken)
         members = deciding.network.fixed(taken) if known is None else known
         for address, place in members:
@@ -163,7 +168,7 @@ class Sampler:
 
 
 class _Deciding:
-    """A group with decisions among its members."""
+    """A network that has decisions among its members."""
 
     def __init__(self, network: Network) -> None:
         self.network = network
@@ -171,7 +176,10 @@ class _Deciding:
         self._choices = [(m.node, m.owners[depth:]) for m in network.members if isinstance(m.node, Choice)]
 
     def known(self, taken: Structure) -> Fixed | None:
-        """The place of every branch, -1 where a decision is not reached, if branches say them all."""
+        """Return the branch index of every decision if `taken` determines all of them, else None.
+
+        The index is -1 where a decision is not reached.
+        """
         places: list[tuple[str, int]] = []
         for choice, owners in self._choices:
             branch = taken.get(choice.address)
@@ -185,7 +193,7 @@ class _Deciding:
 
 
 class _Decisions:
-    """The places of the branches that are taken so far, -1 where a decision is not reached."""
+    """The branch indices drawn so far for each decision; -1 where a decision is not reached."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -201,12 +209,12 @@ class _Decisions:
         self.codes[address][rows] = places
 
     def split(self, choice: Choice, rows: Array) -> Iterator[tuple[int, Array]]:
-        """The rows by the branch of a decision that all of them reach."""
+        """Yield the rows grouped by branch, for a decision that all of them reach."""
         for key, mine in partition([self.codes[choice.address][rows]], [len(choice.branches) + 1]):
             yield key - 1, rows[mine]
 
     def situations(self, component: Component, rows: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
-        """The rows by the situation of a component."""
+        """Yield the rows grouped by the situation of a component (the classes of its relevant decisions)."""
         if not component.decisions:
             yield (), rows
             return
@@ -220,7 +228,7 @@ class _Decisions:
             yield tuple(int(column[mine[0]]) for column in classes), rows[mine]
 
     def structure(self, space: Space) -> dict[str, str]:
-        """The branches of the first row by the addresses of the decisions."""
+        """Return the branch names of the first row by the addresses of the decisions."""
         found = {}
         for address, codes in self.codes.items():
             choice = space.variables[address].choice

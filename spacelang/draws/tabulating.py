@@ -1,4 +1,4 @@
-"""Configurations as columns: the way back from `Batch.configurations`."""
+"""Conversion of configurations to batches: the inverse of `Batch.configurations`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,17 @@ from spacelang.ir.value import Value, identity
 
 
 class Tabulator:
-    """Takes members of one space apart; what does not depend on them is settled once."""
+    """A builder of batches from configurations of one space; what depends only on the space is computed once."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
         self._top = self._stop(())
 
     def columns(self, configurations: Sequence[Configuration]) -> Batch:
-        """The members as columns, row i for the i-th; `columns(them).configurations()` are these again."""
+        """Return the configurations as a batch; row i is the i-th configuration.
+
+        `Batch.configurations` of the result returns the same configurations.
+        """
         branches: _Entries = {}
         values: _Entries = {}
         for row, configuration in enumerate(configurations):
@@ -69,12 +72,15 @@ class Tabulator:
 
 
 _Entries: TypeAlias = dict[str, tuple[list[int], list[Any]]]
-"""By address the rows in which something is, and what it is there."""
+"""By address, the rows that have an entry, and the entries."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """What the branches of a context lead to; `below` is None where a branch leads to nothing."""
+    """The choices and hyperparameters (address and key) of a context, and the contexts below its branches.
+
+    `below` is None for a branch that leads to nothing.
+    """
 
     choices: tuple[Choice, ...]
     hyperparameters: tuple[tuple[str, str], ...]
@@ -90,7 +96,7 @@ def _add(entries: _Entries, address: str, row: int, entry: object) -> None:
 
 
 def coded(domain: Domain, values: Sequence[Value]) -> Codes:
-    """The codes of members of a domain, as `decoded` takes them."""
+    """Return the codes of values of a domain; the inverse of `decoded`."""
     found = parts(domain)
     if len(found) > 1:
         both = [code_of(domain, value) for value in values]

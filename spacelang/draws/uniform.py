@@ -1,4 +1,4 @@
-"""Independent draws of many values of a domain: the parts of a union alike, then uniform, or log-uniform."""
+"""Independent random values of a domain: a uniformly chosen part of a union, then uniform or log-uniform within it."""
 
 import math
 from collections.abc import Callable
@@ -16,15 +16,15 @@ from spacelang.solver.cells import log_length
 
 WORD: Final = 2**63
 LISTABLE: Final = 4_096
-"""The largest grid of floats that is drawn from at once."""
+"""The size of the largest grid of floats whose members are drawn in one NumPy call."""
 
 
 Source: TypeAlias = Callable[[int, Generator], Array]
-"""Draws so many codes of a simple domain; what does not depend on the draw is settled beforehand."""
+"""A function that draws `count` codes of a simple domain; all that does not depend on the draw is precomputed."""
 
 
 class UniformDraw:
-    """Draws values of a domain, whatever its author expects of them."""
+    """A sampler of values of a domain, uniform or log-uniform; the prior of the hyperparameter is ignored."""
 
     def __init__(self, domain: Domain) -> None:
         self._domain = domain
@@ -32,7 +32,7 @@ class UniformDraw:
         self._sources = tuple(map(source, parts(domain)))
 
     def draw(self, count: int, rng: Generator) -> Codes:
-        """So many values of the domain, as codes."""
+        """Return the codes of `count` random values of the domain."""
         if len(self._sources) == 1:
             return Codes(self._sources[0](count, rng).astype(self._type, copy=False))
         marks = rng.integers(len(self._sources), size=count, dtype=np.int8)
@@ -45,7 +45,7 @@ class UniformDraw:
 
 
 class CellCodes:
-    """Draws values of a hyperparameter's cells."""
+    """A sampler of values inside given cells of the domain of a hyperparameter."""
 
     def __init__(self, domain: Domain, cells: tuple[Simple, ...]) -> None:
         self._is_union = len(parts(domain)) > 1
@@ -55,7 +55,10 @@ class CellCodes:
         self._sources = {state: _cell_source(domain, cell) for state, cell in enumerate(cells) if cell.size != 1}
 
     def draw(self, states: Array, rng: Generator) -> Codes:
-        """One value for each state; whatever for the states of inactive hyperparameters."""
+        """Return one random value inside the cell of each state.
+
+        The values for states of inactive hyperparameters are arbitrary.
+        """
         found = Codes(self._codes[states], self._parts[states] if self._is_union else None)
         for state, each in self._sources.items():
             mine = np.flatnonzero(states == state)
@@ -72,7 +75,7 @@ def _cell_source(domain: Domain, cell: Simple) -> Source:
 
 
 def source(part: Simple) -> Source:
-    """What draws the codes of a simple domain."""
+    """Return a function that draws codes of a simple domain (see `Source`)."""
     match part:
         case Categorical():
             return _integers(0, part.size - 1, code_type(part))
@@ -85,7 +88,7 @@ def source(part: Simple) -> Source:
 def _integers(lower: int, upper: int, kind: DTypeLike) -> Source:
     word = np.dtype(kind)
     if lower == upper:
-        return lambda count, rng: np.full(count, lower, word)  # noqa: ARG005 - nothing to draw
+        return lambda count, rng: np.full(count, lower, word)  # noqa: ARG005 - a single value
     return lambda count, rng: rng.integers(lower, upper + 1, count, word)
 
 
@@ -109,7 +112,7 @@ def _draw_log(part: Grid, length: float, kind: np.dtype[Any], count: int, rng: G
 
 
 def _draw_giants(part: Grid, count: int, rng: Generator) -> Array:
-    """Integers that no machine word holds, one at a time."""
+    """Return `count` integers of a grid that no machine word holds, drawn one at a time."""
     found = np.empty(count, dtype=object)
     for row in range(count):
         place = _giant_log_place(part, rng) if part.log else below(part.size, rng)
@@ -121,12 +124,12 @@ def _giant_log_place(part: Grid, rng: Generator) -> int:
     below_first = min(part.step, part.lower) / 2
     distance = (part.lower - below_first) * math.expm1(rng.uniform(0, log_length(part))) - below_first
     number = distance / part.step
-    between = int(math.ulp(number))  # so many places lie between this float and the next
+    between = int(math.ulp(number))  # the number of indices between this float and the next
     return round(number) + (below(between, rng) - between // 2 if between > 1 else 0)
 
 
 def below(bound: int, rng: Generator) -> int:
-    """An integer uniformly from 0 to bound - 1, of any size."""
+    """Return a uniformly random integer from 0 to bound - 1, for bounds of any size."""
     if bound <= WORD:
         return int(rng.integers(bound))
     bits = bound.bit_length()

@@ -1,4 +1,4 @@
-"""Numbers on the unit interval: how surrogates and neighbourhoods see a hyperparameter.
+"""Mapping of numbers to the unit interval, on which surrogates and neighbourhoods work.
 
 See spacelang/optimizers/README.md, section "Unit interval".
 """
@@ -16,20 +16,25 @@ from spacelang.solver.cells import log_ratio
 
 @dataclass(frozen=True, slots=True)
 class UnitScale:
-    """A range of numbers on [0, 1]: `share` says where a number lies, `number` is the one at a share, not rounded."""
+    """A mapping between a range of numbers and [0, 1].
+
+    `share` maps a number to its position in [0, 1]. `number` maps a position to the number there, without rounding to
+    members.
+    """
 
     share: Callable[[Any], Any]
     number: Callable[[Any], Any]
 
 
 def scale(lower: float, upper: float, *, log: bool, functions: Any = math) -> UnitScale:
-    """The scale (x - lower) / (upper - lower), of logarithms under `log`.
+    """Return the scale (x - lower) / (upper - lower), computed on logarithms if `log` is true.
 
-    It takes single numbers, integers of any size among them; with `functions` of NumPy, arrays of floats.
+    By default its functions take single numbers, including integers of any size. With `functions=numpy` they take
+    arrays of floats.
     """
     if lower == upper:
         return UnitScale(lambda number: 0.0 * number, lambda share: lower + 0.0 * share)
-    if log and upper <= 2 * lower:  # logarithms of near numbers are too coarse
+    if log and upper <= 2 * lower:  # differences of nearly equal logarithms lose precision
         ratio, log1p, expm1 = log_ratio(lower, upper), functions.log1p, functions.expm1
         return UnitScale(
             lambda number: log1p((number - lower) / lower) / ratio, lambda share: lower + lower * expm1(share * ratio)
@@ -41,15 +46,16 @@ def scale(lower: float, upper: float, *, log: bool, functions: Any = math) -> Un
     if isinstance(lower, int):
         span = upper - lower
         return UnitScale(lambda number: (number - lower) / span, lambda share: lower + share * span)
-    # In halves, since the width of a range may be more than any float.
+    # Computed with halves, because the width of a range may exceed the largest float.
     first, half = lower / 2, upper / 2 - lower / 2
     return UnitScale(lambda number: (number / 2 - first) / half, lambda share: (first + share * half) * 2)
 
 
 def measure(part: Simple) -> Callable[[Value], float]:
-    """Where members of a domain lie in [0, 1]: (x - lower) / (upper - lower), a set's by their index.
+    """Return a function that maps members of a domain to [0, 1]: (x - lower) / (upper - lower).
 
-    Under `log` these are logarithms. What does not depend on the value is settled beforehand.
+    Ranges with `log` use logarithms; sets use the index of the value. Everything that does not depend on the value is
+    computed once.
     """
     if isinstance(part, Categorical):
         steps = max(1, part.last_index)
@@ -60,7 +66,10 @@ def measure(part: Simple) -> Callable[[Value], float]:
 
 
 def placer(part: Simple) -> Callable[[float], Value]:
-    """The member nearest to a place in [0, 1]; what does not depend on the place is settled beforehand."""
+    """Return a function that maps a position in [0, 1] to the nearest member of a domain.
+
+    Everything that does not depend on the position is computed once.
+    """
     if isinstance(part, Categorical):
         return lambda place: part.values[round(place * (len(part.values) - 1))]
     if isinstance(part, Grid) and part.is_integral:
@@ -70,7 +79,10 @@ def placer(part: Simple) -> Callable[[float], Value]:
 
 
 def _integer_placer(part: Grid) -> Callable[[float], Value]:
-    """By indices where floats need not hold the members themselves."""
+    """Return the function of `placer` for an integer grid.
+
+    It computes by index where floats may not represent the members.
+    """
     lower, upper = part.lower, part.upper
     if lower == upper:
         return lambda _: lower
@@ -84,7 +96,7 @@ def _integer_placer(part: Grid) -> Callable[[float], Value]:
 
 
 def _counter(part: Grid) -> Callable[[float], Value]:
-    """The member nearest to a place in [0, 1], by its index."""
+    """Return a function that maps a position in [0, 1] to the nearest member by its index."""
     first, step, last = part.lower, part.step, part.size - 1
     length = (part.upper - part.lower) / step
     if step == 1 and last < EXACT:
@@ -93,7 +105,7 @@ def _counter(part: Grid) -> Callable[[float], Value]:
 
 
 def _nearest(part: Grid | Real) -> Callable[[float], Value]:
-    """The member nearest to a number, which rounding may have moved just out of the range."""
+    """Return a function that maps a number to the nearest member; rounding may have moved it just out of the range."""
     if isinstance(part, Real):
         least, greatest = part.least, part.greatest
         return lambda number: (least if number < least else greatest if number > greatest else number) + 0.0

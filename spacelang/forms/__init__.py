@@ -1,1 +1,1 @@
-"""The forms of a space as a document: JSON, texts of the language and for readers, and what differs between two."""
+"""Serialization of spaces: JSON definitions, text of the language, and differences between two spaces."""

@@ -1,8 +1,8 @@
-"""A space as a text of the language: for spaces that a program makes, such as a part of another one.
+"""Write a space as text of the `.space` language, for spaces that programs create (such as a restricted space).
 
-Every decision of the pipeline itself becomes a stage; bounds that depended on the data are the numbers that they were
-bound to. An alternative that is called by its own text is written such that this is its text again, and where it is
-not any more, its name follows in quotes.
+Every decision of the pipeline itself becomes a stage. Bounds that depended on the data are written as the numbers that
+they had. An alternative whose name equals its own printed text is written without a name; any other name is added in
+quotes.
 """
 
 from collections.abc import Sequence
@@ -40,10 +40,10 @@ from spacelang.syntax.titles import title
 from spacelang.text import NOWHERE, numbered
 
 OWN: Final = "sklearn"
-"""The catalogue that is always in sight."""
+"""The catalogue whose operators need no prefix and no `use` line."""
 
 CHOICE: Final = "choice_1"
-"""What the first choice at a place is called that has no name."""
+"""The automatic name of the first unnamed choice at a place."""
 
 
 Alternative: TypeAlias = ast.Nothing | ast.Operator | ast.Parenthesised
@@ -53,36 +53,41 @@ _NONE: Final = ast.Nothing((), NOWHERE)
 
 
 class UnwritableError(ValueError):
-    """The language has no text for a space; the message says for what of it."""
+    """Exception for a space that the language cannot express; the message names the part of the space."""
 
 
 def as_text(space: Space) -> str:
-    """The space in the language; read again it has the same configurations, defaults and annotations.
+    """Return the space as text that reads back to the same configurations, defaults and annotations.
 
-    Decisions, constraints and the orders of permutations may come in another order, and an order that the space does
-    not have is forbidden. Raises UnwritableError for spaces that no text and no restriction of one makes: a
-    hyperparameter that stands in the pipeline by itself, one whose address is not that of its place, an order with a
-    weight; and for a condition over a stage that is called like a sibling of its hyperparameter.
+    Decisions, constraints and the orders of permutations may come in a different order. An order that a permutation of
+    the space does not have is written as forbidden.
+
+    Raises UnwritableError for a space that cannot come from a text or from restricting one: a hyperparameter outside of
+    any operator, a step whose address does not match its place, or an annotated order. It is also raised for a
+    condition on a stage that has the same name as another parameter of the operator.
     """
-    # The printer reads what it lays out: who only asks what there is to import needs no parser.
+    # The printer imports the parser, which is slow. It is imported only when text is written.
     from spacelang.syntax.printer import format_file
 
     return format_file(_Writer(space).file())
 
 
 class _Writer:
-    """Writes in the order of reading, so that what gets a number gets the same one again."""
+    """A writer for one space.
+
+    It visits the space in reading order, so that automatically numbered names get the same numbers again.
+    """
 
     def __init__(self, space: Space) -> None:
         self._space = space
         self._wording = Wording(space)
         self._stages: dict[str, list[ast.Item]] = {}
-        """The stages by name: none while what is inside of one is written."""
+        """The items of each stage by its name; an empty list while the alternatives of the stage are being written."""
         self._forbidden: list[ast.Item] = []
         self._taken: dict[str, set[str]] = {}
-        """The names that are taken at each place of a structure."""
+        """The names already taken, by the address of the place."""
         self._wanted: dict[str, set[str]] = {}
-        """The names that addresses say of each place."""
+        """The names that addresses require, by the address of the place."""
         for variable in space.variables.values():
             before, words = self._wording.place(variable.address)
             for each in words:
@@ -91,7 +96,7 @@ class _Writer:
         self._declared = self._stage_names()
 
     def file(self) -> ast.File:
-        """The syntax tree of the space."""
+        """Return the syntax tree of the whole file."""
         space = self._space
         called = None if not space.title else ast.Text(space.title, NOWHERE)
         head: list[ast.Item] = [ast.SpaceName(named(space.name), called, NOWHERE)] if is_word(space.name) else []
@@ -109,7 +114,7 @@ class _Writer:
     # ---- structures
 
     def _node(self, node: Node, prefix: str) -> ast.Structure:
-        """A step at the place that its addresses begin with."""
+        """Return the structure for a node; `prefix` is the address of the place that it is in."""
         match node:
             case Operator():
                 return self._operator(node, prefix)
@@ -125,10 +130,10 @@ class _Writer:
             case Product(kind=Kind.PERMUTATION):
                 return self._permutation(node, prefix)
             case _:
-                raise UnwritableError("a hyperparameter that stands in the pipeline by itself")
+                raise UnwritableError("a hyperparameter outside of any operator")
 
     def _sequence(self, children: Sequence[Node], prefix: str) -> ast.Structure:
-        """Steps one after the other; neighbours whose addresses begin with a further name stand in a group of it."""
+        """Return steps joined by `->`; neighbouring steps whose addresses share a group name form a named group."""
         parts: list[ast.Structure] = []
         runs = groupby(zip(groups_of(children, prefix), children, strict=True), lambda run: run[0])
         for name, steps in ((name, [step for _, step in run]) for name, run in runs):
@@ -140,20 +145,20 @@ class _Writer:
                 continue
             self._taken.setdefault(prefix, set()).add(name)
             inner = self._sequence(steps, below(prefix, name))
-            # A group of one operator or decision would be another name for it.
+            # A group around a single operator or decision would rename it: `none` is added as a second step.
             parts.append(_group(inner if _sign(inner) in ("->", "&") else _joined("->", [inner, _NONE]), name))
         return _joined("->", parts) if parts else _NONE
 
     def _part(self, node: Node, prefix: str) -> ast.Structure:
-        """A step that may be a group as a whole."""
+        """Return the structure for a step, as a group if the addresses inside the step share a group name."""
         return self._node(node, prefix) if is_sequence(node) else self._sequence((node,), prefix)
 
     def _permutation(self, node: Product, prefix: str) -> ast.Structure:
-        """The default order is the order of the text; those that there are not are forbidden."""
+        """Return a `permute(...)` written in the default order; forbid the orders that the space does not have."""
         order, *steps = node.children
         assert isinstance(order, Choice)
         if order.first or any(branch.weight != 1.0 for branch in order.branches):
-            raise UnwritableError(f"a mark of the orders of `{order.key}`")
+            raise UnwritableError(f"an annotation of the orders of `{order.key}`")
         natural = self._named("order", order.name, order.address, prefix)
         labels = next(e for e in permutations(node.labels) if order_name(e) == order.branches[order.default].name)
         parts = tuple(self._part(steps[node.labels.index(label)], prefix) for label in labels)
@@ -181,10 +186,10 @@ class _Writer:
         return ast.Maybe(_group(rest) if _sign(rest) else rest, NOWHERE)
 
     def _stage(self, choice: Choice) -> ast.Structure:
-        """The name of a decision that is declared by itself."""
+        """Return a reference to the stage of a decision; declare the stage at the first reference."""
         called = choice.address
         if not is_word(called):
-            raise UnwritableError(f"a decision that is called `{choice.key}`")
+            raise UnwritableError(f"a decision named `{choice.key}`")
         self._taken.setdefault("", set()).add(called)
         name = self._declared[called]
         if name not in self._stages:
@@ -201,24 +206,24 @@ class _Writer:
         marks = _marks(weight=branch.weight, default=is_default)
         prefix, node = f"{choice.address}.{branch.name}", branch.node
         if branch.value is not None:
-            raise UnwritableError(f"the value `{branch.name}` of `{choice.key}` as it is")
+            raise UnwritableError(f"the plain value `{branch.name}` as an alternative of `{choice.key}`")
         if isinstance(node, Product) and not node.children and branch.name == "none":
             return ast.Nothing(marks, NOWHERE)
         if isinstance(node, Operator) and base_of(node) in ("", prefix):
-            # An operator of a package is called without it.
+            # The name of an alternative leaves out the package of its operator.
             alias = None if node.name == branch.name else named(branch.name)
             return ast.Operator(_operator_name(node), alias, self._body(node, prefix), marks, NOWHERE)
         own = self._node(node, prefix)
         if title(own) != branch.name or isinstance(node, Operator) or _sign(own) in ("|", "?"):
-            # In single brackets a name would be that of the operator or decision itself.
+            # With a single pair of brackets the name would apply to the operator or decision itself.
             return _group(own if _sign(own) in ("->", "&") else _group(own), branch.name, marks)
-        # What stands behind the name of a stage marks the stage; behind a name in brackets it marks the alternative.
+        # Annotations after the name of a stage apply to the stage; after a name in brackets, to the alternative.
         if isinstance(own, ast.Operator) and own.alias is None and own.body is None and not marks:
             return own
         return _group(own, None, marks)
 
     def _nested(self, branch: Branch, choice: Choice) -> ast.Domain:
-        """An alternative of a decision that is the domain of a parameter."""
+        """Return one alternative of a decision that is the domain of a parameter."""
         if branch.value is not None:
             return self._value(branch, choice)
         if isinstance(branch.node, Hyperparameter):
@@ -226,24 +231,31 @@ class _Writer:
         return self._alternative(branch, choice)
 
     def _value(self, branch: Branch, choice: Choice) -> ast.Domain:
-        """An alternative that is a plain value: it stands in a set, where nothing else can be said of it."""
+        """Return a plain value, as an alternative of a decision, as a set with one member.
+
+        Raises UnwritableError if the value has a weight or another name: a set cannot express them.
+        """
         if branch.weight != 1.0 or branch.name != value_name(branch.value) or not _has_structures(choice):
-            raise UnwritableError(f"the value `{branch.name}` of `{choice.key}` as it is")
+            raise UnwritableError(f"the value `{branch.name}` of `{choice.key}` with its name and weight")
         return ast.Values((value(branch.value),), False, NOWHERE)
 
     def _range(self, branch: Branch, node: Hyperparameter, choice: Choice) -> ast.Domain:
-        """An alternative that is a range; a default that is not the decision's own is what it is without a word."""
+        """Return a range that is an alternative of a decision.
+
+        Only a range without annotations can be written. If another alternative is the default, the default of the range
+        must be its middle, which is implied.
+        """
         is_plain = (node.condition, node.prior, node.split, branch.weight) == (None, None, None, 1.0)
         is_usual = choice.branches[choice.default] is branch or node.default == node.domain.middle
         is_own = node.address == f"{choice.address}.{RANGE}.value" and _has_structures(choice)
         if not (is_own and is_plain and is_usual):
-            raise UnwritableError(f"the range of `{choice.key}` as it is")
+            raise UnwritableError(f"the range of `{choice.key}` with its default and annotations")
         return domain(node.domain)
 
     # ---- names
 
     def _stage_names(self) -> dict[str, str]:
-        """The decisions that are stages, and under which name each is declared: not under that of an operator."""
+        """Return the decisions that become stages, by address, with stage names that no operator has."""
         operators_ = {name for operator in operators(self._space.root) for name in (operator.name, operator.catalogue)}
         found: dict[str, str] = {}
         for choice in self._space.decisions:
@@ -257,9 +269,12 @@ class _Writer:
         return found
 
     def _named(self, usual: str, called: str, address: str, prefix: str) -> bool:
-        """Take the name that something is called at a place; whether it would get it without saying so."""
+        """Reserve a name at a place; return True if reading the text gives the same name automatically.
+
+        Raises UnwritableError if the address does not consist of the prefix and this name.
+        """
         if address != below(prefix, called) or not is_word(called):
-            raise UnwritableError(f"`{address}`, the name of a step, in `{prefix or 'the pipeline'}`")
+            raise UnwritableError(f"`{address}` as the name of a step in `{prefix or 'the pipeline'}`")
         taken = self._taken.setdefault(prefix, set())
         name, number, stages = usual, 1, {*self._declared.values()}
         while name in taken or (name in stages and (number > 1 or usual == CHOICE)):
@@ -278,7 +293,7 @@ class _Writer:
         return ast.Operator(_operator_name(operator), alias, self._body(operator, base), (), NOWHERE)
 
     def _free_name(self, operator: Operator, prefix: str) -> str:
-        """A name for an operator of which no address speaks, that nothing else at its place needs."""
+        """Return an unused name for an operator that no address refers to."""
         needed = self._wanted.get(prefix, set()) | self._taken.get(prefix, set()) | {*self._declared.values()}
         return numbered(operator.name, needed)
 
@@ -303,7 +318,9 @@ class _Writer:
         if child.condition is not None:
             shadowed = self._wording.shadowed(child.condition, shadowing)
             if shadowed is not None:
-                raise UnwritableError(f"a condition of `{child.key}` over the stage `{shadowed}`, beside its namesake")
+                raise UnwritableError(
+                    f"a condition of `{child.key}` on the stage `{shadowed}`: a parameter next to it has the same name"
+                )
             around = child.address.removesuffix(f".{child.name}")
             condition = self._wording.expression(child.condition, around, siblings)
         marks = _marks(prior=child.prior, split=child.split)
@@ -321,7 +338,10 @@ class _Writer:
 
 
 def _has_structures(choice: Choice) -> bool:
-    """Whether what is written is read as a decision again: else it would be a domain of values."""
+    """Return True if an alternative is an operator or a pipeline.
+
+    Otherwise the text would be read as a domain of values instead of a decision.
+    """
     return any(each.node != NOTHING and not isinstance(each.node, Hyperparameter) for each in choice.branches)
 
 
@@ -329,7 +349,7 @@ def _has_structures(choice: Choice) -> bool:
 
 
 def _sign(structure: ast.Structure) -> str:
-    """The sign by which a structure is joined; empty where none does."""
+    """Return the sign that joins a structure (`->`, `&`, `|` or `?`); empty for a structure without one."""
     match structure:
         case ast.Joined(sign=sign):
             return sign
@@ -340,7 +360,7 @@ def _sign(structure: ast.Structure) -> str:
 
 
 def _joined(sign: Literal["|", "->", "&"], parts: Sequence[ast.Structure]) -> ast.Structure:
-    """Structures joined by a sign; in brackets what is joined itself, unless they are alternatives."""
+    """Return structures joined by a sign; structures that are joined themselves are put in brackets."""
     if len(parts) == 1:
         return parts[0]
     return ast.Joined(sign, tuple(_group(part) if _sign(part) else part for part in parts), NOWHERE)
@@ -358,7 +378,7 @@ def _marks(
     prior: Prior | None = None,
     split: int | None = None,
 ) -> Marks:
-    """The annotations of what is not usual."""
+    """Return the annotations for all arguments that differ from their defaults."""
     found: list[tuple[str, tuple[ast.Value, ...]]] = [("first", ())] if first else []
     found += [("weight", (value(weight),))] if weight != 1.0 else []
     found += [("default", ())] if default else []
@@ -378,7 +398,7 @@ def _selector(selector: ColumnSelector) -> ast.Word | ast.Text:
 
 
 def _task(task: Task) -> ast.Task:
-    """The task block; quantities are written by who knows their units."""
+    """Return the task block; the functions of `ir.task` format quantities with their units."""
     found: list[tuple[str, tuple[str, ...]]] = []
     if task.goal is not None:
         found.append((task.goal.direction, (task.goal.formula,)))

@@ -1,8 +1,8 @@
-"""Forms: each says once what a part of a JSON document looks like, and so writes, reads and describes it.
+"""Codecs that write, read and describe (as JSON schema) the parts of a JSON document.
 
-A record with `Key("weight", ABOVE_ZERO, "How good it is.", 1.0)` leaves a weight of 1 out where it writes, takes 1 for
-one that is left out where it reads, and has a property in its JSON schema that need not be there. What a schema cannot
-say, such as that a default lies in its domain, is for the function that makes a thing of its parts.
+For example, `Key("weight", ABOVE_ZERO, "How good it is.", 1.0)` is a key with the default 1. It is left out when a
+weight of 1 is written, read as 1 when it is missing, and optional in the JSON schema. The function that constructs an
+object from its parts checks what a schema cannot express, such as a default outside of its domain.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -37,25 +37,28 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 NEEDED: Final = object()
-"""What is usual of a key that is never left out."""
+"""The marker for `usual` of a key that must always be present."""
 
 
 class DocumentForm(Protocol[T_co]):
-    """What a part of a document looks like."""
+    """A codec for one part of a JSON document."""
 
-    def read(self, value: object, path: str, around: ReadingContext, /) -> T_co:
-        """What a value stands for; raises DefinitionError, whose paths begin with `path`, for what has another form."""
+    def read(self, value: object, path: str, context: ReadingContext, /) -> T_co:
+        """Return the object that a JSON value represents.
 
-    def write(self, thing: Any, around: WritingContext, /) -> object:
-        """The value that stands for a thing, as the JSON module takes it: read, it is the same thing again."""
+        Raises DefinitionError, whose paths begin with `path`, for an invalid value.
+        """
+
+    def write(self, thing: Any, context: WritingContext, /) -> object:
+        """Return the JSON value (as for `json.dump`) that represents an object; reading it gives an equal object."""
 
     def schema(self, defined: Object, /) -> Object:
-        """The JSON schema of what is read; those of parts that have names go into `defined`."""
+        """Return the JSON schema of the values that `read` accepts; add the schemas of named parts to `defined`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar(Generic[T]):
-    """A value that has no parts with forms of their own."""
+    """A codec for values without parts; `convert` checks a value at a path and converts it."""
 
     convert: Callable[[object, str], T]
     described: Object
@@ -72,21 +75,21 @@ class Scalar(Generic[T]):
 
 @dataclass(frozen=True)
 class Defined(Generic[T]):
-    """A form that a schema has under a name, and that may be inside of itself."""
+    """A codec that has a name in the `$defs` of the schema; it is created lazily, so it may contain itself."""
 
     name: str
     made: Callable[[], DocumentForm[T]]
 
     @cached_property
     def form(self) -> DocumentForm[T]:
-        """The form itself."""
+        """The codec itself, created at first use."""
         return self.made()
 
-    def read(self, value: object, path: str, around: ReadingContext) -> T:
-        return self.form.read(value, path, around)
+    def read(self, value: object, path: str, context: ReadingContext) -> T:
+        return self.form.read(value, path, context)
 
-    def write(self, thing: Any, around: WritingContext) -> object:
-        return self.form.write(thing, around)
+    def write(self, thing: Any, context: WritingContext) -> object:
+        return self.form.write(thing, context)
 
     def schema(self, defined: Object) -> Object:
         if self.name not in defined:
@@ -97,28 +100,31 @@ class Defined(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Via(Generic[T]):
-    """What `make` makes of a thing that has a form; `take` leads back."""
+    """A codec that wraps another one: `make` converts after reading, `take` converts back for writing."""
 
     form: DocumentForm[Any]
     make: Callable[[Any], T]
     take: Callable[[T], object]
 
-    def read(self, value: object, path: str, around: ReadingContext) -> T:
-        return self.make(self.form.read(value, path, around))
+    def read(self, value: object, path: str, context: ReadingContext) -> T:
+        return self.make(self.form.read(value, path, context))
 
-    def write(self, thing: Any, around: WritingContext) -> object:
-        return self.form.write(self.take(thing), around)
+    def write(self, thing: Any, context: WritingContext) -> object:
+        return self.form.write(self.take(thing), context)
 
     def schema(self, defined: Object) -> Object:
         return self.form.schema(defined)
 
 
-# ---- several of one form
+# ---- arrays and mappings
 
 
 @dataclass(frozen=True, slots=True)
 class Items(Generic[T]):
-    """A list, a tuple where it is read, of so many things of one form; `called` is what messages call them."""
+    """A codec for a JSON array, read as a tuple, of `least` to `most` objects of one codec.
+
+    `called` is the plural noun for the objects in messages. The objects must be distinct if `distinct` is set.
+    """
 
     form: DocumentForm[T]
     least: int = 0
@@ -126,19 +132,19 @@ class Items(Generic[T]):
     called: str = "members"
     distinct: bool = False
 
-    def read(self, value: object, path: str, around: ReadingContext) -> tuple[T, ...]:
+    def read(self, value: object, path: str, context: ReadingContext) -> tuple[T, ...]:
         given = of_kind(value, path, list, "a list")
         if not self.least <= len(given) <= (len(given) if self.most is None else self.most):
             at_most = f"at most {self.most}" if self.least != self.most else f"{self.most}"
-            wanted = f"{self.least} or more" if len(given) < self.least < (self.most or len(given) + 2) else at_most
-            raise DefinitionError(path, f"has {len(given)} {self.called} where {wanted} should be")
-        found = _all_read(self.form, ((item, f"{path}[{place}]") for place, item in enumerate(given)), around)
+            wanted = f"at least {self.least}" if len(given) < self.least < (self.most or len(given) + 2) else at_most
+            raise DefinitionError(path, f"has {len(given)} {self.called}, expected {wanted}")
+        found = _all_read(self.form, ((item, f"{path}[{place}]") for place, item in enumerate(given)), context)
         if self.distinct and (place := twice(found)) is not None:
-            raise DefinitionError(f"{path}[{place}]", f"is one more `{found[place]}`")
+            raise DefinitionError(f"{path}[{place}]", f"repeats `{found[place]}`")
         return found
 
-    def write(self, thing: Any, around: WritingContext) -> object:
-        return [self.form.write(item, around) for item in thing]
+    def write(self, thing: Any, context: WritingContext) -> object:
+        return [self.form.write(item, context) for item in thing]
 
     def schema(self, defined: Object) -> Object:
         limits = {"minItems": self.least, "maxItems": self.most, "uniqueItems": self.distinct}
@@ -147,31 +153,34 @@ class Items(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Members(Generic[T]):
-    """An object, pairs where it is read, of things of one form under names that `called` lets pass."""
+    """A codec for a JSON object with arbitrary keys, read as a tuple of pairs of name and value.
+
+    `called` checks a name and raises DefinitionError for an invalid one.
+    """
 
     form: DocumentForm[T]
     called: Callable[[object, str], str]
 
-    def read(self, value: object, path: str, around: ReadingContext) -> tuple[tuple[str, T], ...]:
+    def read(self, value: object, path: str, context: ReadingContext) -> tuple[tuple[str, T], ...]:
         given = members(value, path)
         names = [self.called(name, path) for name in given]
-        things = _all_read(self.form, ((each, f"{path}.{name}") for name, each in given.items()), around)
+        things = _all_read(self.form, ((each, f"{path}.{name}") for name, each in given.items()), context)
         return tuple(zip(names, things, strict=True))
 
-    def write(self, thing: Any, around: WritingContext) -> object:
-        return {name: self.form.write(each, around) for name, each in thing}
+    def write(self, thing: Any, context: WritingContext) -> object:
+        return {name: self.form.write(each, context) for name, each in thing}
 
     def schema(self, defined: Object) -> Object:
         return {"type": "object", "additionalProperties": self.form.schema(defined)}
 
 
-def _all_read(form: DocumentForm[T], values: Iterable[tuple[object, str]], around: ReadingContext) -> tuple[T, ...]:
-    """The things that values at their paths stand for; what is wrong with any of them is told together."""
+def _all_read(form: DocumentForm[T], values: Iterable[tuple[object, str]], context: ReadingContext) -> tuple[T, ...]:
+    """Return the objects read from values at their paths; raise one DefinitionError for all invalid values."""
     found: list[T] = []
     wrong: list[DefinitionError] = []
     for value, path in values:
         try:
-            found.append(form.read(value, path, around))
+            found.append(form.read(value, path, context))
         except DefinitionError as error:
             wrong.append(error)
     if wrong:
@@ -184,7 +193,11 @@ def _all_read(form: DocumentForm[T], values: Iterable[tuple[object, str]], aroun
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of an object: it stands for the part `of`, called as it is if empty, and left out where that is usual."""
+    """A key of a JSON object.
+
+    Its value is the part `of` of the object (by default the part with the name of the key). The key is left out if the
+    part equals `usual`; a key whose `usual` is `NEEDED` is required.
+    """
 
     name: str
     form: DocumentForm[Any]
@@ -193,18 +206,21 @@ class Key:
     of: str = ""
 
     def schema(self, defined: Object) -> Object:
-        """That of its form, with what it is about."""
+        """Return the schema of the value, with `about` as its description."""
         return {**self.form.schema(defined), **({"description": self.about} if self.about else {})}
 
 
 Parts = dict[str, Any]
-"""What the keys of an object stand for; where one is left out, what is usual."""
+"""The values read for the keys of an object, with the default for each key that is left out."""
 
 
 @dataclass(frozen=True)
 class KeyedObject(Generic[T]):
-    """An object with these keys and no others; `make` leads from its parts to the thing, `take` to those of its parts
-    that are not its attributes. What is `placed` has a span: its last keys are a file and a line.
+    """A codec for a JSON object with a fixed set of keys.
+
+    `make` constructs an object from its parts, its path and the context. `take` returns the parts that are not
+    attributes of the object. If `placed` is set, objects have a source span, which is written as the keys `file` and
+    `line`.
     """
 
     about: str
@@ -213,28 +229,29 @@ class KeyedObject(Generic[T]):
     take: Callable[[T], Mapping[str, Any]] | None = None
     placed: bool = False
     beyond: Object = field(default_factory=dict)
-    """What the schema says beside its keys."""
+    """Further entries of the JSON schema."""
 
     @cached_property
     def all_keys(self) -> tuple[Key, ...]:
-        """The keys, with those of its place."""
+        """The keys, including those of the source position."""
         return (*self.keys, *PLACE) if self.placed else self.keys
 
     @cached_property
     def _known(self) -> dict[str, Key]:
+        """The keys by name."""
         return {key.name: key for key in self.all_keys}
 
-    def read(self, value: object, path: str, around: ReadingContext) -> T:
+    def read(self, value: object, path: str, context: ReadingContext) -> T:
         given = members(value, path)
         wrong = [*check_keys(given, path, self._known)]
         if self.placed:
-            around = around.inside(given, path)
+            context = context.inside(given, path)
         parts: Parts = {}
         for key in self.keys:
             name = key.name
             if name in given:
                 try:
-                    parts[key.of or name] = key.form.read(given[name], f"{path}.{name}", around)
+                    parts[key.of or name] = key.form.read(given[name], f"{path}.{name}", context)
                 except DefinitionError as error:
                     wrong.append(error)
             elif key.usual is NEEDED:
@@ -243,17 +260,17 @@ class KeyedObject(Generic[T]):
                 parts[key.of or name] = key.usual
         if wrong:
             raise together(wrong)
-        return self.make(parts, path, around)
+        return self.make(parts, path, context)
 
-    def write(self, thing: Any, around: WritingContext) -> Object:
-        where, around = around.inside(thing.span) if self.placed else ({}, around)
+    def write(self, thing: Any, context: WritingContext) -> Object:
+        where, context = context.inside(thing.span) if self.placed else ({}, context)
         own = {} if self.take is None else self.take(thing)
         written: Object = {}
         for key in self.keys:
             of = key.of or key.name
             part = own[of] if of in own else getattr(thing, of)
             if key.usual is NEEDED or part != key.usual:
-                written[key.name] = key.form.write(part, around)
+                written[key.name] = key.form.write(part, context)
         return {**written, **where}
 
     def schema(self, defined: Object) -> Object:
@@ -268,20 +285,21 @@ class KeyedObject(Generic[T]):
 
 
 def made(kind: Callable[..., T]) -> Callable[[Parts, str, ReadingContext], T]:
-    """Makes things whose attributes are the parts."""
+    """Return a function that calls `kind` with the parts as keyword arguments."""
     return lambda parts, _, __: kind(**parts)
 
 
 def made_there(kind: Callable[..., T]) -> Callable[[Parts, str, ReadingContext], T]:
-    """Makes things with a span."""
-    return lambda parts, _, around: kind(**parts, span=around.span())
+    """Return a function that calls `kind` with the parts and the source span as keyword arguments."""
+    return lambda parts, _, context: kind(**parts, span=context.span())
 
 
 @dataclass(frozen=True, slots=True)
 class TaggedUnion(Generic[T]):
-    """Objects of several kinds, each with a key of its own; `which` is the key for a thing.
+    """A codec for objects of several kinds, each identified by a key of its own.
 
-    What is no object is `plain`, and so is what has no such key, if there is something plain.
+    `which` returns the key for an object. `plain`, if given, reads JSON values that are not objects; `which` then
+    returns an empty string for what `plain` writes. `what` describes an object in messages.
     """
 
     about: str
@@ -290,16 +308,16 @@ class TaggedUnion(Generic[T]):
     which: Callable[[T], str]
     plain: DocumentForm[T] | None = None
 
-    def read(self, value: object, path: str, around: ReadingContext) -> T:
+    def read(self, value: object, path: str, context: ReadingContext) -> T:
         if self.plain is not None and not isinstance(value, dict):
-            return self.plain.read(value, path, around)
-        return self.kinds[one_of(value, path, self.kinds, self.what)].read(value, path, around)
+            return self.plain.read(value, path, context)
+        return self.kinds[one_of(value, path, self.kinds, self.what)].read(value, path, context)
 
-    def write(self, thing: Any, around: WritingContext) -> object:
+    def write(self, thing: Any, context: WritingContext) -> object:
         kind = self.which(thing)
         form = self.kinds[kind] if kind else self.plain
         assert form is not None
-        return form.write(thing, around)
+        return form.write(thing, context)
 
     def schema(self, defined: Object) -> Object:
         forms = [*self.kinds.values()] if self.plain is None else [self.plain, *self.kinds.values()]
@@ -307,7 +325,7 @@ class TaggedUnion(Generic[T]):
         return {**about, "anyOf": [form.schema(defined) for form in forms]}
 
 
-# ---- what other forms are made of
+# ---- building blocks of other codecs
 
 TEXT: Final = Scalar(text, {"type": "string"})
 NAME: Final = Scalar(name, {"type": "string", "minLength": 1})
@@ -322,8 +340,8 @@ VALUE: Final = Defined(
     lambda: Scalar(
         plain,
         {
-            "description": "A value of a hyperparameter: none, true or false, a number, a word, or a tuple of values "
-            "as a list.",
+            "description": "A value of a hyperparameter: null, a boolean, a number, a string, or a list that stands "
+            "for a tuple of values.",
             "anyOf": [
                 {"type": ["null", "boolean", "number", "string"]},
                 {"type": "array", "items": {"$ref": "#/$defs/value"}},
@@ -332,7 +350,7 @@ VALUE: Final = Defined(
     ),
 )
 PLACE: Final = (
-    Key("file", TEXT, "The file that the line is in, where it is not that of what is around.", None),
+    Key("file", TEXT, "The file that contains the line; by default that of the enclosing object.", None),
     Key(
         "line",
         Defined(
@@ -340,24 +358,24 @@ PLACE: Final = (
             lambda: Scalar(
                 line,
                 {
-                    "description": "A line of a file, counted from 1; `lines` has its text.",
+                    "description": "A line number, counted from 1; `lines` has the text of the line.",
                     "type": "integer",
                     "minimum": 1,
                     "maximum": MOST_LINES,
                 },
             ),
         ),
-        "The line where the text has this, where it is not that of what is around.",
+        "The source line of this object; by default that of the enclosing object.",
         None,
     ),
 )
 
 
 def at_least(least: int) -> Scalar[int]:
-    """Integers from a least one on."""
+    """Return a codec for integers of at least `least`."""
     return Scalar(lambda value, path: whole(value, path, least), {"type": "integer", "minimum": least})
 
 
 def words(*known: str) -> Scalar[str]:
-    """One of some words."""
+    """Return a codec for strings that must be one of some words."""
     return Scalar(lambda value, path: word(value, path, known), {"enum": [*known]})

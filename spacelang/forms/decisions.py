@@ -1,6 +1,6 @@
-"""What the definition of a space calls its decisions.
+"""Find the decisions in a JSON definition of a space without building the space.
 
-The space is not made: that, with what it imports, is a tenth of the time in which a run is shown.
+Building the space, including imports, would take a tenth of the time needed to display a run.
 """
 
 import json
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def decision_keys(definition: str) -> tuple[str, ...]:
-    """The keys of all decisions in the order in which they stand there; none where the text is no definition."""
+    """Return the keys of all decisions in document order; an empty tuple if the text is not a definition."""
     try:
         document = json.loads(definition)
     except (ValueError, RecursionError):
@@ -18,7 +18,7 @@ def decision_keys(definition: str) -> tuple[str, ...]:
     while waiting:
         each = waiting.pop()
         if isinstance(each, dict):
-            # What a condition says of a decision has no address.
+            # A decision that is mentioned in a condition has no `address` key.
             if "decision" in each and "address" in each:
                 keys[str(each.get("key", each["address"]))] = None
             waiting += reversed(each.values())

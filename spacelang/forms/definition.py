@@ -1,12 +1,14 @@
-"""The whole space as JSON: the definition that every compiled document carries beside the form of its target.
+"""Convert a space to and from its JSON definition, which every compiled document contains.
 
-`from_json` rebuilds exactly the same space of it, without the text and without a parser. The forms here describe it;
-`python -m spacelang.api.schemas` writes `compiled.schema.json` of them, in the folder of the grammar, which documents
-every key. What has a usual value is left out: the library `sklearn`, the weight 1, the first alternative as the
-default, a key that is the address, the orders of a permutation where they are all there. A line says where the text has
-a thing; one without it stands on the line of what it is in. The texts of these lines are there for messages.
+`from_json` rebuilds an equal space from the definition, without its text and without a parser. The codecs also describe
+the format: `python -m spacelang.api.schemas` generates `compiled.schema.json` in the folder of the grammar, with a
+description of every key.
 
-A document is a stranger's: what would fail later is refused here, with its path.
+Defaults are left out: the library `sklearn`, the weight 1, the first alternative as the default, a key equal to the
+address, and the complete list of orders of a permutation. The key `line` is the source line of a part; a part without
+it is on the line of the enclosing part. The texts of all these lines are included for messages.
+
+A document may come from a stranger. Whatever would fail later is rejected here, with its path in the document.
 """
 
 from collections.abc import Iterator
@@ -25,49 +27,51 @@ from spacelang.ir.space import Constraint, Space
 from spacelang.text import NOWHERE
 
 VERSION: Final = 1
-"""Of compiled documents: what an older reader would misread raises it."""
+"""The version of compiled documents; it is raised by every change that an older reader would misread."""
 
 MOST_NESTED: Final = 400
-"""Objects and lists inside each other: some five for each bracket of a text, of which 64 may nest."""
+"""The maximal nesting depth of objects and lists. A text may nest 64 brackets, and each needs about five levels."""
 
 
 def to_json(space: Space) -> Object:
-    """The definition of a space as the JSON module takes it: `from_json(to_json(space)) == space`."""
-    around = WritingContext((_file(space), 0))
+    """Return the definition of a space as for `json.dump`, with `from_json(to_json(space)) == space`."""
+    context = WritingContext((_file(space), 0))
     for constraint in space.constraints:
         if constraint.span.source is not NOWHERE.source:
-            # Its text, which is there as well, is that of all its lines.
-            around.mention(constraint.span, constraint.span.line + _said(constraint).count("\n"))
-    document = _DEFINITION.write(space, around)
-    told = {file: {str(line): here[line] for line in sorted(here)} for file, here in sorted(around.lines.items())}
+            # The definition contains the text of the constraint, so all of its lines are recorded.
+            context.mention(constraint.span, constraint.span.line + _said(constraint).count("\n"))
+    document = _DEFINITION.write(space, context)
+    told = {file: {str(line): here[line] for line in sorted(here)} for file, here in sorted(context.lines.items())}
     return {**document, "lines": told} if told else document
 
 
 def _file(space: Space) -> str:
-    """The file of the first step that a text says; the others mention theirs only where it is another one."""
+    """Return the source file of the first part that has one; other parts state their file only if it differs."""
     things = chain((space.root,), (variable.node for variable in space.variables.values()), space.constraints)
     return next((each.span.source.name for each in things if each.span.source is not NOWHERE.source), "")
 
 
 def from_json(definition: object, path: str = "definition") -> Space:
-    """The space that a definition is of; raises DefinitionError, whose paths begin with `path`, for what is none.
+    """Return the space that a definition describes.
 
-    Operators are not looked up and constraints not counted: that is left to who knows catalogues.
+    Raises DefinitionError, whose paths begin with `path`, for an invalid definition. Operators are not looked up in
+    catalogues and constraints are not counted; the caller has to do both.
     """
     if _nesting(definition) > MOST_NESTED:
-        raise DefinitionError(path, f"is nested more than {MOST_NESTED} deep")
+        raise DefinitionError(path, f"is nested more than {MOST_NESTED} levels deep")
     try:
         given = definition if isinstance(definition, dict) else {}
         lines = told_lines(given.get("lines", {}), f"{path}.lines")
-        around = ReadingContext((TEXT.convert(given.get("file", ""), f"{path}.file"), 0), *lines)
-        space = _DEFINITION.read(definition, path, around)
-        check(space, around.paths)
+        context = ReadingContext((TEXT.convert(given.get("file", ""), f"{path}.file"), 0), *lines)
+        space = _DEFINITION.read(definition, path, context)
+        check(space, context.paths)
     except RecursionError:
         raise DefinitionError(path, "is nested too deeply") from None
     return space
 
 
 def _nesting(document: object) -> int:
+    """Return the nesting depth of a JSON value; stop counting soon after `MOST_NESTED`."""
     deepest, waiting = 0, [(document, 1)]
     while waiting and deepest <= MOST_NESTED:
         value, depth = waiting.pop()
@@ -80,29 +84,29 @@ def _nesting(document: object) -> int:
 
 
 def _said(constraint: Constraint) -> str:
-    """The text of a constraint."""
+    """Return the source text of a constraint; empty if it has none."""
     return "" if constraint.span.source is NOWHERE.source else constraint.span.text.replace("\r\n", "\n")
 
 
 def _constraint(kind: str, about: str) -> KeyedObject[Constraint]:
-    def make(parts: Parts, path: str, around: ReadingContext) -> Constraint:
-        around.paths.expressions.append((f"{path}.{kind}", parts["expression"]))
-        span = around.span(parts["said"])
+    def make(parts: Parts, path: str, context: ReadingContext) -> Constraint:
+        context.paths.expressions.append((f"{path}.{kind}", parts["expression"]))
+        span = context.span(parts["said"])
         return Constraint(replace(parts["expression"], span=span), kind == "forbid", span)
 
-    keys = (Key(kind, EXPRESSION, of="expression"), Key("text", TEXT, "The constraint as it is written.", "", "said"))
+    keys = (Key(kind, EXPRESSION, of="expression"), Key("text", TEXT, "The source text of the constraint.", "", "said"))
     return KeyedObject(about, keys, make, lambda constraint: {"said": _said(constraint)}, placed=True)
 
 
 _CONSTRAINT: Final[DocumentForm[Constraint]] = Defined(
     "constraint",
     lambda: TaggedUnion(
-        "What no configuration may be, or what every one must; it applies where all hyperparameters that it names are "
-        "active.",
+        "A condition that every configuration must satisfy (`require`) or that none may satisfy (`forbid`). It applies "
+        "if all hyperparameters that it names are active.",
         "a constraint",
         {
-            "forbid": _constraint("forbid", "What no configuration may be."),
-            "require": _constraint("require", "What every configuration must be."),
+            "forbid": _constraint("forbid", "A condition that no configuration may satisfy."),
+            "require": _constraint("require", "A condition that every configuration must satisfy."),
         },
         lambda constraint: "forbid" if constraint.forbidden else "require",
     ),
@@ -118,24 +122,24 @@ _LINES: Final[Object] = {
 
 
 def _space(parts: Parts, _: str, __: ReadingContext) -> Space:
-    """The space; what its file and its lines say has been read before."""
+    """Return the space; `from_json` has read `file` and `lines` before."""
     return Space(parts["name"], parts["root"], parts["constraints"], parts["title"], parts["task"])
 
 
 _DEFINITION: Final = KeyedObject(
-    "The whole space: what was checked, with every name resolved and every bound a number. It can be loaded without "
+    "The whole space after checking, with every name resolved and every bound a number. It can be loaded without "
     "its text.",
     (
         Key("name", NAME, "The name of the space."),
         Key("title", TEXT, "The title of the space.", ""),
-        Key("file", TEXT, "The file that the space was written in, as its user named it.", ""),
+        Key("file", TEXT, "The source file of the space, as the user named it.", ""),
         Key("root", NODE, "The pipeline."),
         Key("constraints", Items(_CONSTRAINT), usual=()),
         Key("task", TASK, usual=None),
         Key(
             "lines",
             Scalar(lambda value, _: value, _LINES),
-            "The texts of all lines that are mentioned, by file and number: messages show them.",
+            "The texts of all source lines that are referred to, by file and line number; messages show them.",
             None,
         ),
     ),

@@ -1,4 +1,4 @@
-"""The forms of domains and priors in the JSON of a space."""
+"""JSON codecs of domains and priors."""
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, assert_never
@@ -39,7 +39,7 @@ def _floats(parts: Parts, path: str, _: ReadingContext) -> Grid | Real:
     is_open, log, step = ("lower" in parts["open"], "upper" in parts["open"]), parts["log"], parts["step"]
     if step is None:
         return _sound(Real(lower, upper, *is_open, log), path)
-    # Older documents have excluded ends here; what has none comes back as it was.
+    # Older documents may exclude the bounds of a range with steps; without excluded bounds the range is kept as it is.
     drawn_in = grid(lower, upper, step, lower_open=is_open[0], upper_open=is_open[1], log=log)
     return _sound(drawn_in if any(is_open) else Grid(lower, upper, log, step), path)
 
@@ -53,9 +53,9 @@ def _ends(parts: Parts, path: str) -> tuple[Any, Any]:
 
 def _sound(found: Grid | Real, path: str) -> Grid | Real:
     if found.log and found.lower <= 0:
-        raise DefinitionError(path, "is logarithmic and reaches to 0 or below", "give a lower bound above 0")
+        raise DefinitionError(path, "is logarithmic but includes 0 or negative numbers", "give a lower bound above 0")
     if found.log and isinstance(found, Grid) and not found.is_integral:
-        raise DefinitionError(path, "is logarithmic and has even steps", "leave out `log` or `step`")
+        raise DefinitionError(path, "is logarithmic but has even steps", "leave out `log` or `step`")
     is_empty = found.size is not None and found.size < 1
     if is_empty or (isinstance(found, Real) and not contains(found, found.middle)):
         raise DefinitionError(path, "has no members")
@@ -74,13 +74,13 @@ def _range(domain: Grid | Real) -> Object:
 
 
 def _of_values(kind: Callable[[tuple[Value, ...]], T], key: str) -> Callable[[Parts, str, ReadingContext], T]:
-    """Makes finite sets; what is named twice is refused."""
+    """Return a constructor of finite sets of values; it raises DefinitionError for duplicate values."""
 
     def make(parts: Parts, path: str, _: ReadingContext) -> T:
         seen: set[object] = set()
         for place, each in enumerate(parts["values"]):
             if identity(each) in seen:
-                raise DefinitionError(f"{path}.{key}[{place}]", "is a value that is named twice")
+                raise DefinitionError(f"{path}.{key}[{place}]", "is a duplicate value")
             seen.add(identity(each))
         return kind(parts["values"])
 
@@ -88,17 +88,17 @@ def _of_values(kind: Callable[[tuple[Value, ...]], T], key: str) -> Callable[[Pa
 
 
 _LOG: Final = Key("log", FLAG, "Spread evenly on the logarithmic scale.", False)
-_STEP: Final = "From the lower bound on; "
+_STEP: Final = "The step between members, counted from the lower bound; "
 _SIDES: Final = Items(words("lower", "upper"), most=2)
 _SET: Final = Items(VALUE, least=1, called="values")
 
 _SIMPLE: Final[dict[str, DocumentForm[Any]]] = {
     "int": KeyedObject(
-        "The integers from the first to the second number, both included.",
+        "The integers from the first to the second number, including both.",
         (
             Key("int", Items(Scalar(whole, {"type": "integer"}), 2, 2, "bounds"), of="ends"),
             _LOG,
-            Key("step", at_least(1), f"{_STEP}1 where it is left out.", 1),
+            Key("step", at_least(1), f"{_STEP}by default 1.", 1),
         ),
         _integers,
         _grid,
@@ -109,7 +109,7 @@ _SIMPLE: Final[dict[str, DocumentForm[Any]]] = {
             Key("float", Items(REAL, 2, 2, "bounds"), of="ends"),
             Key("open", _SIDES, "The bounds that are excluded.", ()),
             _LOG,
-            Key("step", POSITIVE, f"{_STEP}without one all numbers between are members.", None),
+            Key("step", POSITIVE, f"{_STEP}without a step, all numbers between the bounds are members.", None),
         ),
         _floats,
         _range,
@@ -144,12 +144,12 @@ _SIMPLE_DOMAIN: Final[DocumentForm[Any]] = Defined(
 )
 DOMAIN: Final[DocumentForm[Domain]] = Defined("domain", lambda: _DOMAIN)
 _UNION: Final = KeyedObject(
-    "Several domains side by side, without a value in common.",
+    "The union of several disjoint domains.",
     (Key("union", Items(_SIMPLE_DOMAIN, least=2, called="parts"), of="parts"),),
     made(Union),
 )
 _DOMAIN: Final[DocumentForm[Domain]] = TaggedUnion(
-    "The values that a hyperparameter may take.", "a domain", {**_SIMPLE, "union": _UNION}, _kind_of_domain
+    "The values that a hyperparameter may have.", "a domain", {**_SIMPLE, "union": _UNION}, _kind_of_domain
 )
 
 
@@ -160,7 +160,7 @@ def _prior(parts: Parts, path: str, _: ReadingContext) -> Prior:
     found = prior_of(parts["distribution"], parts["parameters"])
     if found is None:
         wanted = "a mean and a deviation above 0" if parts["distribution"] == NORMAL else "no parameters"
-        remedy = f"`{parts['distribution']}` has {wanted}"
+        remedy = f"`{parts['distribution']}` takes {wanted}"
         raise DefinitionError(f"{path}.parameters", "does not fit the distribution", remedy)
     return found
 
@@ -177,8 +177,8 @@ def _has(distribution: str, parameters: Object) -> Object:
 PRIOR: Final[DocumentForm[Prior]] = Defined(
     "prior",
     lambda: KeyedObject(
-        "Where good values are expected: `normal` has a mean and a deviation, on the logarithmic scale where the "
-        "domain is logarithmic; with `uniform` all values are alike.",
+        "The prior distribution of good values. `normal` has a mean and a standard deviation, on the logarithmic scale "
+        "if the domain is logarithmic; `uniform` has no parameters.",
         (
             Key("distribution", words(*DISTRIBUTIONS)),
             Key("parameters", Items(Scalar(number, {"type": "number"}))),

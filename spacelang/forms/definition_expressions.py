@@ -1,4 +1,4 @@
-"""The form of expressions in the JSON of a space."""
+"""The JSON codec of expressions."""
 
 from collections.abc import Callable
 from operator import attrgetter
@@ -64,7 +64,7 @@ def _key_of_expression(expression: Expr) -> str:  # noqa: PLR0911 - one for each
 
 
 def _signed(kind: Callable[..., Expr], sign: str, about: str) -> KeyedObject[Expr]:
-    """Two expressions with a sign between them."""
+    """Return the codec of a binary expression, written as `{sign: [left, right]}`."""
     sides = Key(sign, Items(EXPRESSION, 2, 2, "sides"), of="sides")
     return KeyedObject(about, (sides,), lambda parts, _, __: kind(sign, *parts["sides"]), _sides)
 
@@ -76,7 +76,7 @@ def _sides(expression: Any) -> Object:
 def _called(function: Any) -> KeyedObject[Expr]:
     several = function in VARIADIC
     arguments = Items(EXPRESSION, 2 if several else 1, None if several else 1, "arguments")
-    about = "A function of numbers." if several else "A function of a number."
+    about = "A function of several numbers." if several else "A function of a number."
     return KeyedObject(about, (Key(function, arguments, of="arguments"),), lambda parts, _, __: Call(function, **parts))
 
 
@@ -88,27 +88,27 @@ _ADDRESS: Final = "Its address."
 _TERMS: Final = Items(EXPRESSION)
 
 _EXPRESSION: Final[DocumentForm[Expr]] = TaggedUnion(
-    "An expression, a value being a constant; an atom over an inactive hyperparameter is false.",
+    "An expression; a plain value is a constant. A comparison with an inactive hyperparameter is false.",
     "an expression",
     {
         "hyperparameter": _one(
             "The value of a hyperparameter.", Reference, Key("hyperparameter", NAME, _ADDRESS, of="address")
         ),
         "is": _one(
-            "Whether a decision takes one of some alternatives; false where it is not reached.",
+            "True if a decision takes one of these alternatives; false if the decision is not reached.",
             Is,
             Key("decision", NAME, _ADDRESS, of="address"),
             Key("is", Items(TEXT), of="branches"),
         ),
-        "active": _one("Whether a hyperparameter is active.", Active, Key("active", NAME, _ADDRESS, of="address")),
+        "active": _one("True if a hyperparameter is active.", Active, Key("active", NAME, _ADDRESS, of="address")),
         "in": _one(
-            "Whether a value is one of several.", In, Key("item", EXPRESSION), Key("in", Items(VALUE), of="values")
+            "True if a value is one of several.", In, Key("item", EXPRESSION), Key("in", Items(VALUE), of="values")
         ),
         "not": _one("Negation.", Not, Key("not", EXPRESSION, of="term")),
         "and": _one("All of the terms.", And, Key("and", _TERMS, of="terms")),
         "or": _one("At least one of the terms.", Or, Key("or", _TERMS, of="terms")),
-        **{sign: _signed(Compare, sign, "An order or equality of two values.") for sign in RELATIONS},
-        **{sign: _signed(Arithmetic, sign, "Two numbers combined.") for sign in OPERATIONS},
+        **{sign: _signed(Compare, sign, "A comparison of two values.") for sign in RELATIONS},
+        **{sign: _signed(Arithmetic, sign, "An arithmetic operation on two numbers.") for sign in OPERATIONS},
         **{function: _called(function) for function in FUNCTIONS},
     },
     _key_of_expression,

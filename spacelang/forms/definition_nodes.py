@@ -1,4 +1,4 @@
-"""The forms of nodes in the JSON of a space: steps, decisions, orders of steps, operators, hyperparameters."""
+"""JSON codecs of nodes: steps, decisions, permutations and operators."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -52,10 +52,10 @@ from spacelang.suggest import suggestion
 from spacelang.text import Span
 
 OWN: Final = "sklearn"
-"""The library that is not mentioned."""
+"""The default library, which is left out of documents."""
 
 MOST_ORDERS: Final = 100_000
-"""Of all permutations together."""
+"""The maximal number of orders of all permutations together."""
 
 
 # ---- steps
@@ -79,12 +79,12 @@ NODE: Final[DocumentForm[Node]] = Defined("node", lambda: _NODE)
 
 
 def _product(kind: Kind, about: str, *keys: Key) -> DocumentForm[Product]:
-    """Steps that all belong to a pipeline."""
+    """Return the codec of a node whose steps are all part of the pipeline."""
 
-    def make(parts: Parts, path: str, around: ReadingContext) -> Product:
+    def make(parts: Parts, path: str, context: ReadingContext) -> Product:
         if kind is Kind.COLUMNS:
             _check_number(parts, "selectors", path)
-        return Product(kind, **parts, span=around.span())
+        return Product(kind, **parts, span=context.span())
 
     children = Key(kind.value, Items(NODE), of="children")
     return Defined(kind.value, lambda: KeyedObject(about, (children, *keys), make, placed=True))
@@ -93,7 +93,7 @@ def _product(kind: Kind, about: str, *keys: Key) -> DocumentForm[Product]:
 def _check_number(parts: Parts, of_each: str, path: str) -> None:
     found, wanted = len(parts[of_each]), len(parts["children"])
     if found != wanted:
-        raise DefinitionError(f"{path}.{of_each}", f"has {found} members beside {wanted} steps")
+        raise DefinitionError(f"{path}.{of_each}", f"has {found} members for {wanted} steps")
 
 
 def _pattern(value: object, path: str) -> str:
@@ -101,7 +101,7 @@ def _pattern(value: object, path: str) -> str:
     try:
         re.compile(pattern)
     except re.error as error:
-        raise DefinitionError(path, f"is no regular expression: {error}") from None
+        raise DefinitionError(path, f"is not a valid regular expression: {error}") from None
     return pattern
 
 
@@ -110,7 +110,7 @@ _SELECTOR: Final[DocumentForm[ColumnSelector]] = TaggedUnion(
     "a selector",
     {
         "pattern": KeyedObject(
-            "The columns in whose names a regular expression is found.",
+            "The columns whose names match a regular expression (`re.search`).",
             (Key("pattern", Scalar(_pattern, TEXT.described)),),
             lambda parts, _, __: ColumnSelector("pattern", **parts),
         )
@@ -123,11 +123,11 @@ _SELECTOR: Final[DocumentForm[ColumnSelector]] = TaggedUnion(
 # ---- decisions
 
 
-_FIRST: Final = Key("first", FLAG, "Whether it should be decided before the others.", False)
+_FIRST: Final = Key("first", FLAG, "True if the search should decide this before other decisions.", False)
 
 
 def _decision(form: DocumentForm[str]) -> KeyedObject[Choice]:
-    about = "The alternative that is taken first; the first one where it is left out."
+    about = "The default alternative; the first one if it is left out."
     alternatives = Key("alternatives", Items(_ALTERNATIVE, 1, called="alternatives"), of="branches")
     keys = (*called("decision", form, "Its own name."), alternatives, Key("default", TEXT, about, None), _FIRST)
     return KeyedObject(
@@ -143,23 +143,25 @@ def _choice_parts(node: Choice) -> Object:
     return {"key": other_key(node), "default": node.branches[node.default].name if node.default else None}
 
 
-def _choice(parts: Parts, path: str, around: ReadingContext) -> Choice:
+def _choice(parts: Parts, path: str, context: ReadingContext) -> Choice:
     names = [branch.name for branch in parts["branches"]]
     again = twice(names)
     if again is not None:
-        raise DefinitionError(f"{path}.alternatives[{again}]", f"is one more alternative `{names[again]}`")
+        raise DefinitionError(
+            f"{path}.alternatives[{again}]", f"is a second alternative with the name `{names[again]}`"
+        )
     default = names[0] if parts["default"] is None else parts["default"]
     if default not in names:
-        remedy = suggestion(default, names) or "name one of the alternatives"
-        raise DefinitionError(f"{path}.default", f"is `{default}`, which is no alternative", remedy)
-    note(parts, path, around)
-    return Choice(**{**parts, "default": names.index(default)}, span=around.span(parts["name"]))
+        remedy = suggestion(default, names) or "use one of the alternatives"
+        raise DefinitionError(f"{path}.default", f"is `{default}`, which is not an alternative", remedy)
+    note(parts, path, context)
+    return Choice(**{**parts, "default": names.index(default)}, span=context.span(parts["name"]))
 
 
-def _branch(parts: Parts, path: str, around: ReadingContext) -> Branch:
+def _branch(parts: Parts, path: str, context: ReadingContext) -> Branch:
     if parts["value"] is not None and parts["node"] != NOTHING:
-        raise DefinitionError(f"{path}.value", "is a value beside what is taken")
-    return Branch(**parts, span=around.span(parts["name"]))
+        raise DefinitionError(f"{path}.value", "is given together with a `node`")
+    return Branch(**parts, span=context.span(parts["name"]))
 
 
 _ALTERNATIVE: Final[DocumentForm[Branch]] = Defined(
@@ -168,12 +170,15 @@ _ALTERNATIVE: Final[DocumentForm[Branch]] = Defined(
         "One alternative of a decision.",
         (
             Key("alternative", NAME, "Its name.", of="name"),
-            Key("weight", ABOVE_ZERO, "How good it is expected to be, beside the others; 1 where it is left out.", 1.0),
-            Key("node", NODE, "What is taken; the step is left out where there is none.", NOTHING),
+            Key(
+                "weight", ABOVE_ZERO, "How good it is expected to be relative to the others; 1 if it is left out.", 1.0
+            ),
+            Key("node", NODE, "The node that is used; the step is skipped if there is none.", NOTHING),
             Key(
                 "value",
                 VALUE,
-                "The plain value that it is of a parameter, among operators; null where it and the node are left out.",
+                "The plain value of a parameter whose other alternatives are operators; null if both this and the "
+                "node are left out.",
                 None,
             ),
         ),
@@ -188,18 +193,19 @@ _ALTERNATIVE: Final[DocumentForm[Branch]] = Defined(
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """The decision of an order of steps; its alternatives are listed where they are not all `orders`."""
+    """The decision about the order of a permutation; `orders` are all orders as alternatives."""
 
     choice: Choice
     orders: tuple[Branch, ...]
 
     @property
     def span(self) -> Span:
+        """The source span of the decision."""
         return self.choice.span
 
     @property
     def parts(self) -> Object:
-        """All parts of the decision."""
+        """All parts of the decision; the alternatives are empty if they are exactly all orders."""
         listed = () if self.choice.branches == self.orders else self.choice.branches
         called = {name: getattr(self.choice, name) for name in ("name", "address", "first")}
         return {**called, **_choice_parts(self.choice), "branches": listed}
@@ -215,26 +221,28 @@ def _permuted(node: Product) -> Object:
     return {"children": steps, "order": _Order(order, _orders(node.labels))}
 
 
-def _permutation(parts: Parts, path: str, around: ReadingContext) -> Product:
+def _permutation(parts: Parts, path: str, context: ReadingContext) -> Product:
     _check_number(parts, "labels", path)
     labels, order = parts["labels"], parts.pop("order")
-    around.paths.orders += factorial(len(labels))
-    if around.paths.orders > MOST_ORDERS:
-        raise DefinitionError(path, f"is one of permutations of more than {MOST_ORDERS:,} orders of steps")
+    context.paths.orders += factorial(len(labels))
+    if context.paths.orders > MOST_ORDERS:
+        raise DefinitionError(
+            path, f"exceeds the limit: the permutations have more than {MOST_ORDERS:,} orders of steps in total"
+        )
     children = (order(_orders(labels)), *parts.pop("children"))
-    return Product(Kind.PERMUTATION, children, around.span(), **parts)
+    return Product(Kind.PERMUTATION, children, context.span(), **parts)
 
 
-def _waiting(parts: Parts, path: str, around: ReadingContext) -> Callable[[tuple[Branch, ...]], Choice]:
-    """The decision of an order as soon as all orders are known."""
+def _waiting(parts: Parts, path: str, context: ReadingContext) -> Callable[[tuple[Branch, ...]], Choice]:
+    """Return a function that creates the decision about an order from all possible orders."""
 
     def order(orders: tuple[Branch, ...]) -> Choice:
         listed = parts["branches"]
         wrong = next((place for place, branch in enumerate(listed) if branch not in orders), None)
         if wrong is not None:
-            raise DefinitionError(f"{path}.alternatives[{wrong}]", "is no order of the labels")
+            raise DefinitionError(f"{path}.alternatives[{wrong}]", "is not an order of the labels")
         return _choice(
-            {**parts, "branches": listed or tuple(replace(each, span=around.span()) for each in orders)}, path, around
+            {**parts, "branches": listed or tuple(replace(each, span=context.span()) for each in orders)}, path, context
         )
 
     return order
@@ -243,12 +251,12 @@ def _waiting(parts: Parts, path: str, around: ReadingContext) -> Callable[[tuple
 _ORDER: Final[DocumentForm[Any]] = Defined(
     "order",
     lambda: KeyedObject(
-        "The decision of the order of a permutation. Alternatives that are left out are all orders of the labels, each "
-        "called by its labels with commas between.",
+        "The decision about the order of a permutation. If the alternatives are left out, they are all orders of the "
+        "labels, each named by its labels with commas between them.",
         (
             *called("decision", TERM, "Its own name."),
             Key("alternatives", Items(_ALTERNATIVE, 1, called="alternatives"), "", (), "branches"),
-            Key("default", TEXT, "The order that is taken first; the first one where it is left out.", None),
+            Key("default", TEXT, "The default order; the first one if it is left out.", None),
             _FIRST,
         ),
         _waiting,
@@ -260,13 +268,13 @@ _ORDER: Final[DocumentForm[Any]] = Defined(
 _PERMUTATION: Final[DocumentForm[Product]] = Defined(
     "permutation",
     lambda: KeyedObject(
-        "Steps in an order that is decided.",
+        "Steps whose order is a decision.",
         (
             Key("permutation", Items(NODE, most=MOST_STEPS, called="steps"), of="children"),
             Key(
                 "labels",
                 Items(NAME, most=MOST_STEPS, called="labels", distinct=True),
-                "What the orders call the steps.",
+                "The names of the steps in the orders.",
             ),
             Key("order", _ORDER),
         ),
@@ -280,20 +288,20 @@ _PERMUTATION: Final[DocumentForm[Product]] = Defined(
 # ---- operators and hyperparameters
 
 
-def _operator(parts: Parts, path: str, around: ReadingContext) -> Operator:
+def _operator(parts: Parts, path: str, context: ReadingContext) -> Operator:
     names = [*(name for name, _ in parts["fixed"]), *(child.name for child in parts["children"])]
     again = twice(names)
     if again is not None:
         at = f"{path}.parameters[{again - len(parts['fixed'])}]"
-        raise DefinitionError(at, f"is one more parameter `{names[again]}`")
-    return Operator(**parts, span=around.span(parts["name"]))
+        raise DefinitionError(at, f"is a second parameter with the name `{names[again]}`")
+    return Operator(**parts, span=context.span(parts["name"]))
 
 
 _OPERATOR: Final[DocumentForm[Operator]] = Defined("operator", lambda: _OPERATOR_ITSELF)
 _NAMED: Final[DocumentForm[Named]] = Defined(
     "named",
     lambda: KeyedObject(
-        "A function or object that the catalogue lists by name.", (Key("named", NAME, of="name"),), made(Named)
+        "A function or object that the catalogue lists by its name.", (Key("named", NAME, of="name"),), made(Named)
     ),
 )
 _FIXED: Final[DocumentForm[Fixed]] = TaggedUnion(
@@ -306,18 +314,18 @@ _FIXED: Final[DocumentForm[Fixed]] = TaggedUnion(
 
 
 _OPERATOR_ITSELF: Final[DocumentForm[Operator]] = KeyedObject(
-    "One step that a library provides.",
+    "A step provided by a library.",
     (
         Key("operator", TERM, "The name of the class.", of="name"),
         Key(
             "library",
             NAME,
-            "The catalogue that it is in, `abstract` for an operator that the space declares itself; `sklearn` where "
-            "it is left out.",
+            "The catalogue that contains it, or `abstract` for an operator that the space declares itself; `sklearn` "
+            "if it is left out.",
             OWN,
             "catalogue",
         ),
-        Key("fixed", Members(_FIXED, parameter), "Parameters that do not vary, by name.", ()),
+        Key("fixed", Members(_FIXED, parameter), "Parameters with fixed values, by name.", ()),
         Key(
             "parameters",
             Items(
@@ -328,7 +336,7 @@ _OPERATOR_ITSELF: Final[DocumentForm[Operator]] = KeyedObject(
                     _kind_of,
                 )
             ),
-            "Parameters that vary; a decision is one among operators.",
+            "Parameters that the search varies; a decision chooses between operators.",
             (),
             "children",
         ),
@@ -344,11 +352,11 @@ _NODE: Final[DocumentForm[Node]] = TaggedUnion(
         "decision": _DECISION,
         "hyperparameter": HYPERPARAMETER,
         "sequence": _product(Kind.SEQUENCE, "One step after the other."),
-        "parallel": _product(Kind.PARALLEL, "Steps side by side, their features joined."),
+        "parallel": _product(Kind.PARALLEL, "Steps side by side, with their features concatenated."),
         "columns": _product(
             Kind.COLUMNS,
-            "Steps side by side, each for some of the columns.",
-            Key("selectors", Items(_SELECTOR), "Which columns each of them takes."),
+            "Steps side by side, each for some of the columns of the data.",
+            Key("selectors", Items(_SELECTOR), "The columns that each step takes."),
         ),
         "permutation": _PERMUTATION,
     },

@@ -1,4 +1,4 @@
-"""The form of tasks in the JSON of a space."""
+"""The JSON codec of tasks."""
 
 from typing import Any, Final
 
@@ -36,32 +36,32 @@ from spacelang.ir.task import (
 )
 
 
-def _bound(parts: Parts, path: str, around: ReadingContext) -> Bound:
+def _bound(parts: Parts, path: str, context: ReadingContext) -> Bound:
     parts["measure"] = measure = Measure(parts["measure"])
     for key in ("scorer", "column"):
         if measure is Measure.DISPARITY and not parts[key]:
             raise DefinitionError(path, f"has no `{key}`")
         if measure is not Measure.DISPARITY and parts[key]:
-            raise DefinitionError(path, f"has a scorer or a column, which only `{Measure.DISPARITY}` has")
+            raise DefinitionError(path, f"gives a scorer or a column, which only `{Measure.DISPARITY}` takes")
     if parts["limit"] < 0 or (parts["limit"] == 0 and (measure is not Measure.DISPARITY or parts["strict"])):
-        raise DefinitionError(f"{path}.limit", "is a bound that allows nothing")
-    return Bound(**parts, span=around.span())
+        raise DefinitionError(f"{path}.limit", "is a bound that no trial can satisfy")
+    return Bound(**parts, span=context.span())
 
 
 _BOUND: Final[DocumentForm[Bound]] = Defined(
     "bound",
     lambda: KeyedObject(
-        "A bound that trials should keep to.",
+        "A bound that trials should satisfy.",
         (
             Key("measure", words(*(measure.value for measure in Measure))),
             Key(
                 "limit",
                 Scalar(real, {"type": "number", "minimum": 0}),
-                "In seconds for a row, bytes, or the unit of the score.",
+                "The limit: seconds per row, bytes, or the unit of the score.",
             ),
-            Key("strict", FLAG, "Whether the limit itself is excluded.", False),
-            Key("scorer", NAME, "Of a disparity.", ""),
-            Key("column", TEXT, "Of a disparity: whose values form the groups.", ""),
+            Key("strict", FLAG, "True if the limit itself is excluded.", False),
+            Key("scorer", NAME, "The scorer of a disparity.", ""),
+            Key("column", TEXT, "The column of a disparity, whose values define the groups.", ""),
         ),
         _bound,
         placed=True,
@@ -70,19 +70,19 @@ _BOUND: Final[DocumentForm[Bound]] = Defined(
 
 
 def _goal(direction: Any, about: str) -> KeyedObject[Goal]:
-    from_one = Key("from_one", FLAG, f"Whether it is 1 minus the scorer that is {direction}d.", False)
+    from_one = Key("from_one", FLAG, f"True if 1 minus the scorer is {direction}d.", False)
     return KeyedObject(
         about,
         (Key(direction, NAME, of="scorer"), from_one),
-        lambda parts, _, around: Goal(direction, **parts, span=around.span()),
+        lambda parts, _, context: Goal(direction, **parts, span=context.span()),
         placed=True,
     )
 
 
 _GOAL: Final[DocumentForm[Goal]] = TaggedUnion(
-    "A scorer that is minimised or maximised.",
+    "A scorer to minimise or maximise.",
     "a goal",
-    {"minimize": _goal("minimize", "To minimise."), "maximize": _goal("maximize", "To maximise.")},
+    {"minimize": _goal("minimize", "A scorer to minimise."), "maximize": _goal("maximize", "A scorer to maximise.")},
     lambda goal: goal.direction,
 )
 
@@ -90,26 +90,26 @@ _GOAL: Final[DocumentForm[Goal]] = TaggedUnion(
 def _share(value: object, path: str) -> float:
     share = positive(value, path)
     if share >= 1:
-        raise DefinitionError(path, "is no share between 0 and 1")
+        raise DefinitionError(path, "is not a fraction between 0 and 1")
     return share
 
 
 def _factor(value: object, path: str) -> float:
     factor = real(value, path)
     if factor <= 1:
-        raise DefinitionError(path, "is no factor above 1")
+        raise DefinitionError(path, "is not a number above 1")
     return factor
 
 
 _SHARE: Final = Scalar(_share, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1})
 
 _VALIDATION: Final[DocumentForm[Declared]] = TaggedUnion(
-    "How trials are validated.",
+    "The validation of trials.",
     "a validation",
     {
         "holdout": KeyedObject(
-            "One split.",
-            (Key("holdout", _SHARE, "The share of the rows that is held out.", of="share"),),
+            "A single split.",
+            (Key("holdout", _SHARE, "The fraction of the rows that is held out.", of="share"),),
             made(Holdout),
         ),
         "cv": KeyedObject(
@@ -119,20 +119,20 @@ _VALIDATION: Final[DocumentForm[Declared]] = TaggedUnion(
     lambda validation: "holdout" if isinstance(validation, Holdout) else "cv",
 )
 _FIDELITY: Final = KeyedObject(
-    "Training rows as a resource.",
+    "The number of training rows as the fidelity.",
     (
-        Key("first", at_least(1), "The rows of a first training."),
+        Key("first", at_least(1), "The number of rows of the first training."),
         Key(
             "factor",
             Scalar(_factor, {"type": "number", "exclusiveMinimum": 1}),
-            "By which they grow from one training to the next.",
+            "The factor by which the number of rows grows from one training to the next.",
         ),
     ),
     made_there(Fidelity),
     placed=True,
 )
 _LIMITS: Final = KeyedObject(
-    "What a single trial and a whole run may take.",
+    "The limits of a single trial and of a whole run.",
     tuple(Key(name, POSITIVE, usual=None) for name in ("trial_seconds", "trial_bytes", "run_seconds")),
     made(Limits),
 )
@@ -140,7 +140,7 @@ _LIMITS: Final = KeyedObject(
 TASK: Final[DocumentForm[Task]] = Defined(
     "task",
     lambda: KeyedObject(
-        "What a search is to reach, how it judges trials, and what it may spend.",
+        "The task of a search: its goal, the validation of trials, and limits.",
         (
             Key("kind", words("classification", "regression")),
             Key("goal", _GOAL, usual=None),

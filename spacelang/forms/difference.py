@@ -1,4 +1,4 @@
-"""What two spaces have in common and what not: their parts one by one, and their structures counted exactly."""
+"""Compare two spaces: the list of facts that differ, and the exact number of structures that they share."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from spacelang.solver.network import TooTangledError
 
 
 class Aspect(StrEnum):
-    """What of a space a fact is about."""
+    """A kind of fact about a space."""
 
     DECISION = "decision"
     ALTERNATIVE = "alternative"
@@ -48,16 +48,16 @@ class Aspect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One fact that differs: what it is in the first space and in the second; None where a space does not have it."""
+    """A fact that differs between two spaces, with its text in each; None for a space that does not have the fact."""
 
     stage: str
-    """The stage that it belongs to; empty for constraints, the pipeline and the task."""
+    """The stage of the fact; empty for constraints, the pipeline and the task."""
 
     address: str
-    """Of the decision, alternative, operator or parameter; empty where `stage` is."""
+    """The address of the decision, alternative, operator or parameter; empty if `stage` is empty."""
 
     path: str
-    """The address as texts have it, with names that are no words in backticks or quotes."""
+    """The address as the language writes it; names that are not plain words are in backticks or quotes."""
 
     aspect: Aspect
     first: str | None
@@ -66,10 +66,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class SpaceDifference:
-    """How two spaces differ. `both` is None where what they have in common cannot be counted exactly.
+    """The differences of two spaces, with the number of structures of each and of both.
 
-    A structure counts as common where both spaces give every decision the same alternative by name, and each has
-    admissible values for it. Which operator an alternative is and what it fixes are among the differences only.
+    A structure chooses one alternative for every reached decision. It is common to both spaces if both give every
+    decision the same alternative (by name) and both have admissible values for it. Different operators or fixed values
+    of an alternative count as differences, but do not make a structure different. `both` is None if the common
+    structures cannot be counted exactly.
     """
 
     differences: tuple[Difference, ...]
@@ -79,17 +81,20 @@ class SpaceDifference:
 
     @property
     def only_first(self) -> int | None:
-        """How many structures the second space has not."""
+        """The number of structures that only the first space has; None if it is unknown."""
         return None if self.both is None else self.first - self.both
 
     @property
     def only_second(self) -> int | None:
-        """How many structures the first space has not."""
+        """The number of structures that only the second space has; None if it is unknown."""
         return None if self.both is None else self.second - self.both
 
 
 def compare(first: Structures, second: Structures) -> SpaceDifference:
-    """How two spaces differ; the work grows with what they have in common and is as for counting one of them."""
+    """Return the differences of two spaces and the number of structures that they share.
+
+    The time grows with the size of the common part, as for counting the structures of one space.
+    """
     return SpaceDifference(
         differences(first.space, second.space), first.count, second.count, common(first.space, second.space)
     )
@@ -99,11 +104,11 @@ def compare(first: Structures, second: Structures) -> SpaceDifference:
 
 
 def differences(first: Space, second: Space) -> tuple[Difference, ...]:
-    """The facts that differ, in the order of the first space, those of the second alone behind.
+    """Return the facts that differ, in the order of the first space, followed by those of the second space only.
 
-    What belongs to a decision, an alternative or an operator that only one of them has is not told apart.
+    If only one space has a decision, an alternative or an operator, the facts inside it are not listed.
     """
-    # The words of the language come with its syntax tree, which those do without who never compare.
+    # This import brings in the syntax tree of the language, which nothing else here needs.
     from spacelang.forms.wording import called, spelled, worded
 
     def path(address: str, aspect: Aspect) -> str:
@@ -112,7 +117,7 @@ def differences(first: Space, second: Space) -> tuple[Difference, ...]:
             return f"{path(around, Aspect.ALTERNATIVE)}.{parameter_name(name)}"
         if address in names or not around:
             return names.get(address, address)
-        # An alternative, whose name may have points.
+        # The address of an alternative. Its name may contain dots.
         decision = max((each for each in names if address.startswith(f"{each}.")), key=len, default="")
         return f"{names[decision]}.{called(address[len(decision) + 1 :])}" if decision else address
 
@@ -135,7 +140,7 @@ _EXISTENCE: Final = (Aspect.DECISION, Aspect.ALTERNATIVE, Aspect.HYPERPARAMETER)
 
 
 def _is_implied(address: str, aspect: Aspect, one: str | None, other: str | None, lone: set[str]) -> bool:
-    """Whether other differences say it already."""
+    """Return True if other differences already imply this one."""
     if aspect in (Aspect.CONSTRAINT, Aspect.TASK):
         return False
     if aspect in (Aspect.DECISION, Aspect.HYPERPARAMETER) and one is not None and other is not None:
@@ -157,7 +162,7 @@ def _facts(space: Space) -> Iterator[tuple[_Fact, str]]:
 
 
 def _facts_of(node: Node, inside: str) -> Iterator[tuple[_Fact, str]]:
-    """The facts of a node; `inside` is the address of what surrounds it."""
+    """Yield the facts of a node and everything below it; `inside` is the address of the enclosing alternative."""
     match node:
         case Hyperparameter():
             yield from _facts_of_hyperparameter(node)
@@ -182,7 +187,7 @@ def _facts_of(node: Node, inside: str) -> Iterator[tuple[_Fact, str]]:
 
 
 def quoted(name: str) -> str:
-    """The name of an alternative as it is told: in quotes where it is a list itself, such as an order of steps."""
+    """Return the name of an alternative for display; in quotes if it contains commas, as an order of steps does."""
     return f'"{name}"' if ", " in name else name
 
 
@@ -222,7 +227,7 @@ def _facts_of_fixed(value: Fixed, address: str) -> Iterator[tuple[_Fact, str]]:
 
 
 def _shape(node: Node) -> str:
-    """How a structure is put together, its decisions by their names."""
+    """Return a one-line outline of a structure, with decisions and operators by name."""
     match node:
         case Choice() | Hyperparameter() | Operator():
             return node.name
@@ -239,14 +244,14 @@ def _shape(node: Node) -> str:
             assert_never(node)
 
 
-# ---- structures in common
+# ---- common structures
 
 
 def common(first: Space, second: Space) -> int | None:
-    """How many structures both spaces have; None where that is too tangled to be counted.
+    """Return the number of structures that both spaces have; None if they are too intertwined to be counted.
 
-    They are the structures of a space with the decisions of both, in which what only one of them can do is forbidden:
-    hyperparameters have no part in a structure, so that those of both stand side by side in it.
+    The function counts the structures of a union space. It has the decisions of both spaces, and forbids what only one
+    of them can do. Structures do not include hyperparameters, so the union simply contains those of both spaces.
     """
     union = _Union((first, second))
     if not union.meet(((), ())):
@@ -258,11 +263,11 @@ def common(first: Space, second: Space) -> int | None:
 
 
 _Contexts: TypeAlias = tuple[Context, Context]
-"""The branches that lead to the same place in the first space and in the second."""
+"""The contexts (decisions with branches) of one place in the first space and in the second."""
 
 
 class _Union:
-    """The space of the decisions of two spaces, shared as far as the same branches lead to them."""
+    """The union of two spaces; decisions are shared where the same branches lead to them."""
 
     def __init__(self, spaces: tuple[Space, Space]) -> None:
         self.spaces = spaces
@@ -270,10 +275,13 @@ class _Union:
         self.names = tuple(
             {address: f"{number} {address}" for address in each.variables} for number, each in enumerate(spaces)
         )
-        """What the addresses of each space are called in the union."""
+        """For each of the two spaces, its addresses and their new addresses in the union."""
 
     def meet(self, contexts: _Contexts) -> bool:
-        """Whether both spaces have the same decisions here, each with a branch that leads on in both."""
+        """Return True if the spaces may share a structure below two contexts, ignoring constraints.
+
+        Both must have the same decisions there, and each decision a common branch for which this holds again.
+        """
         ours, theirs = self._decisions(contexts)
         return ours.keys() == theirs.keys() and all(
             any(self.meet(_inside(variable, theirs[key], name)) for name in _shared(variable, theirs[key]))
@@ -281,7 +289,7 @@ class _Union:
         )
 
     def space(self) -> Space:
-        """The union, in which exactly the structures that both spaces have are admissible."""
+        """Return the space whose admissible structures are exactly the common ones."""
         self._share_names(((), ()))
         root = self._shared_node(((), ()))
         constraints = [
@@ -292,6 +300,7 @@ class _Union:
         return Space("", root, (*self.forbidden, *constraints))
 
     def _share_names(self, contexts: _Contexts) -> None:
+        """Give the shared decisions the same address in the union."""
         ours, theirs = self._decisions(contexts)
         for key, variable in ours.items():
             for names, each in zip(self.names, (variable, theirs[key]), strict=True):
@@ -301,7 +310,7 @@ class _Union:
                     self._share_names(inside)
 
     def _shared_node(self, contexts: _Contexts) -> Node:
-        """What the same branches lead to: the decisions of both as one, the hyperparameters of both."""
+        """Return the node below two contexts: the shared decisions, and the hyperparameters of both spaces."""
         ours, theirs = self._decisions(contexts)
         choices = [self._shared_choice(variable, theirs[key]) for key, variable in ours.items()]
         return Product(
@@ -309,7 +318,7 @@ class _Union:
         )
 
     def _shared_choice(self, ours: Variable, theirs: Variable) -> Choice:
-        """The decision with the branches of both; those that do not lead on in both are forbidden."""
+        """Return a decision with the branches of both spaces; forbid the branches that no common structure has."""
         address = self.names[0][ours.address]
         branches: list[Branch] = []
         for name in dict.fromkeys((*ours.choice.places, *theirs.choice.places)):
@@ -317,7 +326,7 @@ class _Union:
             if name in _shared(ours, theirs) and self.meet(inside):
                 branches.append(Branch(name, self._shared_node(inside)))
                 continue
-            # The branch stays, so that whatever mentions something inside of it means what it did.
+            # The branch is kept, so that expressions that refer to something inside it keep their meaning.
             own = [
                 self._own_node(number, inside[number])
                 for number, each in enumerate((ours, theirs))
@@ -328,7 +337,7 @@ class _Union:
         return Choice(ours.node.name, address, address, tuple(branches))
 
     def _own_node(self, number: int, context: Context) -> Node:
-        """What branches lead to in one of the spaces."""
+        """Return the node below a context of one of the spaces."""
         choices = []
         for variable in self.spaces[number].by_context.get(context, ()):
             if isinstance(variable.node, Choice):
@@ -349,7 +358,7 @@ class _Union:
                 yield replace(node, address=names[node.address], key=names[node.address], condition=condition)
 
     def _decisions(self, contexts: _Contexts) -> tuple[dict[str, Variable], dict[str, Variable]]:
-        """The decisions here by the names that configurations have for them."""
+        """Return the decisions of both spaces below two contexts, by configuration key."""
         ours, theirs = (
             {each.key: each for each in space.by_context.get(context, ()) if isinstance(each.node, Choice)}
             for space, context in zip(self.spaces, contexts, strict=True)
@@ -362,5 +371,5 @@ def _inside(ours: Variable, theirs: Variable, branch: str) -> _Contexts:
 
 
 def _shared(ours: Variable, theirs: Variable) -> list[str]:
-    """The names of the branches that two decisions both have."""
+    """Return the names of the branches that two decisions have in common."""
     return [name for name in ours.choice.places if name in theirs.choice.places]

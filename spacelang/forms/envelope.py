@@ -1,4 +1,4 @@
-"""The documents that carry a definition: told from other texts, and read as JSON."""
+"""Recognise and parse documents that contain a compiled space."""
 
 import json
 from collections import Counter
@@ -7,13 +7,13 @@ from typing import Any, Final, NoReturn
 from spacelang.forms.json_fields import DefinitionError
 
 MARKS: Final = ("target", "definition")
-"""The keys by which a compiled space is known."""
+"""The keys that identify the document of a compiled space."""
 
 
 def opened(text: str, name: str) -> dict[str, Any] | None:
-    """The document that a text is; None for what is no compiled space at all, such as the text of a space.
+    """Return the parsed document of a compiled space; None for any other text, such as the text of a space.
 
-    Raises DefinitionError, with the name of the text as its path, for a compiled space that is broken JSON.
+    Raises DefinitionError, with `name` as its path, if the document is not valid JSON or an object repeats a key.
     """
     if not text.lstrip().startswith("{") or not all(f'"{mark}"' in text for mark in MARKS):
         return None
@@ -29,7 +29,7 @@ def opened(text: str, name: str) -> dict[str, Any] | None:
 
 
 def is_compiled(text: str) -> bool:
-    """Whether a text is the document of a compiled space, be it a broken one."""
+    """Return True if a text is the document of a compiled space, valid or broken."""
     try:
         return opened(text, "") is not None
     except DefinitionError:
@@ -37,11 +37,16 @@ def is_compiled(text: str) -> bool:
 
 
 class _TwiceError(ValueError):
+    """Exception for a JSON object that repeats a key; the argument is the key."""
+
     pass
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object whose keys are all different: the later of two values would win in silence."""
+    """Return a JSON object as a dictionary; raise _TwiceError for a repeated key.
+
+    By default, `json` silently keeps the last value of a repeated key.
+    """
     found = dict(pairs)
     if len(found) < len(pairs):
         counts = Counter(key for key, _ in pairs)
@@ -50,7 +55,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"`{constant}` is no number")
+    raise ValueError(f"`{constant}` is not a JSON number")
 
 
 def _lowered(message: str) -> str:

@@ -1,4 +1,4 @@
-"""Reading a stranger's JSON: every key is asked for by name and kind, and what is wrong is told by its path."""
+"""Check and convert fields of untrusted JSON documents; errors state the path of the invalid field."""
 
 import math
 import re
@@ -12,18 +12,19 @@ from spacelang.text import no_parameter, not_in_names
 T = TypeVar("T")
 
 LARGEST: Final = 2**1024
-"""Numbers are below this: what is beyond every float is no number of the language."""
+"""The absolute value of a number must be below this limit, as for a float."""
 
 WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 MOST_LISTED: Final = 12
-"""So many keys are listed in a remedy at most."""
+"""The maximal number of keys that a remedy lists."""
 
 
 class DefinitionError(ValueError):
-    """A document does not define a space: `path` says where, `problem` what is wrong there, `remedy` what to do.
+    """Exception for an invalid document.
 
-    `others` are those that are wrong elsewhere.
+    `path` is the place in the document, `problem` says what is wrong there, and `remedy` what to do. `others` are
+    further errors in the same document.
     """
 
     def __init__(self, path: str, problem: str, remedy: str = "") -> None:
@@ -35,135 +36,141 @@ class DefinitionError(ValueError):
 
 
 def together(wrong: Sequence[DefinitionError]) -> DefinitionError:
-    """The first of several errors, with the others."""
+    """Return the first of several errors, with the others attached to it."""
     first, *rest = wrong
     first.others += tuple(each for error in rest for each in (error, *error.others))
     return first
 
 
 def of_kind(value: object, path: str, kind: type[T], what: str) -> T:
-    """A value that JSON has as a kind, which messages call so."""
+    """Return the value if it is a `kind`, else raise DefinitionError; `what` describes the expected value."""
     if not isinstance(value, kind):
-        raise DefinitionError(path, f"is {kind_of(value)} where {what} should be")
+        raise DefinitionError(path, f"is {kind_of(value)}, expected {what}")
     return value
 
 
 def members(value: object, path: str) -> dict[str, object]:
-    """A value that is an object."""
+    """Return a value that must be a JSON object."""
     return of_kind(value, path, dict, "an object")
 
 
 def check_keys(given: Collection[str], path: str, known: Collection[str]) -> Iterator[DefinitionError]:
-    """What is wrong with the keys of an object that are not known."""
+    """Yield an error for every unknown key of an object, with a suggestion or the list of known keys."""
     for key in given:
         if key not in known:
             listed = ", ".join(f"`{name}`" for name in [*known][:MOST_LISTED])
-            remedy = suggestion(key, known) or f"there are {listed}"
+            remedy = suggestion(key, known) or f"known keys: {listed}"
             yield DefinitionError(path, f"has an unknown key `{key}`", remedy)
 
 
 def one_of(value: object, path: str, kinds: Collection[str], what: str) -> str:
-    """The one key of an object that says what it is."""
+    """Return the single key of an object that states its kind.
+
+    Raises DefinitionError if the value is not an object or does not have exactly one of the keys `kinds`.
+    """
     if not isinstance(value, dict):
-        raise DefinitionError(path, f"is {kind_of(value)} where {what} should be")
+        raise DefinitionError(path, f"is {kind_of(value)}, expected {what}")
     found = [kind for kind in kinds if kind in value]
     if len(found) == 1:
         return found[0]
     listed = ", ".join(f"`{kind}`" for kind in kinds)
     if found:
-        raise DefinitionError(path, f"has both `{found[0]}` and `{found[1]}`", "give one of them")
+        raise DefinitionError(path, f"has both `{found[0]}` and `{found[1]}`", "give only one of them")
     meant = next(filter(None, (suggestion(key, kinds) for key in value)), "")
-    raise DefinitionError(path, f"is not {what}", meant or f"it has one key of {listed}")
+    raise DefinitionError(path, f"is not {what}", meant or f"give one of the keys {listed}")
 
 
 def twice(names: Sequence[object]) -> int | None:
-    """The place of the first name that stands for the second time."""
+    """Return the index of the first name that repeats an earlier one; None if all names are distinct."""
     if len({*names}) == len(names):
         return None
     return next(place for place, name in enumerate(names) if name in names[:place])
 
 
 def text(value: object, path: str) -> str:
-    """A string."""
+    """Return a value that must be a string."""
     return of_kind(value, path, str, "a string")
 
 
 def name(value: object, path: str) -> str:
-    """A string that is not empty, of characters that can be seen."""
+    """Return a value that must be a nonempty string of visible characters."""
     found = text(value, path)
     if not found:
-        raise DefinitionError(path, "is empty where a name should be")
+        raise DefinitionError(path, "is empty, expected a name")
     character = not_in_names(found)
     if character is not None:
-        raise DefinitionError(path, f"holds the character {character}, which is in no name")
+        raise DefinitionError(path, f"contains the character {character}, which is not allowed in names")
     return found
 
 
 def term(value: object, path: str) -> str:
-    """A word, as the language has it for the names of decisions, hyperparameters and operators."""
+    """Return a value that must be a plain word: a name of a decision, hyperparameter or operator."""
     found = name(value, path)
     if not WORD.fullmatch(found):
-        raise DefinitionError(path, f"is `{found}` where a word should be", "take letters from A to Z, digits and `_`")
+        raise DefinitionError(path, f"is `{found}`, expected a word", "use letters from A to Z, digits and `_`")
     return found
 
 
 def parameter(value: object, path: str) -> str:
-    """The name of a parameter, as it may stand in backticks."""
+    """Return a value that must be a name of a parameter, as the language allows it in backticks."""
     found = text(value, path)
     reason = no_parameter(found)
     if reason is not None:
-        raise DefinitionError(path, f"is `{found}`, which {reason}" if found else f"{reason} where a name should be")
+        raise DefinitionError(path, f"is `{found}`, which {reason}" if found else f"{reason}, expected a name")
     return found
 
 
 def flag(value: object, path: str) -> bool:
-    """`true` or `false`."""
+    """Return a value that must be `true` or `false`."""
     return of_kind(value, path, bool, "`true` or `false`")
 
 
 def number(value: object, path: str) -> int | float:
-    """A number that is no boolean and finite."""
+    """Return a value that must be a finite number; booleans are not numbers here."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise DefinitionError(path, f"is {kind_of(value)} where a number should be")
+        raise DefinitionError(path, f"is {kind_of(value)}, expected a number")
     if not math.isfinite(value) if isinstance(value, float) else abs(value) >= LARGEST:
-        raise DefinitionError(path, "is a number that is not finite")
+        raise DefinitionError(path, "is not a finite number")
     return value
 
 
 def real(value: object, path: str) -> float:
-    """A finite number as a float."""
+    """Return a finite number as a float."""
     found = number(value, path)
     try:
         return float(found)
     except OverflowError:
-        raise DefinitionError(path, "is beyond every float") from None
+        raise DefinitionError(path, "is too large for a float") from None
 
 
 def above_zero(value: object, path: str) -> int | float:
-    """A finite number above 0."""
+    """Return a value that must be a finite number above 0."""
     found = number(value, path)
     if found <= 0:
-        raise DefinitionError(path, f"is {found!r} where a number above 0 should be")
+        raise DefinitionError(path, f"is {found!r}, expected a number above 0")
     return found
 
 
 def positive(value: object, path: str) -> float:
-    """A finite number above 0 as a float."""
+    """Return a finite number above 0 as a float."""
     return real(above_zero(value, path), path)
 
 
 def whole(value: object, path: str, least: int | None = None) -> int:
-    """An integer, perhaps from a least one on; 3.0 is one as well, as JSON does not tell them apart."""
+    """Return a value that must be an integer, of at least `least` if that is given.
+
+    A float such as 3.0 is accepted, because JSON does not distinguish it from 3.
+    """
     found = number(value, path)
     if found != int(found):
-        raise DefinitionError(path, f"is {found!r} where a whole number should be")
+        raise DefinitionError(path, f"is {found!r}, expected a whole number")
     if least is not None and found < least:
-        raise DefinitionError(path, f"is {int(found)} where a whole number from {least} should be")
+        raise DefinitionError(path, f"is {int(found)}, expected a whole number of at least {least}")
     return int(found)
 
 
 def plain(value: object, path: str) -> Value:
-    """A value of a hyperparameter: a scalar, or a list for a tuple."""
+    """Return the value of a hyperparameter: a scalar, or a tuple for a JSON array."""
     match value:
         case None | bool() | str():
             return value
@@ -172,20 +179,20 @@ def plain(value: object, path: str) -> Value:
         case list():
             return tuple([plain(item, f"{path}[{place}]") for place, item in enumerate(value)])
         case _:
-            raise DefinitionError(path, f"is {kind_of(value)} where a value should be")
+            raise DefinitionError(path, f"is {kind_of(value)}, expected a value")
 
 
 def word(value: object, path: str, known: Sequence[str]) -> str:
-    """One of some words."""
+    """Return a value that must be one of the strings `known`."""
     found = text(value, path)
     if found in known:
         return found
     listed = ", ".join(f"`{each}`" for each in known)
-    raise DefinitionError(path, f"is `{found}`", suggestion(found, known) or f"it is one of {listed}")
+    raise DefinitionError(path, f"is `{found}`", suggestion(found, known) or f"expected one of {listed}")
 
 
 def kind_of(value: object) -> str:
-    """What a JSON value is, for messages."""
+    """Return a description of a JSON value for messages, such as "a number"."""
     match value:
         case None:
             return "null"

@@ -1,4 +1,4 @@
-"""Expressions as they are shown where things go by their addresses, which the language never reads back."""
+"""Print expressions with addresses as names, for display only: the result is not text of the language."""
 
 from typing import Final, assert_never
 
@@ -10,18 +10,18 @@ _STRENGTHS: Final = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT}
 
 
 def show_expression(expression: Expr) -> str:
-    """An expression with every name as its address; brackets stand only where they are needed."""
+    """Return an expression as text, with addresses as names and only the necessary parentheses."""
     return _expression(expression, 0)
 
 
 def _expression(expression: Expr, around: int) -> str:
-    """An expression in brackets if it binds less tightly than what is around it."""
+    """Return an expression as text, in parentheses if it binds less tightly than `around`."""
     text, strength = _parts(expression)
     return f"({text})" if strength is not None and strength < around else text
 
 
 def _parts(expression: Expr) -> tuple[str, int | None]:
-    """The text of an expression and how tightly it binds; None for what never needs brackets."""
+    """Return the text of an expression and its precedence; None for an expression that never needs parentheses."""
     match expression:
         case Or() | And() | Not():
             return _logical(expression)

@@ -1,6 +1,6 @@
-"""What holds of a space as a whole: names that are told apart, references to what there is, no circle of conditions.
+"""Validate a space read from JSON as a whole: distinct keys, existing references and no cycle of conditions.
 
-Analysis sees to it for texts; for a space that comes from elsewhere it is checked here.
+For text, the analysis of the language checks the same things.
 """
 
 from dataclasses import dataclass, field
@@ -14,22 +14,22 @@ from spacelang.suggest import suggestion
 
 @dataclass(slots=True)
 class Paths:
-    """Where a document has the decisions and hyperparameters of a space, by address, and its expressions."""
+    """The paths in a document of decisions and hyperparameters (by address) and of expressions."""
 
     nodes: dict[str, str] = field(default_factory=dict)
     expressions: list[tuple[str, Expr]] = field(default_factory=list)
     orders: int = 0
-    """Of all permutations together."""
+    """The number of orders of all permutations together."""
 
     def add(self, address: str, path: str) -> None:
-        """Note the path of an address; raises DefinitionError for one that is there already."""
+        """Record the path of an address; raise DefinitionError if the address is already in use."""
         if address in self.nodes:
-            raise DefinitionError(f"{path}.address", f"is `{address}`, as that of `{self.nodes[address]}`")
+            raise DefinitionError(f"{path}.address", f"is `{address}`, which `{self.nodes[address]}` already uses")
         self.nodes[address] = path
 
 
 def check(space: Space, paths: Paths) -> None:
-    """Raise DefinitionError, with the path of the first thing that is wrong."""
+    """Raise DefinitionError, with the path of the first error, if the space is invalid."""
     _keys(space.root, paths)
     for path, expression in paths.expressions:
         for node in nodes(expression):
@@ -38,7 +38,7 @@ def check(space: Space, paths: Paths) -> None:
 
 
 def _keys(node: Node, paths: Paths) -> set[str]:
-    """The keys of a node and all below it: only the alternatives of one decision may share some."""
+    """Return the keys of a node and all nodes below it; only the alternatives of one decision may share keys."""
     match node:
         case Hyperparameter():
             return {node.key}
@@ -55,17 +55,18 @@ def _keys(node: Node, paths: Paths) -> set[str]:
 
 
 def _joined(before: set[str], more: set[str], node: Node, paths: Paths) -> set[str]:
+    """Return both sets of keys as one; raise DefinitionError for a common key, at its path below `node`."""
     if not before.isdisjoint(more):
         key = min(before & more)
         named = (each for each in subtree(node) if isinstance(each, Hyperparameter | Choice) and each.key == key)
         where = next((paths.nodes[each.address] for each in named), "definition.root")
-        problem = f"is `{key}`, which something else is called that can be active together with it"
-        raise DefinitionError(f"{where}.key", problem, "give it another key")
+        problem = f"is `{key}`, which is also the key of something that can be active at the same time"
+        raise DefinitionError(f"{where}.key", problem, "choose another key")
     return _union(before, more)
 
 
 def _union(one: set[str], other: set[str]) -> set[str]:
-    """Both together: the larger set grows, so that deep trees do not copy the same names again and again."""
+    """Return the union of two sets, modifying the larger one, so that deep trees do not copy names repeatedly."""
     small, large = sorted((one, other), key=len)
     large |= small
     return large
@@ -80,8 +81,8 @@ def _check_reference(node: Expr, path: str, space: Space) -> None:
             assert isinstance(choice, Choice)
             wrong = next((branch for branch in branches if branch not in choice.places), None)
             if wrong is not None:
-                remedy = suggestion(wrong, choice.places) or "name one of its alternatives"
-                raise DefinitionError(path, f"names `{wrong}`, which is no alternative of `{address}`", remedy)
+                remedy = suggestion(wrong, choice.places) or "use one of its alternatives"
+                raise DefinitionError(path, f"refers to `{wrong}`, which is not an alternative of `{address}`", remedy)
         case _:
             return
 
@@ -92,8 +93,8 @@ def _find(address: str, kind: type[Choice | Hyperparameter], path: str, space: S
         return variable.node
     what = "decision" if kind is Choice else "hyperparameter"
     known = [each.address for each in space.variables.values() if isinstance(each.node, kind)]
-    problem = f"names a {what} `{address}`, which there is not"
-    raise DefinitionError(path, problem, suggestion(address, known) or "give the address of one that there is")
+    problem = f"refers to the unknown {what} `{address}`"
+    raise DefinitionError(path, problem, suggestion(address, known) or f"use the address of an existing {what}")
 
 
 def _check_conditions(space: Space, paths: Paths) -> None:
@@ -103,5 +104,5 @@ def _check_conditions(space: Space, paths: Paths) -> None:
     except CycleError as error:
         circle = list(reversed(error.args[1]))
         names = " on ".join(f"`{address}`" for address in circle)
-        problem = f"closes a circle of conditions: {names}"
+        problem = f"creates a cycle of conditions: {names}"
         raise DefinitionError(f"{paths.nodes[circle[0]]}.condition", problem) from None

@@ -1,4 +1,4 @@
-"""Where the parts of a document stand: lines of texts, of which those are told that something stands in."""
+"""The context for reading and writing a document: the source line of each part, and the texts of these lines."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,21 +11,24 @@ from spacelang.text import NOWHERE, Source, Span
 Object: TypeAlias = dict[str, object]
 
 FileLine: TypeAlias = tuple[str, int]
-"""The name of a file and a line in it; line 0 where no text says a thing."""
+"""The name of a file and a line in it; line 0 if the source line is unknown."""
 
 MOST_LINES: Final = 2**20
-"""Of all files together: a file of a space has fewer characters."""
+"""The maximal number of lines of all files together; the source file of a space has fewer characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class WritingContext:
-    """What is around a part that is written: the place where it stands, and the texts of all lines mentioned so far."""
+    """The context for writing a part: the enclosing source line, and the texts of all lines recorded so far."""
 
     place: FileLine = ("", 0)
     lines: dict[str, dict[int, str]] = field(default_factory=dict)
 
     def inside(self, span: Span) -> tuple[Object, "WritingContext"]:
-        """The keys that say where a thing stands, as far as it is not where this is, and what is around its parts."""
+        """Return the keys that state the position of a part, and the context for the parts inside it.
+
+        Keys are left out if they equal the position of the enclosing part.
+        """
         if span.source is NOWHERE.source:
             return {}, self
         self.mention(span, span.line)
@@ -36,7 +39,7 @@ class WritingContext:
         return {**file, "line": place[1]}, WritingContext(place, self.lines)
 
     def mention(self, span: Span, last: int) -> None:
-        """Keep the texts of the lines from the first of a span to the last one."""
+        """Record the texts of the lines from the first line of a span to `last`."""
         here = self.lines.setdefault(span.source.name, {})
         for number in range(span.line, last + 1):
             here[number] = span.source.line(number)
@@ -44,7 +47,10 @@ class WritingContext:
 
 @dataclass(frozen=True, slots=True)
 class ReadingContext:
-    """What is around a part that is read: the place where it stands, and what has been read of the document."""
+    """The context for reading a part: the enclosing source line, and what was read of the document before.
+
+    `known` are the lines whose text is available; `paths` collects the paths of addresses and expressions.
+    """
 
     place: FileLine = ("", 0)
     sources: Mapping[str, Source] = field(default_factory=dict)
@@ -52,7 +58,10 @@ class ReadingContext:
     paths: Paths = field(default_factory=Paths)
 
     def inside(self, given: Object, path: str) -> "ReadingContext":
-        """What is around the parts of an object: what its keys do not say of its place is as for this."""
+        """Return the context for the parts of an object, whose `file` and `line` default to those of this context.
+
+        Raises DefinitionError for a line whose text is unknown.
+        """
         if "file" not in given and "line" not in given:
             return self
         file, number = self.place
@@ -60,12 +69,16 @@ class ReadingContext:
         if "line" in given:
             number = line(given["line"], f"{path}.line")
             if (file, number) not in self.known:
-                problem = f"is a line of `{file}` that `lines` does not have"
-                raise DefinitionError(f"{path}.line", problem, "add its text there, or leave `line` out")
+                problem = f"is a line of `{file}` whose text is missing in `lines`"
+                raise DefinitionError(f"{path}.line", problem, "add its text there, or leave out `line`")
         return ReadingContext((file, number), self.sources, self.known, self.paths)
 
     def span(self, said: str = "") -> Span:
-        """The span of what is said, beginning in this line; of the whole line where its text does not say it."""
+        """Return the span of the text `said`, which starts in the current line.
+
+        Returns the span of the whole line (without indentation) if the text does not occur there, and NOWHERE if the
+        line is unknown.
+        """
         if self.place not in self.known:
             return NOWHERE
         source = self.sources[self.place[0]]
@@ -77,7 +90,11 @@ class ReadingContext:
 
 
 def told_lines(value: object, path: str) -> tuple[dict[str, Source], frozenset[FileLine]]:
-    """The sources that lines are told of, those that are not told being empty, and the places that are."""
+    """Return the sources (by file) and the known lines from the `lines` of a document.
+
+    Lines that the document does not state are empty in the sources. Raises DefinitionError for an invalid line number
+    or a text of more than one line.
+    """
     files: dict[str, dict[int, str]] = {}
     for file, written in members(value, path).items():
         here = files[file] = {}
@@ -98,7 +115,7 @@ def told_lines(value: object, path: str) -> tuple[dict[str, Source], frozenset[F
 
 
 def line(value: object, path: str) -> int:
-    """The number of a line."""
+    """Return a value that must be a line number."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_LINES:
         return value
-    raise DefinitionError(path, f"is no line: a whole number from 1 to {MOST_LINES}")
+    raise DefinitionError(path, f"is not a line number, expected a whole number from 1 to {MOST_LINES}")

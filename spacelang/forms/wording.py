@@ -1,4 +1,4 @@
-"""Values, domains, addresses and expressions of a space as parts of a syntax tree."""
+"""Convert values, domains, addresses and expressions of a space to nodes of the syntax tree."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
@@ -46,7 +46,7 @@ Path: TypeAlias = tuple[ast.Word, ...]
 
 
 def domain(found: Domain) -> ast.Range | ast.Booleans | ast.Values | ast.UnionDomain:
-    """A domain."""
+    """Return the syntax node of a domain."""
     match found:
         case Union():
             return ast.UnionDomain(tuple(map(domain, found.parts)), NOWHERE)
@@ -71,7 +71,7 @@ def _range(
 
 
 class Wording:
-    """What the decisions and hyperparameters of a space are called in expressions."""
+    """The names of the decisions and hyperparameters of a space in expressions."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
@@ -88,21 +88,25 @@ class Wording:
             self._paths[address], self._places[address] = (*path, *map(named, own)), (before, own)
 
     def place(self, address: str) -> tuple[str, tuple[str, ...]]:
-        """The alternative that an address lies in (empty for none), and the words behind it."""
+        """Return the address of the enclosing alternative (empty for none) and the remaining words of the address."""
         return self._places[address]
 
     def path(self, address: str) -> ast.Dotted:
-        """The address as expressions have it."""
+        """Return the name of an address in expressions."""
         return _dotted(self._paths[address])
 
     def shadowed(self, expression: Expr, siblings: Collection[str]) -> str | None:
-        """A decision of the expression that goes by the name of a sibling, so that no text can mean it there."""
+        """Return the first address in an expression that is also the name of a sibling parameter, or None.
+
+        Inside the operator, the text could only refer to the sibling.
+        """
         return next((address for address in scope(expression) if address in siblings), None)
 
     def expression(self, expression: Expr, around: str = "", siblings: Collection[str] = ()) -> ast.Expression:
-        """An expression as a condition in the body of the operator at an address says it; without one, as a file does.
+        """Return the syntax node of an expression as a condition of the operator at the address `around`.
 
-        There hyperparameters beside it go by their own names, as far as nothing else could be meant.
+        Parameters of the same operator (`siblings`) are written by their own names where these are unambiguous. Without
+        `around`, the expression is written as for the top level of a file.
         """
         names = {address: self._paths[address] for address in scope(expression)}
         if around:
@@ -114,7 +118,7 @@ class Wording:
         return _written(expression, names, self._paths)
 
     def _words(self, addresses: Iterable[str]) -> Iterable[str]:
-        """The strings among the values of hyperparameters: a word beside one of them is such a value."""
+        """Yield the string values of hyperparameters: next to such a hyperparameter, a word means its value."""
         for address in addresses:
             node = self._space.variables[address].node
             if isinstance(node, Hyperparameter):
@@ -124,7 +128,7 @@ class Wording:
 
 
 def _written(expression: Expr, names: Mapping[str, Path], paths: Mapping[str, Path]) -> ast.Expression:
-    """The expression with its addresses as they are written; behind a constant always as a whole path."""
+    """Return the syntax node of an expression, with `names` for addresses and full paths after a constant."""
     match expression:
         case And(terms) | Or(terms):
             is_all = isinstance(expression, And)
@@ -139,7 +143,7 @@ def _written(expression: Expr, names: Mapping[str, Path], paths: Mapping[str, Pa
             return ast.Binary(relation, side(left, names), side(right, names), NOWHERE)
         case In(item, values):
             one = _side(item, names)
-            # Never true is that a thing differs from itself.
+            # An empty set of values is written as `x != x`, which is never true.
             nothing = ast.Binary("!=", one, one, NOWHERE)
             return ast.Membership(one, tuple(map(value, values)), NOWHERE) if values else nothing
         case Is(address, branches):
@@ -153,7 +157,7 @@ def _written(expression: Expr, names: Mapping[str, Path], paths: Mapping[str, Pa
 
 
 def _side(expression: Expr, names: Mapping[str, Path]) -> ast.Expression:
-    """What no hyperparameter stands beside: a string without quotes would be the name of one."""
+    """Return the node of an operand without a hyperparameter next to it, so that strings need quotes."""
     if isinstance(expression, Constant) and isinstance(expression.value, str):
         return ast.Text(expression.value, NOWHERE)
     return _term(expression, names)
@@ -178,13 +182,16 @@ def _term(expression: Expr, names: Mapping[str, Path]) -> ast.Expression:
 
 
 def spelled(space: Space) -> dict[str, str]:
-    """The paths of decisions and hyperparameters as texts have them, by their addresses."""
+    """Return the names of all decisions and hyperparameters as texts write them, by address."""
     wording = Wording(space)
     return {address: spell_reference(wording.path(address)) for address in space.variables}
 
 
 def saying(space: Space) -> Callable[[Expr], Expr]:
-    """What makes an expression one to be shown: it calls things as texts do, and so means nothing any more."""
+    """Return a function that converts an expression for display.
+
+    The converted expression has names as texts write them in place of addresses, so it can no longer be evaluated.
+    """
     names = spelled(space)
 
     def said(expression: Expr) -> Expr:
@@ -200,7 +207,10 @@ def saying(space: Space) -> Callable[[Expr], Expr]:
 
 
 def worded(space: Space) -> Space:
-    """The space to be shown: its conditions and constraints call things as texts do, and so mean nothing any more."""
+    """Return the space for display, with names as texts write them in its conditions and constraints.
+
+    These conditions and constraints can no longer be evaluated.
+    """
     said = saying(space)
 
     def told(node: Hyperparameter) -> Hyperparameter:
@@ -211,5 +221,5 @@ def worded(space: Space) -> Space:
 
 
 def called(branch: str) -> str:
-    """The name of an alternative as texts have it."""
+    """Return the name of an alternative as texts write it, in quotes if necessary."""
     return branch if is_word(branch) or branch == "none" else quoted(branch)

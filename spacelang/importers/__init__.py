@@ -1,6 +1,6 @@
-"""Importers: files of other tools to `.space` files, with the way between their configurations and ours.
+"""Importers that convert files of other tools to `.space` files and map configurations in both directions.
 
-One file is one format, called like the ending of its files' names.
+Every module without a leading underscore is one format, named after its file extension.
 """
 
 from typing import Final

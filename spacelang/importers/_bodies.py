@@ -1,4 +1,4 @@
-"""The members of each body: hyperparameters, fixed values and nested decisions."""
+"""Write the members of operator bodies: hyperparameters, fixed values and nested decisions."""
 
 from typing import Literal, assert_never
 
@@ -14,7 +14,7 @@ from spacelang.text import NOWHERE
 
 
 class Bodies:
-    """Writes the members of a space; what is never active is left out and reported."""
+    """A writer of the members of all bodies; it leaves out and reports hyperparameters that are never active."""
 
     def __init__(self, shape: Shape, naming: Naming, expressions: Expressions) -> None:
         self._shape = shape
@@ -23,8 +23,8 @@ class Bodies:
         self.diagnostics: list[Diagnostic] = []
 
     def write(self) -> dict[Path, list[ast.Member]]:
-        """The members by body, in the order of the foreign file."""
-        # Parents come first, so that what asks for a hyperparameter that is never active is known to be so as well.
+        """Return the members by body, in the order of the foreign file."""
+        # Parents come first: a child of a hyperparameter that is never active is then recognised as never active, too.
         members = {name: self._members(name) for name in self._shape.space.parameters}
         found: dict[Path, list[ast.Member]] = {}
         for name in self._shape.space.file_order:
@@ -41,13 +41,14 @@ class Bodies:
         return [(path, member) for path, member in members if member is not None]
 
     def _tell_loose(self, name: str) -> None:
-        """Say of which hyperparameters `name` does not need that they are active."""
+        """Report the hyperparameters that need not be active for `name` to be active."""
         for test in {test.parameter: test for test in self._expressions.loose}.values():
             told = ActiveWithoutParent(primary=test.span, child=name, parent=test.parameter)
             self.diagnostics += [] if told in self.diagnostics else [told]
         self._expressions.loose.clear()
 
     def _tell_weights(self) -> None:
+        """Report the weights of values that cannot be imported as weights of alternatives."""
         for name, parameter in self._shape.space.parameters.items():
             weights = parameter.domain.weights if isinstance(parameter.domain, ForeignValues) else None
             is_kept = name in self._shape.decisions and weights is not None and min(weights) > 0
@@ -56,6 +57,7 @@ class Bodies:
                 self.diagnostics.append(lost)
 
     def _member(self, name: str, path: Path) -> ast.Member | None:
+        """Return the syntax node of a hyperparameter in a body; None if it is never active there."""
         parameter = self._shape.space.parameters[name]
         called = self._naming.members[name, path]
         if name in self._shape.fixed:
@@ -74,7 +76,7 @@ class Bodies:
         return ast.Parameter(word, written, default, None if when is True else when, _prior(parameter), NOWHERE)
 
     def _choice(self, parameter: ForeignParameter, path: Path) -> ast.Domain:
-        # Operators of a catalogue, which have their bodies there, are alternatives of stages only.
+        # No bodies are needed: only alternatives of stages can be operators of a catalogue.
         structure = alternatives(parameter, path, self._naming, {})
         match structure:
             case ast.Joined(parts=parts):
@@ -88,9 +90,9 @@ class Bodies:
 def alternatives(
     parameter: ForeignParameter, path: Path, naming: Naming, bodies: dict[Path, ast.Body]
 ) -> ast.Structure:
-    """The alternatives of a decision, with its default and the weights that it has for them.
+    """Return the alternatives of a decision, with the default and any weights.
 
-    Abstract operators have their bodies where they are declared, those of a catalogue here.
+    Operators of a catalogue get their `bodies` here; the bodies of abstract operators are at their declarations.
     """
     values = parameter.domain
     assert isinstance(values, ForeignValues)
@@ -114,7 +116,7 @@ def alternatives(
 
 
 def domain(parameter: ForeignParameter) -> ast.Domain:
-    """The domain of a hyperparameter."""
+    """Return the syntax node of the domain of a hyperparameter."""
     match parameter.domain:
         case ForeignRange(kind=kind, lower=lower, upper=upper, log=log, step=step):
             word = ast.Word("log", NOWHERE) if log else None

@@ -1,4 +1,4 @@
-"""A foreign space whose names and values are known to fit together, in an order in which parents come first."""
+"""Check a foreign space: consistent names and values, no cycle of conditions, and a valid default configuration."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -36,23 +36,28 @@ _MOST_SUGGESTIONS: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """A foreign space without contradictions; conditions speak of hyperparameters with more than one value only."""
+    """A foreign space without contradictions.
+
+    Its conditions no longer refer to constants that are always active: their comparisons are already evaluated.
+    """
 
     name: str
     parameters: dict[str, ForeignParameter]
-    """In an order in which what a condition names comes before what it is the condition of."""
+    """The parameters in topological order: parents before the parameters whose conditions refer to them."""
 
     file_order: tuple[str, ...]
     conditions: dict[str, Condition]
-    """By hyperparameter; without an entry it is always active."""
+    """The conditions by hyperparameter; a hyperparameter without an entry is always active."""
 
     spans: dict[str, Span]
-    """Where the conditions stand."""
+    """The spans of the conditions in the source."""
 
     clauses: tuple[Clause, ...]
 
 
 class _Checker:
+    """A checker that collects the problems of a foreign space."""
+
     def __init__(self, foreign: ForeignSpace) -> None:
         self.foreign = foreign
         self.problems: list[Diagnostic] = []
@@ -60,10 +65,11 @@ class _Checker:
         self._suggested = 0
 
     def declare(self) -> None:
+        """Register all parameters; report duplicate names and inconsistent declarations."""
         for parameter in self.foreign.parameters:
             first = self.parameters.get(parameter.name)
             if first is not None:
-                problem = f"`{parameter.name}` is declared a second time"
+                problem = f"`{parameter.name}` is declared twice"
                 related = (Related(first.span, "first declared here"),)
                 wrong = ContradictoryDeclaration(primary=parameter.span, problem=problem, related=related)
                 self.problems.append(wrong)
@@ -79,11 +85,11 @@ class _Checker:
                     return self._contradiction(parameter.span, f"the range of `{name}` is empty")
                 if domain.log and lower <= 0:
                     return self._contradiction(
-                        parameter.span, f"the range of `{name}` is logarithmic and reaches {lower}"
+                        parameter.span, f"the range of `{name}` is logarithmic but starts at {lower}"
                     )
             case ForeignValues(values=values):
                 if len(set(map(identity, values))) < len(values):
-                    return self._contradiction(parameter.span, f"`{name}` has a value twice")
+                    return self._contradiction(parameter.span, f"`{name}` has a duplicate value")
                 unwritable = next((value for value in values if not _is_writable(value)), None)
                 if unwritable is not None:
                     what = f"the value `{unwritable}`"
@@ -97,7 +103,7 @@ class _Checker:
         return None
 
     def test(self, test: Test) -> Test:
-        """The comparison with values of its domain's type; reports what does not fit."""
+        """Return a comparison with its values converted to the type of the domain; report values that do not fit."""
         domain = self._domain(test.parameter, test.span)
         if domain is None:
             return test
@@ -114,6 +120,7 @@ class _Checker:
         return replace(test, values=values)
 
     def clause(self, clause: Clause) -> Clause:
+        """Return a forbidden clause with checked literals."""
         checked: list[Test | Relation] = []
         for literal in clause.literals:
             match literal:
@@ -122,7 +129,7 @@ class _Checker:
                 case Relation(left=left, right=right):
                     sides = [self._domain(name, literal.span) for name in (left, right)]
                     if None not in sides and literal.operator != "==" and not all(map(_is_numeric, sides)):
-                        self._contradiction(literal.span, f"`{left}` and `{right}` have no common order")
+                        self._contradiction(literal.span, f"the values of `{left}` and `{right}` have no common order")
                     checked.append(literal)
                 case _:
                     assert_never(literal)
@@ -137,6 +144,7 @@ class _Checker:
         return None
 
     def child(self, conditional: Conditional) -> None:
+        """Report a conditional whose child is not declared."""
         self._domain(conditional.child, conditional.span)
 
     def _contradiction(self, span: Span, problem: str) -> None:
@@ -144,7 +152,7 @@ class _Checker:
 
 
 def check(foreign: ForeignSpace) -> tuple[Sound | None, list[Diagnostic]]:
-    """The space without contradictions, or None with all that is wrong."""
+    """Return the consistent space and no problems, or None and all problems."""
     checker = _Checker(foreign)
     checker.declare()
     conditions: dict[str, Condition] = {}
@@ -172,7 +180,7 @@ def check(foreign: ForeignSpace) -> tuple[Sound | None, list[Diagnostic]]:
 
 
 def _in_order(parameters: dict[str, ForeignParameter], parents: dict[str, set[str]]) -> Iterator[str]:
-    """Parents first, and otherwise as the file has them."""
+    """Yield the names of parameters in topological order (parents first), otherwise in the order of the file."""
     places = {name: place for place, name in enumerate(parameters)}
     sorter = TopologicalSorter(parents)
     sorter.prepare()
@@ -185,7 +193,7 @@ def _in_order(parameters: dict[str, ForeignParameter], parents: dict[str, set[st
 def _without_constants(
     parameters: dict[str, ForeignParameter], conditions: dict[str, Condition]
 ) -> dict[str, Condition]:
-    """Conditions over constants that are always active are decided."""
+    """Return the conditions with comparisons of constants that are always active replaced by their truth values."""
     settled = {
         name
         for name, parameter in parameters.items()
@@ -195,7 +203,7 @@ def _without_constants(
 
 
 def decide(condition: Condition, parameters: dict[str, ForeignParameter], constants: set[str]) -> Condition:
-    """A condition in which comparisons with these constants are replaced by what they are."""
+    """Return the condition with comparisons of these constants replaced by their truth values."""
 
     def decided(test: Test) -> Condition:
         if test.parameter not in constants:
@@ -207,7 +215,7 @@ def decide(condition: Condition, parameters: dict[str, ForeignParameter], consta
 
 
 def holds(test: Test, parameter: ForeignParameter, value: Value) -> bool:
-    """Whether a comparison holds for a value of its hyperparameter."""
+    """Return True if a comparison holds for a value of its hyperparameter."""
     if test.operator in ("in", "!="):
         among = any(identity(value) == identity(own) for own in test.values)
         return among == (test.operator == "in")
@@ -219,7 +227,7 @@ def holds(test: Test, parameter: ForeignParameter, value: Value) -> bool:
 
 
 def _forbidden(space: Sound) -> list[Diagnostic]:
-    """The clauses that hold in the default configuration."""
+    """Return an error for every clause that forbids the default configuration."""
     values: dict[str, Value] = {}
     for name, parameter in space.parameters.items():
         if _is_true(space.conditions.get(name, ALWAYS), values, space.parameters):
@@ -235,7 +243,7 @@ def _forbidden(space: Sound) -> list[Diagnostic]:
 def _is_true(condition: Condition, values: dict[str, Value], parameters: dict[str, ForeignParameter]) -> bool:
     match condition:
         case Test(parameter=name, operator=sign):
-            # As ConfigSpace 1.2 has it, `!=` holds where there is nothing to compare.
+            # As in ConfigSpace 1.2, `!=` holds if the hyperparameter is not active.
             return holds(condition, parameters[name], values[name]) if name in values else sign == "!="
         case Every(terms=terms):
             return all(_is_true(term, values, parameters) for term in terms)
@@ -257,7 +265,7 @@ def _applies(literal: Test | Relation, values: dict[str, Value], parameters: dic
 
 
 def without(space: Sound, name: str, value: Value) -> Sound:
-    """The space without one value of a set, which no configuration has anyway."""
+    """Return the space without one value of a set; the value must not occur in any configuration."""
     parameter = space.parameters[name]
     domain = parameter.domain
     assert isinstance(domain, ForeignValues)
@@ -276,7 +284,7 @@ def without(space: Sound, name: str, value: Value) -> Sound:
 
 
 def _allowing(clause: Clause, name: str, value: Value) -> Clause | None:
-    """A clause that does not forbid a value; None where it forbade nothing else."""
+    """Return a clause that no longer mentions a value; None if it forbids nothing else."""
     literals: list[Test | Relation] = []
     for literal in clause.literals:
         kept = _unasked(literal, name, value) if isinstance(literal, Test) else literal
@@ -287,7 +295,7 @@ def _allowing(clause: Clause, name: str, value: Value) -> Clause | None:
 
 
 def _unasked(condition: Condition, name: str, value: Value) -> Condition:
-    """A condition that does not ask for a value."""
+    """Return a condition that no longer mentions a value."""
 
     def less(test: Test) -> Condition:
         if test.parameter != name:
@@ -301,7 +309,7 @@ def _unasked(condition: Condition, name: str, value: Value) -> Condition:
 
 
 def _typed(value: Value, domain: ForeignRange | ForeignValues) -> Value:
-    """A word as the number that a range takes; a value as the domain has it."""
+    """Return a value as the domain represents it: words become numbers for a range."""
     if isinstance(domain, ForeignValues):
         return next((own for own in domain.values if identity(own) == identity(value)), value)
     read = number(value) if isinstance(value, str) else value
@@ -312,12 +320,13 @@ def _typed(value: Value, domain: ForeignRange | ForeignValues) -> Value:
 
 
 def _first(span: Span, text: str) -> Span:
-    """Where a text stands in a span; the span where it is written otherwise."""
+    """Return the span of the first occurrence of a text in a span; the whole span if there is none."""
     place = span.text.find(text)
     return Span(span.source, span.start + place, span.start + place + len(text)) if place >= 0 and text else span
 
 
 def _last(span: Span, text: str) -> Span:
+    """Return the span of the last occurrence of a text in a span; the whole span if there is none."""
     place = span.text.rfind(text)
     return Span(span.source, span.start + place, span.start + place + len(text)) if place >= 0 and text else span
 
@@ -331,7 +340,7 @@ def _is_numeric(domain: ForeignRange | ForeignValues | None) -> bool:
 
 
 def _is_writable(value: Value) -> bool:
-    """Whether a file of text can hold a value: it has no NUL characters and no halves of characters."""
+    """Return True if a text file can contain a value: it has no NUL characters and no lone surrogates."""
     if isinstance(value, tuple):
         return all(map(_is_writable, value))
     return not isinstance(value, str) or ("\0" not in value and not any("\ud800" <= c <= "\udfff" for c in value))

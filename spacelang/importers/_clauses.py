@@ -1,4 +1,4 @@
-"""Forbidden clauses to constraints: what says the same is said once, what differs in one value is said together."""
+"""Convert forbidden clauses to constraints: remove redundant clauses and merge those that differ in one value."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,12 +16,15 @@ from spacelang.syntax import ast
 from spacelang.text import NOWHERE, Span
 
 MOST_RULES: Final = 5_000
-"""As many constraints are written, each clause once for every combination of bodies that it may hold in."""
+"""The maximal number of constraints. A clause is written once for every combination of bodies to which it applies."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ClauseTable:
-    """Clauses that differ in values only: the hyperparameters, and for each row the places of its values."""
+    """A forbidden clause with a set of values for each hyperparameter.
+
+    `sets` are indices of values that are forbidden together; `others` are the remaining literals.
+    """
 
     sets: dict[str, frozenset[int]]
     others: tuple[Test | Relation, ...]
@@ -29,7 +32,7 @@ class _ClauseTable:
 
 
 class Constraints:
-    """Writes the constraints of a space."""
+    """A writer of the constraints of a space."""
 
     def __init__(self, shape: Shape, naming: Naming, expressions: Expressions) -> None:
         self._shape = shape
@@ -39,7 +42,7 @@ class Constraints:
         self._left = MOST_RULES
 
     def write(self) -> dict[Path, list[ast.Rule]]:
-        """The constraints by the body that they stand in; those of the file at the root."""
+        """Return the constraints by the body that contains them; those at the top level of the file are at the root."""
         found: dict[Path, list[ast.Rule]] = {}
         for table in _merged([self._table(clause) for clause in self._shape.space.clauses]):
             rules = list(islice(self._rules(table), self._left + 1))
@@ -52,7 +55,7 @@ class Constraints:
                 if rule not in (several := found.setdefault(path, [])):
                     several.append(rule)
             if not rules:
-                what = "this combination never comes together"
+                what = "this combination can never occur"
                 self.diagnostics.append(NothingToImport(primary=table.span, what=what))
         return found
 
@@ -71,12 +74,12 @@ class Constraints:
         return _ClauseTable({name: sets[name] for name in sets if name not in silent}, tuple(others), clause.span)
 
     def _is_beside(self, constant: str, names: list[str]) -> bool:
-        """Whether a constant is active wherever one of these is, so that a clause may leave it out."""
+        """Return True if a constant is active whenever one of `names` is, so that a clause need not mention it."""
         paths = self._shape.paths
         return any(paths[constant] == paths[name] for name in names if name not in self._shape.decisions)
 
     def _rules(self, table: _ClauseTable) -> Iterator[tuple[Path, ast.Rule]]:
-        """A clause, once for every combination of bodies in which the things that it names may be active together."""
+        """Yield a clause once for every combination of bodies in which its hyperparameters can be active together."""
         if not all(table.sets.values()):
             return
         decisions = {name: places for name, places in table.sets.items() if name in self._shape.decisions}
@@ -90,6 +93,7 @@ class Constraints:
     def _rule(
         self, table: _ClauseTable, decisions: dict[str, frozenset[int]], bodies: dict[str, Path]
     ) -> tuple[Path, ast.Rule] | None:
+        """Return the constraint for a combination of bodies, with its place; None if it can never apply there."""
         taken = {step[0]: step[1] for body in bodies.values() for step in body if step[0]}
         if any(name in taken and taken[name] not in places for name, places in decisions.items()):
             return None
@@ -100,7 +104,7 @@ class Constraints:
         for name, places in open_decisions.items():
             body = self._shape.paths[name][0]
             terms.append(self._expressions.takes(name, body, sorted(places), ROOT))
-        # A constant says nothing by itself, but that its body is reached.
+        # A constant adds no comparison, only the requirement that its body is reached.
         said = {step for body in speaking.values() for step in body}
         silent = {step for body in bodies.values() for step in body if step[0]} - said
         for decision, place in sorted(silent, key=lambda step: self._shape.space.file_order.index(step[0])):
@@ -112,12 +116,12 @@ class Constraints:
         return home, ast.Rule(True, expression, NOWHERE)
 
     def _home(self, decisions: dict[str, frozenset[int]], speaking: dict[str, Path]) -> Path:
-        """The body that a constraint stands in: that of all it names, or the file."""
+        """Return the body to write a constraint in: the common body of all its hyperparameters, or the file."""
         homes = set(speaking.values())
         return homes.pop() if len(homes) == 1 and not decisions else ROOT
 
     def _is_certain(self, table: _ClauseTable, name: str) -> bool:
-        """Whether what the clause says of a hyperparameter holds wherever its body is reached."""
+        """Return True if the clause holds for a hyperparameter whenever its body is reached."""
         return name in self._shape.fixed and name in table.sets and name not in _names(table.others)
 
     def _literals(self, table: _ClauseTable, speaking: dict[str, Path], home: Path) -> Iterator[ast.Expression]:
@@ -148,11 +152,11 @@ def _agree_all(paths: tuple[Path, ...]) -> bool:
     return all(agree(left, right) for place, left in enumerate(paths) for right in paths[place + 1 :])
 
 
-# ---- saying together what differs in one value
+# ---- merging clauses that differ in one value
 
 
 def _merged(tables: list[_ClauseTable]) -> list[_ClauseTable]:
-    """Fewer clauses that forbid the same, of whichever order of merging leaves the fewest."""
+    """Return fewer clauses that forbid the same combinations; the better of two merging orders is used."""
     by_names = grouped(((*sorted(table.sets), table.others), table) for table in _without_weaker(tables))
     found: list[_ClauseTable] = []
     for several in by_names.values():
@@ -165,7 +169,7 @@ def _merged(tables: list[_ClauseTable]) -> list[_ClauseTable]:
 
 
 def _folded(tables: list[_ClauseTable], order: list[str]) -> list[_ClauseTable]:
-    """Rows that agree in all but one column become one row, column after column."""
+    """Return clauses merged hyperparameter by hyperparameter: those that agree in all other sets become one."""
     for name in order:
         rows: dict[tuple[object, ...], _ClauseTable] = {}
         for table in tables:
@@ -181,14 +185,14 @@ def _folded(tables: list[_ClauseTable], order: list[str]) -> list[_ClauseTable]:
 
 
 def _without_weaker(tables: list[_ClauseTable]) -> list[_ClauseTable]:
-    """Clauses that others do not imply already."""
+    """Return the clauses that are not implied by another one; more than 1,000 clauses are returned as they are."""
     if len(tables) > 1_000:
         return tables
     return [table for table in tables if not any(_implies(other, table) for other in tables if other is not table)]
 
 
 def _implies(stronger: _ClauseTable, weaker: _ClauseTable) -> bool:
-    """Whether all that the weaker clause forbids is forbidden by the other one."""
+    """Return True if the stronger clause forbids everything that the weaker clause forbids."""
     if not set(stronger.others) <= set(weaker.others) or not stronger.sets.keys() <= weaker.sets.keys():
         return False
     if (stronger.sets, stronger.others) == (weaker.sets, weaker.others):

@@ -1,4 +1,4 @@
-"""Conditions and clauses in the words of the `.space` file."""
+"""Convert foreign conditions and clauses to expressions of the `.space` language."""
 
 from collections.abc import Sequence
 from typing import assert_never
@@ -14,19 +14,19 @@ from spacelang.text import NOWHERE
 
 
 class Expressions:
-    """Writes conditions as they read in a body."""
+    """A writer of conditions as expressions inside a body."""
 
     def __init__(self, shape: Shape, naming: Naming) -> None:
         self._shape = shape
         self._naming = naming
         self.loose: list[Test] = []
-        """The `!=` that hold where the hyperparameter before them is not active."""
+        """The `!=` comparisons that also hold while their hyperparameter is not active."""
 
         self.dead: set[tuple[str, Path]] = set()
-        """Hyperparameters that are never active in a body, and so are not written there."""
+        """The hyperparameters that are never active in a body and therefore left out, with that body."""
 
     def condition(self, condition: Condition, path: Path) -> ast.Expression | bool:
-        """A condition in a body; True or False where the alternatives that lead there decide it."""
+        """Return a condition as an expression in a body; True or False if the path to the body decides it."""
         match condition:
             case Test():
                 return self.test(condition, path)
@@ -38,7 +38,7 @@ class Expressions:
                 assert_never(condition)
 
     def test(self, test: Test, path: Path) -> ast.Expression | bool:
-        """A comparison in a body."""
+        """Return a comparison as an expression in a body; True or False if the path to the body decides it."""
         if test.operator == "!=":
             return self._differs(test, path)
         if test.parameter in self._shape.decisions:
@@ -47,11 +47,11 @@ class Expressions:
         return _joined("or", [self.compare(test, self._name(test.parameter, body, path)) for body in bodies])
 
     def bodies(self, name: str) -> tuple[Path, ...]:
-        """The bodies in which a hyperparameter is written."""
+        """Return the bodies that contain a hyperparameter."""
         return tuple(path for path in self._shape.paths[name] if (name, path) not in self.dead)
 
     def compare(self, test: Test, name: ast.Expression) -> ast.Expression:
-        """A comparison with what a hyperparameter is called."""
+        """Return a comparison as an expression, with `name` for the hyperparameter."""
         parameter = self._shape.space.parameters[test.parameter]
         domain = parameter.domain
         if test.operator == "in":
@@ -68,6 +68,7 @@ class Expressions:
         return ast.Binary("==", name, written[0], NOWHERE)
 
     def _differs(self, test: Test, path: Path) -> ast.Expression | bool:
+        """Return a `!=` comparison as an expression; record it in `loose` if it holds for an inactive parameter."""
         name = test.parameter
         same = self.test(Test(name, "in", test.values, test.span), path)
         bodies = self._shape.paths[name]
@@ -93,17 +94,17 @@ class Expressions:
         return _joined("or", [self.takes(name, body, places, path) for body in bodies])
 
     def takes(self, name: str, body: Path, places: Sequence[int], path: Path = ROOT) -> ast.Expression:
-        """That a decision takes one of some alternatives."""
+        """Return the test that a decision takes one of some alternatives, given by the indices of their values."""
         called = self._name(name, body, path)
         words = [self._naming.alternatives[name, place] for place in dict.fromkeys(places)]
         return takes(called, words)
 
     def _name(self, name: str, body: Path, path: Path) -> ast.Dotted:
-        """What a hyperparameter or decision in one body is called in another."""
+        """Return the name of a hyperparameter or decision of one body as seen from another body."""
         return self.name(name, body, is_sibling=body == path)
 
     def name(self, name: str, body: Path, *, is_sibling: bool = False) -> ast.Dotted:
-        """What a hyperparameter or decision in a body is called, there or elsewhere."""
+        """Return the name of a hyperparameter or decision of a body; the short name if `is_sibling`."""
         called = self._naming.members[name, body]
         return dotted(called if is_sibling or body == ROOT else f"{self._naming.address(body)}.{called}")
 
@@ -119,20 +120,20 @@ def _joined(operator: str, terms: list[ast.Expression | bool]) -> ast.Expression
 
 
 def is_boolean(domain: ForeignRange | ForeignValues) -> bool:
-    """Whether a domain has truth values only."""
+    """Return True if a domain consists of booleans only."""
     return isinstance(domain, ForeignValues) and all(isinstance(one, bool) for one in domain.readings)
 
 
 def written_value(
     parameter: ForeignParameter, given: Value
 ) -> ast.Number | ast.Text | ast.Keyword | ast.Tuple | ast.Dotted:
-    """How the `.space` file writes a value of a hyperparameter."""
+    """Return the syntax node of a value of a hyperparameter."""
     domain = parameter.domain
     return number(given) if isinstance(domain, ForeignRange) else value(domain.readings[domain.place(given)])
 
 
 def number(given: Value) -> ast.Number:
-    """A number; whole ones without a point."""
+    """Return the syntax node of a number; whole floats below 1e6 become integers."""
     assert isinstance(given, int | float)
     whole = isinstance(given, float) and given.is_integer() and abs(given) < 1e6
     return ast.Number(int(given) if whole else given, NOWHERE)

@@ -1,4 +1,4 @@
-"""A search space as another tool's file says it: flat names, conditions and forbidden clauses, with their places."""
+"""Data classes for a search space of another tool: flat parameters, conditions and forbidden clauses, with spans."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from spacelang.text import Span
 
 @dataclass(frozen=True, slots=True)
 class ForeignRange:
-    """The numbers from `lower` to `upper`, both included; spaced by `step` where there is one."""
+    """The numbers from `lower` to `upper`, including both, in steps of `step` if it is given."""
 
     kind: Literal["float", "int"]
     lower: float
@@ -28,7 +28,7 @@ class ForeignRange:
 
 @dataclass(frozen=True, slots=True)
 class ForeignValues:
-    """These values, each with what a `.space` file calls it; in an order where they are `ordered`."""
+    """A finite set of values; `readings` are the corresponding values in the `.space` file."""
 
     values: tuple[Value, ...]
     readings: tuple[Value, ...]
@@ -39,7 +39,7 @@ class ForeignValues:
         return any(identity(value) == identity(own) for own in self.values)  # type: ignore[arg-type]
 
     def place(self, value: Value) -> int:
-        """Where a value stands."""
+        """Return the index of a value; raise ValueError if it is not in the set."""
         return [identity(own) for own in self.values].index(identity(value))
 
 
@@ -48,7 +48,7 @@ Domain: TypeAlias = ForeignRange | ForeignValues
 
 @dataclass(frozen=True, slots=True)
 class ForeignParameter:
-    """One hyperparameter; `prior` is the mean and deviation of a normal distribution."""
+    """A hyperparameter; `prior` is the mean and standard deviation of a normal distribution."""
 
     name: str
     domain: Domain
@@ -58,14 +58,14 @@ class ForeignParameter:
 
     @property
     def is_constant(self) -> bool:
-        """Whether there is one value only."""
+        """True if the domain has exactly one value."""
         domain = self.domain
         return len(domain.values) == 1 if isinstance(domain, ForeignValues) else domain.lower == domain.upper
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A comparison of a hyperparameter with values; `==` and `in` are one: the value is among them."""
+    """A comparison of a hyperparameter with values; both `==` and `in` are represented as `in`."""
 
     parameter: str
     operator: Literal["in", "!=", "<", "<=", ">", ">="]
@@ -75,7 +75,7 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A comparison of two hyperparameters, in a forbidden clause."""
+    """A comparison of two hyperparameters in a forbidden clause."""
 
     left: str
     operator: Literal["==", "<", "<=", ">", ">="]
@@ -85,14 +85,14 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """All terms hold; without terms it always holds."""
+    """A conjunction; without terms it is true."""
 
     terms: tuple["Condition", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Some:
-    """At least one term holds; without terms it never holds."""
+    """A disjunction; without terms it is false."""
 
     terms: tuple["Condition", ...]
 
@@ -104,7 +104,7 @@ NEVER = Some(())
 
 @dataclass(frozen=True, slots=True)
 class Conditional:
-    """When a hyperparameter is active."""
+    """The condition under which a hyperparameter is active."""
 
     child: str
     condition: Condition
@@ -113,7 +113,7 @@ class Conditional:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A combination that is forbidden where all that it names is active."""
+    """A combination of literals that is forbidden if all of its hyperparameters are active."""
 
     literals: tuple[Test | Relation, ...]
     span: Span = field(compare=False, repr=False)
@@ -124,7 +124,7 @@ Declaration: TypeAlias = ForeignParameter | Conditional | Clause
 
 @dataclass(frozen=True, slots=True)
 class ForeignSpace:
-    """All that a file says; `diagnostics` are what its reader has to say of it."""
+    """The contents of a foreign file, with the diagnostics of its reader."""
 
     name: str
     parameters: tuple[ForeignParameter, ...]
@@ -134,7 +134,7 @@ class ForeignSpace:
 
 
 def tests(condition: Condition) -> Iterator[Test]:
-    """Every comparison of a condition."""
+    """Yield every comparison of a condition."""
     match condition:
         case Test():
             yield condition
@@ -144,7 +144,7 @@ def tests(condition: Condition) -> Iterator[Test]:
 
 
 def size_of(declaration: Declaration) -> int:
-    """How many values a declaration names."""
+    """Return the number of values that a declaration mentions; a range counts as one."""
     match declaration:
         case ForeignParameter(domain=domain):
             return len(domain.values) if isinstance(domain, ForeignValues) else 1
@@ -157,12 +157,12 @@ def size_of(declaration: Declaration) -> int:
 
 
 def every(terms: list[Condition]) -> Condition:
-    """All of the terms, simplified where terms are known to hold or not to."""
+    """Return the conjunction of terms, simplified if terms are known to be true or false."""
     return _joined(Every, NEVER, terms)
 
 
 def some(terms: list[Condition]) -> Condition:
-    """One of the terms, simplified where terms are known to hold or not to."""
+    """Return the disjunction of terms, simplified if terms are known to be true or false."""
     return _joined(Some, ALWAYS, terms)
 
 
@@ -175,7 +175,7 @@ def _joined(kind: type[Every] | type[Some], deciding: Condition, terms: list[Con
 
 
 def changed(condition: Condition, change: Callable[[Test], Condition]) -> Condition:
-    """The condition with every comparison changed, simplified where terms are known to hold or not to."""
+    """Return the condition with `change` applied to every comparison, simplified where truth values are known."""
     if isinstance(condition, Test):
         return change(condition)
     join = every if isinstance(condition, Every) else some
@@ -183,7 +183,7 @@ def changed(condition: Condition, change: Callable[[Test], Condition]) -> Condit
 
 
 def conjoined(conditionals: list[Conditional]) -> tuple[Conditional, ...]:
-    """One condition a child: several that a file gives for one child must all hold."""
+    """Return one condition for each child: several conditions of one child must all hold."""
     by_child = grouped((conditional.child, conditional) for conditional in conditionals)
     return tuple(
         Conditional(child, every([one.condition for one in several]), several[0].span)

@@ -1,4 +1,4 @@
-"""What an import gives: the text, and the way between the other tool's configurations and ours."""
+"""The result of an import: the text of the space, and the mapping of configurations in both directions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,32 +13,35 @@ from spacelang.ir.value import Value, from_json, identity, plain
 
 _Identity: TypeAlias = tuple[object, ...]
 _Steps: TypeAlias = set[tuple[str, _Identity]]
-"""Foreign decisions with the values that they have."""
+"""Foreign decisions, each with the value that it has."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """The way of one hyperparameter: its keys by the foreign decisions that lead there, and its values."""
+    """The mapping of one hyperparameter between both sides.
+
+    `keys` are its keys in our configurations, each with the foreign decisions (and their values) that lead to it.
+    """
 
     parameter: ForeignParameter
     is_fixed: bool
     is_decision: bool
     keys: tuple[tuple[frozenset[tuple[str, _Identity]], str], ...]
     foreign: dict[_Identity, Value]
-    """The foreign values by ours; empty for ranges, where they are the same."""
+    """The foreign values by our values; empty for ranges, whose values are the same on both sides."""
 
     ours: dict[_Identity, Value]
 
     def reached(self, taken: _Steps) -> Iterator[str]:
-        """The keys that decisions lead to."""
+        """Yield the keys that are reached with some decisions."""
         return (key for leading, key in self.keys if leading <= taken)
 
     def step(self, value: Value) -> _Steps:
-        """What is known of the decisions with this value."""
+        """Return this decision with its value as a set; an empty set if the hyperparameter is not a decision."""
         return {(self.parameter.name, identity(value))} if self.is_decision else set()
 
     def translate(self, value: Value, table: dict[_Identity, Value]) -> Value:
-        """A value on one side as it is on the other; raises ValueError for what is no value."""
+        """Return a value of one side as the other side represents it; raise ValueError if it is not in the domain."""
         domain = self.parameter.domain
         if isinstance(domain, ForeignRange) and value in domain:
             assert isinstance(value, int | float)
@@ -50,10 +53,10 @@ class _Way:
 
 @dataclass(frozen=True)
 class Imported:
-    """A foreign space as the text of a `.space` file.
+    """A foreign space as the text of a `.space` file, with a mapping of configurations.
 
-    `decode` gives our configuration of a foreign one, `encode` the foreign one of ours; each is the other's inverse.
-    Foreign configurations are mappings from names to values and hold exactly what is active there, constants included.
+    `decode` converts a foreign configuration to ours, and `encode` is its inverse. A foreign configuration is a mapping
+    from names to values. It contains exactly the active hyperparameters, including constants.
     """
 
     text: str
@@ -61,7 +64,10 @@ class Imported:
     naming: Naming = field(repr=False)
 
     def encode(self, configuration: Mapping[str, Value]) -> dict[str, Value]:
-        """The foreign configuration of a member; raises ValueError for values that the space does not have."""
+        """Return the foreign configuration for a configuration of the space.
+
+        Raises ValueError for a value that the space does not have.
+        """
         found: dict[str, Value] = {}
         taken: _Steps = set()
         for way in self._ways:
@@ -75,11 +81,15 @@ class Imported:
         return found
 
     def decode(self, values: Mapping[str, Any]) -> Configuration:
-        """Our configuration of a foreign one; raises ValueError for what the file does not say to be possible."""
+        """Return our configuration for a foreign one.
+
+        Raises ValueError for an unknown hyperparameter or value, and if the active hyperparameters are not exactly
+        those given.
+        """
         given = {name: from_json(plain(value)) for name, value in values.items()}
         unknown = next((name for name in given if name not in self.shape.space.parameters), None)
         if unknown is not None:
-            raise ValueError(f"there is no hyperparameter `{unknown}`")
+            raise ValueError(f"unknown hyperparameter `{unknown}`")
         found: dict[str, Value] = {}
         taken: _Steps = set()
         for way in self._ways:
@@ -96,7 +106,7 @@ class Imported:
 
     @cached_property
     def _ways(self) -> tuple[_Way, ...]:
-        """The ways of all hyperparameters, decisions before what they lead to."""
+        """The mappings of all hyperparameters; decisions come before the hyperparameters below them."""
         return tuple(map(self._way, self.shape.space.parameters.values()))
 
     def _way(self, parameter: ForeignParameter) -> _Way:

@@ -1,4 +1,4 @@
-"""Foreign text to `.space` text, all steps together."""
+"""Convert a foreign text to a `.space` text: run all steps of an import."""
 
 from pathlib import Path
 from typing import Final
@@ -26,17 +26,17 @@ from spacelang.syntax.limits import MAX_BYTES, beyond_limits
 from spacelang.text import Source, Span
 
 MAX_DECLARATIONS: Final = 5_000
-"""Hyperparameters, conditions and forbidden clauses together; what people publish has some 2,000 at most."""
+"""The maximal number of hyperparameters, conditions and forbidden clauses; published spaces have up to 2,000."""
 
 MAX_VALUES: Final = 20_000
-"""Of sets, conditions and clauses together."""
+"""The maximal number of values in sets, conditions and clauses together."""
 
 
 def to_space(source: Source) -> tuple[Imported | None, tuple[Diagnostic, ...]]:
-    """A text of another tool in our language, and all that there is to say about it; nothing is raised for any text.
+    """Return the imported space (or None) and all diagnostics for a text of another tool; never raise.
 
-    The end of the source's name says its format. There is no outcome where the members would be others, or where the
-    space has none.
+    The extension of the source's name determines the format. The result is None if the imported space would have other
+    members than the foreign one, or no members at all.
     """
     file = Path(source.name)
     importer = next((one for one in map(IMPORTERS.load, IMPORTERS.names()) if file.suffix.lower() in one.endings), None)
@@ -61,7 +61,7 @@ def to_space(source: Source) -> tuple[Imported | None, tuple[Diagnostic, ...]]:
 
 
 def _beyond_limits(foreign: ForeignSpace) -> TooLarge | None:
-    """The declaration with which there are too many of them, or too many values in them."""
+    """Return an error for the first declaration that exceeds the limit on declarations or values, or None."""
     declarations: tuple[Declaration, ...] = (*foreign.parameters, *foreign.conditionals, *foreign.clauses)
     if len(declarations) > MAX_DECLARATIONS:
         span = declarations[MAX_DECLARATIONS].span
@@ -75,7 +75,11 @@ def _beyond_limits(foreign: ForeignSpace) -> TooLarge | None:
 
 
 def _write(sound: Sound, source: Source, name: str, origin: str) -> tuple[Imported | None, list[Diagnostic]]:
-    """With the operators that the catalogue knows if that has no errors, else with abstract ones only."""
+    """Return the imported space and all diagnostics.
+
+    Operators of the catalogue are used if the resulting text passes the check of the language; otherwise all operators
+    are abstract. Alternatives that the clauses always exclude are removed.
+    """
     left_out: list[Diagnostic] = []
     use_catalogue = True
     start = Span(source, 0, 0)
@@ -90,7 +94,7 @@ def _write(sound: Sound, source: Source, name: str, origin: str) -> tuple[Import
             )
         if _has_errors(diagnostics):
             return None, diagnostics
-        # Only clauses can exclude alternatives, and only a catalogue can refuse something.
+        # Only clauses can exclude alternatives, and only operators of a catalogue can be rejected by the check.
         is_certain = not sound.clauses and not naming.known
         found = () if is_certain else check_space(Source(origin, text)).diagnostics
         wrong = [one for one in found if one.severity is Severity.ERROR]
@@ -108,7 +112,7 @@ def _write(sound: Sound, source: Source, name: str, origin: str) -> tuple[Import
 def _without(
     sound: Sound, shape: Shape, naming: Naming, dead: list[DeadAlternative], left_out: list[Diagnostic]
 ) -> Sound | None:
-    """The space without alternatives that its clauses exclude in every configuration; None where none would be left."""
+    """Return the space without alternatives that its clauses always exclude; None if a decision would be empty."""
     names = {naming.key(decision, path): decision for decision in shape.decisions for path in shape.paths[decision]}
     for one in dead:
         parameter = shape.space.parameters[names[one.stage]]

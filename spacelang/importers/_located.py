@@ -1,4 +1,4 @@
-"""JSON with the place of every value, which the standard library's reader does not tell."""
+"""A JSON parser that keeps the source span of every value, which the standard library does not provide."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _CONSTANTS: Final = {"true": True, "false": False, "null": None}
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A JSON value: an object as a dictionary and an array as a list of further ones, else what it is in Python."""
+    """A JSON value with its span; objects are dictionaries and arrays lists of further instances."""
 
     value: "dict[str, Located] | list[Located] | str | int | float | bool | None"
     span: Span
@@ -29,17 +29,17 @@ Tokens: TypeAlias = list[tuple[str, int, int]]
 
 
 class _MalformedError(Exception):
-    """The text is not JSON from this token on."""
+    """Exception for text that is not valid JSON at the current token."""
 
 
 def read(source: Source) -> Located | UnreadableDeclaration:
-    """The document that a text is, or where it stops being JSON."""
+    """Return the JSON document in a text, or an error at the place where it is invalid."""
     documents = _documents(source, most=1)
     return documents if isinstance(documents, UnreadableDeclaration) else documents[0]
 
 
 def read_all(source: Source) -> list[Located] | UnreadableDeclaration:
-    """The documents that follow each other in a text, at least one, or where it stops being JSON."""
+    """Return the JSON documents that follow each other in a text (at least one), or an error at the invalid place."""
     return _documents(source, most=None)
 
 
@@ -63,6 +63,8 @@ def _documents(source: Source, most: int | None) -> list[Located] | UnreadableDe
 
 
 class _Reader:
+    """A recursive-descent parser over a list of tokens."""
+
     def __init__(self, source: Source, tokens: Tokens) -> None:
         self._source = source
         self._tokens = tokens
@@ -70,12 +72,13 @@ class _Reader:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether nothing follows."""
+        """True if no token follows."""
         return not self._tokens[self.place][0]
 
     def value(self, depth: int) -> Located:
+        """Return the next value; raise _MalformedError for invalid JSON."""
         if depth > MAX_NESTING:
-            raise _MalformedError(f"nested more than {MAX_NESTING} deep")
+            raise _MalformedError(f"nested more than {MAX_NESTING} levels deep")
         text, start, end = self._tokens[self.place]
         if text == "{":
             return self._object(depth)
@@ -86,7 +89,7 @@ class _Reader:
         return Located(scalar, Span(self._source, start, end))
 
     def expect(self, text: str, meaning: str) -> int:
-        """Where the token ends that has to come now."""
+        """Consume the given token and return its end offset; raise _MalformedError for any other token."""
         found, _, end = self._tokens[self.place]
         if found != text:
             raise _MalformedError(f"expected {meaning}")
@@ -129,7 +132,7 @@ class _Reader:
             try:
                 return str(json.loads(text))
             except ValueError:
-                raise _MalformedError("a wrong escape in this string") from None
+                raise _MalformedError("invalid escape in this string") from None
         read = number(text)
         if read is None:
             is_number = text[:1].isdigit() or text[:1] == "-"

@@ -1,4 +1,4 @@
-"""What everything of a foreign space is called in the `.space` file, and which keys configurations have for it."""
+"""Assign names in the `.space` file, and keys in configurations, to everything in a foreign space."""
 
 from dataclasses import dataclass
 
@@ -14,28 +14,28 @@ _PREDICTORS = frozenset({"classifier", "regressor", "estimator", "predictor", "l
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """Names by what they are for; a stage's own name is that of its decision at the root."""
+    """The names of all parts of an imported space; the name of a stage is the name of its decision at the root."""
 
     steps: tuple[Path, ...]
-    """Stages (as their decision, with place -1) and steps, in the order of the pipeline."""
+    """The stages (a stage is its decision with the index -1) and steps in pipeline order."""
 
     members: dict[tuple[str, Path], str]
-    """A hyperparameter or decision in a body; a stage at the root."""
+    """The names of hyperparameters and decisions in bodies; stages are at the root."""
 
     operators: dict[Path, str]
-    """The operator whose body a path leads to; empty where the alternative is `none`."""
+    """The operators by the path of their body; an empty string for the alternative `none`."""
 
     alternatives: dict[tuple[str, int], str]
-    """A decision's alternatives, by the place of the value."""
+    """The names of alternatives, by decision and index of the value."""
 
     known: frozenset[Path]
-    """The paths whose operators a catalogue knows; all others are abstract."""
+    """The paths of operators of the catalogue; all other operators are abstract."""
 
     file: UniqueNames
-    """What names the file has."""
+    """The names at the top level of the file."""
 
     def address(self, path: Path) -> str:
-        """What expressions call a body."""
+        """Return the name of a body in expressions."""
         (first, place), *rest = path
         if not first:
             return self.operators[path]
@@ -47,7 +47,7 @@ class Naming:
         return ".".join(words)
 
     def key(self, name: str, path: Path) -> str:
-        """What configurations call a hyperparameter or decision in a body."""
+        """Return the configuration key of a hyperparameter or decision in a body."""
         if path and not path[0][0]:
             return f"{self.operators[path]}.{self.members[name, path]}"
         words = [self.members[decision, path[:place]] for place, (decision, _) in enumerate(path)]
@@ -55,15 +55,16 @@ class Naming:
 
 
 def name_all(shape: Shape, space_name: str, catalogue: Catalogue, *, use_catalogue: bool) -> Naming:
-    """Names for a tree; alternatives that are called like a class and have only its parameters are that class.
+    """Return names for a tree of parameters.
 
-    Where the catalogue is not used, every operator is abstract; none of these is called like a class.
+    With `use_catalogue`, an alternative becomes an operator of the catalogue if it has the name of one and only has
+    parameters of that operator. All other operators are abstract and get names that the catalogue does not have.
     """
     file = UniqueNames(frozenset(catalogue))
     members: dict[tuple[str, Path], str] = {}
     stages = [name for name, paths in shape.paths.items() if name in shape.decisions and paths == (ROOT,)]
     for stage in stages:
-        # A stage `component:strategy` is called after the component.
+        # A stage from a parameter such as `component:strategy` is named after the component.
         members[stage, ROOT] = file.add(*wishes(stage.rpartition(":")[0] if stage in shape.variants else stage))
     steps = _in_pipeline_order(shape, stages)
     bodies = _bodies(shape)
@@ -98,12 +99,12 @@ def _has(catalogue: Catalogue, name: str, members: list[str]) -> bool:
 
 
 def _bodies(shape: Shape) -> frozenset[Path]:
-    """The bodies in which something stands."""
+    """Return the bodies that contain a hyperparameter."""
     return frozenset(path for paths in shape.paths.values() for path in paths)
 
 
 def _in_pipeline_order(shape: Shape, stages: list[str]) -> tuple[Path, ...]:
-    """As in the file, but what predicts comes last."""
+    """Return stages and steps in the order of the file, but with predictors last."""
     places = {name: place for place, name in enumerate(shape.space.file_order)}
     first: dict[Path, int] = {((stage, -1),): places[stage] for stage in stages}
     for name, paths in shape.paths.items():
@@ -128,7 +129,7 @@ def _name_members(shape: Shape, members: dict[tuple[str, Path], str]) -> None:
 
 
 def _prefix(shape: Shape, path: Path) -> tuple[str, ...]:
-    """The beginning that the names in a body usually have."""
+    """Return the usual prefix of the names in a body."""
     decision, place = path[-1]
     if not decision:
         return parts_of(str(place))

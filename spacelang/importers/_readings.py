@@ -1,4 +1,4 @@
-"""What the values of other tools are in a `.space` file: words that stand for numbers and constants become them."""
+"""Convert values of other tools: words that spell numbers or constants become numbers or constants."""
 
 import math
 import re
@@ -14,19 +14,24 @@ MAX_DIGITS: Final = 300
 
 
 def read_words(words: tuple[str, ...]) -> tuple[Value, ...]:
-    """What bare words stand for, where no two of them stand for the same; else they are strings."""
+    """Return the values that bare words spell.
+
+    The words stay strings if two of them would become the same value.
+    """
     return _injective(words, _of_word)
 
 
 def read_typed(values: tuple[Value, ...]) -> tuple[Value, ...]:
-    """What typed values stand for: strings that spell Python's constants are these, because ConfigSpace could not hold
-    the constants themselves for years.
+    """Return values with strings such as `"True"` and `"None"` converted to Python constants.
+
+    ConfigSpace could not hold these constants for years, so files contain them as strings. All values stay as they are
+    if two of them would become the same.
     """
     return _injective(values, lambda value: _CONSTANTS.get(value, value) if isinstance(value, str) else value)
 
 
 def number(text: str) -> int | float | None:
-    """The finite number that a text spells."""
+    """Return the finite number that a text spells; None if it is not one or has too many digits."""
     if len(text) > MAX_DIGITS or not text.isascii() or not _NUMBER.fullmatch(text):
         return None
     if text.lstrip("+-").isdigit():
@@ -44,5 +49,6 @@ def _of_word(word: Value) -> Value:
 
 
 def _injective(values: tuple[Value, ...], reading: Callable[[Value], Value]) -> tuple[Value, ...]:
+    """Return the converted values, or the original ones if the conversion is not injective."""
     read = tuple(map(reading, values))
     return read if len(set(map(identity, read))) == len(values) else values

@@ -1,7 +1,8 @@
-"""Where the hyperparameters of a flat space belong: which are decisions, and below which of their values others are.
+"""Find the tree structure of a flat space: the decisions, and the alternatives to which the other parameters belong.
 
-A hyperparameter whose condition names a decision's value belongs into the body of that alternative, and so does what
-depends on such a hyperparameter. What is left belongs to steps that every pipeline has, by the beginnings of the names.
+A hyperparameter whose condition refers to a value of a decision is placed in the body of that alternative. So is
+everything that depends on such a hyperparameter. The remaining hyperparameters belong to steps of every pipeline,
+grouped by the prefixes of their names.
 """
 
 from dataclasses import dataclass
@@ -24,50 +25,52 @@ from spacelang.importers._foreign import (
 from spacelang.importers._names import CHOICE, parts_of, shared
 
 Path: TypeAlias = tuple[tuple[str, int | str], ...]
-"""Decisions with the places of their values, outermost first; `(("", prefix),)` is a step that every pipeline has."""
+"""Decisions with the indices of their values, outermost first; `(("", prefix),)` is a step of every pipeline."""
 
 ROOT: Final[Path] = ()
 MOST_BODIES: Final = 64
-"""A hyperparameter that would stand in more bodies than this stands in a step of its own, with its whole condition."""
+"""The maximal number of bodies of a hyperparameter; beyond it, a separate step holds it, with its whole condition."""
 
 DEEPEST: Final = 8
-"""Decisions below decisions below ...; what is deeper is a hyperparameter with a condition."""
+"""The maximal nesting depth of decisions; deeper decisions are written as hyperparameters with a condition."""
 
 MOST_COPIES: Final = 5_000
-"""As many hyperparameters of a space stand in more bodies than one; the others as those above."""
+"""The maximal number of copies of hyperparameters in further bodies; beyond it, see `MOST_BODIES`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A space as a tree."""
+    """A foreign space as a tree."""
 
     space: Sound
     decisions: frozenset[str]
     variants: frozenset[str]
-    """Decisions that are alone below their prefix, which says what they are about."""
+    """Decisions that are the only parameter with their prefix; the prefix names the component."""
 
     paths: dict[str, tuple[Path, ...]]
-    """The bodies that each hyperparameter stands in; a stage stands at the root."""
+    """The bodies that contain each hyperparameter; stages are at the root."""
 
     conditions: dict[str, Condition]
-    """What the bodies do not imply; without an entry a hyperparameter is active wherever its body is reached."""
+    """The conditions that bodies do not imply; without an entry, a hyperparameter is active whenever its body is."""
 
     fixed: frozenset[str]
-    """Constants that are active wherever their body is reached, and that no condition asks for."""
+    """The constants that are active whenever their body is reached, and to which no condition refers."""
 
 
 def agree(left: Path, right: Path) -> bool:
-    """Whether two bodies can be reached together."""
+    """Return True if two bodies can be reached together."""
     taken = dict(left)
     return all(not decision or taken.get(decision, place) == place for decision, place in right)
 
 
 def find_shape(space: Sound) -> Shape:
-    """The tree of a space."""
+    """Return the tree of a space."""
     return _Finder(space).find()
 
 
 class _Finder:
+    """A builder of the tree of one space."""
+
     def __init__(self, space: Sound) -> None:
         self.space = space
         self.decisions: set[str] = set()
@@ -78,6 +81,7 @@ class _Finder:
         self._lonely = _lonely(space) - self._named if self._named else frozenset()
 
     def find(self) -> Shape:
+        """Return the tree, after placing all parameters in topological order."""
         for name, parameter in self.space.parameters.items():
             self._place(parameter, self.space.conditions.get(name, ALWAYS))
         asked = {test.parameter for condition in self.conditions.values() for test in tests(condition)}
@@ -90,6 +94,7 @@ class _Finder:
         return Shape(self.space, frozenset(self.decisions), variants, self.paths, self.conditions, frozenset(fixed))
 
     def _place(self, parameter: ForeignParameter, condition: Condition) -> None:
+        """Place a parameter in bodies; keep the part of its condition that these bodies do not imply."""
         name = parameter.name
         conjuncts = condition.terms if isinstance(condition, Every) else (condition,)
         paths = self._bodies(name, conjuncts)
@@ -106,7 +111,10 @@ class _Finder:
             self.conditions[name] = rest
 
     def _bodies(self, name: str, conjuncts: tuple[Condition, ...]) -> tuple[Path, ...]:
-        """The bodies below which all that the condition needs is reached: the deepest that one of its terms names."""
+        """Return the bodies for a hyperparameter: the deepest ones that a term of its condition requires.
+
+        Among equally deep ones, the bodies of a decision with a similar name are preferred, then fewer bodies.
+        """
         candidates = [found for term in conjuncts if (found := self._needed(term))]
         if not candidates:
             return (ROOT,)
@@ -119,13 +127,13 @@ class _Finder:
         return consistent or best
 
     def _needed(self, term: Condition) -> tuple[Path, ...]:
-        """The bodies of which one is reached wherever a term holds; none where that may be anywhere."""
+        """Return bodies of which one is reached whenever a term holds; an empty tuple if the term requires none."""
         if isinstance(term, Some):
             found = [self._needed(one) for one in term.terms]
             joined = tuple(dict.fromkeys(path for paths in found for path in paths))
             if not all(found) or len(joined) > MOST_BODIES:
                 return ()
-            # In two bodies that are reached together it would be active twice.
+            # Bodies that can be reached together would make the hyperparameter active twice.
             return () if any(agree(*pair) for pair in combinations(joined, 2)) else joined
         if isinstance(term, Every):
             return max(map(self._needed, term.terms), key=lambda paths: min(map(len, paths), default=0), default=())
@@ -150,7 +158,7 @@ class _Finder:
         return domain
 
     def _is_implied(self, term: Condition, paths: tuple[Path, ...]) -> bool:
-        """Whether a term holds in every one of the bodies because of the alternatives that lead there."""
+        """Return True if a term holds in all of the bodies, because of the alternatives on the paths to them."""
         if isinstance(term, Every | Some):
             return isinstance(term, Some) and any(self._is_implied(one, paths) for one in term.terms)
         if term.operator != "in" or term.parameter not in self.decisions:
@@ -162,12 +170,15 @@ class _Finder:
 
 
 def _common(own: tuple[str, ...], paths: tuple[Path, ...]) -> int:
-    """How many parts at the beginning of a name are those of the decision that the bodies belong to."""
+    """Return the number of leading parts that a name shares with the decision of the bodies."""
     return shared(own, parts_of(paths[0][-1][0]))
 
 
 def _named(space: Sound) -> frozenset[str]:
-    """Sets of values that by their name, or by the names of what depends on them, are choices between components."""
+    """Return the sets of values that are choices between components.
+
+    Their names end with `__choice__`, or one of their values is part of the name of a child.
+    """
     found = {name for name, parameter in space.parameters.items() if _may_decide(parameter) and _last(name) == CHOICE}
     for child, condition in space.conditions.items():
         inner = set(parts_of(child)[:-1])
@@ -178,7 +189,10 @@ def _named(space: Sound) -> frozenset[str]:
 
 
 def _lonely(space: Sound) -> frozenset[str]:
-    """Sets of words that are always active and alone below their prefix: which variant of a component is taken."""
+    """Return the sets of words that are the only parameter with their prefix and always active.
+
+    Such a parameter chooses a variant of the component that the prefix names.
+    """
     by_prefix = grouped((name.rpartition(":")[0], parameter) for name, parameter in space.parameters.items())
     return frozenset(
         several[0].name

@@ -1,4 +1,4 @@
-"""Members that repeat in several bodies, as `params` groups that the bodies include."""
+"""Extract members that several bodies have in common to `params` groups, which the bodies include."""
 
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
@@ -11,7 +11,7 @@ from spacelang.syntax import ast
 from spacelang.text import NOWHERE
 
 SMALLEST: Final = 2
-"""Members of a group: a single one is shorter than its `include`."""
+"""The minimal number of members of a group: a single member is shorter than an `include`."""
 
 _LONGEST_NAME: Final = 40
 
@@ -20,7 +20,7 @@ Bodies: TypeAlias = dict[Path, list[ast.Member]]
 
 
 def share(bodies: Bodies, operators: dict[Path, str], names: UniqueNames) -> tuple[list[ast.Params], Bodies]:
-    """Groups of members that exactly the same bodies have, and the bodies with includes."""
+    """Return groups of members that exactly the same bodies have, and the bodies with an `include` for each group."""
     groups: list[ast.Params] = []
     shared = {path: list(members) for path, members in bodies.items()}
     for users, members in _repeated(bodies):
@@ -31,13 +31,14 @@ def share(bodies: Bodies, operators: dict[Path, str], names: UniqueNames) -> tup
             place = body.index(members[0])
             rest = [member for member in body if member not in members]
             include = ast.Include(ast.Dotted((word,), NOWHERE), NOWHERE)
-            # Where its first member was, but for earlier members of the group there is none.
+            # The `include` takes the place of the first member of the group.
             before = sum(member not in members for member in body[:place])
             shared[path] = [*rest[:before], include, *rest[before:]]
     return groups, shared
 
 
 def _repeated(bodies: Bodies) -> Iterator[tuple[tuple[Path, ...], list[ast.Member]]]:
+    """Yield the bodies and members of each group that makes the text shorter."""
     written = ((member, path) for path, members in bodies.items() for member in members)
     users = grouped(
         (member, path)
@@ -53,12 +54,12 @@ def _repeated(bodies: Bodies) -> Iterator[tuple[tuple[Path, ...], list[ast.Membe
 
 
 def _is_decision(member: ast.Parameter | ast.Fixed) -> bool:
-    """Whether a member is a nested decision, whose alternatives are one body's own."""
+    """Return True if a member is a nested decision: its alternatives belong to one body only."""
     return isinstance(member, ast.Parameter) and not isinstance(member.domain, ast.Range | ast.Booleans | ast.Values)
 
 
 def _closed(members: Sequence[ast.Member]) -> list[ast.Member]:
-    """The members whose conditions speak of others of the group only."""
+    """Return the members whose conditions refer only to other members of the group."""
     while True:
         names = {member.name.text for member in members if isinstance(member, ast.Parameter | ast.Fixed)}
         kept = [member for member in members if _mentioned(member) <= names]
@@ -92,7 +93,7 @@ def _references(expression: ast.Expression) -> Iterator[str]:
 
 
 def _name(users: list[str], members: list[ast.Member], names: UniqueNames) -> str:
-    """By what the operators' names begin with, or by what is in the group."""
+    """Return a name for a group: the common prefix of its operators, or the names of its members."""
     columns = zip(*(user.split("_") for user in users), strict=False)
     common = "_".join(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
     if common:

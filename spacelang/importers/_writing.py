@@ -1,4 +1,4 @@
-"""The `.space` text of a tree: stage by stage, with the operators that each one chooses between."""
+"""Write the `.space` text of a tree, stage by stage, each with the operators that it chooses from."""
 
 from collections.abc import Iterable, Iterator
 
@@ -16,7 +16,7 @@ from spacelang.text import NOWHERE
 
 
 def write(shape: Shape, naming: Naming, name: str, origin: str) -> tuple[str, list[Diagnostic]]:
-    """The text, and what of the foreign space it leaves out."""
+    """Return the text, and diagnostics for the parts of the foreign space that are left out."""
     expressions = Expressions(shape, naming)
     writer = Bodies(shape, naming, expressions)
     members = writer.write()
@@ -37,7 +37,7 @@ def write(shape: Shape, naming: Naming, name: str, origin: str) -> tuple[str, li
 
 
 def _components(shape: Shape, naming: Naming, members: dict[Path, list[ast.Member]]) -> Iterator[str]:
-    """Every step of the pipeline with its operators, those below nested decisions included."""
+    """Yield the text of every step of the pipeline with its operators, including those below nested decisions."""
     bodies = {path: ast.Body(tuple(several), NOWHERE) for path, several in members.items()}
     for step in naming.steps:
         first = str(step[0][0] or step[0][1])
@@ -62,7 +62,7 @@ def _belongs(path: Path, step: Path) -> bool:
 
 
 def _pipeline(naming: Naming) -> list[str]:
-    """The pipeline line, where something else than stages is in it."""
+    """Return the pipeline line in a list; an empty list if all steps are stages, where it is not needed."""
     if all(step[0][0] for step in naming.steps):
         return []
     called = [naming.members[step[0][0], ROOT] if step[0][0] else naming.operators[step] for step in naming.steps]
@@ -76,5 +76,5 @@ def _text(items: Iterable[ast.Item]) -> str:
 
 
 def _one_line(text: str) -> str:
-    """A text of another file as a comment can hold it."""
+    """Return a foreign text for use in a comment, with unprintable characters replaced."""
     return "".join(character if character.isprintable() else "?" for character in text)

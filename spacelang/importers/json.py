@@ -1,4 +1,4 @@
-"""ConfigSpace's JSON format: what `ConfigurationSpace.to_json` of version 1 writes, and what older versions wrote."""
+"""Importer for ConfigSpace's JSON format, as written by `ConfigurationSpace.to_json` of version 1 or older."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from spacelang.ir.value import Value
 from spacelang.text import Source, Span
 
 MOST_WAYS: Final = 1_000
-"""Combinations that one forbidden clause may stand for."""
+"""The maximal number of combinations that one forbidden clause may expand to."""
 
 _Order: TypeAlias = Literal["<", "<=", ">", ">="]
 _TESTS: Final[dict[str, Literal["in", "!=", "<", "<=", ">", ">="]]] = {
@@ -40,7 +40,7 @@ _RELATIONS: Final[dict[str, Literal["==", "<", "<=", ">", ">="]]] = {
 
 
 class _ProblemError(Exception):
-    """A declaration that says nothing of the space; the reader goes on with the next."""
+    """Exception for an invalid declaration; the reader continues with the next one."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic.message)
@@ -49,12 +49,12 @@ class _ProblemError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """The reader of JSON files."""
+    """An importer of JSON files."""
 
     endings: ClassVar[tuple[str, ...]] = (".json",)
 
     def read(self, source: Source) -> ForeignSpace:
-        """All that the file says, and what is wrong with the rest."""
+        """Return the contents of a file, with diagnostics for invalid declarations."""
         document = read(source)
         if isinstance(document, UnreadableDeclaration):
             return ForeignSpace("", (), (), (), (document,))
@@ -62,10 +62,13 @@ class Json:
 
 
 class _Reader:
+    """A reader of one document that collects diagnostics."""
+
     def __init__(self) -> None:
         self._diagnostics: list[Diagnostic] = []
 
     def read(self, document: Located) -> ForeignSpace:
+        """Return the contents of a parsed document."""
         parameters: list[ForeignParameter] = []
         conditionals: list[Conditional] = []
         clauses: list[Clause] = []
@@ -108,7 +111,7 @@ class _Reader:
                 values = (_value(_member(item, "value")),)
                 return ForeignParameter(name, ForeignValues(values, read_typed(values)), values[0], item.span)
             case _:
-                problem = f"`{kind}` is no type of a hyperparameter"
+                problem = f"unknown hyperparameter type `{kind}`"
                 raise _ProblemError(UnreadableDeclaration(primary=_member(item, "type").span, problem=problem))
         self._check_meta(item, name)
         return ForeignParameter(name, domain, _default(item, domain), item.span, prior)
@@ -137,7 +140,7 @@ class _Reader:
     def _check_meta(self, item: Located, name: str) -> None:
         if _optional(item, "meta"):
             span = _member(item, "meta").span
-            self._diagnostics.append(AdviceLost(primary=span, what="what is noted", name=name))
+            self._diagnostics.append(AdviceLost(primary=span, what="the metadata", name=name))
 
 
 def _weighted(item: Located) -> ForeignValues:
@@ -163,7 +166,11 @@ def _default(item: Located, domain: Domain) -> Value:
 
 
 def _spaced(item: Located, name: str, domain: ForeignRange) -> ForeignRange:
-    """A range of every `q`-th number, where both readings of older versions agree: from 0 and from the lower bound."""
+    """Return a range with the step `q`.
+
+    Older versions of ConfigSpace count multiples from 0 or from the lower bound. Only a `q` for which both agree is
+    accepted.
+    """
     from fractions import Fraction
 
     step = _number(item, "q")
@@ -198,7 +205,7 @@ def _condition(item: Located) -> Condition:
 
 def _test(item: Located, role: str, kind: str, what: str) -> Test:
     if kind not in _TESTS:
-        problem = f"`{kind}` is no type of a {what}"
+        problem = f"unknown type `{kind}` of a {what}"
         raise _ProblemError(UnreadableDeclaration(primary=_member(item, "type").span, problem=problem))
     values = _values(_member(item, "values")) if kind == "IN" else (_value(_member(item, "value")),)
     return Test(_text(item, role), _TESTS[kind], values, item.span)
@@ -213,7 +220,7 @@ def _clauses(item: Located) -> Iterator[Clause]:
 
 
 def _ways(item: Located) -> list[tuple[Test | Relation, ...]]:
-    """The combinations of which each is forbidden."""
+    """Return the combinations of literals that a clause forbids, each on its own (disjunctive normal form)."""
     kind = _text(item, "type")
     if kind == "OR":
         found = [way for part in _items(_member(item, "clauses")) for way in _ways(part)]
@@ -242,7 +249,7 @@ def _together(
 def _relation(item: Located, kind: str) -> Relation:
     sign = kind.removeprefix("RELATION").lstrip("_") or _text(item, "lambda")
     if sign not in _RELATIONS:
-        problem = f"`{sign}` is no relation"
+        problem = f"unknown relation `{sign}`"
         raise _ProblemError(UnreadableDeclaration(primary=item.span, problem=problem))
     return Relation(_text(item, "left"), _RELATIONS[sign], _text(item, "right"), item.span)
 
@@ -252,7 +259,7 @@ def _relation(item: Located, kind: str) -> Relation:
 
 def _members(item: Located, expected: str = "an object") -> dict[str, Located]:
     if not isinstance(item.value, dict):
-        problem = "this is no declaration"
+        problem = "this is not a declaration"
         raise _ProblemError(UnreadableDeclaration(primary=item.span, problem=problem, expected=f"expected {expected}"))
     return item.value
 
@@ -274,7 +281,7 @@ def _items(item: Located | None) -> list[Located]:
     if item is None or item.value is None:
         return []
     if not isinstance(item.value, list):
-        problem = "this is no array"
+        problem = "this is not an array"
         raise _ProblemError(UnreadableDeclaration(primary=item.span, problem=problem))
     return item.value
 
@@ -282,7 +289,7 @@ def _items(item: Located | None) -> list[Located]:
 def _text(item: Located, name: str) -> str:
     found = _member(item, name)
     if not isinstance(found.value, str):
-        raise _ProblemError(UnreadableDeclaration(primary=found.span, problem=f"`{name}` is no string"))
+        raise _ProblemError(UnreadableDeclaration(primary=found.span, problem=f"`{name}` is not a string"))
     return found.value
 
 
@@ -290,10 +297,10 @@ def _number(item: Located, name: str, *, is_integer: bool = False) -> float:
     found = _member(item, name)
     read = found.value
     if isinstance(read, bool) or not isinstance(read, int | float):
-        raise _ProblemError(UnreadableDeclaration(primary=found.span, problem=f"`{name}` is no number"))
+        raise _ProblemError(UnreadableDeclaration(primary=found.span, problem=f"`{name}` is not a number"))
     if is_integer:
         if read != int(read):
-            raise _ProblemError(ContradictoryDeclaration(primary=found.span, problem=f"`{name}` is no integer"))
+            raise _ProblemError(ContradictoryDeclaration(primary=found.span, problem=f"`{name}` is not an integer"))
         return int(read)
     try:
         return float(read)
@@ -305,7 +312,7 @@ def _number(item: Located, name: str, *, is_integer: bool = False) -> float:
 def _values(item: Located) -> tuple[Value, ...]:
     values = tuple(map(_value, _items(item)))
     if not values:
-        raise _ProblemError(UnreadableDeclaration(primary=item.span, problem="there is no value"))
+        raise _ProblemError(UnreadableDeclaration(primary=item.span, problem="no value is given"))
     return values
 
 

@@ -1,7 +1,7 @@
-"""ConfigSpace's PCS format, of the old style and the new, which may be mixed.
+"""Importer for ConfigSpace's PCS format, in the old and the new style, which may be mixed.
 
-A line declares a hyperparameter (`name categorical {a, b} [a]`, old: `name {a, b} [a]`), a condition
-(`child | parent in {a, b} && other == c`) or a forbidden combination (`{name=a, other=b}`).
+A line declares a hyperparameter (`name categorical {a, b} [a]`, old: `name {a, b} [a]`), a condition (`child | parent
+in {a, b} && other == c`) or a forbidden combination (`{name=a, other=b}`).
 """
 
 import re
@@ -51,12 +51,12 @@ _Line: TypeAlias = ForeignParameter | Conditional | Clause | Diagnostic
 
 @dataclass(frozen=True, slots=True)
 class Pcs:
-    """The reader of PCS files."""
+    """An importer of PCS files."""
 
     endings: ClassVar[tuple[str, ...]] = (".pcs", ".pcs_new")
 
     def read(self, source: Source) -> ForeignSpace:
-        """All that the lines say, and what is wrong with the others; values are still the words of the file."""
+        """Return the contents of a file, with diagnostics for invalid lines; values are words at this point."""
         lines = [line for line in map(_line, _lines(source)) if line is not None]
         return ForeignSpace(
             "",
@@ -68,7 +68,7 @@ class Pcs:
 
 
 def _lines(source: Source) -> Iterator[Span]:
-    """The lines that say something, without comments and the spaces around them."""
+    """Yield the nonempty lines, without comments and surrounding white space."""
     for number_, start in enumerate(source.line_starts, start=1):
         text = source.line(number_).partition("#")[0]
         if text.strip():
@@ -76,7 +76,7 @@ def _lines(source: Source) -> Iterator[Span]:
 
 
 def _line(span: Span) -> _Line | None:
-    # Quotes around words mean nothing; spaces in their place keep the columns.
+    # Quotes around words are ignored; spaces in their place preserve the columns.
     text = _unquoted(span)
     text = text[: _stray(text)[0]].rstrip()
     span = Span(span.source, span.start, span.start + len(text))
@@ -94,7 +94,7 @@ def _unquoted(line: Span) -> str:
 
 
 def _stray(text: str) -> tuple[int, int]:
-    """Where the signs stand that follow what a line says; where it ends if there are none."""
+    """Return the range of ignored characters after the declaration on a line; an empty range at its end if none."""
     if "|" in text:
         found = _BEHIND.search(text, text.rfind("|"))
     else:
@@ -103,14 +103,12 @@ def _stray(text: str) -> tuple[int, int]:
 
 
 def _strays(source: Source) -> Iterator[NothingToImport]:
-    """The signs behind declarations, conditions and clauses, such as a semicolon: ConfigSpace does not look at them."""
+    """Yield warnings for characters after declarations, such as a semicolon, which ConfigSpace ignores."""
     for span in _lines(source):
         start, end = _stray(_unquoted(span))
         if start < end:
             at = Span(source, span.start + start, span.start + end)
-            yield NothingToImport(
-                primary=at, what=f"`{at.text}` says nothing here", reason="ConfigSpace does not look at it"
-            )
+            yield NothingToImport(primary=at, what=f"`{at.text}` has no meaning here", reason="ConfigSpace ignores it")
 
 
 # ---- hyperparameters
@@ -120,10 +118,10 @@ def _parameter(text: str, span: Span) -> ForeignParameter | Diagnostic:
     found = _DECLARATION.fullmatch(text.strip())
     if found is None:
         expected = next((example for sign, example in _EXAMPLES.items() if sign in text), _EXAMPLES["{"])
-        return UnreadableDeclaration(primary=span, problem="this line declares nothing", expected=expected)
+        return UnreadableDeclaration(primary=span, problem="this line is not a declaration", expected=expected)
     is_set = found["domain"].startswith("{")
     if is_set != ((found["type"] or "ordinal") in ("categorical", "ordinal")) and found["type"] is not None:
-        problem = f"a hyperparameter of type `{found['type']}` has another domain"
+        problem = f"the domain does not match the type `{found['type']}`"
         expected = _EXAMPLES["["] if is_set else _EXAMPLES["{"]
         return UnreadableDeclaration(primary=span, problem=problem, expected=expected)
     return _of_set(found, span) if is_set else _of_range(found, span)
@@ -132,7 +130,7 @@ def _parameter(text: str, span: Span) -> ForeignParameter | Diagnostic:
 def _of_set(found: re.Match[str], span: Span) -> ForeignParameter | Diagnostic:
     words = tuple(word.strip() for word in found["domain"][1:-1].split(","))
     if not all(words) or found["flags"]:
-        return UnreadableDeclaration(primary=span, problem="this line declares nothing", expected=_EXAMPLES["{"])
+        return UnreadableDeclaration(primary=span, problem="this line is not a declaration", expected=_EXAMPLES["{"])
     domain = ForeignValues(words, read_words(words), ordered=found["type"] == "ordinal")
     return ForeignParameter(found["name"], domain, found["default"].strip(), span)
 
@@ -141,11 +139,11 @@ def _of_range(found: re.Match[str], span: Span) -> ForeignParameter | Diagnostic
     flags = _flags(found["type"], found["flags"])
     numbers = [number(text.strip()) for text in (*found["domain"][1:-1].split(","), found["default"])]
     if flags is None or len(numbers) != 3 or None in numbers:
-        return UnreadableDeclaration(primary=span, problem="this line declares nothing", expected=_EXAMPLES["["])
+        return UnreadableDeclaration(primary=span, problem="this line is not a declaration", expected=_EXAMPLES["["])
     is_integer, is_log = flags
     lower, upper, default = (_whole(n) if is_integer else float(n) for n in numbers if n is not None)
     if any(isinstance(n, float) for n in (lower, upper, default)) and is_integer:
-        problem = f"`{found['name']}` takes integers, and this is none"
+        problem = f"`{found['name']}` is an integer, but a bound or the default is not"
         return ContradictoryDeclaration(primary=span, problem=problem)
     return ForeignParameter(
         found["name"], ForeignRange("int" if is_integer else "float", lower, upper, is_log), default, span
@@ -153,7 +151,10 @@ def _of_range(found: re.Match[str], span: Span) -> ForeignParameter | Diagnostic
 
 
 def _flags(kind: str | None, flags: str) -> tuple[bool, bool] | None:
-    """Whether a range is of integers and logarithmic: a word in the new style, letters in the old one."""
+    """Return whether a range is of integers and whether it is logarithmic; None for invalid flags.
+
+    The new style has the word `log`, the old style the letters `i` and `l`.
+    """
     if kind is not None:
         return (kind == "integer", flags == "log") if flags in ("", "log") else None
     return ("i" in flags, "l" in flags) if set(flags) <= {"i", "l"} else None
@@ -177,7 +178,7 @@ def _conditional(text: str, span: Span) -> Conditional | Diagnostic:
 
 
 def _split(text: str, sign: str, start: int) -> Iterator[tuple[str, int]]:
-    """The parts between signs, with the places where they start."""
+    """Yield the parts between separators, each with its start offset."""
     for part in text.split(sign):
         yield part, start
         start += len(part) + len(sign)
@@ -187,7 +188,7 @@ _SIGNS: Final[dict[str, Literal["in", "!=", "<", ">"]]] = {"==": "in", "in": "in
 
 
 def _conjunction(text: str, start: int, source: Source) -> Condition | None:
-    """The comparisons that `&&` joins; None where one cannot be read."""
+    """Return the comparisons joined by `&&` as a condition; None if one of them is invalid."""
     tests: list[Condition] = []
     for part, begin in _split(text, "&&", start):
         found = _TEST.fullmatch(part.strip())

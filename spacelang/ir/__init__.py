@@ -1,1 +1,1 @@
-"""The intermediate representation: a space as a tree of decisions, its members, and what trials say of them."""
+"""The intermediate representation: spaces as decision trees, their configurations, requests and trials."""

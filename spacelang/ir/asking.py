@@ -1,17 +1,18 @@
-"""Asking: how a search says which trials it wants, and how it is told what came of them, one by one.
+"""The protocol between a search (a coroutine) and whoever evaluates its trials.
 
-A search is a generator. It yields an `Ask` and is sent a `Told`, again and again; what it does depends on nothing but
-its seed and what it was told. Whoever answers tells every trial that was begun exactly once, in the order in which they
-end, so that one slow trial holds up nobody but those who need it:
+A search is a generator. It yields an `Ask` and is sent a `Told` event, again and again. Its behaviour depends only on
+its seed and on the events that it receives. The caller reports every started trial exactly once, in the order in which
+the trials finish. A slow trial therefore delays only those parts of a search that need its result:
 
-    told = yield Ask(begin=(first, second))   # both are wanted in earnest
-    told.ended                                # the one of them that has ended first
-    told = yield Ask(begin=(third,))          # the other one goes on meanwhile
+    told = yield Ask(begin=(first, second))   # start two trials, both committed
+    told.ended                                # the trial that finished first
+    told = yield Ask(begin=(third,))          # the other trial is still running
 
-What takes time to propose is begun as a `Later`, which a resumed run does not make again:
+A request that is expensive to propose is asked for as a `Later` (a lazy request). A resumed run does not compute it
+again:
 
-    told = yield Ask(begin=(Later(propose),))  # `propose` draws a request from the generator that it is given
-    told.asked, told.ended.request             # that `Later`, and what it has made
+    told = yield Ask(begin=(Later(propose),))  # `propose` receives a random generator and returns a `Request`
+    told.asked, told.ended.request             # the `Later` itself, and the request that it returned
 """
 
 from collections import deque
@@ -29,15 +30,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Later:
-    """A request that takes time to make: it is made where it is begun, and never again once its trial is kept.
+    """A lazy request, computed only when its trial starts, and not computed again once that trial is stored.
 
-    `make` may depend on what the search was told and on the generator that it is given, which is that of its number in
-    the run and of the seed. What it leaves behind must not matter to anything that comes after it, as a resumed run
-    does not call it where the trial is known; what the search wants to know of it goes into the `memo` of the request.
-    Two of them are never equal.
+    `make` is called with a random generator that is derived from the seed and from the number of the trial in the run.
+    Its result may depend on the events that the search has received and on that generator. It must have no side effects
+    that later steps depend on, because a resumed run does not call it if the trial is already stored. Information that
+    the search needs later belongs into the `memo` of the request. Two lazy requests never compare equal.
 
-    `begun` is told the request as soon as it is begun, whether it was made now or its trial is kept: what the search
-    makes next may depend on what is under way.
+    `begun` is a callback that receives the request when the trial starts, whether `make` was called or the stored trial
+    is replayed. Subsequent proposals may therefore depend on which trials are running.
     """
 
     make: "Callable[[random.Generator], Request]"
@@ -46,11 +47,11 @@ class Later:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What a search wants: nothing new is an `Ask()`, after which it is told of what it has asked for before.
+    """A batch of trials that a search wants to start; `Ask()` starts nothing and waits for the next event.
 
-    The trials of `begin` are wanted in earnest and are begun in this order. Those of `ahead` will probably be wanted,
-    the likeliest first; they are begun where a worker has nothing else to do. They take the place of what was said to
-    be probable before.
+    The trials in `begin` are committed: they are started in this order, and their results will be used. Those in
+    `ahead` are speculative: the search will probably want them. They are listed from the likeliest to the least likely
+    and are started only on idle workers. Each `Ask` replaces the speculative requests of the previous one.
     """
 
     begin: tuple[Request | Later, ...] = ()
@@ -59,14 +60,17 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a search is told: of a trial that has `ended`, of one that has `early`, or only that the room has changed.
+    """An event sent to a search: a finished trial, a trial that finished ahead of time, or a change in idle workers.
 
-    A trial that ends early was probable and is not wanted in earnest yet: what came of it may guide what is probable
-    next, and nothing else. It is told once more, at once, when it is wanted. `room` is how many workers have nothing to
-    do in earnest: their number less the trials that were begun in earnest and were not told yet, and at least 0.
+    `ended` is a committed trial that has finished. `early` is a speculative trial that has finished before the search
+    committed to it. A search may use `early` only to choose its next speculative requests. If it requests the trial
+    later, the same trial is reported again at once as `ended`.
 
-    `asked` is the very object that was begun and that the trial which has ended is told for; None where none has ended.
-    Where it is not said, that is the request of the trial.
+    `room` is the number of workers without committed work. It is the number of workers minus the committed trials that
+    were started but not reported yet, and at least 0.
+
+    `asked` is the very object (the request or lazy request) that the finished trial answers, and None if no trial has
+    finished. By default it is the trial's request.
     """
 
     ended: Trial | None
@@ -75,26 +79,26 @@ class Told:
     asked: Request | Later | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        """What was asked for is the request that has ended, unless it was something else."""
+        """Set `asked` to the request of the finished trial if it was not given."""
         if self.asked is None and self.ended is not None:
             object.__setattr__(self, "asked", self.ended.request)
 
 
 class IdleSearchError(Exception):
-    """A search that asks for nothing and waits for nothing: it would never be told anything."""
+    """A search that requests nothing while no trial is running, so it would never receive another event."""
 
 
 Asking: TypeAlias = Generator[Ask, Told, T]
-"""A part of a search that may ask for trials before it has its result."""
+"""A coroutine that may ask for trials before it returns its result."""
 
 Search: TypeAlias = Asking[None]
-"""What every optimizer is; it returns when it has nothing left to ask for: the space is exhausted."""
+"""A whole search, as every optimizer makes one; it returns when the space is exhausted."""
 
 
 def together(requests: Iterable[Request | Later], ahead: Iterable[Request] = ()) -> Asking[tuple[Trial, ...]]:
-    """Begin all requests, wait for all of them, and give what came of them in their order: a round.
+    """Start all requests, wait for all their trials, and return the trials in the order of the requests.
 
-    Nothing is asked where there are no requests.
+    The requests in `ahead` are speculative for as long as this round lasts. If `requests` is empty, nothing is yielded.
     """
     wanted, probable = tuple(requests), tuple(ahead)
     answers: dict[int, Trial] = {}
@@ -111,11 +115,11 @@ def together(requests: Iterable[Request | Later], ahead: Iterable[Request] = ())
 
 
 def side_by_side(parts: Sequence[Asking[T]]) -> Asking[tuple[T, ...]]:
-    """All parts at once, each told of its own trials; their results, in their order.
+    """Run several search coroutines concurrently and return their results in the order of `parts`.
 
-    What ended early is told to those who have said that they will
-    probably want it. A part that waits for no trial, and has not returned, is told how much room there is whenever
-    anything is told, those first that stand first.
+    Each part receives the events of its own trials. A speculative trial that finishes is reported to the parts that
+    have it among their speculative requests. After every event, each part that waits for no trial receives an event
+    with the number of idle workers; earlier parts come first.
     """
     going: _Parts[T] = _Parts()
     try:
@@ -132,18 +136,18 @@ def side_by_side(parts: Sequence[Asking[T]]) -> Asking[tuple[T, ...]]:
 
 @dataclass(slots=True)
 class _Parts(Generic[T]):
-    """The parts that go on, by their numbers from 0, and the results of those that have returned."""
+    """The running search coroutines, numbered from 0, and the results of those that have returned."""
 
     results: dict[int, T] = field(default_factory=dict)
     _going: dict[int, Asking[T]] = field(default_factory=dict)
     _asked: dict[int, deque[int]] = field(default_factory=dict)
-    """Who has asked for which object and was not told yet, those first who asked first.
+    """The numbers of the parts that wait for each requested object, in the order in which they asked for it.
 
-    Equal requests may differ in what they may take and in what is to be remembered, and whoever answers holds the
-    objects until they are told: so they are known by their places in memory.
+    Keys are `id(request)`, because equal requests may differ in their time limit and memo. The ids stay valid because
+    the caller holds the objects until it has reported their trials.
     """
     _out: dict[int, int] = field(default_factory=dict)
-    """Of each part that goes on, for how many trials it waits."""
+    """For each running part, the number of trials that it waits for."""
     _ahead: dict[int, tuple[Request, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -151,23 +155,23 @@ class _Parts(Generic[T]):
 
     @property
     def idle(self) -> tuple[int, ...]:
-        """Those that wait for no trial."""
+        """The numbers of the parts that wait for no trial."""
         return tuple(number for number in self._going if not self._out[number])
 
     @property
     def ahead(self) -> tuple[Request, ...]:
-        """What the parts will probably want, theirs in turn."""
+        """The speculative requests of all parts, interleaved: the first of each part, then the second of each, ..."""
         turns = max(map(len, self._ahead.values()), default=0)
         return tuple(wishes[turn] for turn in range(turns) for wishes in self._ahead.values() if turn < len(wishes))
 
     def add(self, part: Asking[T]) -> tuple[Request | Later, ...]:
-        """Begin another part; what it wants to begin."""
+        """Start another part and return the requests that it wants to start."""
         number = len(self._going) + len(self.results)
         self._going[number], self._out[number] = part, 0
         return self.advance(number, None)
 
     def tell(self, told: Told) -> tuple[Request | Later, ...]:
-        """Tell whom it concerns of a trial; what they want to begin now."""
+        """Send an event to the parts that it concerns and return the requests that they want to start now."""
         if told.ended is not None:
             askers = self._asked[id(told.asked)]
             number = askers.popleft()
@@ -180,13 +184,13 @@ class _Parts(Generic[T]):
         return tuple(request for number in who for request in self.advance(number, Told(None, told.room, told.early)))
 
     def advance(self, number: int, told: Told | None) -> tuple[Request | Later, ...]:
-        """Tell a part, which begins where it is told nothing; what it wants to begin now."""
+        """Resume a part with an event, or start it if `told` is None; return the requests that it wants to start."""
         part = self._going[number]
         try:
             ask = next(part) if told is None else part.send(told)
         except StopIteration as end:
             self.results[number] = end.value
-            assert not self._out[number], "a part that returns waits for nothing"
+            assert not self._out[number], "a part must not return while it waits for trials"
             del self._going[number], self._out[number]
             self._ahead.pop(number, None)
             return ()
@@ -197,6 +201,6 @@ class _Parts(Generic[T]):
         return ask.begin
 
     def close(self) -> None:
-        """End all parts that go on."""
+        """Close all parts that are still running."""
         for part in self._going.values():
             part.close()

@@ -1,4 +1,4 @@
-"""Configurations: which alternative every reached decision takes, and every active hyperparameter's value."""
+"""The `Configuration` class: an immutable mapping from decisions and active hyperparameters to values."""
 
 import json
 from collections import Counter
@@ -9,13 +9,13 @@ from typing import Any, Final
 from spacelang.ir.value import Value, canonical, from_json, to_json
 
 WIDTH: Final = 100
-"""Of a line that shows a configuration; what would be longer has a line for each key."""
+"""The maximum length of a configuration shown on one line; longer ones have one line per key."""
 
 
 class Configuration(Mapping[str, Value]):
-    """An immutable mapping from keys to values; equal, and hashed alike, when its canonical JSON is.
+    """An immutable mapping from keys to values; equality and hash are those of its canonical JSON.
 
-    Decisions map to the name of the branch that is taken, active hyperparameters to their value. Inactive
+    A decision maps to the name of the branch that is taken, an active hyperparameter to its value. Inactive
     hyperparameters and fixed values do not appear.
 
     >>> import spacelang as sl
@@ -27,14 +27,14 @@ class Configuration(Mapping[str, Value]):
     """
 
     __slots__ = ("_digest", "_sorted", "_values")
-    # Runs keep thousands of them, and samples hold millions: what is not asked for is not there.
+    # Runs store thousands of configurations and samples hold millions, so derived values are computed lazily.
 
     def __init__(self, values: Mapping[str, Value]) -> None:
         self._values = dict(values)
 
     @classmethod
     def owning(cls, dictionaries: Iterable[dict[str, Value]]) -> "list[Configuration]":
-        """The configurations of dictionaries that nobody changes afterwards: they are not copied."""
+        """Return configurations that wrap `dictionaries` without copying; nobody may modify these afterwards."""
         new, found = cls.__new__, []
         for values in dictionaries:
             configuration = new(cls)
@@ -44,14 +44,14 @@ class Configuration(Mapping[str, Value]):
 
     @classmethod
     def from_json(cls, text: str) -> "Configuration":
-        """Read one JSON object; raises ValueError for what is not JSON and TypeError for another document."""
+        """Parse one JSON object; raise ValueError for invalid JSON and TypeError for any other document."""
         document: Any = json.loads(text, object_pairs_hook=_object)
         if not isinstance(document, dict):
-            raise TypeError("a configuration is one JSON object")
+            raise TypeError("a configuration must be one JSON object")
         return cls({key: from_json(value) for key, value in document.items()})
 
     def with_others(self, key: str, others: Iterable[Value]) -> "list[Configuration]":
-        """The configurations with each of some other values of a key."""
+        """Return copies of this configuration in which `key` has each of the values `others` in turn."""
         return Configuration.owning(self._with_each(key, others))
 
     def _with_each(self, key: str, others: Iterable[Value]) -> Iterator[dict[str, Value]]:
@@ -62,32 +62,35 @@ class Configuration(Mapping[str, Value]):
 
     @property
     def view(self) -> Mapping[str, Value]:
-        """The same mapping in no order, looked into faster."""
+        """A read-only view of the mapping with faster lookups; its iteration order is unspecified."""
         return MappingProxyType(self._values)
 
     def without(self, keys: Collection[str]) -> dict[str, Value]:
-        """A new dictionary of the values of all other keys."""
+        """Return a new dictionary of the items whose keys are not in `keys`."""
         return {key: value for key, value in self._values.items() if key not in keys}
 
     @property
     def identity(self) -> str:
-        """The canonical JSON: one line, keys sorted; the stable key of stores. It is made each time."""
+        """The canonical JSON: one line with sorted keys, used as a stable key in stores.
+
+        The text is computed on every access.
+        """
         return canonical(self._values)
 
     @property
     def digest(self) -> bytes:
-        """16 bytes that stand for the identity wherever many configurations are told apart in memory."""
+        """A 16-byte hash of `identity`, computed once; it identifies a configuration in memory cheaply."""
         try:
             return self._digest
         except AttributeError:
-            # Checks import this and make no configurations: OpenSSL, which hashlib loads, is a hundredth of their time.
+            # Imported late: `hashlib` loads OpenSSL, which is 1 % of a check's time, and checks need no digests.
             from hashlib import blake2b
 
             self._digest: bytes = blake2b(self.identity.encode("utf-8", "surrogatepass"), digest_size=16).digest()
             return self._digest
 
     def to_dict(self) -> dict[str, object]:
-        """The configuration as the JSON module takes it."""
+        """Return the configuration as a dictionary that the `json` module can serialize."""
         return {key: to_json(self._values[key]) for key in self}
 
     def __getitem__(self, key: str) -> Value:
@@ -101,7 +104,7 @@ class Configuration(Mapping[str, Value]):
 
     @property
     def _keys(self) -> tuple[str, ...]:
-        """Sorted when they are first asked for: most configurations are only looked into."""
+        """The sorted keys, computed on first access because most configurations are only looked up by key."""
         try:
             return self._sorted
         except AttributeError:
@@ -126,8 +129,8 @@ class Configuration(Mapping[str, Value]):
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object whose keys are all different: the later of two values would win in silence."""
+    """Return the pairs of a JSON object as a dictionary; raise ValueError if a key appears twice."""
     repeated = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
     if repeated:
-        raise ValueError(f"the key `{repeated[0]}` is given twice")
+        raise ValueError(f"duplicate key `{repeated[0]}`")
     return dict(pairs)

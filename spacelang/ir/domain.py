@@ -1,7 +1,7 @@
-"""Domains: the values that a hyperparameter may take.
+"""Domains: the sets of values that hyperparameters may take.
 
-A domain is a set and nothing else: two domains are equal when their fields are, `find` says whether a value
-lies inside, `size` counts exactly (None where the set is infinite).
+The classes are `Real`, `Grid`, `Categorical`, `Ordinal` and `Union`. Two domains are equal if their fields are equal.
+`find` looks a value up, and `size` is the exact number of values (None for an infinite set).
 """
 
 import math
@@ -17,7 +17,7 @@ from spacelang.ir.value import Value, identity, is_number, same
 
 
 class Missing:
-    """The answer of `find` for a value outside a domain (None is a value itself)."""
+    """The type of `MISSING`, which `find` returns for a value outside a domain (None is a possible value)."""
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -28,7 +28,7 @@ MISSING: Final = Missing()
 
 @fact
 class Real:
-    """The numbers from `lower` to `upper`."""
+    """A continuous range from `lower` to `upper`; either end may be excluded, and the scale may be logarithmic."""
 
     lower: float
     upper: float
@@ -38,39 +38,39 @@ class Real:
 
     @property
     def size(self) -> int | None:
-        """How many values there are: None (infinitely many) but for a point."""
+        """The number of values: 1 for a single point, otherwise None (infinitely many)."""
         return 1 if self.lower == self.upper else None
 
     @property
     def is_open(self) -> bool:
-        """Whether an end is excluded."""
+        """True if an end is excluded."""
         return self.lower_open or self.upper_open
 
     @property
     def least(self) -> float:
-        """The smallest member: the next float inside where the lower end is excluded."""
+        """The smallest member: `lower`, or the next larger float if the lower end is excluded."""
         return math.nextafter(self.lower, math.inf) if self.lower_open else self.lower + 0.0
 
     @property
     def greatest(self) -> float:
-        """The largest member, likewise."""
+        """The largest member: `upper`, or the next smaller float if the upper end is excluded."""
         return math.nextafter(self.upper, -math.inf) if self.upper_open else self.upper + 0.0
 
     @property
     def last_index(self) -> int:
-        """The index of the last member of a point."""
+        """The index of the last member; only valid for a range that is a single point."""
         return 0
 
     def at(self, index: int) -> float:  # noqa: ARG002
-        """The only member of a point."""
+        """Return the only member; only valid for a range that is a single point."""
         return self.lower
 
     def index_of(self, member: Value) -> int:  # noqa: ARG002
-        """The index of the only member of a point."""
+        """Return 0, the index of the only member; only valid for a range that is a single point."""
         return 0
 
     def find(self, value: Value) -> Value | Missing:
-        """The member equal to `value`, as a float; MISSING where there is none."""
+        """Return the member equal to `value` as a float, or MISSING if there is none."""
         number = exact_float(value)
         if number is None or not self.lower <= number <= self.upper:
             return MISSING
@@ -79,22 +79,24 @@ class Real:
 
     @property
     def middle(self) -> Value:
-        """The arithmetic middle, the geometric one under `log`."""
+        """A member in the middle of the range: the geometric mean of the ends under `log`, else the arithmetic mean."""
         if self.lower == self.upper:
             return self.lower
         middle = math.sqrt(self.lower) * math.sqrt(self.upper) if self.log else self.lower / 2 + self.upper / 2
         if self.lower < middle < self.upper:
             return middle
-        # Between near numbers rounding may end on an excluded end, or outside.
+        # Between adjacent floats the middle may be rounded to an excluded end, or beyond an end.
         following = math.nextafter(self.lower, self.upper)
         return following if following < self.upper else (self.upper if self.lower_open else self.lower)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """The numbers lower, lower + step, ... up to `upper`, the decimals that are written; open ends are drawn in.
+    """A finite sequence of evenly spaced numbers: lower, lower + step, ... up to `upper`.
 
-    They are integers where the step is one, else floats: Grid(1, 10) has ten, Grid(0.0, 0.3, step=0.1) four members.
+    The members are integers if `step` is an integer, otherwise floats; floats stand for the decimals that they print
+    as. Excluded ends have already been removed. For example, `Grid(1, 10)` has ten members, and `Grid(0.0, 0.3,
+    step=0.1)` has four.
     """
 
     lower: int | float
@@ -103,7 +105,10 @@ class Grid:
     step: int | float = 1
 
     def __eq__(self, other: object) -> bool:
-        """Whether they are written alike with members of one type: neither 1 and 1.0 are, nor 0..5 and 0..4 by 2."""
+        """Return True if the fields are equal and the members have the same type.
+
+        The bounds must match as well as the members: 0..5 by 2 differs from 0..4 by 2.
+        """
         return isinstance(other, Grid) and self._identity == other._identity
 
     def __hash__(self) -> int:
@@ -115,17 +120,17 @@ class Grid:
 
     @property
     def is_integral(self) -> bool:
-        """Whether the members are integers."""
+        """True if the members are integers."""
         return isinstance(self.step, int)
 
     @property
     def is_consecutive(self) -> bool:
-        """Whether the members are integers of which none is left out."""
+        """True if the members are consecutive integers."""
         return self.is_integral and self.step == 1
 
     @property
     def size(self) -> int:
-        """How many members there are."""
+        """The number of members."""
         return max(0, self.last_index + 1)
 
     @property
@@ -135,27 +140,27 @@ class Grid:
 
     @property
     def greatest(self) -> int | float:
-        """The largest member, which a step may keep from being the upper end."""
+        """The largest member; it may be below `upper` if the steps do not end there."""
         return self.at(self.last_index)
 
     @property
     def last_index(self) -> int:
-        """The index of the largest member; negative where there is none."""
+        """The index of the largest member; negative for an empty grid."""
         if self.is_integral:
             return int((self.upper - self.lower) // self.step)
         start, step, below = decimals(self)
         return math.floor((decimal(self.upper) * below - start) / step)
 
     def at(self, index: int) -> int | float:
-        """The member with this index, counted from 0."""
+        """Return the member at `index`, counted from 0."""
         if self.is_integral:
             return self.lower + index * self.step
         start, step, below = decimals(self)
-        # Whole numbers divide to the nearest float, which sums of floats do not give.
+        # Dividing integers gives the nearest float; sums of floats would accumulate rounding errors.
         return (start + step * index) / below
 
     def index_of(self, member: Value) -> int:
-        """The index of a member: `at(index_of(member)) == member`."""
+        """Return the index of a member, so that `at(index_of(member)) == member`."""
         assert is_number(member)
         if self.is_integral:
             return int((int(member) - self.lower) // self.step)  # type: ignore[arg-type]
@@ -164,11 +169,14 @@ class Grid:
         return round(Fraction(number * below - start * divisor, step * divisor))
 
     def position(self, number: float | Fraction) -> Fraction:
-        """Where a number lies among the members, exactly: 2 at the one with index 2, 2.5 half-way to the next one."""
+        """Return the exact fractional index of a number.
+
+        The position is 2 at the member with index 2 and 2.5 half-way between it and the next one.
+        """
         return (decimal(number) - decimal(self.lower)) / decimal(self.step)
 
     def find(self, value: Value) -> Value | Missing:
-        """The member equal to `value`, as an int or a float; MISSING where there is none."""
+        """Return the member equal to `value` as an int or a float, or MISSING if there is none."""
         number = exact_integer(value) if self.is_integral else exact_float(value)
         if number is None or not self.lower <= number <= self.upper:
             return MISSING
@@ -179,7 +187,7 @@ class Grid:
 
     @property
     def middle(self) -> Value:
-        """The member nearest to the arithmetic middle, to the geometric one under `log`."""
+        """A middle member: at the geometric mean for integers under `log`, else the one with the middle index."""
         if self.log and self.is_integral:
             return self.at(self.index_of(math.isqrt(int(self.lower) * int(self.upper))))
         return self.at(self.last_index // 2)
@@ -192,7 +200,7 @@ class Categorical(Computing):
     values: tuple[Value, ...]
 
     def __eq__(self, other: object) -> bool:
-        """Whether the values are the same in the same order: {1, 0} is not `bool`."""
+        """Return True if the values are the same in the same order; `{1, 0}` is not equal to `bool`."""
         return type(other) is type(self) and identity(self.values) == identity(other.values)
 
     def __hash__(self) -> int:
@@ -200,57 +208,60 @@ class Categorical(Computing):
 
     @cached_property
     def index(self) -> dict[tuple[object, ...], int]:
-        """The place of each value, by its identity."""
+        """The index of each value, by the `identity` of the value."""
         return {identity(value): place for place, value in enumerate(self.values)}
 
     @property
     def size(self) -> int:
-        """How many members there are."""
+        """The number of values."""
         return len(self.values)
 
     @property
     def last_index(self) -> int:
-        """The index of the last member."""
+        """The index of the last value."""
         return self.size - 1
 
     def at(self, index: int) -> Value:
-        """The member with this index, counted from 0 as written."""
+        """Return the value at `index`, counted from 0 in the order of the text."""
         return self.values[index]
 
     def index_of(self, member: Value) -> int:
-        """The index of a member: `at(index_of(member))` is the same value."""
+        """Return the index of a member, so that `at(index_of(member))` is the same value."""
         return self.index[identity(member)]
 
     def find(self, value: Value) -> Value | Missing:
-        """The member that is the same value, as the space writes it; MISSING where there is none."""
+        """Return the member that is the same as `value`, as the space writes it, or MISSING if there is none."""
         place = self.index.get(identity(value))
         return MISSING if place is None else self.values[place]
 
     @property
     def middle(self) -> Value:
-        """The first value: a set has no middle."""
+        """The first value, because an unordered set has no middle."""
         return self.values[0]
 
 
 @dataclass(frozen=True, eq=False)
 class Ordinal(Categorical):
-    """A finite set of values in an order; equal as sets are: a generated equality would take `true` for 1."""
+    """A finite set of values with an order.
+
+    It inherits its equality from `Categorical`: a generated `__eq__` would treat `true` and 1 as equal.
+    """
 
     @property
     def middle(self) -> Value:
-        """The value in the middle of the order, the lower one of two."""
+        """The middle value of the order; the lower of the two middle values if their number is even."""
         return self.values[(len(self.values) - 1) // 2]
 
 
 @dataclass(frozen=True)
 class Union:
-    """Several domains side by side, without a value in common."""
+    """A union of several disjoint domains."""
 
     parts: tuple[Grid | Real | Categorical | Ordinal, ...]
 
     @property
     def size(self) -> int | None:
-        """How many members there are: None where a part is infinite."""
+        """The number of values; None if a part is infinite."""
         total = 0
         for part in self.parts:
             if part.size is None:
@@ -259,7 +270,7 @@ class Union:
         return total
 
     def find(self, value: Value) -> Value | Missing:
-        """The member equal to `value`; MISSING where there is none."""
+        """Return the member equal to `value`, or MISSING if there is none."""
         for part in self.parts:
             found = part.find(value)
             if not isinstance(found, Missing):
@@ -273,7 +284,7 @@ class Union:
 
 
 def exact_float(value: Value) -> float | None:
-    """The float that is the same number (0.0 for -0.0); None where there is none."""
+    """Return the float that equals a number (0.0 for -0.0), or None if no float does or `value` is not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -284,7 +295,7 @@ def exact_float(value: Value) -> float | None:
 
 
 def exact_integer(value: Value) -> int | None:
-    """The integer that is the same number; None where there is none."""
+    """Return the integer that equals a number, or None if there is none; booleans are not numbers here."""
     if isinstance(value, float) and value.is_integer():
         value = int(decimal(value))
     return int(value) if isinstance(value, int) and not isinstance(value, bool) else None
@@ -298,14 +309,17 @@ BOOLEANS: Final = Categorical((True, False))
 
 @lru_cache(maxsize=4096)
 def decimals(grid: Grid) -> tuple[int, int, int]:
-    """Whole numbers a, b and c of a grid: its member with index i is (a + b i) / c, rounded once."""
+    """Return integers (a, b, c) such that the member of `grid` with index i is (a + b i) / c.
+
+    The division is the only operation that rounds.
+    """
     lower, step = decimal(grid.lower), decimal(grid.step)
     below = math.lcm(lower.denominator, step.denominator)
     return int(lower * below), int(step * below), below
 
 
 def members(part: Simple) -> Iterator[Value]:
-    """All members of a finite domain, in their order."""
+    """Return an iterator over all members of a finite domain in their order."""
     return map(part.at, range(part.last_index + 1))
 
 
@@ -313,9 +327,9 @@ def members(part: Simple) -> Iterator[Value]:
 def grid(
     lower: float, upper: float, step: float, *, lower_open: bool = False, upper_open: bool = False, log: bool = False
 ) -> Grid:
-    """The numbers lower, lower + step, ... up to an upper end, without excluded ends; it may have no members.
+    """Return the grid lower, lower + step, ... up to `upper`, without excluded ends.
 
-    They are integers where the step is one.
+    The members are integers if `step` is an integer. The grid may be empty.
     """
     start, distance = decimal(lower), decimal(step)
     steps, left = divmod(decimal(upper) - start, distance)
@@ -327,17 +341,17 @@ def grid(
 
 
 def run(part: Grid, first: int, last: int) -> Grid:
-    """The members of a grid from one index to another, both included."""
+    """Return the members of a grid from index `first` to index `last`, both included, as a grid."""
     return replace(part, lower=part.at(first), upper=part.at(last))
 
 
 def parts(domain: Domain) -> tuple[Simple, ...]:
-    """The simple domains that a domain consists of."""
+    """Return the simple domains that a domain consists of: the parts of a union, else the domain itself."""
     return domain.parts if isinstance(domain, Union) else (domain,)
 
 
 def part_of(several: Sequence[Simple], value: Value) -> int:
-    """The place of the domain that has a value among several; raises ValueError where none has it."""
+    """Return the index of the first domain that contains `value`; raise ValueError if none does."""
     for place, part in enumerate(several):
         if contains(part, value):
             return place
@@ -345,22 +359,22 @@ def part_of(several: Sequence[Simple], value: Value) -> int:
 
 
 def is_finite(domain: Domain) -> bool:
-    """Whether a domain has a finite number of values."""
+    """Return True if a domain has a finite number of values."""
     return domain.size is not None
 
 
 def has_numbers(domain: Domain) -> bool:
-    """Whether a number is among the values of a domain."""
+    """Return True if at least one value of a domain is a number."""
     return any(not isinstance(part, Categorical) or any(map(is_number, part.values)) for part in parts(domain))
 
 
 def contains(domain: Domain, value: Value) -> bool:
-    """Whether a value lies in a domain."""
+    """Return True if `value` lies in `domain`."""
     return not isinstance(domain.find(value), Missing)
 
 
 def describe(domain: Domain) -> str:
-    """The domain as the language writes it."""
+    """Return the domain in the syntax of the language, e.g. `int[1, 10] log`."""
     match domain:
         case Union():
             return " | ".join(describe(part) for part in domain.parts)
@@ -381,7 +395,7 @@ def describe(domain: Domain) -> str:
 
 
 def literal(value: Value) -> str:
-    """A value as the language writes it: bare where a word can stand alone, quoted otherwise."""
+    """Return a value in the syntax of the language: a string is quoted only if it is not a bare word."""
     match value:
         case None:
             return "none"
@@ -397,26 +411,29 @@ def literal(value: Value) -> str:
 
 
 def is_word(text: str) -> bool:
-    """Whether a name or a string stands for itself as it is."""
+    """Return True if a name or string can be written without quotes."""
     return text.isascii() and text.isidentifier() and text not in RESERVED | _CAPITALS
 
 
 def parameter_name(name: str) -> str:
-    """The name of a hyperparameter or nested decision as the language writes it: in backticks where it is no word."""
+    """Return the name of a hyperparameter or nested decision in the syntax of the language.
+
+    It is put in backticks if it is not a bare word.
+    """
     return name if is_word(name) else f"`{name}`"
 
 
 RESERVED: Final = frozenset({"none", "true", "false", "and", "or", "not", "in", "is", "when", "as"})
-"""Words that never stand for themselves where a value may stand."""
+"""Keywords, which cannot be used as bare words for strings."""
 
 _CAPITALS: Final = frozenset({"True", "False", "None"})
-"""Python's words for three of them, which stand for nothing."""
+"""Python's spellings of three keywords; they have no meaning in the language."""
 
 SYMBOLS: Final = ("n_classes", "n_features", "n_samples")
-"""Words that stand for the size of the data in expressions, wherever nothing else is called like them."""
+"""Names that denote the size of the data in expressions, unless something else has the same name."""
 
 
 def quoted(text: str) -> str:
-    """A text as a string of the language."""
+    """Return a text as a quoted string of the language, with escapes."""
     escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
     return '"' + "".join(escapes.get(character, character) for character in text) + '"'

@@ -1,8 +1,9 @@
-"""Expressions: what `when`, `forbid` and `require` say, with every name resolved to an address of the space.
+"""Expressions of conditions (`when`) and constraints (`forbid`, `require`), with every name resolved to an address.
 
-An atom over an inactive hyperparameter is false (grammars/REFERENCE.md, "Conditions and constraints"), and so is one
-that arithmetic leaves undefined: a division by zero, or an order between a number and `none`. Numbers are the decimals
-that they are written as (see `rationals`).
+An atom (the smallest part that is true or false) is false if it mentions an inactive hyperparameter; see
+grammars/REFERENCE.md, "Conditions and constraints". It is also false if its arithmetic is undefined: a division by
+zero, or an order comparison between a number and `none`. Numbers stand for the decimals that they are written as (see
+`rationals`).
 """
 
 import operator
@@ -18,7 +19,7 @@ from spacelang.text import NOWHERE, Span
 
 
 class Inactive:
-    """What an expression is worth where it is not defined: over an inactive hyperparameter, or by arithmetic."""
+    """The type of `INACTIVE`, the value of an inactive hyperparameter and of undefined arithmetic."""
 
     def __repr__(self) -> str:
         return "INACTIVE"
@@ -27,9 +28,9 @@ class Inactive:
 INACTIVE: Final = Inactive()
 Worth: TypeAlias = Value | Inactive
 Computed: TypeAlias = Worth | Fraction | Between
-"""What arithmetic makes of worths: numbers that need not be written as a value."""
+"""The result of an expression; arithmetic may give numbers that no value literal can express."""
 Lookup: TypeAlias = Callable[[str], Worth]
-"""The value at an address: the branch's name for a decision, INACTIVE for what is not active."""
+"""A function that returns the value at an address: a branch name for a decision, INACTIVE for anything not active."""
 
 Sign: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
 Operation: TypeAlias = Literal["+", "-", "*", "/"]
@@ -44,7 +45,7 @@ class Constant:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the values are the same to a user: `true` is not 1."""
+        """Return True if both values are the same to a user; `true` is not 1."""
         return isinstance(other, Constant) and same(self.value, other.value)
 
     def __hash__(self) -> int:
@@ -61,7 +62,7 @@ class Reference:
 
 @fact
 class Is:
-    """Whether the decision at an address takes one of the branches; false where the decision is not reached."""
+    """A test that the decision at an address takes one of some branches; false if the decision is not reached."""
 
     address: str
     branches: tuple[str, ...]
@@ -70,7 +71,7 @@ class Is:
 
 @fact
 class Active:
-    """Whether the hyperparameter at an address is active; no author writes it, analyses ask it."""
+    """A test that the hyperparameter at an address is active; created by analyses, never written in a space."""
 
     address: str
     span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -78,7 +79,7 @@ class Active:
 
 @fact
 class Compare:
-    """An order or equality of two values."""
+    """An equality or order comparison of two expressions."""
 
     relation: Sign
     left: "Expr"
@@ -88,14 +89,14 @@ class Compare:
 
 @fact
 class In:
-    """Whether a value is one of several."""
+    """A test that a value is one of several constants."""
 
     item: "Expr"
     values: tuple[Value, ...]
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the items are equal and the values the same to a user: `true` is not 1."""
+        """Return True if the items are equal and the values are the same to a user; `true` is not 1."""
         return isinstance(other, In) and self.item == other.item and same(self.values, other.values)
 
     def __hash__(self) -> int:
@@ -104,7 +105,7 @@ class In:
 
 @fact
 class Not:
-    """Negation."""
+    """A negation."""
 
     term: "Expr"
     span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -112,7 +113,7 @@ class Not:
 
 @fact
 class And:
-    """All of the terms."""
+    """A conjunction: all terms hold."""
 
     terms: tuple["Expr", ...]
     span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -120,7 +121,7 @@ class And:
 
 @fact
 class Or:
-    """At least one of the terms."""
+    """A disjunction: at least one term holds."""
 
     terms: tuple["Expr", ...]
     span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -128,7 +129,7 @@ class Or:
 
 @fact
 class Arithmetic:
-    """Two numbers combined."""
+    """An arithmetic operation on two numbers."""
 
     operation: Operation
     left: "Expr"
@@ -138,7 +139,7 @@ class Arithmetic:
 
 @fact
 class Call:
-    """A function of numbers."""
+    """A call of a numeric function such as `min` or `log2`."""
 
     function: Function
     arguments: tuple["Expr", ...]
@@ -156,11 +157,11 @@ RELATIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     ">=": operator.ge,
 }
 VARIADIC: Final = ("min", "max")
-"""The functions that take two arguments or more; the others take one."""
+"""The functions with two or more arguments; the others have one."""
 
 
 def holds(expression: Expr, lookup: Lookup) -> bool:
-    """Whether a condition holds under an assignment."""
+    """Return True if a condition is true under the assignment `lookup`."""
     match expression:
         case And():
             return all(holds(term, lookup) for term in expression.terms)
@@ -182,7 +183,10 @@ def holds(expression: Expr, lookup: Lookup) -> bool:
 
 
 def worth(expression: Expr, lookup: Lookup) -> Computed:
-    """The value of an expression under an assignment, never rounded; INACTIVE where it has none."""
+    """Return the exact value of an expression under the assignment `lookup`.
+
+    The result is INACTIVE if the expression is undefined. Nothing is rounded.
+    """
     match expression:
         case Constant():
             return expression.value
@@ -206,7 +210,7 @@ def _related(relation: Sign, left: Computed, right: Computed) -> bool:
     if isinstance(left, Inactive) or isinstance(right, Inactive):
         return False
     if (type(left) is int and type(right) is int) or (type(left) is float and type(right) is float):
-        return RELATIONS[relation](left, right)  # floats are in the order of their decimals
+        return RELATIONS[relation](left, right)  # floats are ordered like the decimals that they print as
     one, other = number_of(left), number_of(right)
     if one is not None and other is not None:
         return RELATIONS[relation](order(one, other), 0)
@@ -225,7 +229,7 @@ def _apply(function: Callable[..., Computed], operands: tuple[Computed, ...]) ->
 
 
 def children(expression: Expr) -> tuple[Expr, ...]:
-    """The direct parts of an expression."""
+    """Return the direct subexpressions of an expression."""
     match expression:
         case And() | Or():
             return expression.terms
@@ -242,7 +246,7 @@ def children(expression: Expr) -> tuple[Expr, ...]:
 
 
 def nodes(expression: Expr) -> Iterator[Expr]:
-    """The expression and all its parts, from the outside in and from left to right."""
+    """Yield an expression and all its subexpressions in preorder, from left to right."""
     waiting = [expression]
     while waiting:
         node = waiting.pop()
@@ -251,17 +255,20 @@ def nodes(expression: Expr) -> Iterator[Expr]:
 
 
 def references(expression: Expr) -> tuple[str, ...]:
-    """The addresses of the hyperparameters that an expression names, each once, in the order of mention."""
+    """Return the addresses of all hyperparameters whose value an expression uses, each once, in order of mention."""
     return tuple(dict.fromkeys(node.address for node in nodes(expression) if isinstance(node, Reference)))
 
 
 def decisions(expression: Expr) -> tuple[str, ...]:
-    """The addresses of the decisions that an expression tests, each once, in the order of mention."""
+    """Return the addresses of all decisions that an expression tests, each once, in order of mention."""
     return tuple(dict.fromkeys(node.address for node in nodes(expression) if isinstance(node, Is)))
 
 
 def scope(expression: Expr) -> tuple[str, ...]:
-    """The addresses of all variables that an expression mentions, each once: what it names, tests and asks for."""
+    """Return the addresses of all variables that an expression mentions, each once.
+
+    Hyperparameters whose value is used come first, then tested decisions, then those of `Active` tests.
+    """
     found: tuple[dict[str, None], ...] = ({}, {}, {})
     for node in nodes(expression):
         if isinstance(node, Reference):
@@ -274,7 +281,7 @@ def scope(expression: Expr) -> tuple[str, ...]:
 
 
 def leaves(expression: Expr) -> Iterator[Expr]:
-    """The parts of an expression that `and`, `or` and `not` join, from left to right."""
+    """Yield the subexpressions that `and`, `or` and `not` combine, from left to right."""
     if not isinstance(expression, And | Or | Not):
         yield expression
         return
@@ -283,7 +290,7 @@ def leaves(expression: Expr) -> Iterator[Expr]:
 
 
 def with_children(expression: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """The expression with each of its direct parts changed."""
+    """Return a copy of an expression with `change` applied to each direct subexpression."""
     match expression:
         case And() | Or():
             return replace(expression, terms=tuple(map(change, expression.terms)))
@@ -300,7 +307,7 @@ def with_children(expression: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def renamed(expression: Expr, names: Mapping[str, str]) -> Expr:
-    """The expression with every address that has another name by that name."""
+    """Return a copy of an expression with every address replaced according to `names`."""
     if isinstance(expression, Reference | Is | Active):
         return replace(expression, address=names.get(expression.address, expression.address))
     return with_children(expression, lambda part: renamed(part, names))

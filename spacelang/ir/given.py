@@ -1,4 +1,4 @@
-"""What is left of an expression once some of what it speaks of is known: partial evaluation."""
+"""Partial evaluation: simplify an expression when some of its variables are known."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
@@ -35,41 +35,46 @@ from spacelang.ir.walk import depended
 
 
 class Open:
-    """What an address is worth of which nothing is known yet."""
+    """The type of `OPEN`, the value of an address about which nothing is known."""
 
 
 OPEN: Final = Open()
 Known: TypeAlias = Callable[[str], Worth | Open]
-"""What is known of an address; OPEN where nothing is."""
+"""A function that returns the known value at an address, or OPEN if nothing is known."""
 
 
 def given(expression: Expr, known: Known) -> Expr:
-    """What is left of a condition: `Constant(True)` or `Constant(False)` where that is settled.
+    """Return what remains of a condition after known values are substituted.
 
-    `n < 3 or s is A` leaves `n < 3` given that `s` takes B, and true given that it takes A.
+    The result is `Constant(True)` or `Constant(False)` if the known values decide the condition. For example, `n < 3 or
+    s is A` becomes `n < 3` if `s` is known to take B, and true if it takes A.
     """
     return folded(_told(expression, known))
 
 
 def without(expression: Expr, addresses: Collection[str]) -> Expr:
-    """What is left of a condition where some hyperparameters are not active, some decisions not reached."""
+    """Return what remains of a condition if some hyperparameters are inactive and some decisions not reached."""
     return given(expression, lambda address: INACTIVE if address in addresses else OPEN)
 
 
 @fact
 class ConditionCase:
-    """What is left of a condition in the cases in which none of the expressions holds that say what is active."""
+    """One case of a condition: the simplified condition that remains if none of the expressions in `active` holds.
+
+    Each expression in `active` says that a set of hyperparameters is active; in this case all these sets are inactive.
+    """
 
     active: tuple[Expr, ...]
     left: Expr
 
 
 def cases(condition: Expr, owners: Context, variables: Mapping[str, Variable]) -> Iterator[ConditionCase]:
-    """The cases of a condition, by what is inactive of what it depends on; the first is that nothing is.
+    """Yield the cases of a condition, one for every combination of hyperparameters that may be inactive.
 
-    Together they say the condition in terms of what is active: constraints say nothing where something is inactive that
-    they name. `owners` are branches that are taken. Hyperparameters that are active together are inactive together:
-    there are 2^n cases with n sets of them.
+    The first case is the one in which nothing is inactive. Taken together, the cases express the condition in terms of
+    what is active. This is needed because a constraint does not apply if a hyperparameter that it names is inactive.
+    `owners` are branches that are known to be taken. Hyperparameters that are always active together form one set, so
+    there are 2^n cases for n sets.
     """
     doubtful = _doubtful(condition, owners, variables)
     for places in product((False, True), repeat=len(doubtful)):
@@ -84,7 +89,11 @@ def cases(condition: Expr, owners: Context, variables: Mapping[str, Variable]) -
 def _doubtful(
     condition: Expr, owners: Context, variables: Mapping[str, Variable]
 ) -> dict[tuple[Context, Expr | None], set[str]]:
-    """What a condition names, directly or by conditions, and may be inactive, by what it takes to be active."""
+    """Return the possibly inactive hyperparameters that a condition depends on, grouped by what activates them.
+
+    The dependence may be direct or through conditions. Each key holds the further branches that must be taken and the
+    condition that must hold.
+    """
     found: dict[tuple[Context, Expr | None], set[str]] = {}
     for variable in map(variables.__getitem__, depended(variables, references(condition))):
         further = tuple(owner for owner in variable.owners if owner not in owners)
@@ -94,7 +103,10 @@ def _doubtful(
 
 
 def folded(expression: Expr, *, naming: bool = False) -> Expr:
-    """The expression without terms that are always or never true; if `naming`, it names all that it named before."""
+    """Return an expression simplified by constant folding of `and`, `or` and `not`.
+
+    With `naming`, the result still mentions every hyperparameter that `expression` mentioned.
+    """
     match expression:
         case And() | Or():
             neutral = isinstance(expression, And)
@@ -115,7 +127,7 @@ def folded(expression: Expr, *, naming: bool = False) -> Expr:
 
 
 def _told(expression: Expr, known: Known) -> Expr:
-    """The condition with the worth of what is known in place of it; what has no worth is false."""
+    """Return the condition with known values substituted; an undefined test becomes false."""
     if isinstance(expression, And | Or | Not):
         return with_children(expression, lambda term: _told(term, known))
     left = _left(expression, known)
@@ -125,7 +137,7 @@ def _told(expression: Expr, known: Known) -> Expr:
 
 
 def _left(expression: Expr, known: Known) -> Expr | Inactive:
-    """What is left of an expression as a value, INACTIVE where it has none."""
+    """Return the remainder of an expression as a value, or INACTIVE if it is undefined."""
     match expression:
         case Constant():
             return expression
@@ -144,7 +156,10 @@ def _left(expression: Expr, known: Known) -> Expr | Inactive:
 
 
 def _combined(expression: Compare | In | Arithmetic | Call, parts: list[Expr | Inactive]) -> Expr | Inactive:
-    """What is left, by its parts: where one has no worth, a test is false, and arithmetic has none either."""
+    """Return an expression with simplified operands.
+
+    If an operand is undefined, a test becomes false and arithmetic becomes INACTIVE.
+    """
     is_test = isinstance(expression, Compare | In)
     terms = [part for part in parts if not isinstance(part, Inactive)]
     words = (term for term in terms if isinstance(term, Constant) and not is_number(term.value))

@@ -1,4 +1,4 @@
-"""Exact membership: is a configuration in the space, and if not, which line keeps it out."""
+"""Exact membership tests: is a configuration in the space, and if not, which line excludes it."""
 
 from spacelang.facts import fact
 from spacelang.ir.configuration import Configuration
@@ -13,7 +13,7 @@ from spacelang.text import Span
 
 @fact
 class Exclusion:
-    """Why a configuration is no member: the key concerned (empty for a constraint), the reason and its line."""
+    """A reason why a configuration is not in the space; `key` is empty if a constraint excludes it."""
 
     key: str
     reason: str
@@ -21,16 +21,16 @@ class Exclusion:
 
 
 def exclusion(space: Space, configuration: Configuration) -> Exclusion | None:
-    """The first reason why a configuration is no member; None for a member."""
+    """Return the first reason why a configuration is not in the space, or None if it is."""
     result = admit(space, configuration)
     return result if isinstance(result, Exclusion) else None
 
 
 def exclusions(space: Space, configuration: Configuration) -> tuple[Exclusion, ...]:
-    """All reasons why a configuration is no member, as far as they can be told apart; none for a member.
+    """Return all reasons why a configuration is not in the space, or an empty tuple if it is.
 
-    What depends on a decision that takes no branch of its own cannot be judged, nor can constraints where anything else
-    is wrong.
+    Variables below a decision without a valid branch are not checked. Constraints are checked only if there is no other
+    reason.
     """
     wrong: list[Exclusion] = []
 
@@ -38,7 +38,7 @@ def exclusions(space: Space, configuration: Configuration) -> tuple[Exclusion, .
         if configuration.view.get(choice.key) in choice.places:
             return str(configuration[choice.key])
         wrong.append(_no_branch(choice, configuration))
-        return ""  # no branch is called so: nothing below it is reached
+        return ""  # no branch has this name, so nothing below is reached
 
     structure = {each.address: branch for each, branch in reached(space, branch_of) if branch is not None}
     is_decided = not wrong
@@ -63,7 +63,10 @@ def exclusions(space: Space, configuration: Configuration) -> tuple[Exclusion, .
 
 
 def admit(space: Space, configuration: Configuration) -> Configuration | Exclusion:
-    """The member that a configuration is, its numbers written as the space's own type, or why it is none."""
+    """Return the configuration as a member of the space, or the reason why it is not one.
+
+    Values are converted to the type that the space uses, e.g. 1.0 to 1.
+    """
     wrong = _wrong_decision(space, configuration)
     if wrong is not None:
         return wrong
@@ -93,14 +96,20 @@ def admit(space: Space, configuration: Configuration) -> Configuration | Exclusi
 
 
 def violates(constraint: Constraint, assignment: Assignment) -> bool:
-    """Whether a constraint applies (all hyperparameters that it names are active) and does not hold."""
+    """Return True if an assignment violates a constraint.
+
+    A constraint applies only if all hyperparameters that it names are active.
+    """
     if any(assignment(address) is INACTIVE for address in constraint.scope):
         return False
     return holds(constraint.expression, assignment) == constraint.forbidden
 
 
 def _wrong_decision(space: Space, configuration: Configuration) -> Exclusion | None:
-    """A decision that takes no branch of its own, or is not decided; what is given and wrong is said before that."""
+    """Return the reason why a decision has no valid branch, or None.
+
+    Wrong values that are given are reported before missing decisions.
+    """
     undecided: list[Choice] = []
     wrong: list[Exclusion] = []
     waiting: list[Context] = [()]
@@ -125,15 +134,15 @@ def _wrong_decision(space: Space, configuration: Configuration) -> Exclusion | N
 def _no_branch(choice: Choice, configuration: Configuration) -> Exclusion:
     offered = ", ".join(f"`{branch.name}`" for branch in choice.branches)
     if choice.key not in configuration:
-        return Exclusion(choice.key, f"`{choice.key}` is not decided: it is one of {offered}", choice.span)
+        return Exclusion(choice.key, f"`{choice.key}` is missing; choose one of {offered}", choice.span)
     given = literal(configuration[choice.key])
-    reason = f"`{given}` is not an alternative of `{choice.key}`: it is one of {offered}"
+    reason = f"`{given}` is not an alternative of `{choice.key}`; choose one of {offered}"
     return Exclusion(choice.key, reason, choice.span)
 
 
 def _value(node: Hyperparameter, configuration: Configuration) -> Value | Exclusion:
     if node.key not in configuration:
-        return Exclusion(node.key, f"`{node.key}` is active and has no value", node.span)
+        return Exclusion(node.key, f"`{node.key}` is active but has no value", node.span)
     value = configuration[node.key]
     found = node.domain.find(value)
     if isinstance(found, Missing):
@@ -164,5 +173,5 @@ def _unknown(space: Space, key: str) -> Exclusion:
 
 
 def _broken(constraint: Constraint) -> Exclusion:
-    word = "forbidden" if constraint.forbidden else "not what is required"
-    return Exclusion("", f"this combination is {word}: {constraint.span.text}".rstrip(": "), constraint.span)
+    word = "is forbidden" if constraint.forbidden else "breaks a requirement"
+    return Exclusion("", f"this combination {word}: {constraint.span.text}".rstrip(": "), constraint.span)

@@ -1,4 +1,4 @@
-"""Where the steps of a pipeline stand, as the addresses of what is inside them say it."""
+"""Addresses of pipeline steps: the operator or group that a step belongs to, derived from the addresses inside it."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -7,11 +7,11 @@ from typing import Final
 from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product
 
 OUTSIDE: Final = "/"
-"""A group of this name is called as if it stood in the pipeline line, as an imported pipeline is."""
+"""The name of a group whose steps are addressed as if they stood in the pipeline line."""
 
 
 def base_of(operator: Operator) -> str:
-    """The address of an operator, as those of what is inside it say it; empty where there is nothing."""
+    """Return the address of an operator, derived from its children; empty if it has no variables."""
     for child in operator.children:
         return child.address.removesuffix(f".{child.name}")
     for name, value in operator.fixed:
@@ -21,7 +21,7 @@ def base_of(operator: Operator) -> str:
 
 
 def addresses_of(node: Node) -> Iterator[str]:
-    """The addresses of what stands at a place of a structure; stages stand nowhere."""
+    """Yield the addresses of the parts of a structure that have one; decisions of stages are skipped."""
     match node:
         case Operator():
             yield from filter(None, (base_of(node),))
@@ -36,9 +36,10 @@ def addresses_of(node: Node) -> Iterator[str]:
 
 
 def groups_of(nodes: Sequence[Node], prefix: str) -> list[str]:
-    """The name of the group that each step stands in.
+    """Return the name of the group that each step belongs to.
 
-    A step of which no address speaks is in a group if those before and behind it are in the same one.
+    A step without addresses belongs to a group if the nearest steps with addresses before and after it belong to that
+    group.
     """
     found = [_group_of(node, prefix) for node in nodes]
     spoken = [place for place, node in enumerate(nodes) if any(addresses_of(node))]
@@ -49,7 +50,7 @@ def groups_of(nodes: Sequence[Node], prefix: str) -> list[str]:
 
 
 def _group_of(node: Node, prefix: str) -> str:
-    """The name of a group in which all of a step stands, OUTSIDE for the pipeline itself; empty where there is none."""
+    """Return the group that contains all of a step: OUTSIDE for the pipeline itself, empty if there is none."""
     if is_sequence(node):
         return ""
     before = f"{prefix}." if prefix else ""
@@ -64,10 +65,10 @@ def _group_of(node: Node, prefix: str) -> str:
 
 
 def is_sequence(node: Node) -> bool:
-    """Whether a node is steps one after the other, or none at all."""
+    """Return True if a node is a sequence of steps; the empty sequence counts."""
     return isinstance(node, Product) and node.kind is Kind.SEQUENCE
 
 
 def below(prefix: str, name: str) -> str:
-    """The address of a name at the place that an address is of; empty is the pipeline itself."""
+    """Return the address of `name` below the address `prefix`; an empty prefix is the pipeline itself."""
     return f"{prefix}.{name}" if prefix else name

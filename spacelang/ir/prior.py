@@ -1,4 +1,4 @@
-"""Priors: where the author of a space expects good values."""
+"""Prior distributions: where the author of a space expects good values of a hyperparameter."""
 
 from collections.abc import Sequence
 from typing import Final, TypeAlias
@@ -9,7 +9,7 @@ from spacelang.ir.domain import literal
 
 @fact
 class Normal:
-    """Values near a mean, by a deviation above 0: both of natural logarithms where the range is logarithmic."""
+    """A normal distribution; on a logarithmic range, `mean` and `deviation` are those of the natural logarithm."""
 
     mean: float
     deviation: float
@@ -17,20 +17,20 @@ class Normal:
 
 @fact
 class Uniform:
-    """All values alike: what is drawn without a prior, said aloud."""
+    """The uniform distribution, which is also used if no prior is given."""
 
 
 Prior: TypeAlias = Normal | Uniform
-"""What takes one apart says what it does with each: mypy names the places where a new one is not thought of."""
+"""Code that distinguishes priors matches on all types, so that mypy reports every place that a new type affects."""
 
 NORMAL: Final = "normal"
 UNIFORM: Final = "uniform"
 DISTRIBUTIONS: Final = (NORMAL, UNIFORM)
-"""Their names, in texts and in JSON."""
+"""The names of the distributions in spaces and in JSON."""
 
 
 def prior_of(name: str, numbers: Sequence[float]) -> Prior | None:
-    """The prior by the name of its distribution and its numbers; None where they do not fit."""
+    """Return the prior with this distribution name and these parameters, or None if they do not fit together."""
     if name == NORMAL and len(numbers) == 2:
         mean, deviation = numbers
         return Normal(mean, deviation) if deviation > 0 else None
@@ -38,7 +38,7 @@ def prior_of(name: str, numbers: Sequence[float]) -> Prior | None:
 
 
 def named(prior: Prior) -> tuple[str, tuple[float, ...]]:
-    """The name of its distribution and its numbers: `prior_of(*named(prior)) == prior`."""
+    """Return the distribution name and the parameters of a prior, so that `prior_of(*named(prior)) == prior`."""
     match prior:
         case Normal(mean=mean, deviation=deviation):
             return NORMAL, (mean, deviation)
@@ -47,6 +47,6 @@ def named(prior: Prior) -> tuple[str, tuple[float, ...]]:
 
 
 def describe(prior: Prior) -> str:
-    """As the language writes it: `@prior(normal, 0.5, 0.1)`."""
+    """Return a prior in the syntax of the language, e.g. `@prior(normal, 0.5, 0.1)`."""
     name, numbers = named(prior)
     return f"@prior({', '.join((name, *map(literal, numbers)))})"

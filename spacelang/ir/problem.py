@@ -1,4 +1,4 @@
-"""Problems: all that a search is told before it asks for anything."""
+"""The `Problem` that an optimizer receives: space, number of training rows, random generator, budget, bounds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """How much a search may have in all, for those who divide it; what is None has no end.
+    """The total budget of a search, for optimizers that divide it; None means unlimited.
 
-    `seconds` are those of all workers together, as processor time is counted: those of the clock times the workers.
+    `seconds` counts all workers: it is the wall-clock time times the number of workers.
     """
 
     seconds: float | None = None
@@ -25,9 +25,10 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """With what a run begins; one that is resumed goes on with what it began with.
+    """The conditions under which a run starts; a resumed run keeps those of its first session.
 
-    `initial` are the configurations to start from, none twice; None is as an earlier session has it, or nothing.
+    `initial` holds the initial configurations without duplicates. None means those of the earlier session, or none for
+    a new run.
     """
 
     initial: tuple[Configuration, ...] | None = None
@@ -38,20 +39,33 @@ NO_TERMS: Final = Terms()
 
 
 def unheard(_: str) -> None:
-    """Nobody reads it."""
+    """Discard a remark."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """What a search is about: a space, the number of training rows, chance, and what else it is told.
+    """A search problem: everything that an optimizer knows before its first request.
 
-    `size` is the largest fidelity. All that a search draws it draws from `rng`. `initial` are configurations of the
-    space, none twice, from which a search may start: whoever runs it has them evaluated on all rows before anything
-    that it asks for, and answers it with that where it asks for the same. `budget` is what the run was given when it
-    began: it is told so that it can be divided, and whoever runs the search keeps to it; a run that is resumed with
-    more tells it again as it was. `bounds` are those that successful trials have measurements for, in their order. With
-    `remark` a search says what a reader of its result should know of how it went, in whole sentences; whoever runs it
-    shows each once. A resumed run shall say the same: what is said depends on what was told, not on what was made.
+    Parameters
+    ----------
+    space
+        The search space.
+    size
+        The largest fidelity: the number of training rows.
+    rng
+        The random generator; a search makes all its random draws with it.
+    initial
+        Configurations of the space, without duplicates, to start from. The caller evaluates them on all rows before
+        any trial that the search asks for. A later request for one of them is answered with that result.
+    budget
+        The budget at the start of the run, so that an optimizer can divide it. The caller enforces it. A run that
+        is resumed with a larger budget still sees the original one.
+    bounds
+        The bounds that successful trials have measurements for, in the same order.
+    remark
+        A function that receives full sentences about the course of the search, to be shown to the user. The caller
+        shows each sentence once. A resumed run must produce the same remarks, so remarks may depend on received
+        events only, not on the results of lazy requests.
     """
 
     space: Space

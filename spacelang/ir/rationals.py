@@ -1,7 +1,8 @@
-"""Numbers as the decimals that are written, and arithmetic that rounds none of them.
+"""Exact arithmetic on decimal numbers.
 
-A float stands for the shortest decimal that it prints as, so that 0.1 + 0.2 is 0.3. A square root or a logarithm that
-is no rational number is known by two floats between which it lies; what such numbers leave undecided counts as equal:
+A float stands for the shortest decimal that it prints as, so that 0.1 + 0.2 is 0.3. An irrational square root or
+logarithm is represented by the interval between two floats that contains it. Two numbers whose intervals overlap count
+as equal:
 
     FUNCTIONS["sqrt"](Fraction(9, 100)) == Fraction(3, 10)
     order(FUNCTIONS["sqrt"](2), decimal(1.4142)) == 1
@@ -20,7 +21,7 @@ Rational: TypeAlias = int | Fraction
 
 @fact
 class Between:
-    """A number that is not known any better than by the ends of an interval, both included."""
+    """A number that is only known to lie in a closed interval."""
 
     low: Rational
     high: Rational
@@ -31,24 +32,24 @@ Number: TypeAlias = int | Fraction | Between
 
 @lru_cache(maxsize=1 << 16, typed=True)
 def decimal(number: float | Fraction) -> Fraction:
-    """A finite number as it is written; raises ValueError for infinities and nan."""
+    """Return a finite number as the exact decimal that it prints as; raise ValueError for infinities and nan."""
     return Fraction(float.__repr__(number)) if isinstance(number, float) else Fraction(number)
 
 
 def rational(value: object) -> Rational | None:
-    """The number that a value is written as; None for what is no finite number."""
+    """Return the exact number that a value is written as, or None if it is not a finite number."""
     if isinstance(value, float):
         return decimal(value) if math.isfinite(value) else None
     return value if isinstance(value, int | Fraction) and not isinstance(value, bool) else None
 
 
 def number_of(value: object) -> Number | None:
-    """A value, or what arithmetic made of values, as an exact number; None for what is none."""
+    """Return a value or an arithmetic result as an exact number, or None if it is not a number."""
     return value if isinstance(value, Between) else rational(value)
 
 
 def order(left: Number, right: Number) -> int:
-    """-1 where the left number is less, 1 where it is greater, 0 where they are equal or not told apart."""
+    """Return -1 if `left` is less, 1 if it is greater, and 0 if both are equal or cannot be distinguished."""
     low, high = _ends(left)
     other_low, other_high = _ends(right)
     return (low > other_high) - (high < other_low)
@@ -58,11 +59,11 @@ def _ends(number: Number) -> tuple[Rational, Rational]:
     return (number.low, number.high) if isinstance(number, Between) else (number, number)
 
 
-# ---- arithmetic: ZeroDivisionError, ValueError and OverflowError say that something is not defined
+# ---- arithmetic: ZeroDivisionError, ValueError and OverflowError mean that the result is undefined
 
 
 def _spread(function: Callable[[Rational, Rational], Rational]) -> Callable[[Number, Number], Number]:
-    """An operation on intervals, which takes its least and its greatest value in their corners."""
+    """Return a binary operation extended to intervals; its extreme values must lie at the corners."""
 
     def apply(left: Number, right: Number) -> Number:
         if not isinstance(left, Between) and not isinstance(right, Between):
@@ -74,7 +75,7 @@ def _spread(function: Callable[[Rational, Rational], Rational]) -> Callable[[Num
 
 
 def _monotone(function: Callable[..., Rational]) -> Callable[..., Number]:
-    """A function of intervals that is least at their lower ends."""
+    """Return a non-decreasing function extended to intervals."""
 
     def apply(*numbers: Number) -> Number:
         lows, highs = zip(*map(_ends, numbers), strict=True)
@@ -100,7 +101,7 @@ _divided: Final = _spread(lambda left, right: Fraction(left) / right)
 def _root(number: Number) -> Number:
     low, high = _ends(number)
     if high < 0:
-        raise ValueError("the root of a negative number")
+        raise ValueError("square root of a negative number")
     least, greatest = _root_of(max(low, 0)), _root_of(high)
     return _interval(_ends(least)[0], _ends(greatest)[1])
 
@@ -115,7 +116,7 @@ def _root_of(number: Rational) -> Number:
 def _logarithm(number: Number) -> Number:
     low, high = _ends(number)
     if low <= 0:
-        raise ValueError("the logarithm of what is not above 0")
+        raise ValueError("logarithm of a number that is not positive")
     return _interval(_ends(_logarithm_of(low))[0], _ends(_logarithm_of(high))[1])
 
 
@@ -130,7 +131,7 @@ def _logarithm_of(number: Rational) -> Number:
 
 
 def _outwards(low: float, high: float) -> Between:
-    """What floats say that were rounded once: true numbers lie between those beside them."""
+    """Return an interval that contains the true value of two floats that were each rounded once."""
     return Between(Fraction(math.nextafter(low, -math.inf)), Fraction(math.nextafter(high, math.inf)))
 
 

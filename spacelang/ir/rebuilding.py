@@ -1,4 +1,4 @@
-"""A tree made anew with other hyperparameters and decisions."""
+"""Rebuild the tree of a space with changed hyperparameters and decisions."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,14 +11,15 @@ Decide: TypeAlias = Callable[[Choice], Choice]
 
 
 def rebuilt(node: Node, change: Change, decide: Decide = lambda choice: choice) -> Node:
-    """The tree with its decisions decided anew, from the outside in, and its hyperparameters changed.
+    """Return a copy of a tree with `decide` applied to its decisions and `change` to its hyperparameters.
 
-    A hyperparameter of an operator that `change` gives None for is left out.
+    Decisions are changed before what lies inside them. If `change` returns None for a hyperparameter of an operator,
+    the hyperparameter is removed.
     """
     match node:
         case Hyperparameter():
             found = change(node)
-            assert found is not None, "a hyperparameter that is left out belongs to an operator"
+            assert found is not None, "only hyperparameters of operators can be removed"
             return found
         case Choice():
             choice = decide(node)

@@ -1,4 +1,4 @@
-"""Scales: how good a loss is, as a number between 0 and 1, for optimizers whose formulas suppose one."""
+"""Loss scales: map a loss to a number between 0 and 1, for optimizers whose formulas assume that range."""
 
 import re
 from dataclasses import dataclass
@@ -10,37 +10,37 @@ FARTHEST: Final = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The standing of a loss: 0 at `origin` and below, 1 from `origin + width` on, linear in between.
+    """A linear map from losses to [0, 1]: 0 up to `origin`, 1 from `origin + width` on.
 
-    Both are finite, `width` is above 0.
+    Both are finite, and `width` is positive.
     """
 
     origin: float
     width: float
 
     def standing(self, loss: float) -> float:
-        """Where a loss lies, from 0, the best, to 1."""
+        """Return the normalized loss, from 0 (best) to 1."""
         return min(max(self.place(loss), 0.0), 1.0)
 
     def place(self, loss: float) -> float:
-        """The same where that need not lie between 0 and 1, for formulas that no unit changes.
+        """Return the normalized loss without clipping it to [0, 1], for formulas that do not depend on the unit.
 
-        Beyond a million widths all are alike.
+        Values are clipped to one million widths in either direction.
         """
         return min(max((loss - self.origin) / self.width, -FARTHEST), FARTHEST)
 
     @classmethod
     def around(cls, first: float) -> "Scale":
-        """The scale of losses of which nothing is known but the first one, which has the standing 1/2.
+        """Return the scale to use if only the first loss is known: it maps `first` to 1/2.
 
-        Its width is twice the size of that loss, 1 where it is 0.
+        Its width is twice the absolute value of `first`, or 1 if `first` is 0.
         """
         width = min(2 * abs(first), float_info.max) or 1.0
         return cls(max(first - width / 2, -float_info.max), width)
 
 
 UNIT: Final = Scale(0.0, 1.0)
-"""The scale of losses between 0 and 1: each is its own standing."""
+"""The identity scale for losses between 0 and 1."""
 
 
 FIRST: Final = "around the first success"
@@ -48,7 +48,7 @@ ITSELF: Final = "the loss itself"
 
 
 def describe_scale(scale: Scale | None) -> str:
-    """A scale for people; None is that around the first success, which is not known yet."""
+    """Return a scale as readable text; None stands for the scale that the first success will determine."""
     if scale is None:
         return FIRST
     if scale == UNIT:
@@ -58,9 +58,9 @@ def describe_scale(scale: Scale | None) -> str:
 
 
 def read_scale(text: str) -> Scale | None:
-    """The scale that `describe_scale` has made a text of, to nine digits; None is that around the first success.
+    """Parse the text made by `describe_scale`, which is accurate to nine digits.
 
-    Raises ValueError for any other text.
+    None stands for the scale that the first success will determine. Raise ValueError for any other text.
     """
     if text == FIRST:
         return None
@@ -68,5 +68,5 @@ def read_scale(text: str) -> Scale | None:
         return UNIT
     found = re.fullmatch(r"(?:loss|\(loss - (\S+)\)) / (\S+)", text)
     if found is None:
-        raise ValueError(f"`{text}` is no scale")
+        raise ValueError(f"`{text}` is not a loss scale")
     return Scale(float(found[1] or 0.0), float(found[2]))

@@ -1,7 +1,7 @@
-"""The space itself: a tree of decisions and hyperparameters with the constraints over them.
+"""The `Space`: a tree of products, decisions and hyperparameters, with constraints over them.
 
-Structure is a tree of products and choices because every optimizer asks "which branch?". Conditions stay
-expressions; each target decides how to keep them and says so in its report.
+The structure is a tree of products and choices because every optimizer asks which branch to take. Conditions remain
+expressions: each target decides how to represent them and says so in its report.
 """
 
 import re
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """How a pipeline puts the children of a product together; a search never asks."""
+    """The way in which a pipeline combines the children of a product; it does not matter to a search."""
 
     SEQUENCE = "sequence"
     PARALLEL = "parallel"
@@ -35,14 +35,14 @@ class Kind(StrEnum):
 
 @fact
 class Named:
-    """A function or object that the catalogue lists by name for a parameter, such as `f_classif`."""
+    """A function or object that the catalogue lists by name as a value of a parameter, such as `f_classif`."""
 
     name: str
 
 
 @fact
 class Hyperparameter:
-    """A leaf of the tree: one parameter of an operator, active where its operator and its condition are."""
+    """A leaf of the tree: one parameter of an operator; active if its operator is reached and its condition holds."""
 
     name: str
     address: str
@@ -58,7 +58,7 @@ class Hyperparameter:
 
 @fact
 class Operator:
-    """One step that a library provides, with its hyperparameters, nested decisions and fixed values."""
+    """A step that a library provides, with its hyperparameters, nested decisions and fixed values."""
 
     name: str
     catalogue: str
@@ -68,17 +68,18 @@ class Operator:
 
 
 ABSTRACT: Final = "abstract"
-"""The `catalogue` of operators that the space itself declares: no library has them, so they are never built."""
+"""The `catalogue` of operators that the space itself declares; no library provides them, so they are never built."""
 
 Fixed: TypeAlias = Value | Named | Operator
-"""What `name = value` fixes a parameter to."""
+"""A value that `name = value` fixes a parameter to."""
 
 
 @fact
 class Branch:
-    """One alternative of a decision; `node` is an empty product where the step is left out.
+    """One alternative of a decision.
 
-    Such an alternative of a nested decision is a plain value of the parameter, most often None.
+    `node` is an empty product if the step is skipped. In a nested decision such a branch stands for a plain `value` of
+    the parameter, most often None.
     """
 
     name: str
@@ -90,7 +91,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class Choice(Computing):
-    """A decision: exactly one of the branches is taken."""
+    """A decision: exactly one of its branches is taken."""
 
     name: str
     address: str
@@ -102,15 +103,15 @@ class Choice(Computing):
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The place of each branch, by its name."""
+        """The index of each branch by its name."""
         return {branch.name: place for place, branch in enumerate(self.branches)}
 
 
 @fact
 class ColumnSelector:
-    """Which columns a part of `columns(…)` takes: a kind of them, or those whose names a pattern is found in.
+    """A selector of the columns for one part of `columns(…)`: a kind of columns, or a pattern.
 
-    The kinds are those of SELECTORS and `pattern`.
+    `kind` is one of SELECTORS or `pattern`. A pattern selects the columns in whose names it is found.
     """
 
     kind: str
@@ -118,18 +119,18 @@ class ColumnSelector:
 
 
 SELECTORS: Final = ("numeric", "categorical", "text", "datetime", "all", "rest")
-"""The kinds of columns that a `columns(…)` may select by name."""
+"""The kinds of columns that `columns(…)` can select by name."""
 
 MOST_STEPS: Final = 7
-"""So many steps may be permuted: 5,040 orders."""
+"""The maximum number of permuted steps: 7 steps have 5,040 orders."""
 
 
 @fact
 class Product:
-    """Several nodes that all belong to a configuration.
+    """A node whose children all belong to the configuration.
 
-    The parts of `columns(…)` are as many as the `selectors`. The first child of a permutation is the decision of its
-    order; `labels` are what its branches call the other children.
+    A `columns(…)` product has one child for each of the `selectors`. The first child of a permutation is the decision
+    about the order; `labels` are the names of the other children in the names of its branches.
     """
 
     kind: Kind
@@ -139,7 +140,7 @@ class Product:
     labels: tuple[str, ...] = ()
 
     def ordered(self, order: str) -> tuple["Node", ...]:
-        """The steps of a permutation in the order that a branch of its decision stands for."""
+        """Return the steps of a permutation in the order that the branch named `order` stands for."""
         _, *steps = self.children
         by_name = {order_name(labels): labels for labels in permutations(self.labels)}
         places = {label: place for place, label in enumerate(self.labels)}
@@ -147,27 +148,28 @@ class Product:
 
 
 def order_name(labels: Sequence[str]) -> str:
-    """What an order of steps is called."""
+    """Return the name of an order of steps."""
     return ", ".join(labels)
 
 
 Node: TypeAlias = Hyperparameter | Operator | Product | Choice
 NOTHING = Product(Kind.SEQUENCE)
-"""The node of `none`: the step is left out."""
+"""The node of `none`: the step is skipped."""
 
 
 RANGE: Final = "range"
-"""What an alternative of a nested decision is called that is a range: its value is a hyperparameter."""
+"""The name of an alternative of a nested decision that is a range; its value is a hyperparameter."""
 
 
 _OF_OTHERS: Final = re.compile(r'["(].*|[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?', re.IGNORECASE | re.DOTALL)
-"""What strings in quotes, tuples and numbers are called."""
+"""The names of alternatives that are quoted strings, tuples or numbers."""
 
 
 def value_name(value: Value) -> str:
-    """What an alternative is called that is a plain value: no two are called alike, and none like a range.
+    """Return the name of an alternative that is a plain value; names are unique and differ from that of a range.
 
-    A string is called as it is, one that reads like another name in quotes: 1 is called `1`, the string `"1"`.
+    A string is its own name unless it reads like another literal, in which case it is quoted: 1 is named `1`, the
+    string `"1"`.
     """
     if not isinstance(value, str):
         return _seen(literal(value))
@@ -176,25 +178,28 @@ def value_name(value: Value) -> str:
 
 
 def _seen(text: str) -> str:
-    """A literal with characters that are in no name by their numbers: no other literal has a single backslash there."""
+    """Return a literal in which characters that names may not contain are escaped by their code points.
+
+    No other literal has a single backslash there, so names stay unique.
+    """
     return "".join(each if not_in_names(each) is None else f"\\u{{{ord(each):x}}}" for each in text)
 
 
 def valued(branches: Sequence[Branch], value: Value) -> int | None:
-    """The place of the alternative of a nested decision that is a plain value beside None; None where none is."""
+    """Return the index of the branch that stands for a plain value other than None, or None if there is none."""
     alike = (place for place, each in enumerate(branches) if each.value is not None and same(each.value, value))
     return next(alike, None)
 
 
 def named_value(branches: Sequence[Branch], name: str) -> bool:
-    """Whether the alternative of a nested decision that is called so is a plain value or a range, no operator."""
+    """Return True if the branch with this name is a plain value or a range, not an operator."""
     nodes = (branch.node for branch in branches if branch.name == name)
     return any(isinstance(node, Hyperparameter) or node == NOTHING for node in nodes)
 
 
 @dataclass(frozen=True)
 class Constraint(Computing):
-    """`forbid E` (`forbidden` is true) or `require E`; it applies only where all that it names is active."""
+    """A constraint: `forbid E` if `forbidden` is true, else `require E`; it applies if all that it names is active."""
 
     expression: Expr
     forbidden: bool
@@ -207,53 +212,53 @@ class Constraint(Computing):
 
 
 Context: TypeAlias = tuple[tuple[str, str], ...]
-"""Branches that are taken, outermost first: (address of the decision, name of the branch)."""
+"""Branches that are taken, outermost first, as pairs (address of the decision, name of the branch)."""
 
 
 @fact
 class Variable:
-    """A decision or hyperparameter with the branches that must be taken for it to be reached."""
+    """A decision or hyperparameter, with the branches that must be taken to reach it."""
 
     node: Hyperparameter | Choice
     owners: Context
 
     @property
     def address(self) -> str:
-        """What expressions call it; unique in the space."""
+        """The name of the variable in expressions; unique in the space."""
         return self.node.address
 
     @property
     def key(self) -> str:
-        """What configurations call it; two variables share one only if they are never active together."""
+        """The name in configurations; two variables share a key only if they are never active together."""
         return self.node.key
 
     @property
     def choice(self) -> Choice:
-        """The decision that it is, and nothing else."""
+        """The decision; the variable must be one."""
         assert isinstance(self.node, Choice)
         return self.node
 
     @property
     def hyperparameter(self) -> Hyperparameter:
-        """The hyperparameter that it is, and nothing else."""
+        """The hyperparameter; the variable must be one."""
         assert isinstance(self.node, Hyperparameter)
         return self.node
 
     @property
     def condition(self) -> Expr | None:
-        """What must hold beside for it to be active; decisions are always taken where they are reached."""
+        """The condition of a hyperparameter, or None; decisions are always active if they are reached."""
         return self.node.condition if isinstance(self.node, Hyperparameter) else None
 
 
 def said(variables: Iterable[Variable], constraints: Iterable[Constraint]) -> Iterator[Expr]:
-    """What conditions and constraints say."""
+    """Yield the expressions of all conditions of `variables`, then those of `constraints`."""
     yield from (condition for variable in variables if (condition := variable.condition) is not None)
     yield from (constraint.expression for constraint in constraints)
 
 
 @dataclass(frozen=True)
 class Space(Computing):
-    """A checked space: what analysis returns and everything after it takes."""
+    """A checked search space: the result of analysis and the input of everything after it."""
 
     name: str
     root: Node
@@ -263,18 +268,18 @@ class Space(Computing):
 
     @cached_property
     def variables(self) -> dict[str, Variable]:
-        """Every decision and hyperparameter by its address, in the order of the text, owners first."""
+        """All decisions and hyperparameters by address, in the order of the text, owners first."""
         return {variable.address: variable for variable in _variables(self.root)}
 
     @cached_property
     def by_context(self) -> dict[Context, tuple[Variable, ...]]:
-        """The variables that the same branches lead to, in the order of the text."""
+        """The variables grouped by the branches that lead to them, in the order of the text."""
         found = grouped((variable.owners, variable) for variable in self.variables.values())
         return {owners: tuple(variables) for owners, variables in found.items()}
 
     @cached_property
     def decisions(self) -> tuple[Choice, ...]:
-        """All decisions in the order of the text, nested ones included."""
+        """All decisions in the order of the text, including nested ones."""
         return tuple(v.node for v in self.variables.values() if isinstance(v.node, Choice))
 
     @cached_property
@@ -289,12 +294,12 @@ class Space(Computing):
 
     @cached_property
     def stages(self) -> tuple[Choice, ...]:
-        """The decisions that no other decision owns, in pipeline order."""
+        """The top-level decisions, which no other decision owns, in pipeline order."""
         return tuple(d for d in self.decisions if not self.variables[d.address].owners)
 
     @cached_property
     def permutations(self) -> dict[str, Product]:
-        """The permuted steps by the addresses of the decisions of their orders, in the order of the text."""
+        """The permutation nodes by the address of the decision about their order, in the order of the text."""
         products = (each for each in subtree(self.root) if isinstance(each, Product) and each.kind is Kind.PERMUTATION)
         return {order.address: each for each in products if isinstance(order := each.children[0], Choice)}
 
@@ -312,7 +317,7 @@ def _variables(root: Node) -> Iterator[Variable]:
 
 
 def children_of(node: Node) -> tuple[Node, ...]:
-    """The nodes right below a node, in the order of the text; what parameters are fixed to comes behind the others."""
+    """Return the direct children of a node in the order of the text; operators fixed as values come last."""
     match node:
         case Hyperparameter():
             return ()
@@ -325,9 +330,9 @@ def children_of(node: Node) -> tuple[Node, ...]:
 
 
 def subtree(node: Node, *, values: bool = True) -> Iterator[Node]:
-    """A node and all below it, owners first, in the order of the text.
+    """Yield a node and all its descendants in preorder, in the order of the text.
 
-    Without `values` what is inside of operators is left out: what remains are the steps that a pipeline may have.
+    With `values=False`, the contents of operators are skipped, so only the possible steps of a pipeline remain.
     """
     waiting = [node]
     while waiting:
@@ -338,29 +343,29 @@ def subtree(node: Node, *, values: bool = True) -> Iterator[Node]:
 
 
 def nested(operator: Operator) -> tuple[Operator, ...]:
-    """The operators that parameters of an operator are fixed to; they may have hyperparameters of their own."""
+    """Return the operators that are fixed values of an operator; they may have hyperparameters of their own."""
     return tuple(value for _, value in operator.fixed if isinstance(value, Operator))
 
 
 def bodies(operator: Operator) -> Iterator[Operator]:
-    """An operator and those that are only fixed values of it, at any depth."""
+    """Yield an operator and, at any depth, the operators that are fixed values of it."""
     yield operator
     for inner in nested(operator):
         yield from bodies(inner)
 
 
 def products(node: Node) -> Iterator[Product]:
-    """The products of a structure; not those that are values in it."""
+    """Yield the products of a structure, without those inside operators."""
     return (each for each in subtree(node, values=False) if isinstance(each, Product))
 
 
 def operators(node: Node) -> Iterator[Operator]:
-    """Every operator of a tree in the order of the text, those that values are fixed to included."""
+    """Yield every operator of a tree in the order of the text, including operators fixed as values."""
     return (each for each in subtree(node) if isinstance(each, Operator))
 
 
 def last_operators(node: Node) -> Iterator[Operator]:
-    """The operators that the last step of a structure may be: what it is, seen from outside."""
+    """Yield the operators that can be the last step of a structure; they determine what kind of estimator it is."""
     match node:
         case Operator():
             yield node

@@ -1,6 +1,6 @@
-"""The task: what a search over a space is to reach, how it judges trials, and what it may spend.
+"""The task block: the goal of a search, its bounds, how trials are validated, and what they may cost.
 
-Spans are there for messages and left out of comparisons, as in the rest of the tree.
+Source spans are used for messages only and ignored in comparisons, as everywhere in the tree.
 """
 
 import json
@@ -21,12 +21,12 @@ Kind: TypeAlias = Literal["classification", "regression"]
 
 
 NEGATED: Final = "neg_"
-"""How the names of scorers begin whose score is an error with the sign turned."""
+"""The name prefix of scorers that return a negated error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A scorer that is minimised or maximised, or 1 minus it where `from_one` is true."""
+    """A scorer to minimize or maximize; with `from_one`, the goal is 1 minus the score."""
 
     direction: Literal["minimize", "maximize"]
     scorer: str
@@ -35,26 +35,27 @@ class Goal:
 
     @property
     def formula(self) -> str:
-        """What is minimised or maximised, as the language writes it."""
+        """The minimized or maximized expression in the syntax of the language, e.g. `1 - roc_auc`."""
         return f"1 - {self.scorer}" if self.from_one else self.scorer
 
 
 class Measure(StrEnum):
-    """What a constraint on trials is about, beside their loss."""
+    """A quantity other than the loss that can be bounded."""
 
     LATENCY = "predict_latency"
-    """Seconds that a prediction takes for each row."""
+    """The prediction time in seconds per row."""
     SIZE = "pickled_size"
-    """Bytes of the fitted pipeline when it is pickled."""
+    """The size of the pickled fitted pipeline in bytes."""
     DISPARITY = "disparity"
-    """The largest minus the smallest score among the groups of rows that a column forms."""
+    """The largest minus the smallest score over the groups of rows that have equal values in a column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """`subject to MEASURE <= limit`: `limit` in seconds, bytes or the unit of the score; `strict` is `<`.
+    """A bound `subject to MEASURE <= limit`; `strict` means `<`.
 
-    `scorer` and `column` are those of a disparity, empty for the other measures.
+    `limit` is in seconds, bytes or the unit of the score. `scorer` and `column` are used for a disparity and empty for
+    the other measures.
     """
 
     measure: Measure
@@ -66,13 +67,13 @@ class Bound:
 
     @property
     def name(self) -> str:
-        """What is measured, as the language writes it: `predict_latency`, `disparity(roc_auc, age)`."""
+        """The measure in the syntax of the language: `predict_latency`, `disparity(roc_auc, age)`."""
         if self.measure is Measure.DISPARITY:
             return f"{self.measure.value}({self.scorer}, {literal(self.column)})"
         return self.measure.value
 
     def describe(self, value: float) -> str:
-        """A value of the measure in the unit in which it is shortest."""
+        """Return a value of the measure as text, in the unit that makes it shortest."""
         match self.measure:
             case Measure.LATENCY:
                 return quantity(value, SECONDS)
@@ -84,15 +85,16 @@ class Bound:
                 assert_never(self.measure)
 
     def holds(self, measured: float) -> bool:
-        """Whether a measured value keeps to the bound; what could not be measured (nan) does not."""
+        """Return True if a measured value satisfies the bound; nan (not measured) does not."""
         return measured < self.limit if self.strict else measured <= self.limit
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionBound:
-    """`limit` on what a function gives that a user of the Python interface wrote, and calls by this name.
+    """An upper bound on the result of a user's Python function, identified by its name.
 
-    No text says it: a `Task` has none of them. The function itself is not here, as bounds go wherever trials go.
+    The language has no syntax for it, so a `Task` never contains one. The function itself is not stored because bounds
+    are sent along with trials.
     """
 
     name: str
@@ -100,35 +102,35 @@ class FunctionBound:
     strict: ClassVar[bool] = False
 
     def describe(self, value: float) -> str:
-        """A value of the function; infinity is `inf`."""
+        """Return a value of the function as text; infinity is `inf`."""
         return repr(float(value)).removesuffix(".0")
 
     def holds(self, measured: float) -> bool:
-        """Whether a value keeps to the bound; what is not a number does not."""
+        """Return True if a value satisfies the bound; nan does not."""
         return measured <= self.limit
 
 
 AnyBound: TypeAlias = Bound | FunctionBound
-"""What a run can be subject to."""
+"""Any bound that a run can have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holdout:
-    """One split: the share of the rows that is held out, between 0 and 1."""
+    """A single split that holds out a fraction `share` of the rows, between 0 and 1."""
 
     share: float
 
 
 @dataclass(frozen=True, slots=True)
 class CrossValidation:
-    """So many splits, 2 or more, each row held out in exactly one of them."""
+    """Cross-validation with `folds` splits, at least 2; each row is held out exactly once."""
 
     folds: int
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The splits that the data brings along: how many, from where, and a hash that tells their rows from others."""
+    """Predefined splits that come with the data: their number, their source, and a hash of their rows."""
 
     folds: int
     source: str
@@ -136,17 +138,17 @@ class Given:
 
 
 Declared: TypeAlias = Holdout | CrossValidation
-"""What a task block can say."""
+"""A validation that a task block can declare."""
 
 Validation: TypeAlias = Declared | Given
-"""On which rows trials are judged."""
+"""The way in which trials are validated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """Training rows as a resource: `first` for a first training, and by which `factor` they grow from one to the next.
+    """Growing training sets: `first` rows at first, multiplied by `factor` from one training to the next.
 
-    They are b and eta of the optimizers that train on growing data.
+    They are the parameters b and eta of optimizers that train on growing data.
     """
 
     first: int
@@ -156,7 +158,7 @@ class Fidelity:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a single trial and a whole run may take: seconds and bytes; None is no limit."""
+    """The limits of a single trial (seconds, bytes) and of a whole run (seconds); None means unlimited."""
 
     trial_seconds: float | None = None
     trial_bytes: float | None = None
@@ -168,7 +170,7 @@ UNLIMITED: Final = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A checked task block; what it does not say is None or empty, and up to whoever runs the search."""
+    """A checked task block; parts that it does not state are None or empty and chosen by the caller of the search."""
 
     kind: Kind
     goal: Goal | None = None
@@ -205,35 +207,35 @@ LARGEST: Final = Fraction(sys.float_info.max)
 
 
 def in_unit(number: float, unit: Fraction) -> float:
-    """The number of seconds or bytes: the float nearest to what the author wrote, infinity beyond all floats."""
+    """Return `number` of a unit in seconds or bytes, as the nearest float; infinity if it exceeds all floats."""
     if not isfinite(number):
         return number
-    # Decimal digits mean themselves: 10us is 1e-05 s, and not what the float next to a millionth gives.
+    # Exact decimals: 10us is 1e-05 s, whereas multiplying by the float nearest to a millionth would add an error.
     exact = Fraction(repr(number)) * unit
     return float(exact) if exact <= LARGEST else inf
 
 
 def quantity(value: float, units: Mapping[str, Fraction]) -> str:
-    """Seconds or bytes, without a fraction if that can be, in the unit in which they are shortest.
+    """Return seconds or bytes as the shortest text with a unit, without a fraction if possible.
 
-    The language reads exactly the same value again.
+    The language reads the text back as exactly the same value.
     """
-    # Of two names of a unit the first.
+    # If a unit has two names, use the first one.
     names = {factor: name for name, factor in reversed([*units.items()])}
     written = [(positional(float(Fraction(repr(value)) / factor)), names[factor]) for factor in units.values()]
     exact = [f"{number}{name}" for number, name in written if in_unit(float(number), units[name]) == value]
-    # Petabytes with all their bytes are beyond what floats divide exactly: there the nearest number must do.
+    # Floats cannot divide exact petabyte counts exactly, so the nearest number is used for them.
     return min(exact or ["".join(parts) for parts in written], key=lambda text: ("." in text, len(text)))
 
 
 def positional(number: float) -> str:
-    """A number without an exponent and without a needless fraction: `0.00001`, `30`."""
+    """Return a number without an exponent and without trailing zeros: `0.00001`, `30`."""
     text = format(Decimal(repr(number)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def lines(task: Task) -> tuple[str, ...]:
-    """What stands between the braces of the task block, as the language writes it."""
+    """Return the statements of a task block in the syntax of the language."""
     found = [] if task.goal is None else [f"{task.goal.direction} {task.goal.formula}"]
     found.extend(f"subject to {describe_bound(bound)}" for bound in task.bounds)
     if task.validation is not None:
@@ -244,15 +246,15 @@ def lines(task: Task) -> tuple[str, ...]:
 
 
 def describe_bound(bound: AnyBound) -> str:
-    """A bound as the language writes it: `predict_latency <= 10us`; that of a function likewise: `leaves <= 100`."""
+    """Return a bound in the syntax of the language, e.g. `predict_latency <= 10us` or `leaves <= 100`."""
     return f"{bound.name} {'<' if bound.strict else '<='} {bound.describe(bound.limit)}"
 
 
 def read_bound(text: str) -> AnyBound:
-    """The bound that `describe_bound` has made a text of; raises ValueError for any other text."""
+    """Parse a text made by `describe_bound`; raise ValueError for any other text."""
     found = re.fullmatch(r"(.+) (<=?) (\d\S*|inf)", text, re.DOTALL)
     if found is None:
-        raise ValueError(f"`{text}` is no bound")
+        raise ValueError(f"`{text}` is not a bound")
     name, sign, limit = found.groups()
     if name == Measure.LATENCY.value:
         return Bound(Measure.LATENCY, _seconds_or_bytes(limit, SECONDS), sign == "<")
@@ -260,7 +262,7 @@ def read_bound(text: str) -> AnyBound:
         return Bound(Measure.SIZE, _seconds_or_bytes(limit, BYTES), sign == "<")
     if (groups := re.fullmatch(rf"{Measure.DISPARITY.value}\((\w+), (.+)\)", name, re.DOTALL)) is not None:
         scorer, column = groups.groups()
-        # What is quoted has the escapes of JSON, and characters that JSON would have as escapes.
+        # Quoted names use JSON escapes, but may also contain control characters that JSON requires to be escaped.
         said = json.loads(column, strict=False) if column.startswith('"') else column
         return Bound(Measure.DISPARITY, float(limit), sign == "<", scorer, said)
     return FunctionBound(name, float(limit))
@@ -272,7 +274,10 @@ def _seconds_or_bytes(text: str, units: Mapping[str, Fraction]) -> float:
 
 
 def describe_validation(validation: Validation) -> str:
-    """A validation as the language writes it: `holdout(0.3)`, `cv(5)`; it has no words for splits that are given."""
+    """Return a validation in the syntax of the language: `holdout(0.3)`, `cv(5)`.
+
+    Predefined splits have no syntax and are described in words.
+    """
     match validation:
         case Holdout(share):
             return f"holdout({positional(share)})"
@@ -286,7 +291,10 @@ def describe_validation(validation: Validation) -> str:
 
 
 def judged_on(validation: Validation) -> str:
-    """On which rows a loss was measured, for people, to stand behind its formula: ` on 30 % of the rows, held out`."""
+    """Return text that says on which rows a loss was measured, to be appended to its formula.
+
+    For example, ` on 30 % of the rows, held out`.
+    """
     match validation:
         case Holdout(share):
             return f" on {positional(float(f'{share * 100:.6g}'))} % of the rows, held out"
@@ -300,7 +308,7 @@ def judged_on(validation: Validation) -> str:
 
 
 def describe_limits(limits: Limits) -> Iterator[str]:
-    """The lines that limit trials and runs, in this order, as the language writes them."""
+    """Yield the limits of trials and of the run as lines in the syntax of the language."""
     trial = [quantity(limits.trial_seconds, SECONDS)] if limits.trial_seconds is not None else []
     trial += [quantity(limits.trial_bytes, BYTES)] if limits.trial_bytes is not None else []
     if trial:

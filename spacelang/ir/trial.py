@@ -1,4 +1,4 @@
-"""Requests and trials: what an optimizer asks for and what it is told."""
+"""Requests and trials: what an optimizer asks for and the results that it receives."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,32 +11,32 @@ from spacelang.ir.task import AnyBound
 
 
 class Status(StrEnum):
-    """How a trial ended; all but the first are failures, which have no loss."""
+    """The outcome of a trial; every outcome but SUCCESS is a failure and has no loss."""
 
     SUCCESS = "success"
     ERROR = "error"
     """The pipeline raised an exception."""
     INVALID = "invalid"
-    """It was fitted, and its loss is no finite number."""
+    """The pipeline was fitted, but its loss is not a finite number."""
     TIMEOUT = "timeout"
-    """It took longer than a trial may."""
+    """The trial exceeded its time limit."""
     MEMORY = "memory"
-    """It took more memory than a trial may, or than there was."""
+    """The trial exceeded its memory limit, or the memory that was available."""
     CRASH = "crash"
-    """Its process ended by itself: a signal, an exit."""
+    """The process of the trial ended unexpectedly, by a signal or an exit."""
 
 
 Memo: TypeAlias = tuple[float | int | str, ...]
-"""What a search wants to remember with a trial."""
+"""Data that a search stores with a trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A wish for one evaluation: `fidelity` is the number of training rows, None for all of them.
+    """A request for one evaluation; `fidelity` is the number of training rows, None for all rows.
 
-    `seconds` is what this evaluation may take where that is less than what every one may; None where nothing less is
-    said. An evaluation that takes longer answers nobody who allows it more. `memo` is given back with the trial, also
-    where that is told again. Requests that differ in these alone are equal.
+    `seconds` is a time limit for this evaluation that is tighter than the general one, or None. A trial that exceeds it
+    does not answer a request that allows more time. `memo` is returned with the trial, also when a stored trial is
+    replayed. `seconds` and `memo` do not take part in comparisons.
     """
 
     configuration: Configuration
@@ -47,21 +47,21 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What a trial has by a measure that is bounded, in the unit of the bound; nan is unknown."""
+    """A measured value of a bounded quantity in the unit of the bound; nan means unknown."""
 
     bound: AnyBound
     value: float
 
     @property
     def holds(self) -> bool:
-        """Whether the value keeps to the bound."""
+        """True if the value satisfies the bound."""
         return self.bound.holds(self.value)
 
     @property
     def excess(self) -> float:
-        """By how many times its bound the value is beyond it: 0 where it keeps to it, infinity where it is unknown.
+        """The violation relative to the limit: 0 if the bound holds, infinity if the value is unknown.
 
-        A bound of 0 counts as 1.
+        It is (value - limit) / limit; a limit of 0 is replaced by 1 in the denominator.
         """
         if self.holds:
             return 0.0
@@ -70,10 +70,10 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What a pipeline reaches of what is bounded, on rows that no trial saw, in the unit of the bound.
+    """The value of a bounded quantity on rows that no trial has seen, in the unit of the bound.
 
-    `low` and `high` are the ends of a 95 % interval; None where there is none. Where there is no `value` either it
-    could not be measured. `reason` says why something is missing that could be there.
+    `low` and `high` are the ends of a 95 % confidence interval, or None. If `value` is None, it could not be measured.
+    `reason` explains why a part is missing that could have been there.
     """
 
     bound: AnyBound
@@ -84,12 +84,12 @@ class Reached:
 
     @property
     def holds(self) -> bool:
-        """Whether the value keeps to the bound; what could not be measured does not."""
+        """True if the value satisfies the bound; False if it could not be measured."""
         return self.value is not None and self.bound.holds(self.value)
 
     @property
     def may_be_chance(self) -> bool:
-        """Whether the interval has values that keep to the bound as well as such that do not."""
+        """True if the confidence interval contains values that satisfy the bound and values that violate it."""
         if self.low is None or self.high is None:
             return False
         return self.bound.holds(self.low) and not self.bound.holds(self.high)
@@ -97,15 +97,15 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class TestScore:
-    """What a pipeline achieves on `rows` that no trial saw: its loss, and within which bounds that may lie.
+    """The loss of a pipeline on `rows` rows that no trial has seen, with a 95 % confidence interval.
 
-    `low` and `high` are the ends of a 95 % interval; None where there is none. Where there is no `loss` either the
-    pipeline could not be judged. `reason` then says why. `constraints` has what it reaches there of every bound of the
-    run, in their order; nothing where that was not measured.
+    `low` and `high` are the ends of the interval, or None. If `loss` is None, the pipeline could not be scored, and
+    `reason` says why. `constraints` holds the values of all bounds of the run on these rows, in order; it is empty if
+    they were not measured.
     """
 
     __test__: ClassVar[bool] = False
-    """It is no class of tests, whatever a test runner makes of its name."""
+    """Tells pytest that this is not a test class, despite its name."""
 
     loss: float | None
     low: float | None
@@ -116,29 +116,44 @@ class TestScore:
 
     @property
     def is_feasible(self) -> bool | None:
-        """Whether it keeps to every bound on these rows; None where none was measured."""
+        """True if every bound holds on these rows; None if none was measured."""
         return all(each.holds for each in self.constraints) if self.constraints else None
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A request and what came of it.
+    """A request and its result.
 
-    `loss` is to be minimised and None where the trial failed; `cost` is the seconds that the optimizer is charged,
-    0 for a repetition that was answered from memory; `reason` says why a failed trial failed. `constraints` has what
-    was measured for every bound of the task and then for those of the user's own functions, in their order, and nothing
-    where the trial failed. The loss of a trial that breaks a bound is what it is: an optimizer that knows nothing of
-    constraints searches as if there were none.
-
-    `cost_alone` is the seconds that it would have taken without what it shared with other trials, None where it shared
-    nothing. The rest is there where it was asked for, and not where the trial failed. `metrics` are further scores by
-    their names, as scikit-learn's scorers give them: better ones are greater, nan is undefined. `training_loss` is the
-    loss on the rows that the trial was trained on, None where it is undefined. `predictions` is an array for the
-    held-out rows, fold after fold: n x classes probabilities, or n numbers for a regression; None where they could not
-    be had.
-
-    `scale` is what losses are measured by in the run; optimizers are told it with each trial. It is no part of what
-    came of the request, and nobody keeps it.
+    Parameters
+    ----------
+    request
+        The request that was evaluated.
+    loss
+        The loss, to be minimized; None if the trial failed. It is not changed if the trial violates a bound, so an
+        optimizer that ignores constraints searches as if there were none.
+    cost
+        The seconds charged to the optimizer; 0 for a repetition that was answered from memory.
+    status
+        The outcome.
+    reason
+        The reason why a failed trial failed.
+    constraints
+        The measurements of all bounds of the task, then those of the user's own functions, in order; empty if the
+        trial failed.
+    cost_alone
+        The seconds that the trial would have taken without work shared with other trials; None if nothing was
+        shared.
+    metrics
+        Further scores by name, as scikit-learn's scorers return them: greater is better, nan is undefined. This and
+        the following results exist only if they were requested and the trial succeeded.
+    training_loss
+        The loss on the training rows; None if it is undefined.
+    predictions
+        Predictions for the held-out rows, fold after fold: class probabilities of shape (n, classes), or n numbers
+        for a regression; None if they are not available.
+    scale
+        The loss scale of the run. Optimizers receive it with each trial. It is not part of the result and is not
+        stored.
     """
 
     request: Request
@@ -154,9 +169,10 @@ class Trial:
     scale: Scale = field(default=UNIT, compare=False, repr=False)
 
     def answers(self, request: Request) -> bool:
-        """Whether an equal request would have come to the same: not where that allows more time, which this one lacked.
+        """Return True if this trial is a valid answer to an equal request.
 
-        What ended before its own limit was ended by that of the run, which is the same for all.
+        It is not if the trial hit its own time limit and `request` allows more time. A timeout before that limit was
+        caused by the limit of the run, which is the same for all requests.
         """
         allowed = self.request.seconds
         if self.status is not Status.TIMEOUT or allowed is None or self.cost < allowed:
@@ -165,34 +181,34 @@ class Trial:
 
     @property
     def seconds_alone(self) -> float:
-        """The seconds that it would have taken without what it shared with other trials, if anything."""
+        """The seconds that the trial would have taken without work shared with other trials."""
         return self.cost if self.cost_alone is None else self.cost_alone
 
     @property
     def standing(self) -> float:
-        """The loss on the scale of the run, from 0 to 1; 1 for a failure."""
+        """The normalized loss on the scale of the run, from 0 (best) to 1; 1 for a failure."""
         return 1.0 if self.loss is None else self.scale.standing(self.loss)
 
     @property
     def training_standing(self) -> float | None:
-        """The loss on the training rows likewise; None where it is undefined."""
+        """The normalized loss on the training rows; None if it is undefined."""
         return None if self.training_loss is None else self.scale.standing(self.training_loss)
 
     @property
     def is_feasible(self) -> bool:
-        """Whether the trial keeps to every bound."""
+        """True if the trial satisfies every bound."""
         return all(measurement.holds for measurement in self.constraints)
 
     @property
     def excess(self) -> float:
-        """By how much the trial breaks bounds, summed over them; 0 for a feasible one."""
+        """The sum of the relative violations of all bounds; 0 for a feasible trial."""
         return sum(measurement.excess for measurement in self.constraints)
 
 
 Order: TypeAlias = tuple[bool, float]
-"""Whether a trial failed, and its loss: of two trials the better one has the smaller of these."""
+"""A sort key: (trial failed, loss). The better of two trials has the smaller key."""
 
 
 def order_of(trial: Trial) -> Order:
-    """What sorts trials from the best to the worst: by their loss, and failures, all alike, behind every success."""
+    """Return a sort key that orders trials from best to worst by loss; failures are equal and come last."""
     return trial.loss is None, 0.0 if trial.loss is None else trial.loss

@@ -1,4 +1,4 @@
-"""Walking a space along a structure or a configuration: what is reached, what is active, what it is worth."""
+"""Walk a space along a structure or a configuration: reached variables, active variables and their values."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -9,11 +9,14 @@ from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
 
 Structure = Mapping[str, str]
-"""Every reached decision's address with the branch that it takes."""
+"""A structure: the name of the branch that each reached decision takes, by the address of the decision."""
 
 
 def reached(space: Space, branch_of: Callable[[Choice], str]) -> Iterator[tuple[Variable, str | None]]:
-    """The variables that a walk reaches, owners first, each decision with the branch that `branch_of` takes."""
+    """Yield the variables that a walk through the space reaches, owners first.
+
+    Each decision comes with the branch that `branch_of` returns for it, each hyperparameter with None.
+    """
     waiting: list[Context] = [()]
     while waiting:
         for variable in space.by_context.get(waiting.pop(0), ()):
@@ -26,7 +29,10 @@ def reached(space: Space, branch_of: Callable[[Choice], str]) -> Iterator[tuple[
 
 
 def depended(variables: Mapping[str, Variable], addresses: Iterable[str], most: int | None = None) -> dict[str, None]:
-    """The addresses, and those on which it depends, through conditions, whether they are active; at most so many."""
+    """Return addresses together with those that their activity depends on, through conditions.
+
+    The values of the dictionary are None. The search stops as soon as `most` addresses are found.
+    """
     wanted: dict[str, None] = {}
     waiting = [*addresses]
     while waiting and len(wanted) != most:
@@ -39,7 +45,10 @@ def depended(variables: Mapping[str, Variable], addresses: Iterable[str], most: 
 
 
 def default_structure(space: Space, taken: Structure | None = None) -> dict[str, str]:
-    """The structure in which every decision that `taken` does not name takes its default."""
+    """Return the structure in which every decision takes its default unless `taken` names another branch.
+
+    A structure maps the address of every reached decision to the name of its branch.
+    """
     known = taken or {}
 
     def branch_of(choice: Choice) -> str:
@@ -49,7 +58,7 @@ def default_structure(space: Space, taken: Structure | None = None) -> dict[str,
 
 
 def structure_of(space: Space, configuration: Configuration) -> dict[str, str]:
-    """The decisions of a member."""
+    """Return the branches that the reached decisions take in a configuration of the space, by address."""
 
     def branch_of(choice: Choice) -> str:
         branch = configuration[choice.key]
@@ -60,16 +69,16 @@ def structure_of(space: Space, configuration: Configuration) -> dict[str, str]:
 
 
 def hyperparameters_of(space: Space, configuration: Configuration) -> dict[str, Hyperparameter]:
-    """The active hyperparameters of a member by their keys, in the order of the walk."""
+    """Return the active hyperparameters of a configuration of the space by key, in the order of the walk."""
     structure = structure_of(space, configuration)
     nodes = [variable.node for variable, _ in reached(space, lambda choice: structure[choice.address])]
     return {node.key: node for node in nodes if isinstance(node, Hyperparameter) and node.key in configuration}
 
 
 def assemble(space: Space, structure: Structure, value_of: Callable[[Hyperparameter], Value]) -> Configuration:
-    """The configuration of a structure in which every active hyperparameter has the value that `value_of` gives.
+    """Return the configuration of a structure with the values that `value_of` returns.
 
-    Constraints are not looked at; `value_of` is asked once for each active hyperparameter and for no other.
+    `value_of` is called exactly once for each active hyperparameter. Constraints are not checked.
     """
     assignment = Assignment(space, structure, value_of)
     values: dict[str, Value] = {}
@@ -81,7 +90,7 @@ def assemble(space: Space, structure: Structure, value_of: Callable[[Hyperparame
 
 
 class Assignment:
-    """A structure with values, as expressions look it up: the worth of every address, INACTIVE included."""
+    """A structure with values as a lookup for expressions: it returns the value of an address or INACTIVE."""
 
     def __init__(self, space: Space, structure: Structure, value_of: Callable[[Hyperparameter], Value]) -> None:
         self._space = space
@@ -91,7 +100,7 @@ class Assignment:
 
     @classmethod
     def of(cls, space: Space, configuration: Configuration) -> "Assignment":
-        """The assignment of a member."""
+        """Return the assignment of a configuration of the space."""
 
         def value_of(node: Hyperparameter) -> Value:
             found = node.domain.find(configuration[node.key])
@@ -101,7 +110,7 @@ class Assignment:
         return cls(space, structure_of(space, configuration), value_of)
 
     def __call__(self, address: str) -> Worth:
-        """The branch of a decision or the value of a hyperparameter; INACTIVE for what is not reached or active."""
+        """Return the branch of a decision or the value of a hyperparameter; INACTIVE if not reached or not active."""
         if address not in self._worths:
             self._worths[address] = self._find(self._space.variables[address])
         return self._worths[address]

@@ -1,7 +1,8 @@
-"""Minimizers: one file is one way to search the unit cube for the least number, by asking for trials.
+"""Minimizers: one module per method that searches the unit cube for the smallest value by requesting trials.
 
-What is minimised is a `Value`; `minimised` asks for the points that a minimizer proposes and knows when there are
-enough, so that a file has to say nothing but what comes after what is `Seen`.
+The function to minimise is a `Value`. `minimised` requests the trials for the points that a minimizer proposes, and
+stops after the given calls or seconds. A minimizer therefore only has to propose the next point, given the observations
+so far (`Seen`).
 """
 
 from spacelang.minimizers._calls import Propose, Seen, minimised
@@ -12,4 +13,4 @@ from spacelang.surrogates.dimensions import Dimension
 __all__ = ["MINIMIZERS", "Box", "Dimension", "Minimizer", "Point", "Propose", "Seen", "Value", "minimised"]
 
 MINIMIZERS = Plugins("spacelang.minimizers", "spacelang.minimizers")
-"""Every minimizer by its name; each loads to a class that fits `Minimizer`."""
+"""All minimizers by name; each loads as a class that implements `Minimizer`."""

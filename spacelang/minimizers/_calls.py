@@ -1,4 +1,4 @@
-"""Calls: points are proposed, evaluated and numbered, as many at a time as there is room for."""
+"""The main loop of a minimizer: points are proposed, evaluated and recorded, one for each idle worker."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """What proposals are made of: n points and their numbers, and m that are under way.
+    """The observations for a proposal: n points with their numbers, and m points that are being evaluated.
 
-    Shapes: `points` (n, d), `numbers` (n,), `pending` (m, d). What was known comes first, then what was told, in order.
+    `points` has shape (n, d), `numbers` (n,) and `pending` (m, d). Points that were known from the start come first,
+    then the evaluated ones in the order in which they finished.
     """
 
     points: Array
@@ -29,17 +30,17 @@ class Seen:
 
     @property
     def count(self) -> int:
-        """How many points there are, those under way included."""
+        """The number of points, including those that are being evaluated."""
         return len(self.points) + len(self.pending)
 
     @property
     def best(self) -> Array:
-        """The point with the least number, the first of several; there must be one."""
+        """The point with the smallest number, the first of several; there must be at least one."""
         return np.asarray(self.points[self.numbers.argmin()])
 
 
 Propose: TypeAlias = "Callable[[Seen, Generator], Iterable[float]]"
-"""The next point after what is seen; it depends on nothing else but the generator."""
+"""A function that returns the next point; it may depend only on the observations and the generator."""
 
 
 def minimised(
@@ -52,7 +53,10 @@ def minimised(
     *,
     at_once: float = inf,
 ) -> Asking[Point]:
-    """The best point of so many calls or seconds, at most `at_once` of them under way; see `Minimizer.minimise`."""
+    """Return the best point after the given number of calls or seconds; see `Minimizer.minimise` for the arguments.
+
+    `propose` returns the next point. At most `at_once` proposals are evaluated at the same time.
+    """
     made = _Calls(propose, value, box, calls, start)
     left, room = inf if seconds is None else seconds, value.room
     while True:
@@ -62,13 +66,13 @@ def minimised(
         told = yield Ask(begin)
         room = told.room
         if told.ended is not None:
-            assert isinstance(told.asked, Later), "only what is made later is asked for"
+            assert isinstance(told.asked, Later), "a minimizer asks for lazy requests only"
             left -= told.ended.cost
             made.tell(told.asked, told.ended)
 
 
 class _Calls:
-    """The calls of one search: what is known, what is under way, and how many are left."""
+    """The state of one search: the known points, the pending proposals and the number of remaining calls."""
 
     def __init__(self, propose: Propose, value: Value, box: Box, calls: int, start: Point) -> None:
         self._propose, self._value, self._start, self._width = propose, value, start, len(box)
@@ -76,26 +80,29 @@ class _Calls:
         self._numbers = [number for _, number in value.known]
         self._asks_start = start not in self._points
         self._left = calls if box else min(calls, int(self._asks_start))
-        """How many calls are neither made nor reserved for what is being begun."""
+        """The number of calls that are neither used nor reserved for pending proposals."""
         self._pending: dict[Later, tuple[Point, ...]] = {}
-        """The points of each proposal that was begun: those without request first, then the one that is evaluated."""
+        """The points of each started proposal: those without a request first, then the one to evaluate."""
         self.out = 0
-        """How many proposals wait for their trial."""
+        """The number of proposals that wait for their trial."""
 
     @property
     def best(self) -> Point:
-        """The point with the least number, the first of several; the start where there is none."""
+        """The point with the smallest number, the first of several; the start if no number is known."""
         return self._points[int(np.argmin(self._numbers))] if self._points else self._start
 
     def begin(self, room: float) -> tuple[Later, ...]:
-        """As many proposals as there is room and calls are left; one at least where nothing is under way."""
+        """Return lazy requests for as many proposals as there are idle workers and remaining calls.
+
+        If no proposal is pending, there is at least one request, unless no calls remain.
+        """
         count = int(min(max(room, 0 if self.out else 1), self._left))
         self.out += count
         self._left -= count
         return tuple(self._later() for _ in range(count))
 
     def tell(self, asked: Later, trial: Trial) -> None:
-        """Number the points of a proposal."""
+        """Record the numbers of all points of a finished proposal."""
         *refused, last = self._pending.pop(asked)
         self.out -= 1
         for point in refused:
@@ -113,7 +120,11 @@ class _Calls:
         return later
 
     def _make(self, rng: "Generator") -> Request:
-        """The request of the next point that has one; the start's, which is known by then, where the last has none."""
+        """Return the request of the next proposed point that has a configuration.
+
+        If the remaining calls are used up before such a point is found, return the request of the start. Its number is
+        known by then, so it costs nothing.
+        """
         from spacelang.surrogates.threads import one_thread
 
         refused: list[Point] = []
@@ -128,7 +139,7 @@ class _Calls:
             refused.append(point)
         request = self._value.request(self._start)
         if request is None:
-            raise ValueError("the start has no configuration")
+            raise ValueError("the start point has no valid configuration")
         return _with_memo(request, (*refused, self._start))
 
     def _next(self, refused: Sequence[Point], rng: "Generator") -> Point:
@@ -157,7 +168,7 @@ def _with_memo(request: Request, points: Sequence[Point]) -> Request:
 
 
 def _remembered(request: Request, width: int) -> tuple[Point, ...]:
-    """The points that the memo of a request ends with."""
+    """Return the points that are stored at the end of the memo of a request."""
     count = request.memo[-1]
     assert isinstance(count, int), "the memo ends with the number of points"
     numbers = [float(number) for number in request.memo[-1 - count * width : -1]]

@@ -1,4 +1,4 @@
-"""Points to begin with, before there is anything to model."""
+"""Initial designs: points to evaluate before there are enough data for a model."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def latin_hypercube(size: int, dimensions: int, rng: "Generator") -> Array:
-    """So many points of which each coordinate has one in each of `size` equal parts: shape (size, dimensions)."""
+    """Return `size` points, shape (size, dimensions), that form a Latin hypercube.
+
+    Each coordinate has exactly one point in each of `size` equal intervals of [0, 1].
+    """
     if not dimensions:
         return np.empty((size, 0))
     from scipy.stats.qmc import LatinHypercube
@@ -23,7 +26,10 @@ def latin_hypercube(size: int, dimensions: int, rng: "Generator") -> Array:
 
 
 def beginning_with(design: Array, propose: Propose) -> Propose:
-    """The points of a design first, after them what is proposed; a uniform point as long as no number is known."""
+    """Return a function that proposes the points of a design first and calls `propose` afterwards.
+
+    While no number is known after the design, it proposes uniformly random points.
+    """
 
     def next_point(seen: Seen, rng: "Generator") -> Iterable[float]:
         if seen.count < len(design):
@@ -34,6 +40,6 @@ def beginning_with(design: Array, propose: Propose) -> Propose:
 
 
 def check_initial(initial: int) -> None:
-    """Raise OptionError for a number of points to begin with that nothing can be modelled by."""
+    """Raise OptionError if there are fewer than 2 initial points."""
     if initial < 2:
-        raise OptionError(f"`initial` is {initial}", "a model is made of at least 2 points")
+        raise OptionError(f"`initial` is {initial}", "give at least 2, as a model needs 2 points")

@@ -1,4 +1,4 @@
-"""What a minimizer is, and what it minimises (spacelang/optimizers/README.md, section "Minimizers")."""
+"""The protocols of minimizers and of their objective (spacelang/optimizers/README.md, section "Minimizers")."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
@@ -14,54 +14,72 @@ Point: TypeAlias = tuple[float, ...]
 """A point of the unit cube."""
 
 Box: TypeAlias = tuple[Dimension, ...]
-"""What each coordinate of a point is: any number in [0, 1], or one of some members of it.
+"""The dimension of each coordinate of a point: any number in [0, 1], or one of some members.
 
-Members say that points which round to the same ones are the same to whoever evaluates them. Where a number is minimised
-that changes between two members, as a penalty does, a coordinate is one without members.
+Points that round to the same members are the same to the objective. If the objective changes between two members, as
+a penalty does, the coordinate must be declared without members.
 """
 
 
 class Value(Protocol):
-    """What is minimised: which trial tells the number of a point, and what that number is."""
+    """The function to minimise: it maps points to requests, and trials to numbers."""
 
     @property
     def known(self) -> Sequence[tuple[Point, float]]:
-        """Points whose numbers cost nothing, such as those of earlier trials that are judged anew."""
+        """The points whose numbers are known without new trials, such as earlier trials under a new penalty.
+
+        Each entry is a pair of a point and its number.
+        """
 
     @property
     def room(self) -> int:
-        """How many workers have nothing to do, as far as the caller was told."""
+        """The number of idle workers, according to the latest event that the caller received."""
 
     @property
     def rng(self) -> "Generator":
-        """All that is drawn is drawn from it, but for proposals, which have generators of their own."""
+        """The random generator for all draws except those of proposals, which have generators of their own."""
 
     def request(self, point: Point) -> Request | None:
-        """The request that evaluates a point; None where the space has no such configuration."""
+        """Return the request that evaluates a point; None if the point stands for no valid configuration."""
 
     def number(self, point: Point, trial: Trial | None, seen: Sequence[float]) -> float:
-        """The number of a point by its trial, which may have failed, or by None where it has no request; finite.
+        """Return the finite number of a point, given its trial, which may have failed, or None if it has no request.
 
-        `seen` are all numbers so far, those that were known first: a failure may be as bad as the worst of them. It
-        depends on nothing but its arguments.
+        `seen` has all numbers so far, starting with the known ones. A failure may be given, for example, the worst of
+        them. The result depends on nothing but the arguments.
         """
 
 
 class Minimizer(Protocol):
     """A minimizer: a frozen dataclass whose fields are its options.
 
-    It may declare `most_modelled: ClassVar[int]`: of more points its models leave some out, and whoever calls it says
-    so in the summary of the run.
+    It may declare `most_modelled: ClassVar[int]`, the number of points beyond which its model uses only some of them.
+    Its caller then says so in the summary of the run.
     """
 
     paper: ClassVar[str]
 
     def minimise(self, value: Value, box: Box, calls: int, start: Point, seconds: float | None = None) -> Asking[Point]:
-        """The point with the least number, the first of equal ones, after so many calls or seconds of cost.
+        """Return the point with the smallest number, the first of equal ones, after some calls or seconds.
 
-        Every point that was tried is a call, whether it was evaluated, answered from memory or had no request. `start`,
-        which has one, is the first unless its number is known; without dimensions it is the only one. The result is
-        never worse than `start`, nor than what is known. Nothing is in flight when it returns. What is asked for
-        depends on the arguments, on what is told and on the generators of proposals alone; the `memo` of a request ends
-        with the points that were tried for it and how many these are.
+        Every proposed point counts as a call, whether it was evaluated, answered from memory or had no request. The
+        first point is `start`, unless its number is already known; `start` must have a request. Without dimensions, it
+        is the only point. The result is never worse than `start` or than any known point. No trial is pending when the
+        method returns.
+
+        The requested points depend only on the arguments, on the received events and on the generators of proposals.
+        The `memo` of a request ends with the coordinates of the points that were proposed for it, and their number.
+
+        Parameters
+        ----------
+        value
+            The function to minimise.
+        box
+            One dimension for each coordinate of a point.
+        calls
+            The maximum number of points.
+        start
+            The first point.
+        seconds
+            The maximum total cost of the trials, in seconds. Once it is used up, no further trial starts.
         """

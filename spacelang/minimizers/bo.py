@@ -20,21 +20,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Bo:
-    """A Gaussian process says where the number is expected to improve most (Matern 5/2, a length each dimension)."""
+    """Bayesian optimization with a Gaussian process (Matern 5/2, one length per dimension) and expected improvement."""
 
     paper: ClassVar[str] = "Snoek et al., Practical Bayesian Optimization of Machine Learning Algorithms, NeurIPS 2012"
     most_modelled: ClassVar[int] = KEPT
 
-    initial: int = option(10, "points before the first model, at most half of the calls; what is known counts")
+    initial: int = option(10, "points before the first model, known ones included; at most half of the calls")
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
+        """Raise OptionError if an option is out of its bounds."""
         check_initial(self.initial)
 
     def minimise(self, value: Value, box: Box, calls: int, start: Point, seconds: float | None = None) -> Asking[Point]:
-        """A Latin hypercube, and then the points that promise most; those under way count as the median.
+        """Evaluate a Latin hypercube, then points of maximum expected improvement.
 
-        No point is proposed that is known, or under way, or rounds to such a one, as long as there is another.
+        Pending points count with the median of all numbers. A point is not proposed again if it, or another point that
+        rounds to the same members, is known or pending, as long as there is any other candidate.
         """
         import numpy as np
 

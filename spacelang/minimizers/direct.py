@@ -1,8 +1,9 @@
-"""Searches without a model: SciPy's Nelder-Mead and differential evolution.
+"""Search without a model: Nelder-Mead and differential evolution from SciPy.
 
-SciPy calls the function that it minimises, and nobody can be asked in the midst of a call. So it is run again from its
-beginning for each proposal, with the numbers that are known, up to the first point whose number is not: that is the
-proposal. Both methods are functions of their start and their seed, and a run that is known takes milliseconds.
+SciPy calls the function that it minimises, and such a call cannot wait for a trial. For each proposal the method is
+therefore run again from its beginning with the known numbers, up to the first point whose number is unknown. That point
+is the proposal. Both methods are deterministic functions of their start and seed, and replaying known numbers takes
+milliseconds.
 
 See spacelang/optimizers/README.md, section "Minimizers".
 """
@@ -19,24 +20,24 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 EDGE: Final = 0.25
-"""The edge of the first simplex."""
+"""The edge length of the initial simplex."""
 
 AGAIN: Final = 100
-"""After so many searches in a row that end at what is known the next point is drawn."""
+"""The number of restarts that may end without an unknown point; then a random point is proposed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Direct:
-    """Nelder-Mead's simplex or differential evolution, by SciPy, begun again elsewhere whenever it has converged."""
+    """Nelder-Mead or differential evolution, from SciPy, restarted at a random point whenever it has converged."""
 
     paper: ClassVar[str] = "Nelder and Mead, A Simplex Method for Function Minimization, The Computer Journal 1965"
 
     method: Literal["simplex", "evolution"] = option(
-        "simplex", "`simplex` is Nelder-Mead's, from the start; `evolution` is differential evolution"
+        "simplex", "`simplex` is Nelder-Mead, which begins at the start point; `evolution` is differential evolution"
     )
 
     def minimise(self, value: Value, box: Box, calls: int, start: Point, seconds: float | None = None) -> Asking[Point]:
-        """One point after the other, as each depends on all numbers before it."""
+        """Evaluate one point at a time, because each point depends on all earlier numbers."""
         seed = int(value.rng.integers(2**32))
         run = _simplex if self.method == "simplex" else _evolution
 
@@ -48,7 +49,7 @@ class Direct:
 
 
 class _UnknownError(Exception):
-    """A point whose number is not known."""
+    """An exception that stops a SciPy method at a point whose number is unknown."""
 
     def __init__(self, point: Point) -> None:
         super().__init__()
@@ -56,11 +57,16 @@ class _UnknownError(Exception):
 
 
 Run = Callable[[Callable[[Any], float], Point, int, "Generator"], None]
-"""A method of SciPy's on a function, from a start, for so many calls."""
+"""A function that runs a SciPy method on a function, from a start point, for a number of calls."""
 
 
 def _first_unknown(run: Run, numbers: Mapping[Point, float], start: Point, calls: int, seed: int) -> Point | None:
-    """The first point that a method asks for and that has no number, from the start or from later ones."""
+    """Return the first point that a method evaluates and whose number is unknown.
+
+    Returns None after `AGAIN` runs without such a point.
+
+    The first run begins at `start`, further ones at random points.
+    """
     from numpy.random import default_rng
 
     def number_of(coordinates: Any) -> float:

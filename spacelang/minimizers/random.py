@@ -1,4 +1,4 @@
-"""Uniform points (spacelang/optimizers/README.md, section "Minimizers")."""
+"""Random search: uniform points (spacelang/optimizers/README.md, section "Minimizers")."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,10 +9,10 @@ from spacelang.minimizers import Box, Point, Value, minimised
 
 @dataclass(frozen=True, slots=True)
 class Random:
-    """Points that are drawn uniformly."""
+    """Points that are drawn uniformly at random."""
 
     paper: ClassVar[str] = "Bergstra and Bengio, Random Search for Hyper-Parameter Optimization, JMLR 2012"
 
     def minimise(self, value: Value, box: Box, calls: int, start: Point, seconds: float | None = None) -> Asking[Point]:
-        """The start, and then uniform points; as many at a time as there is room for."""
+        """Evaluate the start, then uniformly random points, one for each idle worker."""
         return minimised(lambda _, rng: rng.random(len(box)), value, box, calls, start, seconds)

@@ -1,4 +1,4 @@
-"""The cubic spline through all points, which are few and dear.
+"""Minimization with a cubic spline through all points, for few evaluations that are expensive.
 
 See spacelang/optimizers/README.md, section "Cubic spline".
 """
@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rbf:
-    """A cubic spline through all points, and their distances: small numbers and unknown places by turns."""
+    """A cubic spline through all points; balances small predicted values and large distances to known points."""
 
     paper: ClassVar[str] = "Regis and Shoemaker, A Stochastic Radial Basis Function Method, INFORMS J. Comp. 2007"
     most_modelled: ClassVar[int] = KEPT
 
     def minimise(self, value: Value, box: Box, calls: int, start: Point, seconds: float | None = None) -> Asking[Point]:
-        """A Latin hypercube of 2 (d + 1) points, at most half of the calls, then what spline and distance say."""
+        """Evaluate a Latin hypercube of 2 (d + 1) points, but at most half of the calls, then proposals.
+
+        The proposals combine the values of the spline with the distances to known points.
+        """
         from spacelang.surrogates.cubic_rbf import next_point
 
         design = latin_hypercube(max(1, min(2 * (len(box) + 1), calls // 2)), len(box), value.rng)

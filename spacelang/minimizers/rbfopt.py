@@ -1,8 +1,8 @@
-"""RBFOpt, where it is installed: the solver of the ADMM paper, with its own radial basis functions.
+"""The optional library RBFOpt, the solver of the ADMM paper, which has its own radial basis functions.
 
-RBFOpt calls the function that it minimises, and nobody can be asked in the midst of a call. Each step of it takes too
-long to be done again for every proposal: so it goes on in a thread of its own, which waits there for each number. It
-draws what it draws from a seed of its own, so that it asks for the same points wherever the numbers are the same.
+RBFOpt calls the function that it minimises, and such a call cannot wait for a trial. Its steps take too long to be
+replayed for every proposal. It therefore runs in a thread, which waits for each number. It uses a random seed of its
+own, so it requests the same points whenever the numbers are the same.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 SOLVERS: Final = ("bonmin", "ipopt")
-"""The programs that RBFOpt calls."""
+"""The solvers that RBFOpt calls as programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rbfopt:
-    """RBFOpt of COIN-OR, with its own settings; it has to be installed. `rbf` is the same idea, and needs nothing."""
+    """RBFOpt of COIN-OR with its default settings; must be installed. `rbf` is similar and needs no installation."""
 
     paper: ClassVar[str] = "Costa and Nannicini, RBFOpt, Mathematical Programming Computation 2018"
 
     def __post_init__(self) -> None:
-        """Raises OptionError where RBFOpt or a program that it calls is not installed."""
+        """Raise OptionError if RBFOpt or one of the solvers that it calls is not installed."""
         if find_spec("rbfopt") is None:
-            raise OptionError("`rbfopt` is not installed", "`pip install rbfopt`, or take `rbf`, which needs nothing")
+            raise OptionError("`rbfopt` is not installed", "run `pip install rbfopt`, or use `rbf`, which is built in")
         lacking = [name for name in SOLVERS if which(name) is None]
         if lacking:
             listed = " and ".join(f"`{name}`" for name in lacking)
-            raise OptionError(f"RBFOpt finds no {listed}", "put the solvers of COIN-OR on the PATH, or take `rbf`")
+            raise OptionError(f"RBFOpt needs {listed} on the PATH", "install the solvers of COIN-OR, or use `rbf`")
 
     def minimise(self, value: Value, box: Box, calls: int, start: Point, seconds: float | None = None) -> Asking[Point]:
-        """The start, and then one point after the other; random ones where RBFOpt has ended before the calls have."""
+        """Evaluate the start, then one point at a time; random points if RBFOpt ends before the calls are used up."""
         with _going(len(box), calls) as search:
 
             def propose(seen: Seen, rng: "Generator") -> Point:
@@ -52,11 +52,14 @@ class Rbfopt:
 
 
 class _StoppedError(BaseException):
-    """No number will come: not to be taken for a mistake of the function by whoever calls it."""
+    """An exception that ends the thread: no number will come.
+
+    It derives from BaseException so that RBFOpt does not handle it as an error of the function.
+    """
 
 
 class _Search:
-    """RBFOpt in a thread that begins when a point is wanted; it stands at a point whose number is not known."""
+    """RBFOpt in a thread, which waits at a point whose number is unknown; it starts when the first point is needed."""
 
     def __init__(self, dimensions: int, calls: int) -> None:
         self._dimensions, self._calls = dimensions, calls
@@ -65,10 +68,13 @@ class _Search:
         self._thread = Thread(target=self._run, daemon=True)
         self._at: Point | None = None
         self._state: Any = None
-        """That of NumPy's global generator, which RBFOpt draws from."""
+        """The state of NumPy's global generator for RBFOpt."""
 
     def first_unknown(self, numbers: Mapping[Point, float]) -> Point | None:
-        """The first point that is asked for and has no number; None where RBFOpt has ended. Raises what it raises."""
+        """Return the first point that RBFOpt evaluates and whose number is unknown; None if RBFOpt has ended.
+
+        Raises the exceptions that RBFOpt raises.
+        """
         with self._drawing():
             if self._thread.ident is None:
                 self._thread.start()
@@ -80,7 +86,7 @@ class _Search:
 
     @contextmanager
     def _drawing(self) -> Iterator[None]:
-        """Have the global generator be as RBFOpt has left it, and give it back as it was."""
+        """Switch NumPy's global random generator to the state of RBFOpt, and restore the previous state afterwards."""
         import numpy as np
 
         others = np.random.get_state()
@@ -109,7 +115,7 @@ class _Search:
             _optimise(self._number_of, self._dimensions, self._calls)
         except _StoppedError:
             return
-        except BaseException as error:  # noqa: BLE001 - it is raised where the point is wanted
+        except BaseException as error:  # noqa: BLE001 - re-raised by `_next`
             self._wanted.put(error)
         else:
             self._wanted.put(None)
@@ -132,7 +138,7 @@ def _going(dimensions: int, calls: int) -> Iterator[_Search]:
 
 
 def _optimise(number_of: Any, dimensions: int, calls: int) -> None:
-    """Nothing is set but the bounds and how many evaluations there are."""
+    """Run RBFOpt with default settings, except for the bounds and the number of evaluations."""
     import numpy as np
     import rbfopt
 
@@ -144,10 +150,10 @@ def _optimise(number_of: Any, dimensions: int, calls: int) -> None:
 
 
 class _Nowhere:
-    """A stream that nobody reads."""
+    """An output stream that discards everything."""
 
     def write(self, text: str) -> None:
-        """Forget it."""
+        """Discard the text."""
 
     def flush(self) -> None:
-        """There is nothing."""
+        """Do nothing."""

@@ -1,4 +1,4 @@
-"""Tree-structured Parzen estimators: for boxes with categories.
+"""Tree-structured Parzen estimators, for spaces with categories.
 
 See spacelang/optimizers/README.md, section "Minimizers".
 """
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Tpe:
-    """Where good points are denser than bad ones, each dimension by itself; knows categories and members."""
+    """Tree-structured Parzen estimators: the ratio of good to bad densities per dimension; supports categories."""
 
     paper: ClassVar[str] = "Bergstra et al., Algorithms for Hyper-Parameter Optimization, NeurIPS 2011"
 
-    startup: int = option(20, "random points before the first model; what is known counts")
-    gamma: float = option(0.25, "so many times the square root of their number are the good points")
-    candidates: int = option(24, "values from which each one is chosen")
+    startup: int = option(20, "random points before the first model, known ones included")
+    gamma: float = option(0.25, "good points: gamma times the square root of the number of points")
+    candidates: int = option(24, "values drawn for each coordinate, of which the best is used")
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
+        """Raise OptionError if an option is out of its bounds."""
         for name, number, least in (("startup", self.startup, 1), ("candidates", self.candidates, 1)):
             if number < least:
-                raise OptionError(f"`{name}` is {number}", f"it is at least {least}")
+                raise OptionError(f"`{name}` is {number}", f"give at least {least}")
         if not 0 < self.gamma < inf:
-            raise OptionError(f"`gamma` is {self.gamma}", "it is greater than 0")
+            raise OptionError(f"`gamma` is {self.gamma}", "give a number greater than 0")
 
     def minimise(self, value: Value, box: Box, calls: int, start: Point, seconds: float | None = None) -> Asking[Point]:
-        """Random points, and then likely ones; those under way are neither good nor bad."""
+        """Evaluate random points, then proposals of the model; pending points are neither good nor bad."""
         from spacelang.surrogates.tpe import Parzen
 
         parzen = Parzen(self.startup, self.gamma, self.candidates)

@@ -1,4 +1,4 @@
-"""Optimizers: one file is one algorithm; each is a generator that asks for trials and reads like its paper."""
+"""Optimizers: the plug-in protocol, the registry and the default. One module holds one algorithm."""
 
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
@@ -9,46 +9,51 @@ from spacelang.ir.space import Space
 from spacelang.plugins import Plugins
 
 OPTIMIZERS = Plugins("spacelang.optimizers", "spacelang.optimizers")
-"""Every optimizer by its name; each loads to a class that fits `Optimizer`."""
+"""The optimizers by name; each entry loads a class that implements `Optimizer`."""
 
 
 class Optimizer(Protocol):
     """An optimizer: a frozen dataclass whose fields are its options.
 
-    It may declare `needs_training_loss: ClassVar[bool]`: trials shall have their training loss, where that can be
-    measured; and `draws_configurations: ClassVar[bool]`: its `hyperparameters=sample` gives a pipeline many values, not
-    one.
+    An optimizer may declare two class variables. `needs_training_loss: ClassVar[bool]` requests the training loss of
+    each trial, where it can be measured. `draws_configurations: ClassVar[bool]` says that `hyperparameters=sample`
+    tries many values per pipeline, not one.
 
-    It may have `form(structures)`, the `Lowered` form of a space on which it searches: what that approximates is said,
-    and what it refuses, or what is missing for it, ends a run before it begins (RefusedError, OptionError,
-    MissingLibraryError). It may have `check_initial(initial)`, which raises OptionError where those configurations are
-    not what it can begin with.
+    An optimizer may have a method `form(structures)`. It returns the `Lowered` result of compiling the space for the
+    optimizer. Its report lists every approximation. It may raise RefusedError, OptionError or MissingLibraryError,
+    which stop a run before it starts.
+
+    An optimizer may have a method `check_initial(initial)`. It raises OptionError if the search cannot start from these
+    configurations.
     """
 
     paper: ClassVar[str]
 
     def search(self, problem: Problem) -> Search:
-        """Asks for the trials of one run (see `spacelang.ir.asking`).
+        """Run the search coroutine of one run, which yields requests for trials (see `spacelang.ir.asking`).
 
-        It depends on nothing but the problem and what it is told, and returns when there is nothing left to ask for.
-        Raises UndecidableError before the first request where the constraints of the space cannot be decided, and
-        UnlikelyError where values that satisfy them are not found.
+        The search depends only on the problem and the events that it receives. It returns when there is nothing left to
+        request. Raises `UndecidableError` before the first request if the constraints of the space cannot be decided,
+        and `UnlikelyError` if no values that satisfy them are found.
         """
 
 
 class Hyperparameters(StrEnum):
-    """What becomes of the hyperparameters of a space in a search."""
+    """The treatment of a space's hyperparameters in a search."""
 
     SEARCHED = "searched"
-    """Pipelines are tried with many values of them; or there are none."""
+    """Many values are tried per pipeline, or the space has no hyperparameters."""
     ONCE = "once"
-    """They are drawn once for each pipeline."""
+    """They are drawn once per pipeline."""
     DEFAULT = "default"
-    """They are kept at their defaults."""
+    """They keep their default values."""
 
 
 def hyperparameters_in(space: Space, optimizer: Any) -> Hyperparameters:
-    """What becomes of the hyperparameters of a space by its option `hyperparameters`, where an optimizer has that."""
+    """Return how an optimizer treats the hyperparameters of a space, read from its option `hyperparameters`.
+
+    The result is `SEARCHED` for a space without hyperparameters and for an optimizer without that option.
+    """
     rule = getattr(optimizer, "hyperparameters", None) if space.hyperparameters else None
     if rule == "default":
         return Hyperparameters.DEFAULT
@@ -57,23 +62,24 @@ def hyperparameters_in(space: Space, optimizer: Any) -> Hyperparameters:
 
 
 SEARCHES_THEM = "mosaic"
-"""The default optimizer of spaces that have hyperparameters: of eight the one ahead (see `examples/default`)."""
+"""The default optimizer of spaces with hyperparameters: the best of eight in a comparison (see `examples/default`)."""
 
 DRAWS_THEM = "hyperband"
-"""That of those with integers that no float tells apart, which models do not take, and where nothing is fitted.
+"""The default for spaces with hyperparameters if trials fit nothing, or if integers are too large for floats.
 
-Which one is ahead without data was not judged, and a model takes longer than many a function.
+Models cannot encode such integers. Optimizers were not compared without data, and fitting a model may take longer than
+evaluating a function.
 """
 
 SELECTS = "blds"
-"""The default optimizer of the others."""
+"""The default optimizer of all other spaces: it selects among pipelines."""
 
 
 def default_optimizer(space: Space, *, has_data: bool = True, has_defaults_only: bool = False) -> str:
-    """The name of the optimizer of a search that names none: one that searches what the space has.
+    """Return the name of the optimizer that is used if a search names none.
 
-    `has_data` says that trials are pipelines that are fitted, `has_defaults_only` that nothing else than the defaults
-    of hyperparameters can be tried.
+    `has_data` is true if trials fit pipelines to data. `has_defaults_only` is true if only the default values of
+    hyperparameters can be evaluated.
     """
     from spacelang.codings.limits import unheld
 

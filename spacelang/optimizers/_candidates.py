@@ -1,4 +1,4 @@
-"""What random search and the brackets of successive halving draw: configurations, or pipelines."""
+"""Sources of candidates (configurations or pipelines) for random search and successive halving."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
 
 
 class Candidates(Protocol[K]):
-    """All that brackets can be filled with."""
+    """A source of candidates that brackets of successive halving are filled with."""
 
     @property
     def are_exhausted(self) -> bool:
-        """Whether nothing new will be drawn."""
+        """True if no new candidate will be drawn."""
 
     def draw(self, number: int) -> list[K]:
-        """So many different ones; fewer where there are no more."""
+        """Return `number` different candidates, or fewer if there are no more."""
 
     def are_all(self, number: int) -> bool:
-        """Whether so many different ones are all there are."""
+        """Return True if `number` different candidates are all that exist."""
 
     def in_order(self) -> Iterator[K]:
-        """Every one that may not have been drawn yet."""
+        """Yield every candidate that may not have been drawn yet."""
 
 
 class RandomOrder(Candidates[K], Protocol):
-    """All that can be drawn, whatever came of what was drawn before."""
+    """A source of candidates that can also list all of them in random order, whatever the results of earlier trials."""
 
     def each_once(self) -> Iterator[K]:
-        """All in random order."""
+        """Yield each candidate once, in random order."""
 
 
 class Pipelines:
-    """Pipelines: every bracket may hold any of them, the first one those to begin with."""
+    """Pipelines as candidates: each bracket may contain any of them, and the initial pipelines are drawn first."""
 
     are_exhausted = False
 
@@ -52,24 +52,24 @@ class Pipelines:
         self._leaves = Leaves(selection.tree, selection.rng, selection.initial)
 
     def draw(self, number: int) -> list[Pipeline]:
-        """So many different pipelines, uniformly."""
+        """Return `number` different pipelines, drawn uniformly."""
         return self._leaves.draw(number)
 
     def are_all(self, number: int) -> bool:
-        """Whether there are so many pipelines."""
+        """Return True if there are exactly `number` pipelines."""
         return number == self._tree.leaves
 
     def each_once(self) -> Iterator[Pipeline]:
-        """All of them in random order, the last ones of many in that of the text."""
+        """Yield all pipelines in random order; in a large tree the last ones follow in text order."""
         return self._leaves.each_once()
 
     def in_order(self) -> Iterator[Pipeline]:
-        """Every pipeline."""
+        """Yield every pipeline in text order."""
         return self._tree.leaves_in_order()
 
 
 class Drawn:
-    """Configurations as random search draws them: each is in one bracket, several may be of one pipeline."""
+    """Configurations drawn as in random search: each is in one bracket, and several may share a pipeline."""
 
     def __init__(self, tree: DiscrepancyTree, rng: "Generator") -> None:
         self._stream = Configurations(tree, rng).each_once()
@@ -77,41 +77,43 @@ class Drawn:
         self.are_exhausted = False
 
     def draw(self, number: int) -> list[Configuration]:
-        """So many configurations that have not been drawn before."""
+        """Return `number` configurations that were not drawn before, or fewer if there are no more."""
         found = list(islice(self._stream, number))
         self._drawn += len(found)
         self.are_exhausted = len(found) < number
         return found
 
     def are_all(self, number: int) -> bool:
-        """Whether no other configuration is left."""
+        """Return True if `number` configurations were drawn and no other one is left."""
         return self.are_exhausted and number == self._drawn
 
     def each_once(self) -> Iterator[Configuration]:
-        """All that was not drawn yet, in random order."""
+        """Yield the configurations that were not drawn yet, in random order."""
         return self._stream
 
     def in_order(self) -> Iterator[Configuration]:
-        """None: what was drawn is in a bracket, and nothing is left over once there is nothing to be drawn."""
+        """Yield nothing: every drawn configuration is already in a bracket, and no other one is left over."""
         return iter(())
 
 
 Draw: TypeAlias = Callable[[Turn[Any], RandomOrder[Any]], Asking[None]]
-"""What a method does in a turn with whatever its candidates are."""
+"""The body of a search that works on any kind of candidates within one selector call."""
 
 
 def of_pipelines(method: Draw) -> Selector:
-    """The selector that draws pipelines, as they are configured when it is called."""
+    """Return a selector that runs `method` with pipelines as candidates, as configured in each selector call."""
     return Remembering(lambda turn: method(turn, Pipelines(turn.selection)))
 
 
 def search(problem: Problem, rule: Literal["sample", "default"], method: Draw) -> Search:
-    """Draw configurations, as random search does, each once; or pipelines, by the rule `default` or without others.
+    """Run `method` on configurations, or on pipelines with the rule `default` or in a space without hyperparameters.
 
-    Pipelines are drawn uniformly, for each bracket anew. What was trained before is not asked for again. A candidate
-    goes on to the next rung as soon as that is certain, and idle workers begin the next bracket. Once nothing new is
-    drawn, or 100 pipelines in a row that reach all rows have been there before, the rest follows, those that came
-    furthest first.
+    Configurations are drawn as in random search, each once. Pipelines are drawn uniformly and anew for each bracket.
+    Known trials are not requested again. Successive halving promotes a candidate to the next rung as soon as its
+    promotion is certain, and idle workers start the next bracket.
+
+    After 100 repeated pipelines on all rows in a row, or once nothing new is drawn, the remaining candidates are
+    trained on all rows. Those that reached the highest rung come first.
     """
     if rule == "default" or not problem.space.hyperparameters:
         yield from _selection.search(of_pipelines(method), problem, "default")

@@ -1,4 +1,4 @@
-"""The configuration that stands for a pipeline in algorithm selection."""
+"""The single configuration that represents a pipeline in algorithm selection."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -13,21 +13,23 @@ if TYPE_CHECKING:
 
 
 class Completion:
-    """One configuration for each pipeline, the same on any number of rows and whenever it is asked for.
+    """One configuration per pipeline, the same for every number of rows and every order of requests.
 
-    With `default` every hyperparameter has its default (see `DiscrepancyTree.complete`); with `sample` they are drawn
-    as random search draws them, by a generator of the pipeline's own: no order of asking leads to other values.
+    With the rule `default` every hyperparameter has its default (see `DiscrepancyTree.complete`). With `sample` the
+    hyperparameters are drawn as in random search, by a random generator that is seeded per pipeline. So the order of
+    requests does not change the values.
     """
 
     def __init__(self, tree: DiscrepancyTree, rule: Literal["default", "sample"], rng: "Generator") -> None:
         self.of: Callable[[Pipeline], Configuration] = tree.complete
-        """The configuration of a pipeline."""
+        """Returns the configuration of a pipeline."""
         if rule == "sample":
             self._seed = int(rng.integers(1 << 63))
             self._draws = Draws(tree)
             self.of = lru_cache(maxsize=8192)(self._drawn)
 
     def _drawn(self, pipeline: Pipeline) -> Configuration:
+        """Return the configuration drawn with the pipeline's own random generator."""
         from numpy.random import default_rng
 
         own = default_rng([self._seed, *(place + 1 for place in pipeline)])
@@ -35,16 +37,16 @@ class Completion:
 
 
 class Draws:
-    """Draws the hyperparameters of pipelines: each uniformly from its domain, or as its prior says."""
+    """A sampler of a pipeline's hyperparameters, each uniform over its domain or drawn from its prior."""
 
     def __init__(self, tree: DiscrepancyTree) -> None:
         self._tree = tree
         self.sampler = Sampler(tree.structures)
 
     def configuration(self, pipeline: Pipeline, rng: "Generator") -> Configuration:
-        """A configuration of the pipeline.
+        """Draw a configuration of the pipeline.
 
-        It is the default one where values that constraints allow are too rare to be drawn.
+        Returns the default configuration if values that satisfy the constraints are too rare to be drawn.
         """
         try:
             return self.sampler.configuration(rng, self._tree.structure_of(pipeline))

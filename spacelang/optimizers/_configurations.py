@@ -1,4 +1,4 @@
-"""Configurations in random order, each once: drawn with their hyperparameters, and those that are left at last."""
+"""Distinct configurations in random order; finite spaces are exhausted by enumeration."""
 
 from collections.abc import Iterator
 from math import inf, prod
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 LISTABLE: Final = 1_000_000
-"""A structure with more combinations of values than this is not enumerated but drawn from again."""
+"""A structure with more combinations of values than this is sampled instead of enumerated."""
 
 
 class Configurations:
-    """The configurations of a space: structures uniformly, hyperparameters from their ranges."""
+    """The configurations of a space: structures drawn uniformly, hyperparameters from their ranges or priors."""
 
     def __init__(self, tree: DiscrepancyTree, rng: "Generator") -> None:
         self._tree = tree
@@ -31,7 +31,10 @@ class Configurations:
         self._rng = rng
 
     def each_once(self) -> Iterator[Configuration]:
-        """Every configuration once: drawn, as long as that finds new ones, then one after the other."""
+        """Yield every configuration once: random draws first, then the remaining ones by enumeration.
+
+        Drawing stops after `TRIES` repeated configurations in a row.
+        """
         asked: set[Configuration] = set()
         repeated = 0
         drawn = self._drawn() if self._tree.leaves else iter(())
@@ -46,8 +49,8 @@ class Configurations:
                 yield configuration
 
     def _drawn(self) -> Iterator[Configuration]:
-        """Draws without end, their structures uniform."""
-        # Many configurations are drawn together in a fraction of the time that each of them takes alone.
+        """Yield random configurations without end, their structures uniform."""
+        # Drawing many configurations in one batch is much faster than drawing them one by one.
         try:
             while True:
                 yield from list(self._draws.sampler.configurations(ROUND, self._rng))
@@ -60,10 +63,10 @@ class Configurations:
         return self._draws.configuration(leaf, self._rng)
 
     def _rest(self, asked: set[Configuration]) -> Iterator[Configuration]:
-        """Every configuration, leaf by leaf, repetitions included.
+        """Yield every configuration, leaf by leaf, repetitions included.
 
-        A leaf with too many values to enumerate is drawn from, round after round until a whole round has added
-        nothing to `asked`.
+        A leaf with too many values to enumerate is sampled instead. Sampling goes round after round until a whole round
+        adds nothing to `asked`.
         """
         known, is_endless = -1, True
         while is_endless and len(asked) > known:
@@ -78,13 +81,13 @@ class Configurations:
 
 
 def members(space: Space, structure: Structure) -> Iterator[Configuration]:
-    """All members of a structure whose hyperparameters have finite domains, lazily, in the order of their values."""
+    """Yield all members of a structure whose domains are finite, lazily, in the order of their values."""
     places: list[int] = []
     while True:
         sizes: list[int] = []
 
         def value_of(node: Hyperparameter, sizes: list[int] = sizes) -> Value:
-            # The questions up to the last place are those of the configuration before: only later ones may differ.
+            # Up to the last position the hyperparameters are those of the previous configuration; later ones may vary.
             if len(sizes) == len(places):
                 places.append(0)
             assert node.domain.size is not None
@@ -102,13 +105,14 @@ def members(space: Space, structure: Structure) -> Iterator[Configuration]:
 
 
 def _combinations(space: Space, structure: Structure) -> float:
-    """At least as many combinations of values as a structure has; infinity where a range is continuous."""
+    """Return an upper bound on the number of value combinations of a structure; infinity for a continuous range."""
     nodes = [variable.node for variable, _ in reached(space, lambda choice: structure[choice.address])]
     sizes = [node.domain.size for node in nodes if isinstance(node, Hyperparameter)]
     return inf if None in sizes else prod(size for size in sizes if size is not None)
 
 
 def _value_at(domain: Domain, place: int) -> Value:
+    """Return the value at a position of a domain, counted over its parts; raises IndexError beyond the end."""
     for part in parts(domain):
         assert part.size is not None
         if place < part.size:

@@ -1,7 +1,7 @@
-"""Consulting: a search by a library that has a record of trials as its own users have it.
+"""Search with an external optimization library that keeps a full log of trials.
 
-It differs from `_proposing` in what a library is told: what is under way is not what has failed, a configuration may be
-begun again, and what the library leaves with a trial is the memo of its request.
+Compared with `_proposing`, the library can tell running trials from failed ones. A configuration may be started again.
+The library stores its own data with a trial in the memo of the request.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,48 +21,52 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 KNOWN: Final = 10
-"""After so many proposals in a row that are known a configuration is drawn that is not."""
+"""After this many repeated proposals in a row a new configuration is drawn."""
 
 
 @dataclass(slots=True)
 class TrialLog:
-    """What was begun, in that order, and what has ended: its place among those, from 0, and what came of it."""
+    """The log of a search: its requests in starting order and its trials in finishing order.
+
+    Each finished trial is stored with the index of its request in `begun`, counted from 0.
+    """
 
     begun: list[Request] = field(default_factory=list)
     ended: list[tuple[int, Trial]] = field(default_factory=list)
 
     def trials(self, begun: int, ended: int) -> Iterator[tuple[Request, Trial | None]]:
-        """The first so many that were begun, each with what came of it, if it is of the first so many that ended."""
+        """Pair the first `begun` requests with their trials; None unless among the first `ended` finished ones."""
         known = dict(self.ended[:ended])
         return ((request, known.get(place)) for place, request in enumerate(self.begun[:begun]))
 
 
 class Consultant(Protocol):
-    """Whoever is asked for proposals; what it keeps between two of them only saves time."""
+    """A library that proposes configurations; any state that it keeps between two proposals only saves time."""
 
     def design(self) -> Sequence[Configuration]:
-        """What is begun before anything is proposed, beside what is given."""
+        """Return the configurations that are started before the first proposal, after the given initial ones."""
 
     def propose(self, history: TrialLog, rng: "Generator") -> Request | None:
-        """What comes next after a history, by that and a generator alone; None where nothing is left to propose.
+        """Return the next request, or None if there is nothing left to propose.
 
-        What was begun may be proposed again: it is answered for nothing.
+        The result depends only on the history and the random generator. A configuration that was started before may be
+        proposed again; its trial is answered from memory.
         """
 
 
 def consulted(consultant: Consultant, problem: Problem, structures: Structures, history: TrialLog) -> Search:
-    """What is given, what is designed, and then what is proposed, one for every idle worker.
+    """Run a search: initial configurations, the library's initial design, then one proposal for every idle worker.
 
-    What is known, or under way, is asked for again as others do who use a library; after ten such proposals in a row
-    one that is new is drawn, and where there is none left the search ends. What happens is noted in the `history`,
-    which is empty before.
+    A repeated proposal is requested again, as users of the library would do. After ten repeated proposals in a row a
+    new configuration is drawn at random. The search ends if none is left. Requests and trials are appended to
+    `history`, which must be empty at first.
     """
     if structures.count:
         yield from _Run(consultant, problem, structures, history).run()
 
 
 class _Run:
-    """One search: what was begun, by whom it is known, and what is under way."""
+    """The state of one search: started requests, seen configurations and running trials."""
 
     def __init__(self, consultant: Consultant, problem: Problem, structures: Structures, history: TrialLog) -> None:
         self._consultant = consultant
@@ -71,16 +75,16 @@ class _Run:
         self._history = history
         self._seen: set[Configuration] = set()
         self._places: dict[Request | Later, int] = {}
-        """Of what is under way."""
+        """The indices in the history of the running requests."""
         self._known = 0
-        """How many of the latest proposals were known."""
+        """How many proposals in a row were repeated."""
 
     def run(self) -> Search:
-        """Begin as many as there is room for; end when nothing is left, and none is under way."""
+        """Start one trial for each idle worker until no request is left and no trial is running."""
         yield from as_there_is_room(self._wishes(), self._note)
 
     def _wishes(self) -> Iterator[Request | Later]:
-        """All that is begun, in its order."""
+        """Yield all requests in the order in which they start."""
         yield from map(self._plain, self._first)
         while True:
             if self._known < KNOWN:
@@ -91,11 +95,14 @@ class _Run:
                 return
 
     def _plain(self, configuration: Configuration) -> Request:
+        """Create the request of a configuration and record its start."""
         request = Request(configuration)
         self._begin(request, request)
         return request
 
     def _later(self) -> Later:
+        """Create a lazy request for the library's next proposal."""
+
         def make(rng: "Generator") -> Request:
             request = self._consultant.propose(self._history, rng)
             return self._history.begun[0] if request is None else request
@@ -107,9 +114,11 @@ class _Run:
         return later
 
     def _note(self, asked: Request | Later, trial: Trial) -> None:
+        """Append a finished trial to the history."""
         self._history.ended.append((self._places.pop(asked), trial))
 
     def _begin(self, asked: Request | Later, request: Request) -> None:
+        """Record the start of a request and update the count of repeated proposals."""
         self._known = self._known + 1 if request.configuration in self._seen else 0
         self._seen.add(request.configuration)
         self._places[asked] = len(self._history.begun)

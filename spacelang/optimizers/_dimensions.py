@@ -1,4 +1,4 @@
-"""What models are told of vectors: which numbers each coordinate may take."""
+"""Conversion of encoded columns to the dimensions that surrogate models need."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,15 +12,19 @@ from spacelang.ir.domain import Categorical, Ordinal, Simple
 from spacelang.surrogates.dimensions import Dimension
 
 MOST: Final = 1_024
-"""A grid of more members is a range: nearer members than that differ in nothing that a model could tell."""
+"""A grid with more members counts as a range: a model could not distinguish members so close together."""
 
 
 def dimensions_of(coding: VectorCoding) -> tuple[Dimension, ...]:
-    """A dimension for each column of vectors: decisions and the parts of unions are sets of categories."""
+    """Return a dimension for each column of encoded vectors.
+
+    Decisions and the choice between parts of a union become unordered categories.
+    """
     return tuple(_of_columns(coding))
 
 
 def _of_columns(coding: VectorCoding) -> Iterator[Dimension]:
+    """Yield the dimensions of all columns, field by field."""
     for field in coding.fields:
         if field.coding.has_part:
             yield Dimension(tuple(np.linspace(0, 1, len(field.coding.parts)).tolist()), is_ordered=False)
@@ -28,6 +32,7 @@ def _of_columns(coding: VectorCoding) -> Iterator[Dimension]:
 
 
 def _of_part(part: Simple) -> Dimension:
+    """Return the dimension of one part of a domain; a grid with more than `MOST` members counts as a range."""
     is_ordered = not isinstance(part, Categorical) or isinstance(part, Ordinal)
     if part.size is None or (is_ordered and part.size > MOST):
         return Dimension()

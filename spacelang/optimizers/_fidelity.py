@@ -1,4 +1,4 @@
-"""The fidelity grid: on how many training rows a pipeline is trained, step by step.
+"""The fidelity grid: the numbers of training rows of successive trainings.
 
 See spacelang/optimizers/README.md, section "Fidelity grid".
 """
@@ -8,17 +8,17 @@ from math import ceil, floor, log
 
 
 def rungs(size: int, b: int, eta: float) -> tuple[int, ...]:
-    """The numbers of rows n_k = min(size, floor(b * eta^(k - 1))) for k = 1, 2, ... up to `size` itself.
+    """Return the numbers of rows n_k = min(size, floor(b * eta^(k - 1))) for k = 1, 2, ... up to `size` itself.
 
-    Strictly increasing: where eta is so small that rounding repeats a number, it is listed once, because training
-    on the same rows again tells nothing. `size` and `b` are at least 1, eta is greater than 1.
+    The result is strictly increasing: a number that rounding repeats is listed once, because training on the same rows
+    again gives no new information. `size` and `b` are at least 1, and `eta` is greater than 1.
     """
     found = [min(size, b)]
     exponent = 0
     while found[-1] < size:
-        # Exponents that cannot lead beyond the last number are skipped, so that an eta near 1 takes no longer.
+        # Skip exponents that cannot exceed the last number, so that an eta near 1 takes no longer.
         exponent = max(exponent + 1, floor(log((found[-1] + 1) / b) / log(eta)))
-        # A product that is a whole number on paper may fall short of it by a few units in the last place.
+        # Rounding errors may make a product fall slightly below the exact whole number.
         rows = floor(min(size, b * eta**exponent * (1 + 1e-12)))
         if rows > found[-1]:
             found.append(rows)
@@ -26,19 +26,20 @@ def rungs(size: int, b: int, eta: float) -> tuple[int, ...]:
 
 
 def divided(size: int, least: float, eta: float) -> tuple[int, ...]:
-    """The numbers of rows size / eta^k, rounded, for k = s, ..., 1, 0: as many as are not below `least`.
+    """Return the numbers of rows size / eta^k, rounded, for k = s, ..., 1, 0.
 
-    Ascending; a number may be there twice where there are few rows. `least` is more than 0 and at most `size`.
+    Here s is the largest k for which the number is not below `least`. The result is ascending. A number may occur twice
+    if there are few rows. `least` is more than 0 and at most `size`.
     """
     last = min(floor(log(size / least) / log(eta) + 1e-9), size - ceil(least))
     return tuple(max(1, round(size * eta**-k)) for k in range(last, -1, -1))
 
 
 def cumulative(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """The rows D_k = n_1 + ... + n_k that a pipeline has been trained on after its k-th training."""
+    """Return the cumulative rows D_k = n_1 + ... + n_k that a pipeline was trained on after its k-th training."""
     return tuple(accumulate(sizes))
 
 
 def fidelity(rows: int, size: int) -> int | None:
-    """The number of rows as requests say it: None for all of them."""
+    """Return the number of rows as the `fidelity` of a request: None for all rows."""
     return None if rows == size else rows

@@ -1,4 +1,4 @@
-"""Foresight: one trial is wanted at a time, and idle workers begin those that will be wanted later."""
+"""Speculative execution: a search requests one committed trial at a time, and idle workers run likely later ones."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,24 +10,27 @@ from spacelang.ir.trial import Request, Trial
 
 
 class Guide(Protocol):
-    """Who foresees what will be wanted."""
+    """A predictor of the requests that a search will make later."""
 
     def coming(self) -> Iterable[Request]:
-        """What will probably be wanted after the trial that goes on, the likeliest first."""
+        """Yield the requests that will probably follow the running trial, the likeliest first."""
 
     def hear(self, early: Trial) -> None:
-        """A trial has ended that is not wanted yet: what is foreseen may depend on it."""
+        """Take note of a speculative trial that finished; predictions may depend on it."""
 
 
 @dataclass(slots=True)
 class Foresight:
-    """Asks for one trial after the other; what is foreseen never changes what is wanted."""
+    """A sequence of committed trials, each with speculative ones that never change the decisions of the search."""
 
     idle: int
-    """How many workers have nothing to do while a trial goes on."""
+    """How many workers are idle while a committed trial runs."""
 
     def trial(self, request: Request, guide: Guide) -> Asking[Trial]:
-        """What came of a request; the guide is asked for as much as idle workers can do, and not without any."""
+        """Return the trial of a request; meanwhile idle workers run the requests predicted by `guide`.
+
+        The guide is only consulted if there are idle workers.
+        """
         begin: tuple[Request, ...] = (request,)
         while True:
             coming = (each for each in guide.coming() if each != request) if self.idle else iter(())

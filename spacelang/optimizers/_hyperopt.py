@@ -1,4 +1,4 @@
-"""TPE by the hyperopt library: its own `tpe.suggest`, and what that has to know of earlier trials."""
+"""TPE by the hyperopt library: calls its `tpe.suggest` with the history of trials."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,47 +18,54 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 TRIES: Final = 100
-"""So many proposals that break constraints, one after the other, mean that there is none."""
+"""After this many proposals in a row that violate constraints, no proposal is expected any more."""
 SEEDS: Final = 2**31 - 1
-"""Hyperopt's own seeds are smaller than this."""
+"""The exclusive upper limit of hyperopt's own seeds."""
 
 
 @dataclass(frozen=True, slots=True)
 class TpeSettings:
-    """What TPE is set to; the defaults are those of hyperopt, which the BOASF paper takes."""
+    """The settings of TPE; the defaults are those of hyperopt, which the BOASF paper uses."""
 
     startup: int = 20
     gamma: float = 0.25
     candidates: int = 24
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
-        check(self.startup >= 1, f"`startup` is {self.startup}", "at least 1 configuration is drawn before a model")
-        check(self.gamma > 0, f"`gamma` is {self.gamma}", "it is greater than 0")
-        check(self.candidates >= 1, f"`candidates` is {self.candidates}", "at least 1 candidate is drawn")
+        """Raise OptionError for a value out of bounds."""
+        check(
+            self.startup >= 1,
+            f"`startup` is {self.startup}",
+            "`startup` must be at least 1: a model needs a first trial",
+        )
+        check(self.gamma > 0, f"`gamma` is {self.gamma}", "`gamma` must be greater than 0")
+        check(self.candidates >= 1, f"`candidates` is {self.candidates}", "`candidates` must be at least 1")
 
 
 class HyperoptTpe:
-    """TPE over a space: densities of the good and of the other trials, a tree of them where there are conditions.
+    """TPE over a space: densities of good and bad trials, nested as a tree if there are conditions.
 
-    Of n trials the best min(25, ceil(gamma sqrt(n))) are good; trials without a loss count and never are. All
-    hyperparameters are modelled independently, each by the trials in which it was active. A space whose constraints
-    tie too much for nested choices is proposed for without them; what breaks one is then proposed again.
+    The best min(25, ceil(gamma sqrt(n))) of n trials are good. Trials without a loss count among the n and are never
+    good. All hyperparameters are modelled independently, each from the trials in which it was active.
+
+    If the constraints of a space are too entangled for nested choices, it is compiled without them. A proposal that
+    violates a constraint is then replaced by another proposal.
     """
 
     def __init__(self, structures: Structures, settings: TpeSettings | None = None) -> None:
-        """Proposes for a space that is not empty; raises RefusedError for one that hyperopt cannot hold."""
+        """Compile the structures of a nonempty space; raises RefusedError if hyperopt cannot represent it."""
         self._space = structures.space
         self._settings = TpeSettings() if settings is None else settings
         self._form = form_of(structures).form
         self._documents: list[dict[str, Any]] = []
         self._documented: list[Configuration] = []
-        """What the documents are of: a history mostly begins as the one before did."""
+        """The configurations of the documents; the next history usually starts with the same ones."""
 
     def propose(self, history: Sequence[ObservedLoss], rng: "Generator") -> Configuration | None:
-        """A member after a history, the oldest trial first; None where 100 in a row break constraints.
+        """Return the proposal after a history in starting order; None after 100 invalid proposals in a row.
 
-        It depends on nothing but these. The first `startup` ones are drawn from the space alone.
+        A proposal is invalid if it violates a constraint. The result depends only on the history and the random
+        generator. The first `startup` proposals are drawn from the space alone.
         """
         suggest = self._suggest(history)
         for _ in range(TRIES):
@@ -68,12 +75,12 @@ class HyperoptTpe:
         return None
 
     def _suggest(self, history: Sequence[ObservedLoss]) -> Callable[[int], Configuration]:
-        """What the library suggests after a history, by a seed."""
+        """Return a function from a seed to the library's suggestion after the history."""
         if not self._form.labels:
             return lambda _: self._form.decode({})
         new = [len(history)]
         if len(history) < self._settings.startup:
-            # It is what `tpe.suggest` comes to as well, once it has made a model of nothing.
+            # `tpe.suggest` would give the same result, after fitting a model to nothing.
             suggest = partial(library("hyperopt", "hyperopt.rand").suggest, new, self._domain, self._trials(()))
         else:
             suggest = partial(
@@ -89,7 +96,7 @@ class HyperoptTpe:
         return lambda seed: self._form.decode(self._form.values_of(suggest(seed=seed)[0]))
 
     def _trials(self, history: Sequence[ObservedLoss]) -> Any:
-        """The history as hyperopt keeps it."""
+        """Convert the history to hyperopt's trials; documents of the previous history are reused if it is a prefix."""
         if [configuration for configuration, _ in history[: len(self._documented)]] != self._documented:
             self._documented, self._documents = [], []
         for number in range(len(self._documented), len(history)):
@@ -97,20 +104,22 @@ class HyperoptTpe:
             self._documented.append(configuration)
             self._documents.append(self._form.document(number, self._form.encode(configuration)))
         for document, (_, loss) in zip(self._documents, history, strict=True):
-            document["state"] = 2  # done; what goes on is no worse to hyperopt than what has failed
+            document["state"] = 2  # done; a running trial counts as failed for hyperopt
             document["result"] = {"status": "fail"} if loss is None else {"status": "ok", "loss": loss}
         return library("hyperopt", "hyperopt.base").trials_from_docs(self._documents, validate=False)
 
     @cached_property
     def _domain(self) -> Any:
+        """The space as a `Domain` of hyperopt."""
         return library("hyperopt", "hyperopt.base").Domain(None, self._form.native)
 
 
 def form_of(structures: Structures) -> Lowered[HyperoptSpace, Values]:
-    """A space in hyperopt's words, without its constraints where these cannot be said: proposals are held to them.
+    """Compile a space for hyperopt, without its constraints if hyperopt cannot represent them.
 
-    Raises RefusedError where it cannot be said even so, and MissingLibraryError. The library is imported here: whoever
-    times proposals shall not charge the first one for it.
+    The proposals are then checked against the constraints. Raises RefusedError if the space cannot be represented even
+    without constraints, and MissingLibraryError. The library is imported here, so that the first proposal is not
+    charged for the import.
     """
     library("hyperopt")
     try:

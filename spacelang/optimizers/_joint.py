@@ -1,4 +1,4 @@
-"""Whole configurations as points of one unit cube (spacelang/optimizers/README.md, section "JOPT")."""
+"""Encoding of whole configurations as points of one unit cube (spacelang/optimizers/README.md, section "JOPT")."""
 
 from functools import cached_property
 
@@ -11,28 +11,32 @@ from spacelang.targets.admm import Admm, AdmmForm, AdmmPoints
 
 
 class Joint:
-    """The cube of a space: each stage and each order is one variable, then come theta_c and theta_d of all algorithms.
+    """The unit cube of a space.
 
-    An alternative is the part of [0, 1] that it has, as wide as that of any other; integers are relaxed. What decisions
-    and values stand for is moved to the nearest member of the space, so that every point is one; what is not active in
-    it is part of the point all the same.
+    It has one variable per stage and per order of steps, then theta_c and theta_d of all algorithms. The alternatives
+    of a stage divide [0, 1] into intervals of equal width. Integers are relaxed to continuous values. A point is
+    decoded to the nearest member of the space, so every point stands for a member. Coordinates that are inactive in the
+    member stay part of the point.
     """
 
     def __init__(self, structures: Structures) -> None:
-        """The cube of a space with one structure at least."""
+        """Compile the structures of a space that has at least one structure."""
         self._form: AdmmForm = Admm().lower(structures).form
 
     @property
     def width(self) -> int:
-        """How many variables there are."""
+        """The number of variables."""
         return self._decisions + len(self._form.theta_c) + len(self._form.theta_d)
 
     def members(self, places: Array) -> list[Configuration]:
-        """The configurations of places, (n, width)."""
+        """Decode points, of shape (n, width), to configurations."""
         return self._form.decode_all(self._projected(places))
 
     def place(self, configuration: Configuration) -> Array:
-        """Where a member lies, (width,): decisions in the midst of their parts, what is not active at its default."""
+        """Encode a configuration as a point of shape (width,).
+
+        A decision lies in the middle of its interval, and an inactive hyperparameter at its default.
+        """
         point = self._form.encode(configuration)
         chosen = [int(point.z[block.columns].argmax()) for block in self._form.blocks]
         orders = zip(self._form.orders, point.orders, strict=True)
@@ -43,27 +47,29 @@ class Joint:
         )
 
     def with_inactive(self, place: Array, others: Array) -> Array:
-        """A place, (width,), where what is not active in its member is that of another one."""
+        """Return the point `place` with its inactive coordinates taken from `others`; both have shape (width,)."""
         active = self._form.active(self._projected(place[None])[0])
         kept = np.concatenate([np.ones(self._decisions, bool), active.theta_c, active.theta_d])
         return np.where(kept, place, others)
 
     @cached_property
     def default(self) -> Array:
-        """Where the defaults lie, those of all algorithms."""
+        """The point of the default values of all algorithms, of shape (width,)."""
         return self.place(self._form.decode(self._form.default))
 
     @cached_property
     def _sizes(self) -> Array:
-        """How many alternatives each decision has."""
+        """The number of alternatives of each decision."""
         stages = [len(block.alternatives) for block in self._form.blocks]
         return np.array([*stages, *(len(order.branches) for order in self._form.orders)], int)
 
     @property
     def _decisions(self) -> int:
+        """The number of decisions: stages and orders of steps."""
         return len(self._form.blocks) + len(self._form.orders)
 
     def _projected(self, places: Array) -> AdmmPoints:
+        """Project points, of shape (n, width), to the nearest members of the space."""
         chosen, theta_c, theta_d = np.split(
             np.asarray(places, float), [self._decisions, self._decisions + len(self._form.theta_c)], axis=1
         )

@@ -1,4 +1,4 @@
-"""Leaves of a discrepancy tree: drawn at random, and those that are left where few are."""
+"""Random leaves (pipelines) of a discrepancy tree without repetition."""
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -11,34 +11,35 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 TRIES: Final = 100
-"""So many draws in a row without anything new mean that fewer than 1 % are new: the rest is enumerated."""
+"""After this many repeated draws in a row fewer than 1 % are new, and the rest is enumerated."""
 ROUND: Final = 128
-"""So many leaves or configurations are drawn at a time, and trials begun in a round of `daub`."""
+"""How many leaves or configurations are drawn at a time, and trials started in a round of `daub`."""
 LISTABLE: Final = 10_000
-"""A tree with more leaves is not listed."""
+"""A tree with more leaves is never listed in memory."""
 
 
 class Leaves:
-    """The leaves of a tree in random order behind those that come `first`; a large tree is never listed."""
+    """The leaves of a tree in random order after the leaves in `first`; a large tree is never listed in memory."""
 
     def __init__(self, tree: DiscrepancyTree, rng: "Generator", first: tuple[Pipeline, ...] = ()) -> None:
         self._tree = tree
         self._rng = rng
         self._first = first
-        """What was not drawn yet of those that come first."""
+        """The leaves that come first and were not drawn yet."""
 
     def draw(self, number: int) -> list[Pipeline]:
-        """So many different leaves, uniformly; all of them in random order where there are no more."""
+        """Return `number` different leaves, drawn uniformly after those in `first`; all leaves if there are no more."""
         first, self._first = self._first[:number], self._first[number:]
         return [*dict.fromkeys((*first, *self._drawn(number)))][:number]
 
     def each_once(self) -> Iterator[Pipeline]:
-        """Every leaf once: drawn, as long as that finds new ones, then the others in the order of the text."""
+        """Yield every leaf once: random draws while they find new leaves, then the others in text order."""
         first, self._first = dict.fromkeys(self._first), ()
         yield from first
         yield from (leaf for leaf in self._each() if leaf not in first)
 
     def _drawn(self, number: int) -> list[Pipeline]:
+        """Return `number` different leaves, drawn uniformly; fewer if the tree has fewer."""
         wanted = min(number, self._tree.leaves)
         if self._tree.leaves <= max(LISTABLE, 2 * wanted):
             places = self._rng.choice(len(self._listed), size=wanted, replace=False)
@@ -49,6 +50,7 @@ class Leaves:
         return list(found)
 
     def _each(self) -> Iterator[Pipeline]:
+        """Yield every leaf once, without regard to `first`."""
         if self._tree.leaves <= LISTABLE:
             yield from self._drawn(self._tree.leaves)
             return
@@ -65,13 +67,14 @@ class Leaves:
 
     @cached_property
     def _listed(self) -> list[Pipeline]:
+        """All leaves of the tree in text order."""
         return list(self._tree.leaves_in_order())
 
 
 def unfinished(tree: DiscrepancyTree, is_finished: Callable[[Pipeline], bool]) -> Iterator[Pipeline]:
-    """The first leaf in the order of the text that is not finished, again and again until all are.
+    """Yield the first leaf in text order that is not finished, again and again until all are finished.
 
-    What is finished stays so.
+    A finished leaf must stay finished.
     """
     for leaf in tree.leaves_in_order():
         while not is_finished(leaf):

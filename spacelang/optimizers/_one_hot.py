@@ -1,4 +1,4 @@
-"""Pipelines as one-hot vectors, and which of them promise most.
+"""One-hot encoding of pipelines, and a ranking of pipelines by expected improvement.
 
 See spacelang/optimizers/README.md, section "Bayesian optimization of pipelines".
 """
@@ -20,24 +20,27 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 LISTABLE: Final = 20_000
-"""Of a tree with no more leaves every one may be the next."""
+"""All leaves are ranked in a tree with at most this many."""
 
 DRAWN: Final = 2_000
-"""Of a larger one so many are drawn, beside those that differ from the best in one decision."""
+"""How many leaves of a larger tree are drawn and ranked, with those that differ from the best in one decision."""
 
 CHUNK: Final = 500
-"""Of so many leaves at a time it is computed what they promise: memory for all would be too much."""
+"""How many leaves are ranked at a time, to limit memory."""
 
 
 class OneHot:
-    """The leaves of a tree with a coordinate for each alternative of each decision; not reached is 0 in all of them."""
+    """A one-hot encoder of the leaves of a tree: one coordinate per alternative of each decision.
+
+    A decision that a leaf does not reach has 0 in all its coordinates.
+    """
 
     def __init__(self, tree: DiscrepancyTree) -> None:
         self._tree = tree
         self._starts = (0, *accumulate(len(layer.alternatives) for layer in tree.layers))
 
     def encode(self, pipelines: Sequence[Pipeline]) -> Array:
-        """Their vectors, (n, alternatives of all decisions)."""
+        """Encode n pipelines as an array of shape (n, number of alternatives of all decisions)."""
         found = np.zeros((len(pipelines), self._starts[-1]))
         places = np.array(pipelines, int).reshape(len(pipelines), len(self._tree.layers))
         rows, columns = np.nonzero(places != NOT_REACHED)
@@ -46,7 +49,7 @@ class OneHot:
 
 
 class Promising:
-    """Who of the leaves promises most, by a Gaussian process of numbers that are known."""
+    """A ranking of the leaves of a tree by expected improvement under a Gaussian process."""
 
     def __init__(self, tree: DiscrepancyTree) -> None:
         self._tree = tree
@@ -56,10 +59,11 @@ class Promising:
     def ranked(
         self, numbers: Mapping[Pipeline, float], pending: Collection[Pipeline], rng: "Generator"
     ) -> Iterator[Pipeline]:
-        """Leaves that are neither known nor under way, those first of which most is expected, at last all of them.
+        """Yield the leaves that are neither known nor running, by decreasing expected improvement.
 
-        `numbers`, at least one, are in the order in which they came to be known. What is under way is taken to have
-        their median.
+        Of a large tree only a sample and the neighbours of the best leaf are ranked; the other leaves follow in text
+        order. `numbers` maps known pipelines, at least one, to the values to be minimized, in the order in which they
+        became known. The running pipelines `pending` are assumed to have the median value.
         """
         values = np.array([*numbers.values()])
         model = self._growing.model(self._coding.encode([*numbers]), values, self._coding.encode([*pending]))
@@ -75,6 +79,10 @@ class Promising:
             yield from (leaf for leaf in self._tree.leaves_in_order() if leaf not in numbers and leaf not in pending)
 
     def _candidates(self, best: Pipeline, seen: Collection[Pipeline], rng: "Generator") -> list[Pipeline]:
+        """Return the new leaves to be ranked.
+
+        These are all leaves of a small tree, or a random sample and the neighbours of `best` in a large one.
+        """
         if self._tree.leaves <= LISTABLE:
             return [leaf for leaf in self._leaves if leaf not in seen]
         drawn = islice((leaf for leaf in Leaves(self._tree, rng).each_once() if leaf not in seen), DRAWN)
@@ -83,4 +91,5 @@ class Promising:
 
     @cached_property
     def _leaves(self) -> list[Pipeline]:
+        """All leaves of the tree in text order."""
         return list(self._tree.leaves_in_order())

@@ -1,4 +1,4 @@
-"""The opening of a run: the configurations that it starts from are evaluated before a search begins."""
+"""Evaluation of the initial configurations of a run before its search starts."""
 
 from collections import deque
 from contextlib import closing
@@ -12,40 +12,40 @@ from spacelang.ir.trial import Request, Trial
 
 
 def begun(optimizer: Any, problem: Problem) -> Search:
-    """The search of an optimizer, the initial configurations of its problem first.
+    """Return the search of an optimizer, preceded by the initial configurations of its problem.
 
-    They are evaluated as they are given, in their order and on all rows, and answer the search where it asks for the
-    same: nothing is evaluated twice. The search begins as soon as there is room.
+    They are evaluated unchanged, in their order and on all rows. If the search requests the same trials later, it
+    receives these results, so nothing is evaluated twice. The search starts as soon as a worker is idle.
     """
     search: Search = optimizer.search(problem)
     return _Opening(problem.initial).before(search) if problem.initial else search
 
 
 class _Opening:
-    """What was asked for before a search, what came of it, and whether the search was told."""
+    """The initial trials of a run: requests, results, and the events sent to the search."""
 
     def __init__(self, configurations: tuple[Configuration, ...]) -> None:
         self._requests = tuple(map(Request, configurations))
         self._out = {id(each) for each in self._requests}
-        """What has not ended."""
+        """The ids of the initial requests that are still running."""
         self._trials: dict[Request, Trial | None] = dict.fromkeys(self._requests)
-        """What the search has not asked for, with what came of it once that is known."""
+        """The initial requests that the search has not made, each with its trial once it has finished."""
         self._owed: dict[Request, Request] = {}
-        """What the search has asked for that has not ended, and the very object that it has."""
+        """The initial requests that the search has made while they run, each with the search's own request object."""
         self._answers: deque[tuple[Request, Trial]] = deque()
-        """What the search has asked for that was known."""
+        """The finished trials that the search has requested and not received yet."""
         self._heard: set[Request] = set()
-        """What the search was told before it has asked for it."""
+        """The requests whose trials were sent to the search as speculative ones."""
         self._begin: tuple[Request | Later, ...] = self._requests
-        """What is begun next."""
+        """The requests to start next."""
         self._room = 0
         self._room_told: int | None = None
-        """How much room there was when the search was told last."""
+        """The number of idle workers in the last event sent to the search."""
         self._waits_for = 0
-        """For how many trials the search waits."""
+        """How many trials the search waits for."""
 
     def before(self, search: Search) -> Search:
-        """Have all of it evaluated, and the search go on where there is room beside it."""
+        """Evaluate the initial configurations, and run the search on the workers that they leave idle."""
         with closing(search):
             self._room = (yield Ask()).room - len(self._requests)
             while self._room <= 0:
@@ -65,7 +65,7 @@ class _Opening:
                     yield from self._wait()
 
     def _wait(self, ahead: tuple[Request, ...] = ()) -> Asking[Told | None]:
-        """Wait for anything; what the search is told of it, None where that does not concern it."""
+        """Wait for the next event; return the event for the search, or None if it does not concern the search."""
         told = yield Ask(self._begin, ahead)
         self._begin, self._room = (), told.room
         if told.ended is not None and id(told.asked) in self._out:
@@ -75,11 +75,14 @@ class _Opening:
                 return _repeated(told.ended, told.room, self._owed.pop(request))
             self._trials[request] = told.ended
             told = Told(None, told.room)
-        # A search that waits for nothing could do nothing without room.
+        # A search that waits for no trial can do nothing without idle workers.
         return told if told.room or self._waits_for else None
 
     def _take(self, ask: Ask) -> None:
-        """Note what a search wants: what nobody has begun is begun, and it is told of the rest, each once."""
+        """Register the requests of the search.
+
+        New ones are forwarded. The others are answered by the initial trials, each once.
+        """
         self._waits_for += len(ask.begin)
         for wanted in ask.begin:
             if isinstance(wanted, Later) or wanted not in self._trials:
@@ -90,9 +93,13 @@ class _Opening:
                 self._answers.append((wanted, trial))
 
     def _known(self, ask: Ask) -> Told | None:
-        """What a search is told that is known: what it has asked for, what it will probably want, how much room is."""
+        """Return an event that the search can receive at once, or None.
+
+        The event is the trial of a requested or a speculative request that is already known, or a change in the number
+        of idle workers.
+        """
         answer = self._answers.popleft() if self._answers else None
-        # What is begun next takes room, and so does what is told next.
+        # Requests that start next and answers that follow next need workers, too.
         room = max(self._room - len(self._begin) - len(self._answers), 0)
         if answer is not None:
             wanted, trial = answer
@@ -106,5 +113,5 @@ class _Opening:
 
 
 def _repeated(trial: Trial, room: int, asked: Request) -> Told:
-    """What is told of a trial that was paid for before."""
+    """Return the event for a trial that was already paid for; its cost is 0."""
     return Told(replace(trial, request=asked, cost=0.0), room, asked=asked)

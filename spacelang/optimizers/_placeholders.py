@@ -1,4 +1,4 @@
-"""Candidates that are proposed when they are begun, by a model of all that was told until then."""
+"""Lazy candidates: configurations that a model proposes only when they start, from all trials known by then."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -28,25 +28,28 @@ if TYPE_CHECKING:
     from spacelang.surrogates.kernel_density import GoodAndBad
 
 ROUNDS: Final = 10
-"""So many times points are drawn anew of which none stood for a new member, before one of the prior is taken."""
+"""How many rounds of points without a new member are drawn before a configuration of the prior is used."""
 
 
 @dataclass(eq=False)
 class Placeholder:
-    """A place among the candidates: what is drawn for it, and what it was given when it was begun."""
+    """A position among the candidates: the configuration drawn for it, and the one assigned when it starts."""
 
     drawn: Configuration
     given: Configuration | None = None
 
     @property
     def configuration(self) -> Configuration:
-        """What it was given; it must have begun."""
-        assert self.given is not None, "it is known when it has begun"
+        """The assigned configuration; the candidate must have started."""
+        assert self.given is not None, "the candidate must have started"
         return self.given
 
 
 class Placeholders:
-    """Placeholders; each has a configuration of its own from the prior, so that a proposal never ends with nothing."""
+    """The lazy candidates of a search.
+
+    Each has a configuration drawn from the prior, which it is given if the model proposes nothing new.
+    """
 
     def __init__(
         self, selection: Selection, initial: tuple[Configuration, ...], random_fraction: float, candidates: int
@@ -54,19 +57,19 @@ class Placeholders:
         self._initial = deque(initial)
         self._random_fraction, self._candidates = random_fraction, candidates
         self._taken = set(initial)
-        """What was begun, and what is drawn for a place that has not."""
+        """The configurations that were started or are drawn for candidates that have not started."""
         self._spare: deque[Configuration] = deque()
-        """What was drawn for places that were given something else."""
+        """The configurations drawn for candidates that were assigned another one."""
         drawn = Configurations(selection.tree, selection.rng).each_once()
         self._prior = (each for each in drawn if each not in self._taken)
         self._count = 0
         self.are_exhausted = False
         self.observed = Observed(VectorCoding(selection.tree.space), selection.size)
 
-    # ---- what brackets are filled with
+    # ---- source of candidates
 
     def draw(self, number: int) -> list[Placeholder]:
-        """So many places; fewer where there are no more new configurations. Those to begin with come first."""
+        """Return `number` lazy candidates, initial configurations first; fewer if nothing new can be drawn."""
         first = [Placeholder(each, each) for each in islice(_popped(self._initial), number)]
         spare = (each for each in _popped(self._spare) if each not in self._taken)
         fresh = list(islice(chain(spare, self._prior), number - len(first)))
@@ -76,18 +79,22 @@ class Placeholders:
         return [*first, *map(Placeholder, fresh)]
 
     def are_all(self, number: int) -> bool:
-        """Whether so many places are all there are."""
+        """Return True if `number` candidates are all that exist."""
         return self.are_exhausted and not self._spare and number == self._count
 
     def in_order(self) -> Iterator[Placeholder]:
-        """What is left where nothing new is drawn: what was drawn for a place and not given to any."""
+        """Yield candidates for the configurations that were drawn for a position but not assigned to any."""
         while found := self.draw(1):
             yield from found
 
-    # ---- what they are given
+    # ---- assignment of configurations
 
     def make(self, place: Placeholder, rng: "Generator") -> Request:
-        """The configuration of a place; the memo has how many points were refused before that of the model."""
+        """Propose the configuration of a candidate.
+
+        The memo says whether it came from the model or the prior, and how many proposals of the model were rejected
+        before.
+        """
         from spacelang.surrogates.threads import one_thread
 
         with one_thread():
@@ -98,7 +105,10 @@ class Placeholders:
         return Request(place.drawn, memo=("prior",))
 
     def settle(self, place: Placeholder, given: Configuration) -> None:
-        """A place has begun with a configuration; that which was drawn for it is there for another one."""
+        """Assign a configuration to a candidate that starts.
+
+        If it is not the drawn configuration, that one becomes available to other candidates.
+        """
         place.given = given
         if given != place.drawn:
             self._taken.remove(place.drawn)
@@ -106,20 +116,23 @@ class Placeholders:
             self._spare.append(place.drawn)
 
     def _members(self, model: "GoodAndBad", rng: "Generator") -> Iterator[Configuration | None]:
-        """What points stand for, the likeliest to be good first, and after these of others that are drawn."""
+        """Yield the decoded proposals of the model, the likeliest to be good first, then those of further draws.
+
+        None stands for a point that does not decode to a member of the space.
+        """
         for _ in range(ROUNDS):
             yield from self.observed.coding.decode(model.proposals(self._candidates, rng))
 
 
 class Filling(Turn[Placeholder]):
-    """The turn of a search whose candidates are proposed."""
+    """A selector call whose candidates are lazy."""
 
     def __init__(self, selection: Selection, places: Placeholders) -> None:
         super().__init__(selection, lambda place: place.configuration, places.observed)
         self._filled = places
 
     def wish(self, candidate: Placeholder, rows: int) -> Request | Later:
-        """The request of a place that has begun; the others are given a configuration when they are."""
+        """Return the request of a candidate that has started, or a lazy request that assigns its configuration."""
         if candidate.given is not None:
             return self.request(candidate, rows)
 
@@ -132,16 +145,16 @@ class Filling(Turn[Placeholder]):
 
 @dataclass
 class Trained:
-    """What came of configurations on the same number of rows: infinity of failures."""
+    """The trials on one number of rows; the number of a failure is infinity."""
 
     configurations: list[Configuration] = field(default_factory=list)
     numbers: list[float] = field(default_factory=list)
     vectors: Array | None = None
-    """Those of the first configurations: they are coded when they are needed."""
+    """The vectors of the first configurations; the others are encoded when needed."""
 
 
 class Observed(Memory[Placeholder]):
-    """What was told, and the model of it."""
+    """A trial memory that also groups results by number of rows and fits a density model to them."""
 
     def __init__(self, coding: VectorCoding, size: int) -> None:
         super().__init__()
@@ -150,14 +163,14 @@ class Observed(Memory[Placeholder]):
         self._on: dict[int, Trained] = {}
 
     def note(self, candidate: Placeholder, trial: Trial) -> None:
-        """Keep what came of a candidate."""
+        """Record the trial of a candidate."""
         super().note(candidate, trial)
         trained = self._on.setdefault(trial.request.fidelity or self._size, Trained())
         trained.configurations.append(trial.request.configuration)
         trained.numbers.append(inf if trial.loss is None else trial.loss)
 
     def model(self, rng: "Generator") -> "GoodAndBad | None":
-        """That of the most rows on which enough was trained; None where that is nowhere."""
+        """Return the model of the largest number of rows that has enough trials; None if there is none."""
         from spacelang.surrogates.kernel_density import GoodAndBad, are_enough
 
         for rows in sorted(self._on, reverse=True):
@@ -167,6 +180,7 @@ class Observed(Memory[Placeholder]):
         return None
 
     def _vectors(self, trained: Trained) -> Array:
+        """Return the encoded configurations of some trials; only new ones are encoded."""
         known = np.empty((0, self.coding.width)) if trained.vectors is None else trained.vectors
         new = self.coding.encode(trained.configurations[len(known) :])
         trained.vectors = np.concatenate([known, new])
@@ -174,9 +188,11 @@ class Observed(Memory[Placeholder]):
 
     @cached_property
     def _dimensions(self) -> "tuple[Dimension, ...]":
+        """The dimensions of the encoded vectors."""
         return dimensions_of(self.coding)
 
 
 def _popped(queue: deque[Configuration]) -> Iterator[Configuration]:
+    """Remove and yield the items of a queue from the left."""
     while queue:
         yield queue.popleft()

@@ -1,4 +1,4 @@
-"""Proposing: a part of a search that begins, one by one, what something proposes after all that it has seen."""
+"""Sequential searches driven by a proposer: each idle worker gets the proposal after all trials seen so far."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeAlias, TypeVar
@@ -21,68 +21,74 @@ if TYPE_CHECKING:
 K = TypeVar("K", bound=Hashable)
 
 ObservedLoss: TypeAlias = tuple[Configuration, float | None]
-"""A configuration that was begun, with its loss; None where it failed or has not ended."""
+"""A configuration that was started, with its loss; None if it failed or is still running."""
 
 OTHERS: Final = 10
-"""After so many proposals in a row that were begun before one is drawn."""
+"""After this many repeated proposals in a row a configuration is drawn."""
 DRAWS: Final = 100
-"""So many draws in a row that were begun before mean that hardly anything else is left."""
+"""After this many repeated draws in a row hardly anything new is left."""
 
 
 class Proposer(Protocol):
-    """What proposes."""
+    """A model that proposes configurations."""
 
     def propose(self, history: Sequence[ObservedLoss], rng: "Generator") -> Configuration | None:
-        """A member after a history, in the order in which it was begun; None where it finds none.
+        """Return a member of the space after a history in starting order; None if none is found.
 
-        It depends on nothing but these.
+        The result depends only on the history and the random generator.
         """
 
 
 class Proposing(Generic[K]):
-    """What a proposer proposes as a part of a search, each configuration once, until the part has run dry.
+    """A part of a search that requests the proposals of a proposer, each configuration once, until it is exhausted.
 
-    A proposal that was begun before is made again, ten times, and then one is drawn: its structure uniformly, its
-    values as their priors say. Where nothing that is drawn is new, or the proposer finds no member, the part sits out:
-    its last request is what it has begun with, which is known, or the default configuration where there is nothing.
+    A repeated proposal is made again, ten times. Then a configuration is drawn, its structure uniformly and its values
+    from their priors. If no draw is new or the proposer finds no member, the part is exhausted. Its last request is
+    then the first configuration of its history, whose trial is known, or the default configuration if the history is
+    empty.
     """
 
     def __init__(self, part: K, novelty: Novelty[K], proposer: Proposer, structures: Structures) -> None:
-        """A part of those whose `novelty` is counted, one that is not new has them sit out; it proposes in a space."""
+        """Create a part with a proposer that proposes in the space of `structures`.
+
+        `novelty` must contain `part`. With its patience of 1, one repeated proposal exhausts the part.
+        """
         self._part, self._novelty = part, novelty
         self._proposer = proposer
         self._structures = structures
         self._history: dict[Configuration, float | None] = {}
-        """What was begun, in this order."""
+        """The started configurations with their losses, in starting order."""
 
     def __contains__(self, configuration: Configuration) -> bool:
-        """Whether a configuration was begun."""
+        """Return True if a configuration was started."""
         return configuration in self._history
 
     @property
     def sits_out(self) -> bool:
-        """Whether nothing new will be proposed."""
+        """True if the part proposes nothing new any more."""
         return self._novelty.sits_out(self._part)
 
     def given(self, configuration: Configuration, seconds: float | None = None) -> Request:
-        """The request of a configuration that was not proposed."""
+        """Return the request of a configuration that was not proposed, and record its start."""
         request = Request(configuration, seconds=seconds)
         self._begun(request)
         return request
 
     def later(self, seconds: float | None = None) -> Later:
-        """The next request, made when it is begun; `seconds` are what it may take."""
+        """Return a lazy request for the next proposal; `seconds` limits its evaluation."""
         return Later(lambda rng: Request(self._made(rng), seconds=seconds), self._begun)
 
     def note(self, trial: Trial) -> None:
-        """What came of a request."""
+        """Record the trial of a request."""
         self._history[trial.request.configuration] = trial.loss
 
     def _begun(self, request: Request) -> None:
+        """Record the start of a request."""
         self._novelty.note(self._part, request)
         self._history.setdefault(request.configuration, None)
 
     def _made(self, rng: "Generator") -> Configuration:
+        """Return the next configuration: a new proposal, a new draw, or the final configuration if neither is found."""
         history = tuple(self._history.items())
         for _ in range(OTHERS):
             proposal = self._proposer.propose(history, rng)
@@ -93,7 +99,7 @@ class Proposing(Generic[K]):
         return next(self._drawn(rng), self._last)
 
     def _drawn(self, rng: "Generator") -> Iterator[Configuration]:
-        """Configurations that were not begun, as long as drawing finds them."""
+        """Yield random configurations that were not started, from at most `DRAWS` draws."""
         sampler = Sampler(self._structures)
         try:
             drawn = (sampler.configuration(rng) for _ in range(DRAWS))
@@ -103,21 +109,23 @@ class Proposing(Generic[K]):
 
     @property
     def _last(self) -> Configuration:
+        """The configuration of the last request: the first of the history, else the default configuration."""
         known = next(iter(self._history), None)
         return nearest_admissible(self._structures)[1] if known is None else known
 
 
 def search(proposer: Proposer, problem: Problem, structures: Structures) -> Search:
-    """What a proposer proposes for all of a space, each once; where nothing new is found the rest is drawn.
+    """Search a whole space with a proposer, each configuration once; at the end the remaining ones are drawn.
 
-    Configurations to begin with come first. Every idle worker gets a proposal: what is under way then stands in the
-    history without a loss.
+    Initial configurations come first. Every idle worker gets a proposal; running trials are in the history without a
+    loss.
     """
     part = Proposing("all", Novelty(("all",), 1), proposer, structures)
     yield from as_there_is_room(_wishes(part, problem, structures), lambda _, trial: part.note(trial))
 
 
 def _wishes(part: Proposing[str], problem: Problem, structures: Structures) -> Iterator[Request | Later]:
+    """Yield all requests of the search: initial configurations, proposals, and at the end random draws."""
     yield from map(part.given, problem.initial)
     while not part.sits_out:
         yield part.later()

@@ -1,4 +1,4 @@
-"""As there is room: the loop of a search that begins one trial for every idle worker."""
+"""The main loop of a search that starts one trial for each idle worker."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -8,9 +8,9 @@ from spacelang.ir.trial import Request, Trial
 
 
 def as_there_is_room(wishes: Iterator[Request | Later], note: Callable[[Request | Later, Trial], None]) -> Search:
-    """Begin as many wishes as there is room for, again and again, and note what came of each.
+    """Start as many requests as there are idle workers, and pass each finished trial to `note` with its request.
 
-    It ends when none is left, and none is under way.
+    The loop ends when no request is left and no trial is running.
     """
     told, out = (yield Ask()), 0
     while True:

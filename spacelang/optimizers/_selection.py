@@ -1,7 +1,7 @@
-"""Selectors: searches over pipelines that others can be made of (spacelang/optimizers/README.md, section "Selectors").
+"""The selector protocol: reusable searches over pipelines (spacelang/optimizers/README.md, section "Selectors").
 
-Who selects is told how a pipeline is configured at present and by what trials are compared; both may be others the next
-time. An optimizer of pipelines is a selector that selects without end.
+Each call of a selector receives the present configuration of each pipeline and the value that trials are compared by.
+Both may differ between calls. An optimizer of pipelines is a selector that selects without end.
 """
 
 from collections.abc import Callable
@@ -23,24 +23,25 @@ if TYPE_CHECKING:
 
 
 def unpenalised(_: Trial) -> float:
-    """No penalty."""
+    """Return a penalty of 0 for every trial."""
     return 0.0
 
 
 def every(_: Pipeline) -> bool:
-    """Every pipeline."""
+    """Return True for every pipeline."""
     return True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """What a selector is told: the pipelines, how each is configured at present, and by what trials are compared.
+    """The problem passed to a selector: the pipelines, their present configurations and the comparison of trials.
 
-    `size` is the number of training rows, and all that is drawn is drawn from `rng`. `penalty` is what a trial that
-    succeeded has to bear beside its loss, in units of its standing: at least 0 and finite. `room` is how many workers
-    have nothing to do, as far as the caller was told. `initial` are pipelines that come first, none twice. Those that
-    `admits` does not admit fail as they are configured at present: they need not be asked for, and who leaves requests
-    to be made later asks for none of them. It admits one at least. `remark` is that of the `Problem`.
+    `size` is the number of training rows. All random draws use `rng`. `penalty` returns the penalty of a successful
+    trial, which is added to its loss: at least 0, finite, and in units of the normalized loss. `room` is the number of
+    idle workers, as far as the caller knows. `initial` are pipelines that come first, without repetition.
+
+    Pipelines that `admits` rejects fail at their present configuration. A selector may skip them, and a selector that
+    makes lazy requests must never request one. At least one pipeline is admitted. `remark` is that of the `Problem`.
     """
 
     tree: DiscrepancyTree
@@ -55,9 +56,10 @@ class Selection:
 
     @classmethod
     def of(cls, problem: Problem, rule: Literal["default", "sample"]) -> "Selection":
-        """That of a whole search: every pipeline has one configuration, its default one or one that is drawn.
+        """Return the selection problem of a whole search, with one configuration per pipeline by `rule`.
 
-        What is given to begin with was evaluated as it is; its pipelines come first, as they are configured here.
+        The configuration is the default one or is drawn once. The pipelines of the problem's initial configurations
+        come first, with their configuration under this rule.
         """
         tree = DiscrepancyTree(Structures(problem.space))
         completion = Completion(tree, rule, problem.rng)
@@ -65,23 +67,23 @@ class Selection:
         return cls(tree, completion.of, problem.size, problem.rng, initial=tuple(first), remark=problem.remark)
 
     def number(self, trial: Trial) -> float:
-        """What is minimised: the loss and the penalty; infinity for a failure."""
+        """Return the value to be minimized: the loss plus the penalty in units of the loss; infinity for a failure."""
         return inf if trial.loss is None else trial.loss + self.penalty(trial) * trial.scale.width
 
     def order(self, trial: Trial) -> Order:
-        """What sorts trials from the best to the worst: by their number, failures behind every success."""
+        """Return a key that sorts trials from best to worst by `number`; failures come after every success."""
         return trial.loss is None, 0.0 if trial.loss is None else self.number(trial)
 
     def standing(self, trial: Trial) -> float:
-        """The standing and the penalty, for formulas that suppose losses from 0 to 1; 1 for a failure."""
+        """Return the normalized loss plus the penalty, for formulas that assume losses in [0, 1]; 1 for a failure."""
         return trial.standing if trial.loss is None else trial.standing + self.penalty(trial)
 
 
 class Selector(Protocol):
-    """Selects a pipeline, again and again: what it has learnt in one call serves it in the next.
+    """A reusable search over pipelines that keeps what it has learnt between calls.
 
-    What came of a pipeline at another configuration than the present one is not known of it; what came of it at this
-    one is compared by the present penalty.
+    A trial at another configuration of the pipeline than the present one is ignored. A trial at the present
+    configuration is compared with the present penalty.
     """
 
     def select(
@@ -91,28 +93,28 @@ class Selector(Protocol):
         start: Pipeline | None = None,
         seconds: float | None = None,
     ) -> Asking[Pipeline]:
-        """The best pipeline that is found in so many iterations of the selector's own, or seconds of cost.
+        """Return the best pipeline found in `iterations` of the selector's own iterations, or in `seconds` of cost.
 
-        It begins from `start`, where it begins from a pipeline. Without an end it goes on until nothing is left to ask
-        for. What is known is not asked for again: it counts among the iterations and costs nothing. The result is one
-        that was trained on all rows, if any was; a `start` that is known is never better. Nothing is in flight when it
-        returns but what was asked ahead.
+        The search starts from the pipeline `start` if the selector uses a starting point. Without a limit it continues
+        until there is nothing left to request. A known trial is not requested again; it counts as an iteration and
+        costs nothing. The result was trained on all rows if any pipeline was. It is never worse than a known `start`.
+        No committed trial is running when the call returns, only speculative ones may be.
 
-        Raises ValueError where nothing is to be done: no iterations, no time or no pipeline.
+        Raises ValueError if nothing can be done: no iterations, no time or no pipeline.
         """
 
     def forget(self, pipeline: Pipeline) -> None:
-        """What came of a pipeline, at whatever configuration, is not known any more."""
+        """Forget all trials of a pipeline, at every configuration."""
 
 
 def look_around(selection: Selection) -> Asking[Selection]:
-    """The same at the beginning of a search, with the room that there is."""
+    """Return the selection problem with the present number of idle workers, at the start of a search."""
     told = yield Ask()
     return replace(selection, room=told.room)
 
 
 def search(selector: Selector, problem: Problem, rule: Literal["default", "sample"]) -> Search:
-    """Select without end; an empty space is exhausted at once."""
+    """Run a selector without limits on a whole problem; returns at once if the space is empty."""
     selection = Selection.of(problem, rule)
     if selection.tree.leaves:
         yield from selector.select((yield from look_around(selection)))

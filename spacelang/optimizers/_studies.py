@@ -1,4 +1,4 @@
-"""Studies of Optuna: what one of its samplers suggests after a history, and what is to be remembered of that."""
+"""Optuna studies: proposals of a sampler after a history, and the sampler state that a request's memo stores."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 def form_of(structures: Structures) -> Lowered[OptunaFunction, Parameters]:
-    """What a study asks.
+    """Compile a space to the define-by-run function of an Optuna study.
 
-    Raises RefusedError for constraints that no sequence of questions says, and MissingLibraryError.
+    Raises RefusedError for constraints that no sequence of questions can express, and MissingLibraryError.
     """
     library("optuna")
     return Optuna().lower(structures)
 
 
 class Study:
-    """A study that mirrors a history: a trial that it was asked for is the same as one that is added."""
+    """An Optuna study that mirrors a history; a trial that it suggested is treated like one added from outside."""
 
     def __init__(self, form: OptunaFunction, sampler: Callable[[int], Any]) -> None:
-        """Asks the questions of a form; `sampler` makes one that proposes, by a seed."""
+        """Create an empty study over a compiled space; `sampler` returns a new sampler for a seed."""
         self._optuna = library("optuna")
         self._sampler, self._form = sampler, form
         self._storage = self._optuna.storages.InMemoryStorage()
@@ -38,16 +38,19 @@ class Study:
             self._study = self._optuna.create_study(storage=self._storage, study_name=NAME, sampler=self._neutral())
         self._number = self._storage.get_study_id_from_name(NAME)
         self._begun = self._ended = 0
-        """How much of the history is there."""
+        """How many starts and trials of the history the study contains."""
         self._asked: Request | None = None
-        """What the study was asked for last."""
+        """The request of the study's latest suggestion."""
 
     def design(self) -> Sequence[Configuration]:
-        """None: samplers that begin with a design draw it by themselves."""
+        """Return no configurations: Optuna's samplers draw their initial designs themselves."""
         return ()
 
     def propose(self, history: TrialLog, rng: "Generator") -> Request:
-        """What a new sampler suggests after the history; the memo has what it leaves in the study beside that."""
+        """Return the suggestion of a new sampler after the history.
+
+        The memo of the request stores the data that the sampler leaves in the trial and in the study.
+        """
         with quiet(self._optuna):
             self._catch_up(history)
             before = dict(self._left())
@@ -64,7 +67,7 @@ class Study:
         return self._asked
 
     def _catch_up(self, history: TrialLog) -> None:
-        """Have all of the history in the study."""
+        """Add the requests and trials of the history that are missing in the study."""
         for request in history.begun[self._begun :]:
             if request is not self._asked:
                 self._add(request)
@@ -74,7 +77,7 @@ class Study:
         self._begun, self._ended = len(history.begun), len(history.ended)
 
     def _add(self, request: Request) -> None:
-        """Have a trial run that the study was not asked for."""
+        """Add a running trial that the study did not suggest itself."""
         kept = _unpacked(request.memo)
         trial = self._optuna.trial.FixedTrial(kept.params or self._form.encode(request.configuration))
         self._form.native(trial)
@@ -89,25 +92,25 @@ class Study:
             self._storage.set_study_system_attr(self._number, key, value)
 
     def _left(self) -> Mapping[str, Any]:
-        """What samplers have left in the study, beside its trials."""
+        """Return the system attributes that samplers have stored in the study."""
         found: Mapping[str, Any] = self._storage.get_study_system_attrs(self._number)
         return found
 
     def _neutral(self) -> Any:
-        """A sampler that does nothing when a trial is told: BruteForceSampler would stop a study that it has run."""
+        """Return a sampler that does nothing when a trial finishes: BruteForceSampler would stop the study."""
         return self._optuna.samplers.RandomSampler(seed=0)
 
 
 NAME: Final = "spacelang"
-"""What the study is called, which nobody sees."""
+"""The name of the study, which is never shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What is to be known of a proposal beside its configuration.
+    """The data of a proposal beyond its configuration, which is stored in the memo.
 
-    Its `params` where others stand for the same configuration, and what the sampler left with the `trial` and with the
-    `study`.
+    `params` are the values suggested by Optuna if the configuration alone does not determine them. `trial` and `study`
+    are the system attributes that the sampler left in the trial and in the study.
     """
 
     params: Mapping[str, Any]

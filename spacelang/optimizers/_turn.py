@@ -1,4 +1,4 @@
-"""What selectors are made of: a memory for all their turns, and what they know, may take and find in one of them."""
+"""Building blocks of selectors: the memory of all calls, the state of one call, and the main loop."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,34 +16,34 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Memory(Generic[K]):
-    """What came of each candidate, by what was asked for: another configuration of it is another request."""
+    """The trials of each candidate by request; a candidate at another configuration has another request."""
 
     def __init__(self) -> None:
         self._trials: dict[K, dict[Request, Trial]] = {}
 
     def __iter__(self) -> Iterator[K]:
-        """The candidates of which anything is known, in the order in which it came to be."""
+        """Iterate over the candidates with known trials, in the order in which they became known."""
         return iter(self._trials)
 
     def of(self, candidate: K) -> Mapping[Request, Trial]:
-        """All that came of a candidate."""
+        """Return the trials of a candidate by request."""
         return self._trials.get(candidate, {})
 
     def note(self, candidate: K, trial: Trial) -> None:
-        """Keep what came of a candidate, without its predictions: nobody compares by them, and they are large."""
+        """Store the trial of a candidate without its predictions, which are large and not needed for comparisons."""
         kept = trial if trial.predictions is None else replace(trial, predictions=None)
         self._trials.setdefault(candidate, {})[trial.request] = kept
 
     def forget(self, candidate: K) -> None:
-        """Know nothing of a candidate."""
+        """Remove all trials of a candidate."""
         self._trials.pop(candidate, None)
 
 
 @dataclass(slots=True)
 class Turn(Generic[K]):
-    """One call of a selector: what it may take, what is known, and the best that was seen in it.
+    """One call of a selector: its limits, the known trials and the best candidate seen.
 
-    A candidate is a pipeline, or a configuration where these are what is drawn.
+    A candidate is a pipeline, or a configuration if the search draws configurations.
     """
 
     selection: Selection
@@ -53,26 +53,26 @@ class Turn(Generic[K]):
     start: K | None = None
     seconds: float | None = None
     spent: float = 0.0
-    """The seconds that what was told in this turn has cost."""
+    """The cost, in seconds, of the trials received in this call."""
     _best: tuple[tuple[bool, bool, float], K] | None = None
     _burden: float = 0.0
-    """The largest penalty of a success that was seen."""
+    """The largest penalty of a successful trial seen so far."""
 
     def goes_on(self, iterations: int = 0) -> bool:
-        """Whether another iteration may begin after so many, or another trial."""
+        """Return True if another iteration may start after `iterations` of them, within the limits of the call."""
         is_in_time = self.seconds is None or self.spent < self.seconds
         return is_in_time and (self.iterations is None or iterations < self.iterations)
 
     def request(self, candidate: K, rows: int) -> Request:
-        """The request for a candidate on so many rows."""
+        """Return the request for a candidate on a number of rows."""
         return Request(self.configuration(candidate), fidelity(rows, self.selection.size))
 
     def wish(self, candidate: K, rows: int) -> Request | Later:
-        """What is begun for a candidate: its request, unless that has still to be made."""
+        """Return the request that is started for a candidate; subclasses may return a lazy request."""
         return self.request(candidate, rows)
 
     def known(self, candidate: K, *sizes: int) -> Iterator[Trial]:
-        """What came of a candidate on each of the sizes as it is configured now, up to the first that is not known."""
+        """Yield the known trials of a candidate's present configuration on each size, up to the first unknown one."""
         if trials := self.memory.of(candidate):
             configuration = self.configuration(candidate)
             for rows in sizes:
@@ -82,35 +82,36 @@ class Turn(Generic[K]):
                 yield trial
 
     def recall(self, candidate: K, *sizes: int) -> tuple[Trial, ...]:
-        """The same for a candidate whose turn it is: it may be the best."""
+        """Return the known trials as `known` does, and update the best candidate with them."""
         trials = tuple(self.known(candidate, *sizes))
         for trial in trials:
             self._see(candidate, trial)
         return trials
 
     def note(self, candidate: K, trial: Trial) -> None:
-        """What came of a candidate that was asked for."""
+        """Record the trial of a requested candidate."""
         self.memory.note(candidate, trial)
         self.spent += trial.cost
         self._see(candidate, trial)
 
     @property
     def best(self) -> K:
-        """The candidate with the smallest number on all rows, the first of equals; on any where none was on all.
+        """The candidate with the smallest value on all rows, the first of equal ones.
 
-        Failures are behind every success.
+        If no candidate was trained on all rows, the best on any number of rows. Failures come after every success.
         """
-        assert self._best is not None, "a turn sees something"
+        assert self._best is not None, "a selector call sees at least one trial"
         return self._best[1]
 
     def standing(self, trial: Trial) -> float:
-        """The standing and the penalty of what was seen; for a failure, which bears none, 1 and the largest penalty.
+        """Return the normalized loss plus the penalty; for a failure 1 plus the largest penalty seen so far.
 
-        So no success that was seen before a failure stands behind it.
+        So no success that was seen before a failure compares worse than the failure.
         """
         return 1.0 + self._burden if trial.loss is None else self.selection.standing(trial)
 
     def _see(self, candidate: K, trial: Trial) -> None:
+        """Update the best candidate and the largest penalty with a trial."""
         if trial.loss is not None:
             self._burden = max(self._burden, self.selection.penalty(trial))
         order = trial.loss is None, trial.request.fidelity is not None, self.selection.number(trial)
@@ -119,11 +120,11 @@ class Turn(Generic[K]):
 
 
 Loop: TypeAlias = Callable[[Turn[Pipeline]], Asking[None]]
-"""What a selector does in its turn; it ends where the turn does not go on."""
+"""The body of a selector call; it returns when the limits of the call are reached."""
 
 
 class Remembering:
-    """A selector that does the same in every turn and remembers all trials of those before."""
+    """A selector that runs the same loop in every call and remembers the trials of all earlier calls."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -136,7 +137,7 @@ class Remembering:
         start: Pipeline | None = None,
         seconds: float | None = None,
     ) -> Asking[Pipeline]:
-        """See `Selector`."""
+        """Run the loop and return the best pipeline (see `Selector`)."""
         _check(selection, iterations, start, seconds)
         turn = Turn(selection, selection.configuration, self._memory, iterations, start, seconds)
         if start is not None:
@@ -145,53 +146,53 @@ class Remembering:
         return turn.best
 
     def forget(self, pipeline: Pipeline) -> None:
-        """See `Selector`."""
+        """Forget all trials of a pipeline (see `Selector`)."""
         self._memory.forget(pipeline)
 
 
 def _check(selection: Selection, iterations: int | None, start: Pipeline | None, seconds: float | None) -> None:
-    """Raise ValueError for a turn in which nothing can be done."""
+    """Raise ValueError for a selector call in which nothing can be done."""
     if not selection.tree.leaves:
         raise ValueError("the space is empty")
     if iterations is not None and iterations < 1:
-        raise ValueError(f"`iterations` is {iterations}: a selector takes at least 1")
+        raise ValueError(f"`iterations` is {iterations}: it must be at least 1")
     if seconds is not None and not seconds > 0:
-        raise ValueError(f"`seconds` is {seconds}: a selector takes more than 0")
+        raise ValueError(f"`seconds` is {seconds}: it must be greater than 0")
     if start is not None and not selection.tree.is_leaf(start):
         raise ValueError(f"`start` is {start}: it must be a leaf of the discrepancy tree")
 
 
 class CandidateSource(Protocol[K]):
-    """Who knows what is to be trained next."""
+    """A source of the trainings that should start next."""
 
     def draw(self, count: int) -> Iterable[tuple[K, int]]:
-        """So many candidates that are to be trained now, and on how many rows; fewer where there are no more."""
+        """Yield up to `count` trainings to start now, each a candidate and a number of rows."""
 
     def note(self, candidate: K, rows: int, trial: Trial) -> None:
-        """What came of a candidate that was drawn."""
+        """Record the trial of a candidate that was drawn."""
 
 
 class OneByOne(Generic[K]):
-    """One candidate after the other, whatever came of those before; what is known is not trained again."""
+    """Candidates in a fixed order, independent of results, on all rows; known candidates are skipped."""
 
     def __init__(self, turn: Turn[K], candidates: Iterable[K]) -> None:
         size = turn.selection.size
         self._new = ((each, size) for each in candidates if not turn.recall(each, size))
 
     def draw(self, count: int) -> Iterable[tuple[K, int]]:
-        """The next ones, on all rows."""
+        """Yield the next `count` candidates with the number of all rows."""
         return islice(self._new, count)
 
     def note(self, candidate: K, rows: int, trial: Trial) -> None:
-        """Nothing depends on it."""
+        """Ignore the trial: the order does not depend on it."""
 
 
 def fill(turn: Turn[K], source: CandidateSource[K]) -> Asking[None]:
-    """Begin as many trials as there is room, again and again; end when none is left and none is out."""
+    """Start as many trainings as there are idle workers, until the source is empty and no trial is running."""
     out: dict[Request | Later, tuple[K, int]] = {}
     room = turn.selection.room
     while True:
-        # Who waits for nothing must ask for something, also where other searches have taken all the room.
+        # A search without running trials must request something, even if other searches use all workers.
         count = max(room, not out) if turn.goes_on() else 0
         begin = {turn.wish(*each): each for each in source.draw(count)}
         out |= begin

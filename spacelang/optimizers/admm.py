@@ -24,67 +24,86 @@ from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm as Target
 
 F_HAT: Final = 0.7
-"""The paper's."""
+"""The default of the paper."""
 
 
 @dataclass(frozen=True, slots=True)
 class Admm:
-    """Operator splitting: hyperparameters of the present pipeline, then the pipeline at these, and a penalty between.
+    """Operator splitting: tunes the present pipeline, selects a pipeline, and couples both by a penalty.
 
-    A space without hyperparameters costs its first sub-problem nothing, one with a single pipeline its second one.
+    In a space without hyperparameters the first sub-problem is free, and in a space with a single pipeline the second
+    one.
     """
 
     paper: ClassVar[str] = "Liu et al., An ADMM Based Framework for AutoML Pipeline Configuration, AAAI 2020"
     presets: ClassVar[Mapping[str, Mapping[str, str]]] = PRESETS
 
-    theta: Part = part(MINIMIZERS, "bo", "who tunes the hyperparameters of the present pipeline")
-    z: Part = part(OPTIMIZERS, "cmab", "who selects the pipeline at the present hyperparameters", able_to="selector")
-    f_hat: float = option(F_HAT, "the option of that name of `z`, where it has one and it is not written there")
-    rho: float = option(1.0, "the weight of the penalty for hyperparameters between integers, and of constraints")
-    adaptive: bool = option(True, "whether each iteration has more calls than the one before")
-    i0: int = option(16, "calls of each sub-problem in the first iteration; in every one, with adaptive=false")
-    factor: int = option(16, "how many more calls each iteration has than the one before; 8 and 16 are the papers'")
-    imax: int = option(128, "the most calls of a sub-problem; 256 on the paper's artificial objective")
-    first: Literal["theta", "z"] = option("theta", "which sub-problem comes first in an iteration")
-    penalty: Literal["unit", "raw"] = option("unit", "count integers in their ranges, or in themselves, as the paper")
-    residuals: Literal["scaled", "raw"] = option("scaled", "count constraints in their bounds, or in their own units")
-    slack: Literal["exact", "bo"] = option(
-        "exact", "the best slack of constraints by its formula, or searched for with the hyperparameters, as the paper"
+    theta: Part = part(MINIMIZERS, "bo", "the minimizer that tunes the hyperparameters of the present pipeline")
+    z: Part = part(
+        OPTIMIZERS, "cmab", "the optimizer that selects the pipeline at the present hyperparameters", able_to="selector"
     )
-    margin: float = option(0.0, "by which share the search keeps below each bound")
+    f_hat: float = option(F_HAT, "the option `f_hat` of `z`, if `z` has one and does not set it itself")
+    rho: float = option(1.0, "the weight of the penalties: for relaxed integers off their grid, and for constraints")
+    adaptive: bool = option(True, "increase the calls of each sub-problem from one iteration to the next")
+    i0: int = option(16, "calls of each sub-problem in the first iteration; in every iteration with adaptive=false")
+    factor: int = option(16, "by how many calls each iteration exceeds the previous one; the papers use 8 and 16")
+    imax: int = option(
+        128, "the maximum number of calls of a sub-problem; the paper uses 256 on its artificial objective"
+    )
+    first: Literal["theta", "z"] = option("theta", "the sub-problem that comes first in an iteration")
+    penalty: Literal["unit", "raw"] = option(
+        "unit", "scale integers by their ranges, or take raw values as in the paper"
+    )
+    residuals: Literal["scaled", "raw"] = option("scaled", "scale constraints by their bounds, or take their own units")
+    slack: Literal["exact", "bo"] = option(
+        "exact",
+        "compute the best slack of constraints by formula, or search it with the hyperparameters as in the paper",
+    )
+    margin: float = option(0.0, "the safety margin below each bound, as a share of the bound")
     hp_scope: Literal["algorithm", "pipeline"] = option(
-        "algorithm", "who has the hyperparameters that were tuned: every pipeline with the algorithm, or only that one"
+        "algorithm", "apply tuned hyperparameters to every pipeline with the algorithm, or only to the tuned pipeline"
     )
     conditions: Literal["mask", "flatten"] = option(
-        "mask", "keep conditions and nested decisions out of what is selected, or make them further alternatives"
+        "mask", "exclude conditions and nested decisions from the selection, or turn them into further alternatives"
     )
-    reuse_history: bool = option(True, "whether tuning begins with what is known of the pipeline")
+    reuse_history: bool = option(True, "start tuning with the known trials of the pipeline")
     patience: int = option(
         1,
-        "after so many iterations in a row that improve the best loss by less than a hundredth it goes on elsewhere",
+        "iterations in a row that improve the best loss by less than a hundredth before the search restarts elsewhere",
     )
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
+        """Raise OptionError for a value out of bounds."""
         object.__setattr__(self, "z", self._selecting())
-        check(0 < self.rho < inf, f"`rho` is {self.rho}", "it is greater than 0")
-        check(self.patience >= 1, f"`patience` is {self.patience}", "it is 1 iteration or more")
-        check(self.i0 >= 1, f"`i0` is {self.i0}", "a sub-problem has at least 1 call")
-        check(self.factor >= 0, f"`factor` is {self.factor}", "calls do not become fewer: it is at least 0")
+        check(0 < self.rho < inf, f"`rho` is {self.rho}", "`rho` must be greater than 0")
+        check(self.patience >= 1, f"`patience` is {self.patience}", "`patience` must be at least 1 iteration")
+        check(self.i0 >= 1, f"`i0` is {self.i0}", "`i0` must be at least 1: a sub-problem needs a call")
+        check(
+            self.factor >= 0,
+            f"`factor` is {self.factor}",
+            "`factor` must be at least 0: the number of calls cannot decrease",
+        )
         if self.adaptive:
-            check(self.imax >= self.i0, f"`imax` is {self.imax}", f"it is at least `i0`, which is {self.i0}")
-        check(0 <= self.margin < 1, f"`margin` is {self.margin}", "it is a share of each bound, less than 1")
+            check(self.imax >= self.i0, f"`imax` is {self.imax}", f"`imax` must be at least `i0`, which is {self.i0}")
+        check(
+            0 <= self.margin < 1,
+            f"`margin` is {self.margin}",
+            "`margin` is a share of each bound: choose a value from 0 to below 1",
+        )
 
     def search(self, problem: Problem) -> Search:
-        """Iterations without end, from the first configuration given, else from the simplest pipeline.
+        """Run iterations without end, from the first initial configuration or else from the simplest pipeline.
 
-        Tuning keeps as many trials under way as `theta` does, selecting as many as `z`. Selecting compares what was
-        tuned with what was not, and so hardly leaves the former: after `patience` iterations that improve on the best
-        by less than a hundredth, its bounds being kept, or that evaluate nothing new, the search goes on from a
-        pipeline that differs from the best one in one decision and was never tuned, with all hyperparameters as the
-        best one has them and the calls of a first iteration. Where there is none it is a configuration that was not
-        evaluated, uniformly drawn; where none is left the search ends. Raises OptionError for a bound below 0, which
-        no slack reaches.
+        Tuning keeps as many trials running as `theta` does, and selecting as many as `z`. Selecting compares a tuned
+        pipeline with untuned ones and so rarely leaves the tuned one. Therefore the search restarts after `patience`
+        iterations that evaluate nothing new or improve the best feasible loss by less than a hundredth.
+
+        It restarts from a pipeline that differs from the best one in one decision and was never tuned. All
+        hyperparameters have the values of the best configuration, and the number of calls is that of a first iteration.
+        If there is no such pipeline, the search restarts from a configuration that was not evaluated, drawn uniformly.
+        It ends if none is left.
+
+        Raises OptionError for a bound below 0, which no slack can represent.
         """
         structures = Structures(problem.space)
         if not structures.count:
@@ -94,17 +113,20 @@ class Admm:
         yield from Iterations(self.method(), problem, form, splitting, self._constraints(problem.bounds)).run()
 
     def _selecting(self) -> Part:
-        """`z` with `f_hat`; raises OptionError where it has none, or another one of its own."""
+        """Return the plug-in `z` with the option `f_hat`.
+
+        Raises OptionError if the plug-in lacks that option or sets another value.
+        """
         if self.f_hat == F_HAT:
             return self.z
-        own, said = getattr(self.z.plugin, "f_hat", None), f"`f_hat` is {self.f_hat}"
-        check(own is not None, said, f"`{self.z.name}`, which selects, has no such option: leave it out")
+        own, message = getattr(self.z.plugin, "f_hat", None), f"`f_hat` is {self.f_hat}"
+        check(own is not None, message, f"the selector `{self.z.name}` has no option `f_hat`: leave it out")
         has_own = "f_hat" in self.z.given and own != self.f_hat
-        check(not has_own, said, f"`{self.z}` has another one: say it once")
+        check(not has_own, message, f"`{self.z}` sets another value: give `f_hat` only once")
         return replace(self.z, plugin=replace(self.z.plugin, f_hat=self.f_hat))
 
     def method(self) -> Method:
-        """What the options say of the iterations, with a selector that has learnt nothing."""
+        """Return the iteration method that the options describe, with a new selector."""
         return Method(
             self.theta.plugin,
             self.z.plugin.selector(),
@@ -117,9 +139,13 @@ class Admm:
         )
 
     def _constraints(self, bounds: tuple[AnyBound, ...]) -> Residuals:
+        """Return the constraint residuals, with each bound tightened by `margin`.
+
+        Raises OptionError for a bound below 0.
+        """
         for bound in bounds:
             check(
-                bound.limit >= 0, f"the bound of `{bound.name}` is {bound.limit}", "`admm` takes bounds of 0 and more"
+                bound.limit >= 0, f"the bound of `{bound.name}` is {bound.limit}", "`admm` needs bounds of at least 0"
             )
         tightened = [replace(bound, limit=bound.limit * (1 - self.margin)) for bound in bounds]
         return Residuals.of(tightened, self.rho, self.residuals)

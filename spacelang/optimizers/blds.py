@@ -32,44 +32,53 @@ class Blds:
     disc: int = option(1, settings.DISC)
     b: int = option(100, settings.B)
     eta: float = option(2.0, settings.ETA)
-    log_const: float = option(1 / 9600, "the constant c L / delta in the width of the bounds, as the paper sets it")
+    log_const: float = option(
+        1 / 9600, "the constant c L / delta in the width of the bounds; the default is the paper's"
+    )
     log_floor: float = option(0.0, "the smallest value of the logarithm in the width")
-    log_rule: Literal["constant", "theory"] = option("constant", "take `log_const`, or c L / delta with L structures")
-    c: float = option(4.0001, "c of the theory, with log_rule=theory")
-    delta: float = option(0.1, "delta of the theory, with log_rule=theory")
-    width: Literal["bound", "simple"] = option("bound", "the width of the paper, or sqrt(0.09 k / n_k)")
-    collapse_at_full: bool = option(False, "whether a fully trained pipeline has bounds of no width")
-    examine_init: bool = option(False, "whether a search visits the pipeline that it starts from, too")
+    log_rule: Literal["constant", "theory"] = option(
+        "constant", "use `log_const`, or compute c L / delta for L structures"
+    )
+    c: float = option(4.0001, "the constant c with log_rule=theory")
+    delta: float = option(0.1, "the error probability delta with log_rule=theory")
+    width: Literal["bound", "simple"] = option(
+        "bound", "the width of the bounds: the paper's formula, or sqrt(0.09 k / n_k)"
+    )
+    collapse_at_full: bool = option(False, "set the width of fully trained pipelines to 0")
+    examine_init: bool = option(False, "let a search visit the pipeline that it starts from, too")
     until_rule: Literal["paper", "local_optimum"] = option(
         "paper",
-        "end a descent once its pipeline is fully trained, or only if nothing around it is better, too; "
-        "on a single rung, where every pipeline is fully trained, it is always the latter",
+        "end a descent once its pipeline is fully trained, or only if no neighbour is better either; "
+        "with a single rung it is always the latter",
     )
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
+        """Raise OptionError for a value out of bounds."""
         settings.check_disc(self.disc)
         settings.check_grid(self.b, self.eta)
-        check(0 < self.log_const < inf, f"`log_const` is {self.log_const}", "it is greater than 0")
-        check(0 <= self.log_floor < inf, f"`log_floor` is {self.log_floor}", "it is at least 0")
-        check(0 < self.c < inf, f"`c` is {self.c}", "it is greater than 0")
-        check(0 < self.delta < 1, f"`delta` is {self.delta}", "it is a probability between 0 and 1")
+        check(0 < self.log_const < inf, f"`log_const` is {self.log_const}", "`log_const` must be greater than 0")
+        check(0 <= self.log_floor < inf, f"`log_floor` is {self.log_floor}", "`log_floor` must be at least 0")
+        check(0 < self.c < inf, f"`c` is {self.c}", "`c` must be greater than 0")
+        check(
+            0 < self.delta < 1, f"`delta` is {self.delta}", "`delta` is a probability: choose a value between 0 and 1"
+        )
 
     def search(self, problem: Problem) -> Search:
-        """BLDS: descents from one initial pipeline after the other until every leaf is fully trained.
+        """Run BLDS: descents from one initial pipeline after the other until every leaf is fully trained.
 
-        Pipelines are asked for on as many rows as their bounds call for. Where there is one rung, as in `ask_and_tell`
-        or with `b` rows or fewer, a descent ends in a local optimum, whatever `until_rule` is: by the paper's rule,
-        which is meant for pipelines that rise from rung to rung, it would end at its first improvement.
+        Each pipeline is trained on as many rows as its bounds require. With a single rung, as in `ask_and_tell` or with
+        at most `b` rows, a descent ends in a local optimum, whatever `until_rule` is. The paper's rule assumes several
+        rungs; on a single one it would end each descent at its first improvement.
         """
         yield from search(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
-        """One that makes as many descents as there are iterations, the first from where it is to start."""
+        """Return a selector whose iterations are descents, the first from the given start."""
         return Remembering(self._descend)
 
     def _descend(self, turn: Turn[Pipeline]) -> Asking[None]:
+        """Run the descents of one selector call."""
         sizes = rungs(turn.selection.size, self.b, self.eta)
         arms = Arms(turn, sizes, widths(self, sizes, turn.selection.tree.leaves), turn.selection.standing)
         rules = Rules(self.disc, self.examine_init, until(sizes, self.until_rule))
@@ -77,7 +86,7 @@ class Blds:
 
 
 def widths(options: Blds, sizes: tuple[int, ...], leaves: int) -> tuple[float, ...]:
-    """The half widths w_k of the bounds after the k-th training, k = 1, 2, ...
+    """Return the half widths w_k of the bounds after the k-th training, k = 1, 2, ...
 
     w_k = sqrt(max(log_floor, ln(C D_k^2)) / D_k). With the paper's C = 1/9600 and b = 100 they are not monotone: w_1 is
     smaller than each of w_2 .. w_8. `leaves` is at least 1.

@@ -32,50 +32,54 @@ class Bo:
 
     paper: ClassVar[str] = "Liu et al., An ADMM Based Framework for AutoML Pipeline Configuration, AAAI 2020"
 
-    initial: int = option(10, "pipelines before the first model, at most half of the iterations; what is known counts")
+    initial: int = option(10, "pipelines before the first model, at most half of the iterations; known trials count")
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
-        check(self.initial >= 2, f"`initial` is {self.initial}", "a model is made of at least 2 pipelines")
+        """Raise OptionError for a value out of bounds."""
+        check(
+            self.initial >= 2, f"`initial` is {self.initial}", "`initial` must be at least 2: a model needs 2 pipelines"
+        )
 
     def search(self, problem: Problem) -> Search:
-        """What promises most, on all rows, until every pipeline was evaluated; the first ones are drawn uniformly.
+        """Evaluate the pipeline with the largest expected improvement, on all rows, until every one was evaluated.
 
-        Idle workers are given what promises most if those under way turn out to be as good as the median.
+        The first pipelines are drawn uniformly. For further idle workers the model assumes that running pipelines get
+        the median value.
         """
         yield from search(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
-        """One that evaluates as many pipelines as there are iterations; what it knows it models, too, for nothing."""
+        """Return a selector whose iterations are evaluated pipelines; known trials enter the model for free."""
         return Remembering(self._propose)
 
     def _propose(self, turn: Turn[Pipeline]) -> Asking[None]:
+        """Run the proposals of one selector call."""
         most = self.initial if turn.iterations is None else min(self.initial, turn.iterations // 2)
         yield from _Proposals(turn, max(2, most)).run()
 
 
 class _Proposals:
-    """The proposals of one turn: what is known of pipelines, as numbers to model, and what is under way."""
+    """The proposals of one selector call: values of known pipelines for the model, and running trials."""
 
     def __init__(self, turn: Turn[Pipeline], initial: int) -> None:
         self._turn, self._initial = turn, initial
         self._tree, self._size = turn.selection.tree, turn.selection.size
         self._numbers: dict[Pipeline, float] = {}
-        """Of what is known, in the order in which it came to be known."""
+        """The values of known pipelines, in the order in which they became known."""
         self._pending: dict[Request | Later, Pipeline] = {}
         self._begun = 0
         self._is_exhausted = False
-        """Whether a proposal had to be one that is known."""
+        """True once a proposal had to repeat a known pipeline."""
         for pipeline in turn.memory:
             for trial in turn.recall(pipeline, self._size):
                 self._note(pipeline, trial)
         start = () if turn.start is None else (turn.start,)
         self._given = [each for each in dict.fromkeys((*start, *turn.selection.initial)) if self._is_new(each)]
-        """What comes first: nothing has to be made of it."""
+        """The pipelines that come first, without a proposal."""
 
     def run(self) -> Asking[None]:
-        """Begin as many as there is room for; end when there were enough, and none is under way."""
+        """Start one trial for each idle worker; end when enough were started and none is running."""
         room = self._turn.selection.room
         while True:
             begin = tuple(self._next() for _ in range(self._wanted(room)))
@@ -90,7 +94,7 @@ class _Proposals:
                 self._note(pipeline, told.ended)
 
     def _wanted(self, room: int) -> int:
-        """How many are begun: one at least where none is under way and any is left."""
+        """Return how many trials to start: at least one if none is running and any pipeline is left."""
         if self._is_exhausted or not self._turn.goes_on(self._begun):
             return 0
         left = self._tree.leaves - len(self._numbers) - len(self._pending)
@@ -99,7 +103,10 @@ class _Proposals:
         return min(max(room, not self._pending), left)
 
     def _note(self, pipeline: Pipeline, trial: Trial) -> None:
-        """A failure is as bad as the worst so far, and no better than any loss with any penalty so far."""
+        """Record a value for the model; a failure counts as at least the worst value so far.
+
+        The normalized value of a failure already is no better than any loss with any penalty seen so far.
+        """
         number = self._turn.standing(trial)
         worst = max(self._numbers.values(), default=number) if trial.loss is None else number
         self._numbers[pipeline] = max(worst, number)
@@ -107,6 +114,7 @@ class _Proposals:
             self._turn.selection.remark(LEFT_OUT)
 
     def _next(self) -> Request | Later:
+        """Return the next request: an initial pipeline, or a lazy request for a proposal."""
         if self._given:
             request = self._request(pipeline := self._given.pop(0))
             self._pending[request] = pipeline
@@ -120,6 +128,7 @@ class _Proposals:
         return later
 
     def _make(self, rng: "Generator") -> Request:
+        """Return the request of the best new pipeline, or of a known or running one if there is no new one."""
         from spacelang.surrogates.threads import one_thread
 
         with one_thread():
@@ -129,20 +138,23 @@ class _Proposals:
         return self._request(pipeline)
 
     def _request(self, pipeline: Pipeline) -> Request:
+        """Return the request of a pipeline on all rows, with the pipeline as its memo."""
         return replace(self._turn.request(pipeline, self._size), memo=pipeline)
 
     def _ranked(self, rng: "Generator") -> Iterator[Pipeline]:
-        """What may be next, the best first: what is drawn, or what promises most."""
+        """Yield the pipelines that may be next, best first; random ones while there are too few trials for a model."""
         if not self._numbers or len(self._numbers) + len(self._pending) < self._initial:
             return Leaves(self._tree, rng).each_once()
         return self._promising.ranked(self._numbers, [*self._pending.values()], rng)
 
     def _is_new(self, pipeline: Pipeline) -> bool:
+        """Return True if the pipeline is admitted and neither known nor running."""
         is_seen = pipeline in self._numbers or pipeline in self._pending.values()
         return not is_seen and self._turn.selection.admits(pipeline)
 
     @cached_property
     def _promising(self) -> "Promising":
+        """The ranking of pipelines by the model; its module is imported on first use."""
         from spacelang.optimizers._one_hot import Promising
 
         return Promising(self._tree)

@@ -1,4 +1,4 @@
-"""BOASF: a bandit that gives more of the time to better parts of a space, each searched by TPE.
+"""BOASF: a bandit that gives more resource to better parts of a space, each searched by TPE.
 
 See spacelang/optimizers/README.md, section "BOASF: rounds".
 """
@@ -26,7 +26,7 @@ from spacelang.targets.boasf import Boasf as Division
 from spacelang.targets.hyperopt import HyperoptSpace, Values
 
 USUAL: Final = 20
-"""So many evaluations an arm has in a round, on average, where nothing says how much there is."""
+"""The average number of evaluations per arm and round if neither options nor the run set a budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,53 +35,63 @@ class Boasf:
 
     paper: ClassVar[str] = "Zhu et al., BOASF: A Unified Framework for Speeding up Automatic Machine Learning, 2022"
 
-    rounds: int = option(3, "rounds, after each of which but the last arms are dropped")
-    c: float = option(2.0, "how much the spread of an arm's rewards counts beside their mean")
-    arms: Literal["models", "subspaces"] = option("models", "an arm a model, or a piece of the hyperparameters")
-    k: int = option(2, "pieces a hyperparameter without `@split`, for `arms=subspaces`")
-    stage: str = option("", "the stage whose alternatives are the models; without it the last one")
-    cap: int = option(1024, "the most arms")
-    resource: Literal["budget", "seconds", "evaluations"] = option(
-        "budget", "what rounds divide: seconds or evaluations; as the run has a time, or else a number of trials"
+    rounds: int = option(3, "the number of rounds; arms are dropped after each one but the last")
+    c: float = option(2.0, "the weight of the spread of an arm's rewards, added to their mean")
+    arms: Literal["models", "subspaces"] = option(
+        "models", "one arm per model, or one per piece of the hyperparameter ranges"
     )
-    total: float = option(0.0, "how much of it there is; 0 is all that the run has")
-    limit: float = option(120.0, "seconds of an evaluation, and after an arm's first what it has left; 0 is no limit")
-    denom: Literal["sqrt", "log2"] = option("sqrt", "what the spread is divided by: as the paper, or its code, has it")
-    tie: Literal["keep", "reference"] = option("keep", "which arms stay where all are alike: all, or some by chance")
+    k: int = option(2, "pieces per hyperparameter without `@split`, with `arms=subspaces`")
+    stage: str = option("", "the stage whose alternatives are the models; by default the last one")
+    cap: int = option(1024, "the maximum number of arms")
+    resource: Literal["budget", "seconds", "evaluations"] = option(
+        "budget", "what rounds divide: seconds or evaluations; `budget`: what limits the run, time first"
+    )
+    total: float = option(0.0, "the total to divide, in seconds or evaluations; 0: the budget of the run")
+    limit: float = option(
+        120.0, "seconds per evaluation, after an arm's first also bounded by its remaining share; 0: no limit"
+    )
+    denom: Literal["sqrt", "log2"] = option(
+        "sqrt", "the divisor of the spread: the root of the count as in the paper, or log2 as in its code"
+    )
+    tie: Literal["keep", "reference"] = option(
+        "keep", "which arms stay if all scores are equal: all, or a random choice"
+    )
     startup: int = option(20, settings.STARTUP)
     gamma: float = option(0.25, settings.GAMMA)
     candidates: int = option(24, settings.CANDIDATES)
 
     clock: Callable[[], float] = field(default=perf_counter, compare=False, repr=False)
-    """The seconds by which proposals are timed."""
+    """The clock that times proposals, in seconds."""
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
-        check(self.rounds >= 1, f"`rounds` is {self.rounds}", "there is at least 1")
+        """Raise OptionError for a value out of bounds."""
+        check(self.rounds >= 1, f"`rounds` is {self.rounds}", "`rounds` must be at least 1")
         for name, value in (("c", self.c), ("total", self.total), ("limit", self.limit)):
-            check(0 <= value < inf, f"`{name}` is {value}", "it is 0 or more")
+            check(0 <= value < inf, f"`{name}` is {value}", f"`{name}` must be at least 0")
         TpeSettings(self.startup, self.gamma, self.candidates)
         self._division()
 
     def form(self, structures: Structures) -> Lowered[HyperoptSpace, Values]:
-        """The space as hyperopt searches each of its arms.
+        """Compile the space for hyperopt, which searches each of its arms.
 
-        Raises OptionError where it cannot be divided, and RefusedError where hyperopt cannot hold it.
+        Raises OptionError if the space cannot be divided, and RefusedError if hyperopt cannot represent it.
         """
         self._division().lower(structures)
         return form_of(structures)
 
     def search(self, problem: Problem) -> Search:
-        """Rounds in which every arm that is left has its share; what the run has left afterwards is another round.
+        """Run rounds in which every remaining arm has its share; the rest of the budget is spent on further rounds.
 
-        In the first round shares are equal, then as the softmax of scores has them. An arm has at least one trial in a
-        round, and several at a time where workers have nothing to do; at the end of a round they wait for each other.
-        An arm that has nothing new to try sits out, its share is that of the others, and it stays in nobody's place;
-        the search ends when all that are left do. A reward is 1 minus the standing. Where seconds are divided an arm is
-        charged for its proposals as well, so that rounds end in time where trials take next to none.
+        In the first round all shares are equal; later they are the softmax of the arms' scores. An arm has at least one
+        trial in a round, and several at a time if workers are idle. Arms wait for each other at the end of a round. A
+        reward is 1 minus the normalized loss.
 
-        Without any budget an arm has 20 evaluations a round on average. Raises OptionError where the space cannot be
-        divided, and RefusedError for an arm that hyperopt cannot hold.
+        An arm that has nothing new to try is skipped. Its share goes to the others, and it takes no place among the
+        arms that stay. The search ends when all remaining arms are exhausted. If seconds are divided, an arm is also
+        charged for the time of its proposals, so that rounds end in time even if trials take almost none.
+
+        Without any budget an arm has 20 evaluations a round on average. Raises OptionError if the space cannot be
+        divided, and RefusedError for an arm that hyperopt cannot represent.
         """
         structures = Structures(problem.space)
         if structures.count:
@@ -89,18 +99,19 @@ class Boasf:
             yield from self._run(arms, problem, _Resource.of(self, problem, len(arms)))
 
     def _run(self, arms: list[Pulled], problem: Problem, resource: "_Resource") -> Search:
+        """Run rounds until no arm is left that has something to try."""
         round_, workers = 1, (yield Ask()).room
         while arms:
             given = self._given(arms, resource, is_first=round_ == 1)
             workers = (yield from self._round(arms, given, resource, workers)) or workers
-            # What has nothing left to try needs no share, and stays in nobody's place.
+            # An exhausted arm needs no share, and must not take the place of another one.
             arms = [arm for arm in arms if not arm.is_dry]
             if arms and round_ < self.rounds:
                 arms = [arms[place] for place in staying(self._scores(arms), self.tie, problem.rng)]
             round_ += 1
 
     def _given(self, arms: Sequence[Pulled], resource: "_Resource", *, is_first: bool) -> list[float]:
-        """What each arm has in a round."""
+        """Return the share of each arm in a round, in seconds or evaluations."""
         each = resource.total / self.rounds
         found = [each / len(arms)] * len(arms) if is_first else shares(self._scores(arms), each)
         return found if resource.in_seconds else [max(1.0, floor(share + 1e-9)) for share in found]
@@ -108,7 +119,7 @@ class Boasf:
     def _round(
         self, arms: Sequence[Pulled], given: Sequence[float], resource: "_Resource", workers: int
     ) -> Asking[int]:
-        """Pull all arms side by side; the workers there are at its end."""
+        """Pull all arms concurrently, and return the number of idle workers at the end of the round."""
         limit, clock = self.limit or inf, self.clock if resource.in_seconds else None
         whole = resource.total / self.rounds
         parts = []
@@ -118,10 +129,11 @@ class Boasf:
         return max((yield from side_by_side(parts)))
 
     def _scores(self, arms: Sequence[Pulled]) -> list[float]:
+        """Return the scores of the arms."""
         return [score(arm.rewards, self.c, self.denom) for arm in arms]
 
     def _pulled(self, problem: Problem, structures: Structures) -> list[Pulled]:
-        """The arms of the space, each with the configurations in it that the run begins with."""
+        """Create the arms of the space, each with the initial configurations that it contains."""
         form, how = self._division().lower(structures).form, TpeSettings(self.startup, self.gamma, self.candidates)
         novelty = Novelty(range(len(form.arms)), 1)
         arms = [
@@ -133,19 +145,20 @@ class Boasf:
         return arms
 
     def _division(self) -> Division:
+        """Return the target that divides the space into arms; raises OptionError for invalid options."""
         return Division(self.arms, self.k, self.stage, self.cap)
 
 
 @dataclass(frozen=True, slots=True)
 class _Resource:
-    """What rounds divide: so many seconds, or so many evaluations."""
+    """The resource that rounds divide: a total of seconds, or of evaluations."""
 
     total: float
     in_seconds: bool
 
     @classmethod
     def of(cls, options: Boasf, problem: Problem, arms: int) -> "_Resource":
-        """What the options say, else what the run has; where it has no such thing a usual number of evaluations."""
+        """Return the resource set by the options, else the budget of the run, else a default number of evaluations."""
         seconds, trials = problem.budget.seconds, problem.budget.trials
         in_seconds = options.resource == "seconds" or (options.resource == "budget" and seconds is not None)
         total = options.total or (seconds if in_seconds else trials)

@@ -1,4 +1,4 @@
-"""BOHB: the brackets of Hyperband, filled with what a model of good and of bad configurations proposes."""
+"""BOHB: Hyperband whose candidates are proposed by a model of good and bad configurations."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,29 +22,41 @@ class Bohb:
 
     paper: ClassVar[str] = "Falkner et al., BOHB: Robust and Efficient Hyperparameter Optimization at Scale, ICML 2018"
 
-    b_min: float = option(1 / 27, "the share of the training rows of a configuration's first training")
+    b_min: float = option(1 / 27, "the rows of a configuration's first training, as a share of all training rows")
     eta: float = option(3.0, settings.ETA)
-    b: int = option(0, "training rows of a first training, on the grid that all methods share; 0: as `b_min` says")
-    random_fraction: float = option(1 / 3, "the share of configurations that are drawn in any case")
-    candidates: int = option(64, "points that are drawn for a proposal, of which the likeliest to be good is taken")
+    b: int = option(0, "rows of the first training on the grid that all methods share; 0: use `b_min`")
+    random_fraction: float = option(1 / 3, "the share of configurations that are always drawn at random")
+    candidates: int = option(64, "points drawn for a proposal; the one most likely to be good is taken")
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
+        """Raise OptionError for a value out of bounds."""
         settings.check_grid(max(self.b, 1), self.eta)
-        check(self.b >= 0, f"`b` is {self.b}", "a training takes at least 1 row; 0 leaves it to `b_min`")
-        check(0 < self.b_min <= 1, f"`b_min` is {self.b_min}", "it is a share of all rows: more than 0, at most 1")
+        check(self.b >= 0, f"`b` is {self.b}", "`b` must be at least 1 row, or 0 to use `b_min`")
+        check(
+            0 < self.b_min <= 1,
+            f"`b_min` is {self.b_min}",
+            "`b_min` is a share of all rows: choose a value greater than 0 and at most 1",
+        )
         is_share = 0 <= self.random_fraction <= 1
-        check(is_share, f"`random_fraction` is {self.random_fraction}", "it is a share: from 0 to 1")
-        check(self.candidates >= 1, f"`candidates` is {self.candidates}", "the best of at least 1 is taken")
+        check(
+            is_share,
+            f"`random_fraction` is {self.random_fraction}",
+            "`random_fraction` is a share: choose a value from 0 to 1",
+        )
+        check(self.candidates >= 1, f"`candidates` is {self.candidates}", "`candidates` must be at least 1")
 
     def search(self, problem: Problem) -> Search:
-        """Brackets of successive halving without end: with 1/27 of all rows 27, 9, 3, 1; 9, 3, 1; 6, 2; 4, and again.
+        """Run brackets of successive halving without end.
 
-        Which configuration has a place in a bracket is said when it begins, by all that was told until then. The model
-        is of the trials on the most rows on which there are enough: of d + 1 good ones and as many bad ones, where a
-        vector has d numbers (section 3.2). Until then, and in `random_fraction` of all cases, configurations are drawn.
-        Those to begin with are known to the model. What is no member of the space is proposed again. None is proposed
-        twice; where nothing new is left, all are trained on all rows, those that came furthest first.
+        With first trainings on 1/27 of all rows and `eta=3` the numbers of candidates are 27, 9, 3, 1; 9, 3, 1; 6, 2;
+        4, and so on from the first. The initial configurations form a bracket of their own on all rows, which comes
+        first, and are known to the model.
+
+        The configuration of a candidate is chosen when it starts, from all trials known by then. The model uses the
+        largest number of rows with enough trials: d + 1 good and d + 1 bad ones for encoded vectors of d numbers
+        (section 3.2 of the paper). Before that, and for a share `random_fraction` of candidates, configurations are
+        drawn. A proposal that is no member of the space is replaced, and none is proposed twice. If nothing new is
+        left, all configurations are trained on all rows, those on the highest rung first.
         """
         selection = Selection.of(problem, "default")
         if not selection.tree.leaves:
@@ -56,19 +68,22 @@ class Bohb:
         yield from Races(Filling(selection, places), places, _after(problem, passes), eta).run()
 
     def rungs(self, size: int) -> tuple[int, ...]:
-        """The rows of the rungs where there are `size`, ascending; a number that rounding repeats is there once."""
+        """Return the numbers of rows of the rungs for `size` rows, ascending, without repetitions."""
         eta = self._factor(size)
         if self.b:
             return rungs(size, self.b, eta)
         return tuple(dict.fromkeys(divided(size, size * self.b_min, eta)))
 
     def _factor(self, size: int) -> float:
-        """A factor beyond the number of rows leads to the same rungs as that number, and to far more candidates."""
+        """Return `eta`, limited by the number of rows.
+
+        A larger factor leads to the same rungs, but to far more candidates.
+        """
         return min(self.eta, max(size, 2))
 
 
 def _after(problem: Problem, brackets: Iterator[Bracket]) -> Iterator[Bracket]:
-    """What to begin with, on all rows, before the brackets."""
+    """Yield a bracket of the initial configurations on all rows, then the other brackets."""
     if problem.initial:
         yield Bracket(len(problem.initial), (problem.size,))
     yield from brackets

@@ -26,45 +26,46 @@ Counts: TypeAlias = "NDArray[float64]"
 """A number for each arm."""
 
 PATIENCE: Final = 10
-"""After so many draws in a row of pipelines that were drawn before a new one is taken."""
+"""After this many draws in a row of known or running pipelines a new pipeline is drawn uniformly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cmab:
-    """A bandit with an arm for each alternative of each decision; a pipeline pulls one arm of each."""
+    """A bandit with one arm per alternative of each decision; a pipeline pulls one arm of each decision."""
 
     paper: ClassVar[str] = "Liu et al., An ADMM Based Framework for AutoML Pipeline Configuration, AAAI 2020"
 
     f_hat: float = option(
         0.7,
-        "the standing, of losses in [0, 1] the loss, from which on a pipeline earns nothing; the BLDS paper takes 0.3",
+        "the normalized loss (losses in [0, 1] as they are) from which on the reward is 0; the BLDS paper uses 0.3",
     )
-    alpha0: float = option(10.0, "successes that every arm is credited with at first")
-    delta0: float = option(10.0, "failures that every arm is charged with at first")
-    persistent: bool = option(False, "as a part of another optimizer: whether arms keep what they have earned before")
+    alpha0: float = option(10.0, "prior number of successes of every arm")
+    delta0: float = option(10.0, "prior number of failures of every arm")
+    persistent: bool = option(False, "within another optimizer: keep the counts of the arms between calls")
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
+        """Raise OptionError for a value out of bounds."""
         for name, value in (("f_hat", self.f_hat), ("alpha0", self.alpha0), ("delta0", self.delta0)):
-            check(0 < value < inf, f"`{name}` is {value}", "it is greater than 0")
+            check(0 < value < inf, f"`{name}` is {value}", f"`{name}` must be greater than 0")
 
     def search(self, problem: Problem) -> Search:
-        """CMAB: pulls until every leaf was evaluated, on all rows.
+        """Run CMAB: pull pipelines until every leaf was evaluated, on all rows.
 
-        A pipeline may be pulled again and again; it is asked for once. Whoever draws one that is being evaluated pulls
-        it once more when its loss is known. After 10 such draws in a row, and draws of known pipelines, when the bandit
-        is sure of the best, it pulls one that is neither, uniformly drawn. Idle workers draw while others are busy.
+        A pipeline may be pulled many times, but is requested once. If a draw hits a pipeline that is being evaluated,
+        it is pulled once more when its loss is known. After 10 draws in a row of known or running pipelines, which
+        happens once the bandit is sure of the best, a new one is drawn uniformly. Idle workers evaluate further draws
+        while others are busy.
         """
         yield from search(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
-        """One that pulls as often as there are iterations; its arms begin anew in every turn unless `persistent`."""
+        """Return a selector whose iterations are pulls; its counts restart in every call unless `persistent`."""
         return Remembering(_Pulling(self))
 
 
 class _Pulling:
-    """Pulls with a bandit of its own in every turn, or the same in all."""
+    """The loop of the selector: pulls with a new bandit in every call, or one that keeps its counts."""
 
     def __init__(self, options: Cmab) -> None:
         self._options = options
@@ -78,25 +79,25 @@ class _Pulling:
 
 
 class _Pulls:
-    """Which pipelines are pulled, and how often each: at once where it is known, else once it is."""
+    """A source of pipelines that counts pulls: immediate for a known pipeline, else when its trial finishes."""
 
     def __init__(self, bandit: "Bandit", turn: Turn[Pipeline]) -> None:
         self._bandit = bandit
         self._turn = turn
         self._size = turn.selection.size
         self._count = 0
-        """How many pipelines were pulled or are to be."""
+        """How many pulls were made or are pending."""
         self._left = turn.selection.tree.leaves
         """How many pipelines were never drawn."""
         self._standings: dict[Pipeline, float] = {}
         self._owed: dict[Pipeline, int] = {}
-        """Of what is being evaluated, how often it is to be pulled."""
+        """The pending pulls of each pipeline that is being evaluated."""
         self._first = iter(turn.selection.initial)
         leaves = Leaves(turn.selection.tree, turn.selection.rng).each_once()
         self._new = (each for each in leaves if each not in self._standings and each not in self._owed)
 
     def draw(self, count: int) -> Iterator[tuple[Pipeline, int]]:
-        """So many new pipelines, or all that are left."""
+        """Yield up to `count` new pipelines with the number of all rows."""
         while count and (pipeline := self._next()) is not None:
             count -= 1
             self._owed[pipeline] = 1
@@ -110,7 +111,7 @@ class _Pulls:
             self._bandit.pull(candidate, standing)
 
     def _next(self) -> Pipeline | None:
-        """The next pipeline that is neither known nor being evaluated; those drawn before it are pulled."""
+        """Return the next pipeline that is neither known nor being evaluated; pull those drawn before it."""
         patience = PATIENCE
         while self._left and self._turn.goes_on(self._count):
             self._count += 1
@@ -124,12 +125,12 @@ class _Pulls:
         return None
 
     def _drawn(self) -> Pipeline:
-        """Those to begin with, then draws from the posterior."""
+        """Return the next initial pipeline, or a draw from the posterior."""
         first = next(self._first, None)
         return self._bandit.choose(self._bandit.draw()) if first is None else first
 
     def _pulls_known(self, pipeline: Pipeline) -> bool:
-        """Pull a pipeline that is known, from this turn or those before; whether it is."""
+        """Pull the pipeline and return True if its trial is known, from this or an earlier selector call."""
         if pipeline not in self._standings:
             recalled = self._turn.recall(pipeline, self._size)
             if not recalled:
@@ -141,7 +142,7 @@ class _Pulls:
 
 
 class Bandit:
-    """The pulls and the successes of every arm, those of an `earlier` bandit included."""
+    """The posterior of every arm: counts of successes and failures, continued from an `earlier` bandit if given."""
 
     def __init__(self, options: Cmab, tree: DiscrepancyTree, rng: "Generator", earlier: "Bandit | None" = None) -> None:
         import numpy as np
@@ -153,28 +154,29 @@ class Bandit:
         self._slices = [slice(first, end) for first, end in pairwise(ends)]
         fresh = np.full(ends[-1], options.alpha0), np.full(ends[-1], options.delta0)
         self._counts: tuple[Counts, Counts] = fresh if earlier is None else earlier._counts
-        """The parameters of the posteriors: those that count successes, and those that count failures."""
+        """The parameters of the Beta posteriors: success counts, then failure counts."""
 
     def arm(self, layer: int, place: int) -> tuple[float, float]:
-        """The posterior of an arm: Beta(alpha0 + successes, delta0 + failures)."""
+        """Return the parameters of an arm's posterior Beta(alpha0 + successes, delta0 + failures)."""
         at = self._slices[layer].start + place
         alpha, delta = self._counts
         return float(alpha[at]), float(delta[at])
 
     def draw(self) -> list[list[float]]:
-        """A weight for each arm, drawn from its posterior, layer by layer."""
+        """Draw a weight for each arm from its posterior; one list per layer."""
         weights = self._rng.beta(*self._counts).tolist()
         return [weights[each] for each in self._slices]
 
     def choose(self, weights: list[list[float]]) -> Pipeline:
-        """The arm with the largest weight in each layer, the first where several have it.
+        """Return the pipeline with the largest weight in each layer, the first of equal ones.
 
-        Where an alternative leads to no admissible pipeline with those of the layers before, it is the next best.
+        If an alternative leads to no admissible pipeline with the alternatives of earlier layers, the next best is
+        taken.
         """
         return self._tree.first_leaf([_best_first(layer) for layer in weights])
 
     def pull(self, pipeline: Pipeline, standing: float) -> None:
-        """Pull the arms of a pipeline: all of them succeed together, as probably as the reward is large, or fail."""
+        """Pull the arms of a pipeline: all of them succeed together with probability `reward`, or all fail."""
         alpha, delta = self._counts
         counts = alpha if self._rng.random() < reward(standing, self._options.f_hat) else delta
         for layer, place in zip(self._slices, pipeline, strict=True):
@@ -183,10 +185,11 @@ class Bandit:
 
 
 def reward(standing: float, f_hat: float) -> float:
-    """The reward of a standing: 1 for 0, 0 from `f_hat` on, in between as far below it as the standing is."""
+    """Return the reward 1 - standing / f_hat of a normalized loss, clipped to [0, 1]."""
     return 1 - min(max(standing / f_hat, 0.0), 1.0)
 
 
 def _best_first(weights: list[float]) -> list[int]:
-    # Sorting is stable, backwards as well: of equal weights the first comes first.
+    # Sorting is stable even in reverse: among equal weights the first comes first.
+    """Return the places of the weights, the largest weight first, in order among equal ones."""
     return sorted(range(len(weights)), key=weights.__getitem__, reverse=True)

@@ -19,24 +19,24 @@ from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline
 
 BOOTSTRAP: Final = 3
-"""So many trainings of every pipeline come first: the slope of a curve takes as many points."""
+"""The number of initial trainings of every pipeline, and of points that a slope is fitted to."""
 
 SIGHT: Final = 32
-"""So many pipelines are looked at for what will probably be wanted."""
+"""How many pipelines of the queue are considered for speculative trials."""
 
 CurvePoint: TypeAlias = tuple[int, float]
-"""A number of rows and the accuracy after training on them: 1 minus the standing of the loss."""
+"""A number of rows and the accuracy after training on them: 1 minus the normalized loss."""
 
 _Place: TypeAlias = tuple[float, bool]
-"""What orders the queue: the upper bound with the sign turned, and of equal ones successes come first."""
+"""The sort key of the queue: the negated upper bound; of equal ones, successes come first."""
 
 _Waiting: TypeAlias = "tuple[_Place, int, Pipeline, _Curve]"
-"""A pipeline that was not trained on all rows, with its place, a number of its own and what is known of it."""
+"""An entry of the queue: sort key, unique number, a pipeline not trained on all rows, and its learning curve."""
 
 
 @dataclass(frozen=True, slots=True)
 class Daub:
-    """Every pipeline on little data first, then the most promising one on more, and so on."""
+    """Data allocation using upper bounds: every pipeline on little data, then the most promising one on more."""
 
     paper: ClassVar[str] = (
         "Sabharwal, Samulowitz and Tesauro, Selecting Near-Optimal Learners via Incremental Data Allocation, AAAI 2016"
@@ -47,33 +47,37 @@ class Daub:
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
 
     needs_training_loss: ClassVar[bool] = True
-    """The accuracy on the training rows bounds the one on others."""
+    """The training accuracy bounds the validation accuracy."""
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
+        """Raise OptionError for a value out of bounds."""
         settings.check_grid(self.b, self.eta)
 
     def search(self, problem: Problem) -> Search:
-        """DAUB: every pipeline on the first three rungs, then the one with the largest upper bound on its next one.
+        """Run DAUB until every pipeline was trained on all rows.
 
-        It ends when every pipeline has returned, that is, was trained on all rows. The pipelines come in random order
-        and the bootstrap in rounds; a large space is never listed. A trial without a training loss is bounded by its
-        curve alone.
+        Every pipeline is trained on the first three rungs. Then the pipeline with the largest upper bound on its
+        accuracy is trained on its next rung, again and again. The pipelines come in random order, and the bootstrap
+        runs in rounds; a large space is never listed. A trial without a training loss is bounded by its learning curve
+        alone.
         """
         yield from search(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
-        """One of whose iterations each returns a pipeline, that is, trains it on all rows; then it goes on from there.
+        """Return a selector whose iterations each end when one pipeline was trained on all rows.
 
-        The bootstrap counts for nothing, and is made again of pipelines that are configured otherwise.
+        The next call continues from there. The bootstrap does not count as an iteration. It is repeated for pipelines
+        whose configuration has changed.
         """
         return Remembering(self._allocate)
 
     def _allocate(self, turn: Turn[Pipeline]) -> Asking[None]:
+        """Run the bootstrap and then the queue in one selector call."""
         size = turn.selection.size
         sizes = rungs(size, self.b, self.eta)
 
         def following(curve: _Curve) -> int:
+            """Return the rows of the rung after the last one of the curve."""
             return sizes[sizes.index(curve.rows) + 1]
 
         foresight = Foresight(max(turn.selection.room - 1, 0))
@@ -93,9 +97,9 @@ class Daub:
 
 
 def _bootstrapped(turn: Turn[Pipeline], sizes: Sequence[int]) -> Asking[list[_Waiting]]:
-    """Every pipeline on the first rungs: the queue of those for which there are more.
+    """Train every pipeline on the first rungs, and return the queue of those that have more rungs.
 
-    The requests of a pipeline stand together, and several pipelines make a round.
+    The requests of a pipeline are adjacent, and several pipelines make a round.
     """
     size, queue = sizes[-1], list[_Waiting]()
     for some, others in pairwise(chain(_rounds(turn, sizes), [[]])):
@@ -114,7 +118,7 @@ def _bootstrapped(turn: Turn[Pipeline], sizes: Sequence[int]) -> Asking[list[_Wa
 
 
 def _rounds(turn: Turn[Pipeline], sizes: Sequence[int]) -> "Iterator[list[_Beginner]]":
-    """All pipelines, those first that have begun before; where time is short, one by one."""
+    """Yield all pipelines in rounds, those with known trials first; one by one if the time is limited."""
     selection = turn.selection
     known = dict.fromkeys(each for each in turn.memory if any(turn.known(each, sizes[0])))
     leaves = Leaves(selection.tree, selection.rng, selection.initial).each_once()
@@ -126,7 +130,7 @@ def _rounds(turn: Turn[Pipeline], sizes: Sequence[int]) -> "Iterator[list[_Begin
 
 @dataclass(frozen=True, slots=True)
 class _Beginner:
-    """A pipeline with what is known of it, and what is missing of the first rungs."""
+    """A pipeline in the bootstrap: its known learning curve and the missing requests of the first rungs."""
 
     pipeline: Pipeline
     curve: "_Curve"
@@ -134,6 +138,7 @@ class _Beginner:
 
 
 def _beginner(turn: Turn[Pipeline], pipeline: Pipeline, sizes: Sequence[int]) -> _Beginner:
+    """Return a pipeline with its known learning curve and the missing requests of the first rungs."""
     curve, known = _Curve(), turn.recall(pipeline, *sizes)
     for trial in known:
         curve = curve.after(turn.selection, trial)
@@ -142,57 +147,60 @@ def _beginner(turn: Turn[Pipeline], pipeline: Pipeline, sizes: Sequence[int]) ->
 
 @dataclass(slots=True)
 class _Next:
-    """Foresees what stands next in the queue, as if what goes on came back behind it."""
+    """A predictor of the queue's next trainings, as if the running pipeline came back last."""
 
     queue: list[_Waiting]
     request: "Callable[[Pipeline, _Curve], Request]"
     _early: set[Request] = field(default_factory=set)
 
     def coming(self) -> Iterator[Request]:
-        """The next trainings of the pipelines that stand first, those left out that have ended early."""
+        """Yield the next trainings of the first pipelines in the queue, without finished speculative ones."""
         for _, _, pipeline, curve in nsmallest(SIGHT, self.queue):
             request = self.request(pipeline, curve)
             if request not in self._early:
                 yield request
 
     def hear(self, early: Trial) -> None:
-        """A trial that has ended early needs no worker any more."""
+        """Mark a speculative trial as finished, so that it is not predicted again."""
         self._early.add(early.request)
 
 
 @dataclass(frozen=True, slots=True)
 class _Curve:
-    """The last points of a pipeline's learning curve, and its accuracy on the training rows where it is known."""
+    """The last points of a pipeline's learning curve, and its accuracy on the training rows if known."""
 
     points: tuple[CurvePoint, ...] = ()
     training: float | None = None
     failed: bool = False
-    """Whether the last training did."""
+    """True if the last training failed."""
 
     @property
     def rows(self) -> int:
-        """On how many rows the pipeline was trained last."""
+        """The number of rows of the latest training."""
         return self.points[-1][0]
 
     def after(self, selection: Selection, trial: Trial) -> "_Curve":
-        """The curve with one more point, repaired."""
+        """Return the curve with one more point, repaired to be monotone."""
         rows = selection.size if trial.request.fidelity is None else trial.request.fidelity
         training = None if trial.training_standing is None else 1 - trial.training_standing
-        # No penalty puts a success behind failures.
+        # The minimum keeps a penalized success from comparing worse than failures.
         points = repaired((*self.points, (rows, 1 - min(selection.standing(trial), 1.0))))
         return _Curve(points[-BOOTSTRAP:], training, trial.loss is None)
 
     def place(self, size: int) -> _Place:
-        """Where the pipeline stands in the queue."""
+        """Return the sort key of the pipeline in the queue."""
         return -self.upper_bound(size), self.failed
 
     def upper_bound(self, size: int) -> float:
-        """The accuracy on all rows that the pipeline may at most be expected to reach."""
+        """Return the upper bound on the accuracy that the pipeline can be expected to reach on all rows."""
         return upper_bound(self.points, self.training, size)
 
 
 def repaired(points: tuple[CurvePoint, ...]) -> tuple[CurvePoint, ...]:
-    """The points with the last two at their mean where the last one is below: more data does no harm."""
+    """Return the points with the last two set to their mean if the last one is lower.
+
+    The repair assumes that more data never lowers the accuracy.
+    """
     if len(points) == 1 or points[-1][1] >= points[-2][1]:
         return points
     *others, (fewer, before), (rows, now) = points
@@ -201,7 +209,7 @@ def repaired(points: tuple[CurvePoint, ...]) -> tuple[CurvePoint, ...]:
 
 
 def slope(points: Sequence[CurvePoint]) -> float:
-    """The slope of the straight line with the least squares; 0 through a single point."""
+    """Return the slope of the least-squares line through the points; 0 for a single point."""
     middle = sum(rows for rows, _ in points) / len(points)
     mean = sum(accuracy for _, accuracy in points) / len(points)
     spread = sum((rows - middle) ** 2 for rows, _ in points)
@@ -209,9 +217,10 @@ def slope(points: Sequence[CurvePoint]) -> float:
 
 
 def upper_bound(points: Sequence[CurvePoint], training: float | None, size: int) -> float:
-    """min(Tr, ub_V): the training accuracy where it is known, and the line through the points prolonged to all rows.
+    """Return min(Tr, ub_V): the training accuracy, and the line through the points extended to all rows.
 
-    A single point has no line: its bound is the training accuracy, or its own where that is not known.
+    Without a training accuracy the bound is the line alone. For a single point the bound is the training accuracy, or
+    the point's own accuracy if that is unknown.
     """
     rows, accuracy = points[-1]
     if training is not None and len(points) == 1:

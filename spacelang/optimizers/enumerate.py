@@ -15,25 +15,26 @@ from spacelang.targets.blds import Pipeline
 
 @dataclass(frozen=True, slots=True)
 class Enumerate:
-    """Enumeration: every pipeline once, one after the other; what is found is the best there is."""
+    """Exhaustive enumeration: every pipeline once, so the result is the best of all."""
 
     paper: ClassVar[str] = "Liu et al., An ADMM Based Framework for AutoML Pipeline Configuration, AAAI 2020"
 
-    all: bool = option(False, "as a part of another optimizer: take every pipeline, not only as many as it may")
+    all: bool = option(False, "within another optimizer: take every pipeline, even beyond the number of iterations")
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
 
     def search(self, problem: Problem) -> Search:
-        """Every pipeline once and on all rows, in the order in which the text lists their alternatives."""
+        """Evaluate every pipeline once and on all rows, in the order in which the text lists the alternatives."""
         yield from search(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
-        """One that takes as many pipelines as there are iterations, the first ones of the tree; with `all` every one.
+        """Return a selector whose iterations are pipelines in text order; with `all` it takes every pipeline.
 
-        The seconds of a call are kept to in both cases.
+        The seconds of a call are respected in both cases.
         """
         return Remembering(self._enumerate)
 
     def _enumerate(self, turn: Turn[Pipeline]) -> Asking[None]:
+        """Evaluate the pipelines of one selector call."""
         first = dict.fromkeys(turn.selection.initial)
         others = (leaf for leaf in turn.selection.tree.leaves_in_order() if leaf not in first)
         yield from fill(turn, OneByOne(turn, islice(chain(first, others), None if self.all else turn.iterations)))

@@ -1,4 +1,4 @@
-"""Hyperband: successive halving with every balance of many configurations and many rows.
+"""Hyperband: brackets of successive halving that trade the number of configurations against rows.
 
 See spacelang/optimizers/README.md, section "Hyperband".
 """
@@ -30,37 +30,41 @@ class Hyperband:
     b: int = option(100, settings.B)
     eta: float = option(2.0, settings.ETA)
     rung_rule: Literal["grid", "exact"] = option(
-        "grid", "rungs of the grid that all methods share, or those of the paper, divided downwards from all rows"
+        "grid", "use the grid of rungs that all methods share, or divide all rows downwards as in the paper"
     )
     bracket_rule: Literal["ceil", "floor"] = option(
-        "ceil", "configurations of a bracket by the algorithm in the paper, or by its table of examples"
+        "ceil", "the size of brackets by the paper's algorithm, or by its table of examples"
     )
     hyperparameters: Literal["sample", "default"] = option("sample", settings.CONFIGURATIONS)
 
     draws_configurations: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
+        """Raise OptionError for a value out of bounds."""
         settings.check_grid(self.b, self.eta)
 
     def search(self, problem: Problem) -> Search:
-        """Iteration after iteration of all brackets until every configuration was trained on all rows: see `search`."""
+        """Run all brackets again and again until every configuration was trained on all rows.
+
+        See `spacelang.optimizers._candidates.search`.
+        """
         yield from search(problem, self.hyperparameters, self._race)
 
     def selector(self) -> Selector:
-        """One that fills the brackets with pipelines; an iteration is a pass of all brackets."""
+        """Return a selector that fills the brackets with pipelines; an iteration is a pass through all brackets."""
         return of_pipelines(self._race)
 
     def _race(self, turn: Turn[K], candidates: Candidates[K]) -> Asking[None]:
+        """Run the brackets of one call on a source of candidates."""
         size = turn.selection.size
-        # A factor beyond the number of rows leads to the same rungs as that number does, and to far more candidates.
+        # A factor beyond the number of rows leads to the same rungs, but to far more candidates.
         eta = min(self.eta, max(size, 2))
         passes = islice((brackets(self, size, eta) for _ in count()), turn.iterations)
         yield from Races(turn, candidates, chain.from_iterable(passes), eta).run()
 
 
 def brackets(options: Hyperband, size: int, eta: float) -> Iterator[Bracket]:
-    """The brackets s = s_max, ..., 0 of one iteration; bracket s has s + 1 rungs, the last with all rows."""
+    """Yield the brackets s = s_max, ..., 0 of one iteration; bracket s has s + 1 rungs, the last with all rows."""
     is_exact = options.rung_rule == "exact"
     grid = divided(size, min(options.b, size), eta) if is_exact else rungs(size, options.b, eta)
     return brackets_on(grid, eta, options.bracket_rule)

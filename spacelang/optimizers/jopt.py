@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 OTHERS: Final = 10
-"""So many configurations that are drawn and not new, before there is a model, mean that there are hardly more."""
+"""How many random points replace a repeated point of the initial design, and are decoded at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +42,28 @@ class Jopt:
 
     paper: ClassVar[str] = "Liu et al., An ADMM Based Framework for AutoML Pipeline Configuration, AAAI 2020"
 
-    initial: int = option(10, "configurations of a Latin hypercube before the first model; those given count")
+    initial: int = option(
+        10, "configurations of a Latin hypercube before the first model; initial configurations count"
+    )
     inactive: Literal["proposed", "default", "incumbent"] = option(
         "proposed",
-        "what is modelled of what is not active: what was proposed, its default, or that of the best",
+        "values of inactive hyperparameters in the model: as proposed, their defaults, or those of the best",
     )
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
-        check(self.initial >= 2, f"`initial` is {self.initial}", "a model is made of at least 2 configurations")
+        """Raise OptionError for a value out of bounds."""
+        check(
+            self.initial >= 2,
+            f"`initial` is {self.initial}",
+            "`initial` must be at least 2: a model needs 2 configurations",
+        )
 
     def search(self, problem: Problem) -> Search:
-        """What promises most, without end; in a finite space until every configuration was evaluated.
+        """Evaluate the points with the largest expected improvement, without end; a finite space is exhausted.
 
-        A point whose decisions and values break a constraint stands for the nearest member. Of more than 500 trials the
-        best and the latest are modelled. Where nothing that is proposed is new configurations are drawn. Idle workers
-        are given what promises most if those under way turn out to be as good as the median.
+        A point that violates a constraint is decoded to the nearest member. If there are more than 500 trials, the best
+        and the latest enter the model. If no proposal is new, configurations are drawn. For further idle workers the
+        model assumes that running trials get the median value.
         """
         structures = Structures(problem.space)
         if structures.count:
@@ -65,7 +71,7 @@ class Jopt:
 
 
 class _Run:
-    """One search: where its trials lie, as numbers to model, and what is under way."""
+    """The state of one search: encoded trials, their values for the model, and running trials."""
 
     def __init__(self, options: Jopt, problem: Problem, structures: Structures) -> None:
         self._options, self._initial, self._remark = options, problem.initial, problem.remark
@@ -73,31 +79,34 @@ class _Run:
         self._design = latin_hypercube(options.initial, self._joint.width, problem.rng)
         self._drawn = Configurations(DiscrepancyTree(structures), problem.rng).each_once()
         self._seen: set[Configuration] = set()
-        """What was begun."""
+        """The configurations that were started."""
         self._places: list[Array] = []
         self._numbers: list[float] = []
         self._pending: dict[Request | Later, Array] = {}
         self._is_barren = False
-        """Whether a proposal had nothing new."""
+        """True once a proposal was not new."""
 
     def run(self) -> Search:
-        """Begin as many as there is room for; end when nothing is left, and none is under way."""
+        """Start one trial for each idle worker until no request is left and no trial is running."""
         yield from as_there_is_room(self._wishes(), self._note)
 
     def _wishes(self) -> Iterator[Request | Later]:
-        """All that is begun, in its order: what is given, what is proposed, and at last what is drawn."""
+        """Yield all requests in starting order: initial configurations, proposals, and at the end random draws."""
         yield from map(self._plain, self._initial)
         while not self._is_barren:
             yield self._later()
         yield from (self._plain(each) for each in self._drawn if each not in self._seen)
 
     def _plain(self, configuration: Configuration) -> Request:
+        """Return the request of a configuration, and record its start."""
         request = Request(configuration)
         self._seen.add(configuration)
         self._pending[request] = self._joint.place(configuration)
         return request
 
     def _later(self) -> Later:
+        """Return a lazy request for the next proposal."""
+
         def begun(request: Request) -> None:
             self._pending[later] = _unpacked(request)
             self._is_barren |= request.configuration in self._seen
@@ -107,7 +116,7 @@ class _Run:
         return later
 
     def _note(self, asked: Request | Later, trial: Trial) -> None:
-        """A failure is as bad as the worst so far, and no better than any loss."""
+        """Record the value of a trial; a failure counts as the worst value so far, and at least 1."""
         worst = max(self._numbers, default=1.0)
         self._places.append(self._pending.pop(asked))
         self._numbers.append(max(worst, 1.0) if trial.loss is None else trial.standing)
@@ -117,6 +126,7 @@ class _Run:
     # ---- proposals
 
     def _make(self, rng: "Generator") -> Request:
+        """Return the request of the next proposal, with its point as the memo."""
         from spacelang.surrogates.threads import one_thread
 
         with one_thread():
@@ -125,6 +135,7 @@ class _Run:
         return Request(configuration, memo=_packed(place))
 
     def _proposed(self, rng: "Generator") -> Array:
+        """Return the next point: of the initial design, or the one with the largest expected improvement."""
         count = len(self._places) + len(self._pending)
         if not self._numbers or count < self._options.initial:
             return self._spread(count, rng)
@@ -137,7 +148,10 @@ class _Run:
         return most_promising(model.process, best, self._best, rng, self._are_seen)
 
     def _spread(self, count: int, rng: "Generator") -> Array:
-        """The next one of the design, as long as it has any; where it is not new the first of some others that is."""
+        """Return the point at index `count` of the initial design, or a random point beyond its end.
+
+        If its member was already started, return the first of some random points whose member is new.
+        """
         place = self._design[count] if count < len(self._design) else rng.random(self._joint.width)
         if not self._are_seen(_rounded(place)[None])[0]:
             return place
@@ -145,7 +159,7 @@ class _Run:
         return np.asarray(others[int(self._are_seen(others).argmin())])
 
     def _settled(self, place: Array) -> Array:
-        """A place with what is modelled of what is not active in it."""
+        """Return the point with its inactive coordinates replaced as the option `inactive` says."""
         match self._options.inactive:
             case "proposed":
                 return place
@@ -155,7 +169,11 @@ class _Run:
                 return self._joint.with_inactive(place, self._best) if self._numbers else place
 
     def _are_seen(self, places: Array) -> Array:
-        """Whether each of some places stands for what was begun; what is behind the first new one does."""
+        """Return for each of n points, of shape (n, width), whether its member was already started.
+
+        Points are decoded in chunks. After the first chunk with a new member all further points are reported as
+        started.
+        """
         found: Array = np.ones(len(places), bool)
         for start in range(0, len(places), OTHERS):
             seen = [each in self._seen for each in self._joint.members(places[start : start + OTHERS])]
@@ -166,25 +184,29 @@ class _Run:
 
     @property
     def _best(self) -> Array:
+        """The point with the smallest value."""
         return self._places[int(np.argmin(self._numbers))]
 
     @cached_property
     def _growing(self) -> "Growing":
+        """The Gaussian process, which grows with the trials; its module is imported on first use."""
         from spacelang.surrogates.growth import Growing
 
         return Growing()
 
 
 def _rounded(place: Array) -> Array:
-    """A place with numbers of 32 bits, of which a run keeps thousands; what is evaluated lies there."""
+    """Return the point in single precision, since a run stores thousands; evaluated points have this precision."""
     return np.asarray(place, np.float32)
 
 
 def _packed(place: Array) -> Memo:
+    """Return the memo that stores a point."""
     return (b64encode(place.astype("<f4").tobytes()).decode(),)
 
 
 def _unpacked(request: Request) -> Array:
+    """Return the point that the memo of a request stores."""
     (text,) = request.memo
-    assert isinstance(text, str), "the memo is a place"
+    assert isinstance(text, str), "the memo is an encoded point"
     return np.frombuffer(b64decode(text), "<f4")

@@ -27,23 +27,25 @@ class Lds:
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
+        """Raise OptionError for a value out of bounds."""
         settings.check_disc(self.disc)
 
     def search(self, problem: Problem) -> Search:
-        """LDS: descents to local optima, from one initial pipeline after the other until every leaf was evaluated.
+        """Run LDS: descents to local optima until every leaf was evaluated.
 
-        Around a pipeline those with one discrepancy are looked at, then those with at most two, and so on up to
-        `disc`; the first with a smaller loss takes its place. Without any, the descent is over.
+        Each descent starts from another initial pipeline. Around a pipeline the search looks at neighbours of
+        discrepancy 1, then of at most 2, and so on up to `disc`. The first one with a smaller loss replaces the
+        pipeline. If there is none, the descent is over.
         """
         yield from search(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
-        """One that makes as many descents as there are iterations, the first from where it is to start."""
+        """Return a selector whose iterations are descents, the first from the given start."""
         return Remembering(self._descend)
 
     def _descend(self, turn: Turn[Pipeline]) -> Asking[None]:
-        # One rung with all rows, and bounds of no width: what looks better is better.
+        # One rung with all rows and bounds of width 0: losses are compared directly.
+        """Run the descents of one selector call."""
         arms = Arms(turn, sizes=(turn.selection.size,), widths=(0.0,), worth=turn.selection.number)
         rules = Rules(self.disc, until="local_optimum")
         yield from Descents(turn, rules, Starts(turn)).run(arms)

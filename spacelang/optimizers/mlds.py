@@ -20,7 +20,7 @@ from spacelang.targets.blds import Pipeline
 
 @dataclass(frozen=True, slots=True)
 class Mlds:
-    """Local search around a pipeline on growing data, losses compared as they are."""
+    """Local search around a pipeline on growing data; losses on different numbers of rows are compared directly."""
 
     paper: ClassVar[str] = (
         "Kishimoto et al., Bandit Limited Discrepancy Search and Application to Machine Learning Pipeline "
@@ -30,30 +30,29 @@ class Mlds:
     disc: int = option(1, settings.DISC)
     b: int = option(100, settings.B)
     eta: float = option(2.0, settings.ETA)
-    match_fidelity: bool = option(
-        False, "whether a neighbour is trained as often as the pipeline that it is compared with"
-    )
+    match_fidelity: bool = option(False, "train a neighbour as often as the pipeline that it is compared with")
     hyperparameters: Literal["default", "sample"] = option("default", settings.HYPERPARAMETERS)
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
+        """Raise OptionError for a value out of bounds."""
         settings.check_disc(self.disc)
         settings.check_grid(self.b, self.eta)
 
     def search(self, problem: Problem) -> Search:
-        """MLDS: BLDS with bounds of no width, until every leaf is fully trained.
+        """Run MLDS: BLDS with bounds of width 0, until every leaf is fully trained.
 
-        A neighbour with a smaller loss is accepted, one with the same loss is trained once more and accepted if its
-        loss is smaller then; losses on different numbers of rows are compared as they are. Where there is one rung, a
-        descent ends in a local optimum.
+        A neighbour with a smaller loss is accepted. One with an equal loss is trained once more and accepted if its
+        loss is smaller then. Losses on different numbers of rows are compared as they are. With a single rung a descent
+        ends in a local optimum.
         """
         yield from search(self.selector(), problem, self.hyperparameters)
 
     def selector(self) -> Selector:
-        """One that makes as many descents as there are iterations, the first from where it is to start."""
+        """Return a selector whose iterations are descents, the first from the given start."""
         return Remembering(self._descend)
 
     def _descend(self, turn: Turn[Pipeline]) -> Asking[None]:
+        """Run the descents of one selector call."""
         sizes = rungs(turn.selection.size, self.b, self.eta)
         arms = Arms(turn, sizes, widths=(0.0,) * len(sizes), worth=turn.selection.number)
         rules = Rules(self.disc, until=until(sizes), match_fidelity=self.match_fidelity)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from spacelang.targets._lowered import Lowered
 
 TRIES: Final = 10
-"""So many draws below a first alternative none of which is new mean that hardly any would be."""
+"""The minimum number of draws at a time below a first alternative; if none is new, drawing stops there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,37 +41,48 @@ class Mosaic:
     paper: ClassVar[str] = "Rakotoarison et al., Automated Machine Learning with Monte-Carlo Tree Search, IJCAI 2019"
 
     variant: Literal["vanilla", "metalearning"] = option(
-        "vanilla", "begin with every first alternative, or before that with the configurations of `--archive`"
+        "vanilla", "start with every first alternative, or before that with the configurations of `--archive`"
     )
     c_ucb: float = option(1.3, "the weight of exploration in the score of an alternative")
-    pw: float = option(0.6, "after n visits a node has at most n to this power alternatives below it")
-    n_s: int = option(100, "draws of a node, over which the forest's predictions are averaged")
-    n_r: int = option(1000, "draws below the selected node that are candidates, beside the neighbours of its best")
-    kappa: int = option(3, "configurations drawn for each first alternative at the beginning, beside its default")
+    pw: float = option(0.6, "progressive widening: after n visits a node has at most n^pw children")
+    n_s: int = option(100, "draws below a node over which the forest's predictions are averaged")
+    n_r: int = option(1000, "candidates drawn below the selected node, in addition to the neighbours of its best")
+    kappa: int = option(3, "configurations drawn for each first alternative at the start, in addition to its default")
     slow_skip_seconds: float = option(
-        0.0, "a first alternative whose default took longer is spared its draws at the beginning; 0: none is"
+        0.0, "skip the initial draws of a first alternative whose default took longer than this; 0: skip none"
     )
-    trees: int = option(60, "trees of the forest")
-    features: float = option(0.5, "the share of the features that each split of a tree looks at")
+    trees: int = option(60, "the number of trees of the forest")
+    features: float = option(0.5, "the share of features that each split of a tree considers")
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
+        """Raise OptionError for a value out of bounds."""
         is_weight = isfinite(self.c_ucb) and self.c_ucb >= 0
-        check(is_weight, f"`c_ucb` is {self.c_ucb}", "it is at least 0, where nothing is explored")
-        check(0 < self.pw <= 1, f"`pw` is {self.pw}", "it is greater than 0, and at most 1")
-        check(self.kappa >= 0, f"`kappa` is {self.kappa}", "it is at least 0: the defaults alone")
+        check(
+            is_weight, f"`c_ucb` is {self.c_ucb}", "`c_ucb` must be finite and at least 0, which means no exploration"
+        )
+        check(0 < self.pw <= 1, f"`pw` is {self.pw}", "`pw` must be greater than 0 and at most 1")
+        check(self.kappa >= 0, f"`kappa` is {self.kappa}", "`kappa` must be at least 0, which means only the defaults")
         is_time = isfinite(self.slow_skip_seconds) and self.slow_skip_seconds >= 0
-        check(is_time, f"`slow_skip_seconds` is {self.slow_skip_seconds}", "it is at least 0, which spares none")
-        check(0 < self.features <= 1, f"`features` is {self.features}", "it is a share: greater than 0, and at most 1")
+        check(
+            is_time,
+            f"`slow_skip_seconds` is {self.slow_skip_seconds}",
+            "`slow_skip_seconds` must be finite and at least 0, which skips none",
+        )
+        check(
+            0 < self.features <= 1,
+            f"`features` is {self.features}",
+            "`features` is a share: choose a value greater than 0 and at most 1",
+        )
         for name in ("n_s", "n_r", "trees"):
             value = getattr(self, name)
-            check(value >= 1, f"`{name}` is {value}", "it is at least 1")
+            check(value >= 1, f"`{name}` is {value}", f"`{name}` must be at least 1")
 
     def search(self, problem: Problem) -> Search:
-        """Playouts without end; in a finite space until every configuration was evaluated.
+        """Run playouts without end; a finite space is exhausted.
 
-        Rewards are 1 less the standing of a trial, 0 for a failure. Trials under way count as visits without a reward,
-        so that idle workers are sent to other nodes. Raises OptionError where `metalearning` has nothing to begin with.
+        The reward of a trial is 1 minus its normalized loss, 0 for a failure. A running trial counts as a visit without
+        a reward, so that idle workers explore other nodes. Raises OptionError if `variant=metalearning` has no initial
+        configurations.
         """
         self.check_initial(problem.initial)
         structures = Structures(problem.space)
@@ -79,18 +90,18 @@ class Mosaic:
             yield from _Run(self, problem, structures).run()
 
     def form(self, structures: Structures) -> "Lowered[StructuralTree, Vector]":
-        """The structural tree that is searched; raises RefusedError for what its vectors cannot hold."""
+        """Compile the structural tree that is searched; raises RefusedError for what its vectors cannot represent."""
         return Target().lower(structures)
 
     def check_initial(self, initial: Sequence[Configuration]) -> None:
-        """Raise OptionError where the variant needs configurations to begin with, and there are none."""
+        """Raise OptionError if the variant needs initial configurations and there are none."""
         is_given = self.variant == "vanilla" or bool(initial)
-        missing = "`variant=metalearning` begins with the configurations of an archive, and none are given"
-        check(is_given, missing, "give them by `--archive FILE` or `--initial FILE`, or take `variant=vanilla`")
+        missing = "`variant=metalearning` starts with configurations of an archive, but none are given"
+        check(is_given, missing, "give some with `--archive FILE` or `--initial FILE`, or use `variant=vanilla`")
 
 
 class _Run:
-    """One search: its tree, its surrogate, and what is under way."""
+    """The state of one search: its tree, its surrogate, and the running trials."""
 
     def __init__(self, options: Mosaic, problem: Problem, structures: Structures) -> None:
         self._options, self._rng = options, problem.rng
@@ -102,34 +113,39 @@ class _Run:
         self._nodes = Nodes()
         self._policy = Policy(self._nodes, self._tree.actions, self._surrogate.promise, options.c_ucb, options.pw)
         self._best: dict[Prefix, tuple[float, Configuration]] = {}
-        """The best reward below each prefix and its configuration, whether or not that is a node."""
+        """For each prefix the best reward below it and its configuration, even if the prefix is no node yet."""
         self._left = Configurations(DiscrepancyTree(structures), problem.rng)
         self._seen: dict[Configuration, None] = {}
-        """What was begun, in its order."""
+        """The started configurations, in starting order."""
         self._begun_below: Counter[Prefix] = Counter()
-        """How much of it is below each prefix."""
+        """How many started configurations are below each prefix."""
         self._under_way: dict[Request | Later, Playout | None] = {}
-        """None is what is known already."""
+        """The playouts of running requests; None for a request whose trial is already known."""
         self._failed: deque[tuple[Playout, Configuration]] = deque()
-        """Playouts whose candidate has failed, and that have another one."""
+        """Playouts whose candidate failed and that will try another one."""
         self._slow: set[Configuration] = set()
-        """What took longer than a default may whose alternative is drawn from."""
+        """The configurations that took longer than `slow_skip_seconds`."""
         self._is_barren = False
-        """Whether a playout found nothing new below any node."""
+        """True once a playout found nothing new below any node."""
 
     def run(self) -> Search:
-        """Begin as many as there is room for; end when nothing is left, and none is under way."""
+        """Start one trial for each idle worker until no request is left and no trial is running."""
         yield from as_there_is_room(self._wishes(), self._note)
 
     def _wishes(self) -> Iterator[Request | Later]:
-        """All that is begun, in its order: the initialization, playouts, and at last what none of them has found."""
+        """Yield all requests in starting order: initialization, playouts, and at the end what remains."""
         yield from (self._plain(each) for each in self._first() if each not in self._seen)
         while self._failed or not self._is_barren:
             yield self._again(*self._failed.popleft()) if self._failed else self._later(self._make)
         yield from (self._plain(each) for each in self._left.each_once() if each not in self._seen)
 
     def _first(self) -> Iterator[Configuration]:
-        """What is given, the default of each first alternative, and then `kappa` draws of each that is not slow."""
+        """Yield the configurations of the initialization.
+
+        These are the initial configurations, the default of each first alternative, and `kappa` draws of each that is
+        not slow. A first alternative is a branch of the tree's root. It is slow if its default took longer than
+        `slow_skip_seconds`.
+        """
         yield from self._given
         tops: list[Prefix] = [(branch,) for branch in self._tree.actions(())] or [()]
         defaults = [self._tree.default_completion(top) for top in tops]
@@ -141,7 +157,7 @@ class _Run:
                     yield from islice(stream, 1)
 
     def _several(self, top: Prefix) -> Iterator[Configuration]:
-        """Draws below a first alternative that are new, until hardly any is."""
+        """Yield new draws below a first alternative, until a whole batch has none."""
         is_fruitful = True
         while is_fruitful:
             found = drawn(self._tree, top, max(self._options.kappa, TRIES), self._rng)
@@ -154,9 +170,10 @@ class _Run:
     # ---- one iteration
 
     def _make(self, rng: "Generator") -> Request:
-        """Selection, expansion and playout, again where a node has nothing new: what is known, where none has any.
+        """Run selection, expansion and playout until a new candidate is found, and return its request.
 
-        Nodes that have nothing new are exhausted on the way, which `_begun` does as well where this was not called.
+        Nodes without new candidates are marked as exhausted; the memo lists them, so that `_begun` marks them in a
+        resumed run as well. If no node has a new candidate, the result is the request of a known configuration.
         """
         seed = int(rng.integers(1 << 62))
         dry: list[Dry] = []
@@ -169,36 +186,40 @@ class _Run:
         return Request(next(iter(self._seen)), memo=Playout((), seed, 1, tuple(dry)).memo)
 
     def _make_again(self, failed: Playout, configuration: Configuration, _: "Generator") -> Request:
-        """The next best candidate of a playout; what has failed, once more, where there is none."""
-        assert failed.seed is not None, "only playouts are tried again"
+        """Return the request of a playout's next best candidate, or the failed one again if there is none."""
+        assert failed.seed is not None, "only playouts are retried"
         found = self._promising(failed.prefix, failed.seed)
         playout = failed.again(is_last=found is None)
         return Request(configuration if found is None else found, memo=playout.memo)
 
     def _promising(self, prefix: Prefix, seed: int) -> Configuration | None:
-        """The most promising candidate below a node that is new; None where none is."""
+        """Return the most promising new candidate below a node; None if there is none."""
         if self._is_whole(prefix):
             return None
         _, best = self._best.get(prefix, (0.0, None))
         return next((each for each in self._candidates.ranked(prefix, best, seed) if each not in self._seen), None)
 
     def _is_whole(self, prefix: Prefix) -> bool:
-        """Whether all that is below a node was begun, where that can be counted: without hyperparameters."""
+        """Return True if every configuration below a node was started; always False in a space with hyperparameters."""
         if self._tree.space.hyperparameters:
             return False
         return self._begun_below[prefix] == self._tree.structures_below(prefix)
 
-    # ---- what is begun, and what came of it
+    # ---- starts and results
 
     def _plain(self, configuration: Configuration) -> Request:
+        """Return the request of a configuration, and record its start."""
         request = Request(configuration)
         self._begun(request, request)
         return request
 
     def _again(self, failed: Playout, configuration: Configuration) -> Later:
+        """Return a lazy request for the next candidate of a playout that failed."""
         return self._later(partial(self._make_again, failed, configuration))
 
     def _later(self, make: "Callable[[Generator], Request]") -> Later:
+        """Return a lazy request that records its start."""
+
         def begun(request: Request) -> None:
             self._begun(later, request)
 
@@ -206,7 +227,10 @@ class _Run:
         return later
 
     def _begun(self, asked: Request | Later, request: Request) -> None:
-        """Count the visit of a new playout; one that is known is told for nothing."""
+        """Record the start of a request, and count the visit of a new playout.
+
+        A playout of a configuration that was already started ends the playouts; its trial is answered from memory.
+        """
         playout = Playout.of(request, self._tree)
         for prefix, reward in playout.dry:
             self._policy.exhaust(prefix, reward)
@@ -218,7 +242,10 @@ class _Run:
             self._nodes.begin(playout.prefix)
 
     def _note(self, asked: Request | Later, trial: Trial) -> None:
-        """Back up the reward, unless the playout has another candidate; a failure is none of the surrogate's data."""
+        """Back up the reward of a trial, unless its playout has another candidate after a failure.
+
+        Failures are not added to the surrogate's data.
+        """
         playout, configuration = self._under_way.pop(asked), trial.request.configuration
         if 0 < self._options.slow_skip_seconds < trial.cost:
             self._slow.add(configuration)
@@ -234,16 +261,18 @@ class _Run:
             self._remember(configuration, reward)
 
     def _see(self, configuration: Configuration) -> None:
+        """Record that a configuration was started."""
         if configuration not in self._seen:
             self._seen[configuration] = None
             self._begun_below.update(self._prefixes(configuration))
 
     def _remember(self, configuration: Configuration, reward: float) -> None:
+        """Update the best configuration below every node that contains this one."""
         for prefix in self._prefixes(configuration):
             if prefix not in self._best or reward > self._best[prefix][0]:
                 self._best[prefix] = reward, configuration
 
     def _prefixes(self, configuration: Configuration) -> Iterator[Prefix]:
-        """The nodes that a configuration is below, whether or not they were visited."""
+        """Return the nodes that contain a configuration, whether or not they were visited."""
         whole = self._tree.prefix_of(configuration)
         return (whole[:length] for length in range(len(whole) + 1))

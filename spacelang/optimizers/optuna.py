@@ -19,13 +19,13 @@ from spacelang.targets._lowered import Lowered, Preservation, ReportEntry
 from spacelang.targets.optuna import OptunaFunction, Parameters
 
 NEEDS: Final = {"CmaEsSampler": "cmaes", "GPSampler": "torch"}
-"""The library that a sampler stands on and that optuna does not bring."""
+"""The library that a sampler needs and that optuna does not install."""
 
 STATIC: Final = frozenset({"CmaEsSampler", "GPSampler", "QMCSampler"})
-"""Samplers that search what every trial is asked; what depends on other answers they draw at random."""
+"""Samplers that search only the values asked of every trial; they draw conditional values at random."""
 
 NUMBERS: Final = frozenset({"CmaEsSampler"})
-"""Samplers that search numbers alone."""
+"""Samplers that search only numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Optuna:
 
     paper: ClassVar[str] = "Akiba et al., Optuna: A Next-generation Hyperparameter Optimization Framework, KDD 2019"
 
-    # All that optuna has but for those that have to be given more than a seed: a grid, or another sampler.
+    # All samplers of optuna except those that need more than a seed: a grid, or another sampler.
     sampler: Literal[
         "TPESampler",
         "RandomSampler",
@@ -44,13 +44,13 @@ class Optuna:
         "NSGAIISampler",
         "NSGAIIISampler",
         "BruteForceSampler",
-    ] = option("TPESampler", "the class of `optuna.samplers` that proposes, with its defaults")
+    ] = option("TPESampler", "the class of `optuna.samplers` that proposes configurations, with its default settings")
 
     def form(self, structures: Structures) -> Lowered[OptunaFunction, Parameters]:
-        """What the sampler is asked; the report says, too, what it draws at random.
+        """Compile the space for Optuna; the report also says which values the sampler only draws at random.
 
-        Raises RefusedError for constraints that no sequence of questions says, MissingLibraryError, and OptionError for
-        a sampler that finds nothing to search.
+        Raises RefusedError for constraints that no sequence of questions can express, MissingLibraryError, and
+        OptionError for a sampler that finds nothing to search.
         """
         lowered = form_of(structures)
         if self.sampler in NEEDS:
@@ -58,10 +58,10 @@ class Optuna:
         return replace(lowered, report=(*lowered.report, *_drawn(self.sampler, lowered.form)))
 
     def search(self, problem: Problem) -> Search:
-        """What the sampler suggests, without end; in a finite space until every configuration was evaluated.
+        """Request the sampler's suggestions without end; a finite space is exhausted.
 
-        Each proposal is that of a new sampler with a seed of its own, in a study that has all trials in the order in
-        which they began, with their losses: those under way are running, and failures have failed.
+        Each proposal is made by a new sampler with its own seed. Its study contains all trials in starting order with
+        their losses; running trials are in state RUNNING, failures in state FAIL.
         """
         structures = Structures(problem.space)
         if structures.count:
@@ -69,21 +69,25 @@ class Optuna:
             yield from consulted(Study(form, self._made), problem, structures, TrialLog())
 
     def _made(self, seed: int) -> Any:
+        """Return a new sampler for a seed."""
         return getattr(library("optuna").samplers, self.sampler)(seed=seed)
 
 
-# ---- what samplers cannot do
+# ---- limits of samplers
 
 
 def _drawn(sampler: str, form: OptunaFunction) -> tuple[ReportEntry, ...]:
-    """What a sampler draws at random, as a line of the report; raises OptionError where that is all, or cannot be."""
+    """Return the report entry for the values that a sampler only draws at random, if any.
+
+    Raises OptionError if the sampler would search nothing, or cannot enumerate a continuous range.
+    """
     slots = [(free, slot) for free, slot in form.named.slots()]
     if sampler == "BruteForceSampler":
         endless = [free.node.key for free, slot in slots if isinstance(slot.part, Real)]
-        help_ = "`sampler=RandomSampler` draws from it, `sampler=TPESampler` searches it"
+        help_ = "use `sampler=RandomSampler` to draw from it, or `sampler=TPESampler` to search it"
         check(
             not endless,
-            f"`{sampler}` tries every value, and `{endless[0] if endless else ''}` has no end of them",
+            f"`{sampler}` tries every value, but `{endless[0] if endless else ''}` has infinitely many",
             help_,
         )
     if sampler not in STATIC:
@@ -92,22 +96,23 @@ def _drawn(sampler: str, form: OptunaFunction) -> tuple[ReportEntry, ...]:
     numbers = {slot.name for _, slot in slots if not isinstance(slot.part, Categorical)}
     always = _always(form.named, form.named.parts)
     searched = always & numbers if sampler in NUMBERS else always
-    what = "numbers that every trial is asked for" if sampler in NUMBERS else "what every trial is asked for"
-    message = f"`{sampler}` searches {what}: nothing of `{form.named.space.name}`"
-    check(bool(searched) or not names, message, "`sampler=TPESampler` searches all of it")
+    what = f"only {'numbers' if sampler in NUMBERS else 'values'} that are active in every trial"
+    message = f"`{sampler}` searches {what}, and `{form.named.space.name}` has none"
+    check(bool(searched) or not names, message, "use `sampler=TPESampler`, which searches the whole space")
     drawn = len(names - searched)
     if not drawn:
         return ()
-    said = f"`{sampler}` searches {what}, and draws the other {drawn} of {len(names)} values at random"
-    return (ReportEntry("sampler", Preservation.APPROXIMATED, said),)
+    message = f"`{sampler}` searches {what}; it draws the other {drawn} of {len(names)} values at random"
+    return (ReportEntry("sampler", Preservation.APPROXIMATED, message),)
 
 
 def _always(named: Questions, several: Parts) -> frozenset[str]:
-    """The names that are asked for in parts whatever is answered."""
+    """Return the names that every trial is asked for within these parts."""
     return frozenset().union(*(_always_in(named, part) for part in several))
 
 
 def _always_in(named: Questions, part: UnfoldedPart) -> frozenset[str]:
+    """Return the names that every trial is asked for within one part."""
     match part:
         case Fork():
             inside = reduce(frozenset.intersection, (_always(named, case.parts) for case in part.cases))

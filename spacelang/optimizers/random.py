@@ -24,16 +24,18 @@ class Random:
     draws_configurations: ClassVar[bool] = True
 
     def search(self, problem: Problem) -> Search:
-        """Configurations in random order, each once and on all rows; the last ones of a finite space in its order.
+        """Evaluate configurations in random order, each once and on all rows.
 
-        As many are begun as there are idle workers, so that a search that ends is as random as a longer one.
+        The last ones of a finite space come in its order. Trials start one per idle worker, so that a short search is
+        as random as a long one.
         """
         yield from search(problem, self.hyperparameters, _draw)
 
     def selector(self) -> Selector:
-        """One that draws pipelines uniformly, as many as there are iterations, each once."""
+        """Return a selector whose iterations are pipelines, drawn uniformly, each once."""
         return of_pipelines(_draw)
 
 
 def _draw(turn: Turn[K], candidates: RandomOrder[K]) -> Asking[None]:
+    """Evaluate the candidates in random order, as many as there are iterations."""
     yield from fill(turn, OneByOne(turn, islice(candidates.each_once(), turn.iterations)))

@@ -1,4 +1,4 @@
-"""RandomForest&TPE: TPE over the random forest of a space alone.
+"""RandomForest&TPE: TPE over only the random forest of a space.
 
 See spacelang/optimizers/README.md, section "BOASF: baselines".
 """
@@ -23,7 +23,7 @@ FORESTS: Final = frozenset({"RandomForestClassifier", "RandomForestRegressor"})
 
 @dataclass(frozen=True, slots=True)
 class RandomForestTpe:
-    """TPE over the part of a space whose last stage is a random forest: what BOASF is without other models."""
+    """TPE over the part of a space whose last stage is a random forest: BOASF without the other models."""
 
     paper: ClassVar[str] = "Zhu et al., BOASF: A Unified Framework for Speeding up Automatic Machine Learning, 2022"
 
@@ -32,18 +32,17 @@ class RandomForestTpe:
     candidates: int = option(24, settings.CANDIDATES)
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
+        """Raise OptionError for a value out of bounds."""
         self._settings()
 
     def form(self, structures: Structures) -> Lowered[HyperoptSpace, Values]:
-        """The random forest as hyperopt searches it; raises as `search` does."""
+        """Compile the part of the space with the random forest for hyperopt; raises the same errors as `search`."""
         return form_of(_forest(_arms(structures)).structures)
 
     def search(self, problem: Problem) -> Search:
-        """What hyperopt's TPE proposes for the random forest and all other stages (see the optimizer `tpe`).
+        """Search the random forest and all other stages with hyperopt's TPE (see the optimizer `tpe`).
 
-        Of the configurations to begin with it learns from those that have a random forest. Raises OptionError for a
-        space without one.
+        Only initial configurations with a random forest are used. Raises OptionError for a space without one.
         """
         structures = Structures(problem.space)
         if not structures.count:
@@ -55,24 +54,28 @@ class RandomForestTpe:
         yield from _proposing.search(proposer, replace(problem, space=arm.space, initial=initial), arm.structures)
 
     def _settings(self) -> TpeSettings:
+        """Return the TPE settings; raises OptionError for a value out of bounds."""
         return TpeSettings(self.startup, self.gamma, self.candidates)
 
 
 def _arms(structures: Structures) -> ArmSpaces:
+    """Return one arm per alternative of the last stage."""
     return Boasf(cap=2**62).lower(structures).form
 
 
 def _forest(arms: ArmSpaces) -> Arm:
-    """The first of the models that is a random forest; raises OptionError where none is."""
+    """Return the arm of the first random forest; raises OptionError if there is none."""
     operators = {branch.name: _operator(branch) for stage in arms.space.stages for branch in stage.branches}
     for arm in arms.arms:
         if operators.get(arm.name) in FORESTS:
             return arm
     listed = ", ".join(f"`{arm.name}`" for arm in arms.arms)
     raise OptionError(
-        f"the space `{arms.space.name}` has no random forest in its last stage", f"its models are {listed}"
+        f"the space `{arms.space.name}` has no random forest in its last stage",
+        f"the last stage has the models {listed}",
     )
 
 
 def _operator(branch: Branch) -> str:
+    """Return the operator name of a branch; empty if the branch is no operator."""
     return branch.node.name if isinstance(branch.node, Operator) else ""

@@ -19,22 +19,23 @@ from spacelang.targets.boasf import ArmSpaces, Boasf, Pull
 
 @dataclass(frozen=True, slots=True)
 class SelectBest:
-    """SelectBest: every alternative of a stage once, everything else at its default; then it ends."""
+    """SelectBest: tries every alternative of a stage once with everything else at its default, then ends."""
 
     paper: ClassVar[str] = "Zhu et al., BOASF: A Unified Framework for Speeding up Automatic Machine Learning, 2022"
 
-    stage: str = option("", "the stage whose alternatives are tried; without it the last one")
+    stage: str = option("", "the stage whose alternatives are tried; by default the last one")
 
     hyperparameters: ClassVar[str] = "default"
 
     def form(self, structures: Structures) -> Lowered[ArmSpaces, Pull]:
-        """The models; raises OptionError for no stage."""
+        """Compile the space to one arm per model; raises OptionError if the stage does not exist."""
         return Boasf(stage=self.stage, cap=2**62).lower(structures)
 
     def search(self, problem: Problem) -> Search:
-        """The default configuration of each alternative, in the order of the text, on all rows; then it ends.
+        """Evaluate the default configuration of each alternative in text order, on all rows, then end.
 
-        Where a default breaks a constraint it is the member nearest to it. Raises OptionError for no stage.
+        If a default violates a constraint, the nearest member replaces it. Raises OptionError if the stage does not
+        exist.
         """
         structures = Structures(problem.space)
         if not structures.count:

@@ -29,35 +29,38 @@ from spacelang.targets.configspace import Configspace, ConfigSpaceForm, Encoding
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-MADE_AGAIN: Final = "the next best were taken in their place"
+MADE_AGAIN: Final = "the next best were used instead"
 UNWELCOME: Final = (
-    "SMAC takes a normal distribution only of what is active in every configuration: it is not told of this"
+    "SMAC supports a normal prior only for hyperparameters that are active in every configuration; it is ignored here"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Smac:
-    """SMAC3: a random forest, or a Gaussian process, over all of the space, and expected improvement."""
+    """SMAC3: a random forest or a Gaussian process over the whole space, and expected improvement."""
 
     paper: ClassVar[str] = "Lindauer et al., SMAC3: A Versatile Bayesian Optimization Package, JMLR 2022"
 
     facade: Literal["HyperparameterOptimizationFacade", "BlackBoxFacade"] = option(
-        "HyperparameterOptimizationFacade", "whose parts are used, with their defaults: a forest, or a Gaussian process"
+        "HyperparameterOptimizationFacade", "the SMAC facade, with its defaults: a random forest, or a Gaussian process"
     )
-    challengers: int = option(0, "configurations drawn and ranked for each model; 0: as many as the facade draws")
-    retrain_after: int = option(8, "configurations taken of a model; more of them take less time each")
+    challengers: int = option(0, "configurations drawn and ranked for each model; 0: the default of the facade")
+    retrain_after: int = option(8, "configurations taken from one model; larger values save time")
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
-        check(self.challengers >= 0, f"`challengers` is {self.challengers}", "it is a number of configurations")
+        """Raise OptionError for a value out of bounds."""
+        check(self.challengers >= 0, f"`challengers` is {self.challengers}", "`challengers` must be at least 0")
         check(
             self.retrain_after >= 1,
             f"`retrain_after` is {self.retrain_after}",
-            "a model gives 1 configuration at least",
+            "`retrain_after` must be at least 1",
         )
 
     def form(self, structures: Structures) -> Lowered[ConfigSpaceForm, Encoding]:
-        """What SMAC searches; raises RefusedError for what ConfigSpace cannot say, and MissingLibraryError."""
+        """Compile the space that SMAC searches; priors that SMAC does not support are dropped and reported.
+
+        Raises RefusedError for what ConfigSpace cannot represent, and MissingLibraryError.
+        """
         library("smac")
         space = structures.space
         if not _unwelcome(space):
@@ -69,13 +72,14 @@ class Smac:
         return replace(lowered, report=(*lowered.report, lost))
 
     def search(self, problem: Problem) -> Search:
-        """The facade's design, and then what its model ranks highest, `retrain_after` of each model.
+        """Evaluate the facade's initial design, then the configurations ranked highest by its model.
 
-        A model knows the trials that had ended, in the order in which they began: losses are measured by the scale of
-        the run and may lie beyond its ends, a failure has crashed at the cost of 1, or of the worst loss if that is
-        more, and what is under way is not proposed again. What SMAC proposes is left out where
-        ConfigSpace's rounding has moved it out of the space: a remark counts these. Nothing is raced, as
-        every trial is on all rows; no file is left behind.
+        Each model supplies `retrain_after` configurations. It is fitted to the trials that had finished, in starting
+        order. Losses are measured on the scale of the run and may lie outside [0, 1]. A failure is a crash with cost 1,
+        or the worst loss if that is larger. A running configuration is not proposed again.
+
+        A proposal that ConfigSpace's rounding has moved out of the space is dropped; a remark counts these. There is no
+        racing, since every trial uses all rows, and no file is left behind.
         """
         structures = Structures(problem.space)
         if not structures.count:
@@ -86,15 +90,16 @@ class Smac:
         finally:
             if number := _left_out(history):
                 problem.remark(
-                    f"{number} of SMAC's proposals were none of the space, as ConfigSpace rounds: {MADE_AGAIN}."
+                    f"{number} of SMAC's proposals were outside the space because ConfigSpace rounds values; "
+                    f"{MADE_AGAIN}."
                 )
 
 
 class _Challengers:
-    """The configurations of models, each model fitted to the first trials of a history by a seed of its own.
+    """The configurations proposed by models; each model is fitted to a prefix of the history with its own seed.
 
-    The memo of a request is this seed, how many trials had begun and how many had ended by then, its place among the
-    configurations of the model, and how many before it were left out.
+    The memo of a request has five numbers: the seed, how many trials had started and how many had finished when the
+    model was fitted, the rank among the configurations of the model, and how many earlier ones were dropped.
     """
 
     def __init__(self, options: Smac, form: ConfigSpaceForm, problem: Problem) -> None:
@@ -105,10 +110,10 @@ class _Challengers:
         self._trials = problem.budget.trials
         self._seed = int(problem.rng.integers(2**31 - 1))
         self._made: tuple[_Model, list[_Challenger]] | None = None
-        """The configurations that were taken of the latest model."""
+        """The latest model and the configurations that it proposed."""
 
     def design(self) -> Sequence[Configuration]:
-        """The members of the facade's initial design; where nothing is to choose all that there is."""
+        """Return the members in the facade's initial design; in a space without choices its only configuration."""
         if not len(self._form.native):
             return (self._form.decode({}),)
         with TemporaryDirectory() as folder, _quiet():
@@ -118,7 +123,7 @@ class _Challengers:
         return [each for each in found if exclusion(self._form.space, each) is None]
 
     def propose(self, history: TrialLog, rng: "Generator") -> Request | None:
-        """The next configuration of the latest model, or the first of a new one."""
+        """Return the next configuration of the latest model, or the first of a new model; None if there is none."""
         model, place = _next_of(history)
         if model is None or place == self._together:
             model, place = _Model(int(rng.integers(2**31 - 1)), len(history.begun), len(history.ended)), 0
@@ -131,7 +136,7 @@ class _Challengers:
         return Request(found[place].configuration, memo=memo)
 
     def _challengers(self, model: "_Model", history: TrialLog) -> "list[_Challenger]":
-        """Members of the space that SMAC ranks highest; fewer than are wanted where it finds no more."""
+        """Return the members of the space that SMAC ranks highest, fewer than requested if it finds no more."""
         from joblib import parallel_config
 
         from spacelang.surrogates.threads import one_thread
@@ -152,11 +157,11 @@ class _Challengers:
         return found
 
     def _ranked(self, model: "_Model", history: TrialLog, folder: str) -> Iterator[Any]:
-        """What SMAC takes of its model, the best first and random ones between them."""
+        """Yield the configurations that SMAC proposes from its model, best first, with random ones between them."""
         from smac.main.exceptions import ConfigurationSpaceExhaustedException
 
         scenario = self._scenario(model.seed, folder)
-        # What is designed was begun before, so that a model is fitted at once.
+        # The initial design was started before: without one here, a model is fitted at once.
         design = self._facade.get_initial_design(scenario, n_configs=0)
         maximizer = self._facade.get_acquisition_maximizer(scenario, **self._drawn)
         facade = self._facade(
@@ -178,7 +183,7 @@ class _Challengers:
             return
 
     def _tell(self, known: Any, request: Request, trial: Trial | None, worst: float) -> None:
-        """Have SMAC know of what was begun, and of what came of it; a failure costs what the worst has."""
+        """Add a request and its trial to SMAC's run history; a failure costs as much as the worst loss."""
         from smac.runhistory import StatusType, TrialInfo
 
         theirs = library("ConfigSpace").Configuration(
@@ -192,7 +197,7 @@ class _Challengers:
         known.add(theirs, worst if place is None else place, trial.cost, status=status, seed=0)
 
     def _scenario(self, seed: int, folder: str) -> Any:
-        """What SMAC is to be told of a run; it writes into a folder of its own, which nobody keeps."""
+        """Return SMAC's scenario of a run; its output goes into `folder`, which is temporary."""
         trials = {} if self._trials is None else {"n_trials": self._trials}
         return library("smac").Scenario(
             self._form.native, deterministic=True, seed=seed, output_directory=Path(folder), **trials
@@ -201,7 +206,7 @@ class _Challengers:
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """By which seed, and to the first how many trials, a model is fitted."""
+    """The seed of a model, and how many started and finished trials it is fitted to."""
 
     seed: int
     begun: int
@@ -210,14 +215,17 @@ class _Model:
 
 @dataclass(frozen=True, slots=True)
 class _Challenger:
-    """A configuration that was taken of a model, after so many that are none of the space."""
+    """A configuration proposed by a model, and how many invalid proposals came before it."""
 
     configuration: Configuration
     left_out: int
 
 
 def _unwelcome(space: Space) -> list[Hyperparameter]:
-    """The hyperparameters with a prior that SMAC does not take: its model fails where one that has it is inactive."""
+    """Return the hyperparameters with a normal prior that are not always active.
+
+    SMAC's model fails on them when they are inactive.
+    """
     return [
         variable.node
         for variable in space.variables.values()
@@ -228,12 +236,12 @@ def _unwelcome(space: Space) -> list[Hyperparameter]:
 
 
 def _place(trial: Trial | None) -> float | None:
-    """Where the loss lies on the scale of the run; None without one."""
+    """Return the loss on the scale of the run without clipping; None without a loss."""
     return None if trial is None or trial.loss is None else trial.scale.place(trial.loss)
 
 
 def _next_of(history: TrialLog) -> tuple[_Model | None, int]:
-    """The model of the latest proposal, None before the first one, and the place of the next configuration of it."""
+    """Return the model of the latest proposal (None before the first one) and the next rank."""
     for request in reversed(history.begun):
         if request.memo:
             seed, begun, ended, place, _ = map(int, request.memo)
@@ -242,7 +250,7 @@ def _next_of(history: TrialLog) -> tuple[_Model | None, int]:
 
 
 def _left_out(history: TrialLog) -> int:
-    """How many configurations of models were none of the space."""
+    """Return how many proposals of all models were outside of the space."""
     numbers: dict[_Model, int] = {}
     for request in history.begun:
         if request.memo:
@@ -252,13 +260,13 @@ def _left_out(history: TrialLog) -> int:
 
 
 def _unused(config: Any, seed: int) -> float:
-    """What a facade wants to evaluate, and is never asked to."""
+    """Raise NotImplementedError: a facade requires an objective, but never calls it."""
     raise NotImplementedError(config, seed)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Have SMAC log errors only, and nobody warned of how it reckons."""
+    """Limit SMAC's log to errors and suppress all warnings within the context."""
     logger = logging.getLogger("smac")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""Successive halving over and over with new configurations.
+"""Repeated successive halving with new configurations.
 
 See spacelang/optimizers/README.md, section "Successive halving".
 """
@@ -35,18 +35,22 @@ class SuccessiveHalving:
     draws_configurations: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
+        """Raise OptionError for a value out of bounds."""
         settings.check_grid(self.b, self.eta)
-        check(self.n >= 1, f"`n` is {self.n}", "at least 1 configuration is trained")
+        check(self.n >= 1, f"`n` is {self.n}", "`n` must be at least 1")
 
     def search(self, problem: Problem) -> Search:
-        """Halves `n` new configurations, again and again until every one was trained on all rows: see `search`."""
+        """Halve `n` new configurations, again and again until every one was trained on all rows.
+
+        See `spacelang.optimizers._candidates.search`.
+        """
         yield from search(problem, self.hyperparameters, self._race)
 
     def selector(self) -> Selector:
-        """One that fills the brackets with pipelines; an iteration is a bracket."""
+        """Return a selector that fills the brackets with pipelines; an iteration is a bracket."""
         return of_pipelines(self._race)
 
     def _race(self, turn: Turn[K], candidates: Candidates[K]) -> Asking[None]:
+        """Run the brackets of one call on a source of candidates."""
         bracket = Bracket(self.n, rungs(turn.selection.size, self.b, self.eta))
         yield from Races(turn, candidates, islice(repeat(bracket), turn.iterations), self.eta).run()

@@ -1,4 +1,4 @@
-"""TPE over a space as a whole, by a library (spacelang/optimizers/README.md, section "TPE")."""
+"""TPE over a whole space, by a library (spacelang/optimizers/README.md, section "TPE")."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -20,23 +20,26 @@ from spacelang.targets.optuna import OptunaFunction, Parameters
 
 @dataclass(frozen=True, slots=True)
 class Tpe:
-    """TPE, the tree-structured Parzen estimator: densities of good and of bad trials, by hyperparameter."""
+    """The tree-structured Parzen estimator (TPE): densities of good and of bad trials for each hyperparameter."""
 
     paper: ClassVar[str] = "Bergstra et al., Algorithms for Hyper-Parameter Optimization, NeurIPS 2011"
 
-    library: Literal["hyperopt", "optuna"] = option("hyperopt", "the library that proposes")
+    library: Literal["hyperopt", "optuna"] = option("hyperopt", "the library that proposes configurations")
     startup: int = option(20, settings.STARTUP)
     gamma: float = option(0.25, settings.GAMMA)
     candidates: int = option(24, settings.CANDIDATES)
 
     def __post_init__(self) -> None:
-        """Raises OptionError for a value out of its bounds."""
+        """Raise OptionError for a value out of bounds."""
         TpeSettings(self.startup, self.gamma, self.candidates)
         own = self.library == "optuna" and self.gamma != TpeSettings().gamma
-        check(not own, f"`gamma` is {self.gamma}", "optuna has a rule of its own for what is good: leave it out")
+        check(not own, f"`gamma` is {self.gamma}", "optuna uses its own rule for good trials: leave `gamma` out")
 
     def form(self, structures: Structures) -> Lowered[HyperoptSpace, Values] | Lowered[OptunaFunction, Parameters]:
-        """What the library searches; raises RefusedError for a space that it cannot hold, MissingLibraryError."""
+        """Compile the space for the library.
+
+        Raises RefusedError if the library cannot represent it, and MissingLibraryError.
+        """
         match self.library:
             case "hyperopt":
                 return form_of(structures)
@@ -44,12 +47,12 @@ class Tpe:
                 return _studies.form_of(structures)
 
     def search(self, problem: Problem) -> Search:
-        """What the library proposes, without end; in a finite space until every configuration was evaluated.
+        """Request the library's proposals without end; a finite space is exhausted.
 
-        Idle workers are given proposals, too: what is under way counts for hyperopt as a trial that failed, and is
-        running for optuna. What hyperopt proposed before is proposed again, ten times, then one is drawn; what optuna
-        did is answered from memory. Where constraints are broken 100 times in a row, or nothing new is drawn, all that
-        is left is drawn. Raises RefusedError for a space that the library cannot hold.
+        Each idle worker gets a proposal. A running trial counts as failed for hyperopt and is in state RUNNING for
+        optuna. A repeated proposal of hyperopt is made again, ten times, and then a configuration is drawn; one of
+        optuna is answered from memory. If 100 proposals in a row violate constraints, or no draw is new, all remaining
+        configurations are drawn. Raises RefusedError for a space that the library cannot represent.
         """
         structures = Structures(problem.space)
         if not structures.count:
@@ -63,5 +66,6 @@ class Tpe:
                 yield from consulted(study, problem, structures, TrialLog())
 
     def _sampler(self, seed: int) -> Any:
+        """Return Optuna's TPE sampler with these settings."""
         samplers = library("optuna").samplers
         return samplers.TPESampler(n_startup_trials=self.startup, n_ei_candidates=self.candidates, seed=seed)

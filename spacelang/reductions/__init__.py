@@ -1,14 +1,16 @@
-"""Reductions: a space as one that a tool can say, with the way there and the way back; small, and put together.
+"""Reductions: rewriting a space into a form that a library supports, with encoding and decoding.
 
-A target declares what it `accepts`, and its `Questions` are the chain that leads there: `unfolding` leaves choices that
-no condition or constraint speaks of, `simple_pieces` cuts unions and what is too wide into simple ranges and sets, and
-`reduction` takes for each the first of `REDUCTIONS` that makes what is accepted: `Identity` where it already is.
+A target declares with `accepts` which simple domains its library supports, and `Questions` applies the chain of
+reductions. `unfolding` produces choices that no condition or constraint mentions. `simple_pieces` splits unions and
+very wide ranges into simple ranges and sets. `reduction` then takes the first of `REDUCTIONS` whose result is accepted;
+this is `Identity` if the domain is accepted as it is. For example:
 
     rate : {none} | float(0, 1]      choice `rate:part` of 2; 0: none; 1: `rate` in float[5e-324, 1]   (Closed)
     size : float[0, 0.3] step 0.1    `size` in int[0, 3], where 0.2 is 2                               (Indices)
 
-So a tool of which it is known that it takes closed ranges, consecutive integers and words is written for these alone.
+A target for a library that supports only closed ranges, consecutive integers and words therefore handles only these.
 
-What else takes a space to another form stands alone: `flattening` makes conditions further alternatives of a decision,
-`permutations` an order variables of 0 and 1, `restriction` a space of what is left of one. `naming` gives names.
+Other rewritings stand alone. `flattening` turns conditions into further alternatives of a decision. `permutations`
+turns an order of steps into 0-1 variables. `restriction` makes a space of the configurations that remain in a part of a
+space. `naming` gives unique names.
 """

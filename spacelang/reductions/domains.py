@@ -1,7 +1,7 @@
-"""A range or a set as another one that a tool can say, value by value: `decode(encode(value)) == value`.
+"""Reductions of a simple domain to one that a library supports; `decode(encode(value)) == value`.
 
-Where steps are not accepted, `reduction(Grid(0.0, 0.3, step=0.1), accepts)` is `Indices`: its domain is `Grid(0, 3)`,
-and 0.2 is 2 there.
+If steps are not supported, `reduction(Grid(0.0, 0.3, step=0.1), accepts)` is `Indices`: its domain is `Grid(0, 3)`, in
+which 0.2 becomes 2.
 """
 
 import math
@@ -14,66 +14,69 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, exact_i
 from spacelang.ir.value import Value, identity
 
 Accepts: TypeAlias = Callable[[Simple], bool]
-"""Whether a tool can say a range or a set as it stands."""
+"""A function that returns True if a library can represent the domain as it is."""
 
 
 class Reduction(Protocol):
-    """A range or set, and the one that takes its place."""
+    """A simple domain, the domain that replaces it, and the mapping between their members."""
 
     @property
     def part(self) -> Simple:
-        """What is reduced."""
+        """The original domain."""
         ...
 
     @property
     def domain(self) -> Simple:
-        """What takes its place."""
+        """The domain that replaces it."""
         ...
 
     def encode(self, value: Value) -> Value:
-        """The member of `domain` that stands for a member of `part`."""
+        """Return the member of `domain` that stands for a member of `part`."""
         ...
 
     def decode(self, value: Value) -> Value:
-        """The member of `part` that a member of `domain` stands for."""
+        """Return the member of `part` that a member of `domain` stands for."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What is accepted as it stands."""
+    """The reduction of a domain to itself."""
 
     part: Simple
 
     @property
     def domain(self) -> Simple:
-        """The same."""
+        """The original domain."""
         return self.part
 
     def encode(self, value: Value) -> Value:
-        """The same."""
+        """Return the value itself."""
         return value
 
     def decode(self, value: Value) -> Value:
-        """The same."""
+        """Return the value itself."""
         return value
 
 
 @dataclass(frozen=True, slots=True)
 class Closed(Identity):
-    """A continuous range without its excluded ends: they are the next floats inside."""
+    """The reduction of a continuous range to a closed one; an excluded end becomes the next float inside."""
 
     part: Real
 
     @property
     def domain(self) -> Real:
-        """The closed range of the same floats."""
+        """The closed range with the same floats."""
         return Real(self.part.least, self.part.greatest, log=self.part.log)
 
 
 @dataclass(frozen=True)
 class Renamed:
-    """Members one by one under other names, in the order of their indices: a set, ordered where they are."""
+    """The reduction of a finite domain to a set of other names, one for each member, in the order of their indices.
+
+    The set is ordered if the members are.
+    """
 
     part: Categorical | Grid
     domain: Categorical
@@ -83,31 +86,31 @@ class Renamed:
         return {identity(self.part.at(place)): name for place, name in enumerate(self.domain.values)}
 
     def encode(self, value: Value) -> Value:
-        """Its name."""
+        """Return the name of a member."""
         return self._names[identity(value)]
 
     def decode(self, value: Value) -> Value:
-        """The member with a name; raises LookupError where none has it."""
+        """Return the member with a name; raise LookupError if there is none."""
         return self.part.at(self.domain.index_of(value))
 
 
 @dataclass(frozen=True, slots=True)
 class Indices:
-    """Members by their indices, which are the integers from 0 on."""
+    """The reduction of a finite domain to the indices of its members: consecutive integers from 0."""
 
     part: Categorical | Grid
 
     @property
     def domain(self) -> Grid:
-        """The indices."""
+        """The range of the indices."""
         return Grid(0, self.part.last_index)
 
     def encode(self, value: Value) -> int:
-        """The index of a member."""
+        """Return the index of a member."""
         return self.part.index_of(value)
 
     def decode(self, value: Value) -> Value:
-        """The member with an index; raises LookupError where none has it."""
+        """Return the member with an index; raise LookupError if there is none."""
         index = exact_integer(value)
         if index is None or not 0 <= index <= self.part.last_index:
             raise LookupError(value)
@@ -115,37 +118,37 @@ class Indices:
 
 
 def closed(part: Simple) -> Closed | None:
-    """What is said of a continuous range by its members alone."""
+    """Return the reduction of a continuous range to a closed range; None for other domains."""
     return Closed(part) if isinstance(part, Real) else None
 
 
 def worded(part: Simple) -> Renamed | None:
-    """Values of a set as the language writes them, all differently."""
+    """Return the reduction of a set to the literals of its values, which all differ; None for other domains."""
     if not isinstance(part, Categorical):
         return None
     return Renamed(part, type(part)(tuple(map(literal, part.values))))
 
 
 def indexed(part: Simple) -> Indices | None:
-    """What is finite by its indices."""
+    """Return the reduction of a finite domain to indices; None for a continuous range."""
     return None if isinstance(part, Real) else Indices(part)
 
 
 REDUCTIONS: Final[tuple[Callable[[Simple], Reduction | None], ...]] = (Identity, closed, worded, indexed)
-"""What there is, the gentlest first."""
+"""All reductions, those that change least first."""
 
 
 def reduction(part: Simple, accepts: Accepts) -> Reduction:
-    """The first reduction of a range or set to what a tool accepts; raises ValueError where there is none."""
+    """Return the first reduction of a simple domain that a library accepts; raise ValueError if there is none."""
     for made in REDUCTIONS:
         found = made(part)
         if found is not None and accepts(found.domain):
             return found
-    raise ValueError(f"nothing makes `{part}` what is accepted")
+    raise ValueError(f"no reduction of `{part}` is accepted")
 
 
 def simple_pieces(domain: Domain) -> tuple[Simple, ...]:
-    """The parts of a domain, a range that is wider than the largest float cut at 0."""
+    """Return the parts of a domain; a range that is wider than the largest float is split at 0."""
     return tuple(piece for part in parts(domain) for piece in _cut(part))
 
 

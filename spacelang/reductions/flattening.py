@@ -1,7 +1,7 @@
-"""Conditions made alternatives: what a branch of a stage may take beside itself.
+"""Flattening: conditions inside a branch of a stage become further alternatives of that stage.
 
-Decisions inside a branch, and the hyperparameters that conditions inside it ask about, are settled: each way to settle
-them, by cells of values that no condition tells apart, is an alternative of its own.
+The decisions inside a branch are fixed, and so are the hyperparameters that its conditions mention. Each combination is
+an alternative of its own. Values that no condition distinguishes stay together in one piece of the domain.
 
 See spacelang/optimizers/README.md, section "Unit interval".
 """
@@ -20,15 +20,15 @@ from spacelang.solver.atoms import atoms_of, can_be_cut, is_related, told_apart
 from spacelang.solver.pieces import joined
 
 MOST: Final = 256
-"""The most alternatives that one branch of a stage is flattened to."""
+"""The maximum number of alternatives to which one branch of a stage is flattened."""
 
 
 @dataclass(frozen=True)
 class Settled:
-    """One way to settle a branch: the branches of decisions inside it, and what of their domains hyperparameters keep.
+    """One case of a flattened branch: nested decisions are fixed, and domains of hyperparameters restricted.
 
-    What is not reached or not active has None. `absent` are all such variables, settled or not; `told` are the
-    hyperparameters whose conditions are settled.
+    `branches` and `domains` are by address; both have None for variables that are not reached or not active. `absent`
+    has all such variables, fixed or not. `told` has the hyperparameters whose conditions are decided by the case.
     """
 
     label: str = ""
@@ -39,16 +39,17 @@ class Settled:
 
     @cached_property
     def values(self) -> dict[str, Value]:
-        """The values of the hyperparameters that are left a single one."""
+        """The values of the hyperparameters that are restricted to a single one."""
         return {a: domain.middle for a, domain in self.domains.items() if domain is not None and domain.size == 1}
 
 
 @dataclass(frozen=True, slots=True)
 class Flattened:
-    """The ways to settle a branch, one or more.
+    """The cases of a flattened branch, at least one.
 
-    `elsewhere` are the hyperparameters inside it whose conditions ask about what lies outside it or compare
-    hyperparameters with each other; `many` those, and the decisions, that would have made too many alternatives.
+    `elsewhere` are the hyperparameters that could not be flattened because their conditions mention variables outside
+    the branch or compare hyperparameters with each other. `many` are the hyperparameters and decisions that would have
+    led to more than `MOST` cases.
     """
 
     ways: tuple[Settled, ...]
@@ -57,13 +58,13 @@ class Flattened:
 
 
 def flattened(space: Space, stage: Choice, branch: str, orders: frozenset[str]) -> Flattened:
-    """The ways to settle a branch of a stage; the decisions in `orders` are left as they are."""
+    """Return the cases of a branch of a stage; the decisions in `orders` are left as they are."""
     return _Flattening(space, stage, branch, orders).run()
 
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """One state of what is settled: a branch or a piece of a domain, a value that speaks for it, and its label."""
+    """One state of a fixed variable: a branch or a piece of its domain, a representative value, and a label."""
 
     worth: Worth
     branch: str | None = None
@@ -98,7 +99,10 @@ class _Flattening:
         return Flattened(tuple(map(self._way, self._ways(self._ordered, MOST))), tuple(elsewhere), tuple(many))
 
     def _asked(self, node: Hyperparameter) -> tuple[list[str], dict[str, Expr]] | None:
-        """All that a condition depends on, itself included with the conditions on the way; None where it cannot be."""
+        """Return the addresses that the condition of a hyperparameter depends on, and all conditions along the way.
+
+        Conditions of the mentioned hyperparameters are followed too. Returns None if the condition cannot be flattened.
+        """
         asked: dict[str, None] = {}
         conditions: dict[str, Expr] = {}
         waiting = [node]
@@ -119,7 +123,7 @@ class _Flattening:
         return list(asked), conditions
 
     def _is_told(self, condition: Expr) -> bool:
-        """Whether single variables of this branch tell if a condition holds."""
+        """Return True if the atoms of a condition depend on single variables of this branch only."""
         asked = (*references(condition), *decisions(condition))
         if any(address not in self._inside and address != self._stage.address for address in asked):
             return False
@@ -131,7 +135,7 @@ class _Flattening:
         )
 
     def _take(self, asked: Sequence[str], conditions: Mapping[str, Expr]) -> bool:
-        """Settle these and their owners too, unless that makes too many alternatives."""
+        """Fix these variables and their owners; return False and change nothing if that makes too many cases."""
         owners = [owner for address in asked for owner, _ in self._inside[address].owners[1:]]
         before = dict(self._settled), dict(self._conditions)
         self._settled |= dict.fromkeys((*owners, *asked))
@@ -145,7 +149,7 @@ class _Flattening:
 
     @property
     def _ordered(self) -> tuple[str, ...]:
-        """What is settled, each after all that it depends on."""
+        """The fixed variables, each after all that it depends on."""
         found: dict[str, None] = {}
 
         def visit(address: str) -> None:
@@ -163,7 +167,7 @@ class _Flattening:
         return tuple(found)
 
     def _ways(self, ordered: Sequence[str], most: int) -> Iterator[dict[str, _Option]]:
-        """The joint states of what is settled, at most so many."""
+        """Yield the joint states of the fixed variables, at most `most` of them."""
         waiting: list[dict[str, _Option]] = [{}]
         left = most
         while waiting and left:
@@ -198,7 +202,7 @@ class _Flattening:
         return [atom for atom in dict.fromkeys(atoms) if references(atom) == (address,)]
 
     def _is_active(self, variable: Variable, known: Mapping[str, _Option]) -> bool:
-        """Whether a variable is reached and its condition holds, as far as that is settled."""
+        """Return True if a variable is reached and its condition is true, as far as the fixed variables decide it."""
         for owner, branch in variable.owners[1:]:
             if owner in known and known[owner].branch != branch:
                 return False
@@ -218,7 +222,7 @@ class _Flattening:
 
 
 def _told_apart(node: Hyperparameter, atoms: Sequence[Expr]) -> Iterator[tuple[Domain, Value]]:
-    """The domain in pieces that the atoms tell apart, each with a value that speaks for it."""
+    """Yield the pieces of the domain that the atoms distinguish, each with a representative value."""
 
     def signature(value: Value) -> tuple[bool, ...]:
         return tuple(holds(atom, lambda _: value) for atom in atoms)

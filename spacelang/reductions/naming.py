@@ -1,4 +1,4 @@
-"""Names for what a space is made of: the keys of configurations where they are enough, each name given once."""
+"""Unique names for the variables of a space: the keys of configurations wherever these are unique."""
 
 from collections import Counter
 from copy import copy
@@ -8,28 +8,28 @@ from spacelang.text import numbered
 
 
 class VariableNames:
-    """The names that were given for one space."""
+    """The names given so far for the variables of one space."""
 
     def __init__(self, space: Space) -> None:
         self._keys = Counter(variable.key for variable in space.variables.values())
         self.given: set[str] = set()
 
     def copy(self) -> "VariableNames":
-        """The same, of which others may be given."""
+        """Return an independent copy, in which further names may be given."""
         copied = copy(self)
         copied.given = {*self.given}
         return copied
 
     def has_own_key(self, node: Choice | Hyperparameter) -> bool:
-        """Whether no other variable of the space has its key."""
+        """Return True if no other variable of the space has the same key."""
         return self._keys[node.key] == 1
 
     def of(self, node: Choice | Hyperparameter) -> str:
-        """What a variable is called: its key, its address where another one has the key too."""
+        """Return the key of a variable, or its address if another variable has the same key."""
         return node.key if self.has_own_key(node) else node.address
 
     def new(self, wanted: str) -> str:
-        """The name, with a number behind it where it was given before."""
+        """Return the name and mark it as given; a number is appended if it was given before."""
         name = numbered(wanted, self.given, "#")
         self.given.add(name)
         return name

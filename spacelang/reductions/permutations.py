@@ -1,7 +1,7 @@
-"""An order of T steps as T x T variables of 0 and 1: x[i, k] is 1 where step i stands at position k.
+"""Orders of T steps as permutation matrices: x[i, k] is 1 if step i is at position k.
 
-Each row and each column sums to 1. Of the steps a and b, `Permutation(("a", "b"), ("a, b", "b, a")).matrices` are
-[[1, 0], [0, 1]] and [[0, 1], [1, 0]].
+Each row and each column sums to 1. For the steps a and b, `Permutation(("a", "b"), ("a, b", "b, a")).matrices` are [[1,
+0], [0, 1]] and [[0, 1], [1, 0]].
 """
 
 from collections.abc import Sequence
@@ -17,36 +17,39 @@ from spacelang.ir.space import order_name
 
 @dataclass(frozen=True)
 class Permutation:
-    """The orders that there are, `branches`, of steps with labels."""
+    """The allowed orders (`branches`) of labelled steps."""
 
     labels: tuple[str, ...]
     branches: tuple[str, ...]
 
     @property
     def size(self) -> int:
-        """T."""
+        """The number of steps, T."""
         return len(self.labels)
 
     @cached_property
     def matrices(self) -> Array:
-        """The matrix of each branch: shape (branches, T, T), 0 and 1."""
+        """The permutation matrix of each branch: shape (branches, T, T), entries 0 and 1."""
         by_name = {order_name(labels): labels for labels in permutations(self.labels)}
         return np.stack([self.matrix_of(by_name[name]) for name in self.branches])
 
     def matrix_of(self, order: Sequence[str]) -> Array:
-        """The matrix of an order of the steps."""
+        """Return the permutation matrix of an order of the steps, shape (T, T)."""
         found = np.zeros((self.size, self.size), np.int8)
         found[[self.labels.index(label) for label in order], np.arange(self.size)] = 1
         return found
 
     def places(self, matrices: Array) -> Array:
-        """The place of the branch with the largest sum in each of n matrices, the first of several: shape (n,)."""
+        """Return for each of n matrices the index of the best allowed order: shape (n,).
+
+        This is the order whose entries in the matrix have the largest sum, the first one in a tie. NaN counts as 0.
+        """
         given = np.asarray(matrices, float).reshape(len(matrices), -1)
         sums = np.nan_to_num(given) @ self.matrices.reshape(len(self.branches), -1).T.astype(float)
         return np.asarray(sums.argmax(axis=1))
 
     @property
     def removed(self) -> tuple[tuple[str, ...], ...]:
-        """The orders of the steps that are no branch."""
+        """The orders of the steps that are not allowed."""
         known = set(self.branches)
         return tuple(order for order in permutations(self.labels) if order_name(order) not in known)

@@ -1,7 +1,8 @@
-"""A space as questions: choices and draws, each under a name of its own, of which every answer is a member.
+"""A space as named questions (choices and values to draw); every combination of answers is a configuration.
 
-A fork of several cases is a choice; a free hyperparameter is one draw, or a choice of the pieces of its domain with a
-draw for each. What leaves nothing to choose is not asked. The same part is the same question wherever it occurs.
+A fork with several cases is a choice. A free hyperparameter is one value to draw, or a choice between the pieces of its
+domain and one value for each piece. Nothing is asked where there is only one possibility. The same part of the space is
+the same question wherever it occurs.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,31 +24,31 @@ from spacelang.solver.defaults import nearest_admissible
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """A piece of a domain with a single value: there is nothing to draw."""
+    """A piece of a domain with a single value, so that nothing is drawn."""
 
     value: Value
 
     @property
     def part(self) -> Simple:
-        """The set of the value."""
+        """The set that contains only the value."""
         return Categorical((self.value,))
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A piece of a domain with several values, drawn under a name of its own as its reduction has them."""
+    """A named piece of a domain with several values, drawn in the form that its reduction gives it."""
 
     name: str
     reduction: Reduction
 
     @property
     def part(self) -> Simple:
-        """The piece."""
+        """The piece before the reduction."""
         return self.reduction.part
 
     @property
     def domain(self) -> Simple:
-        """What is drawn from: a range or set that is accepted."""
+        """The accepted domain that is drawn from."""
         return self.reduction.domain
 
 
@@ -56,41 +57,47 @@ Piece: TypeAlias = Only | Slot
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """How a free hyperparameter is drawn: one of the pieces, chosen under the name `choice` where they are several."""
+    """The questions of a free hyperparameter: one of its pieces, and a value in that piece.
+
+    If there are several pieces, `choice` is the name of the question that selects one; else it is empty.
+    """
 
     choice: str
     pieces: tuple[Piece, ...]
 
     @property
     def questions(self) -> dict[str, "Question"]:
-        """Its questions by their names, the choice first."""
+        """The questions by name, the choice of the piece first."""
         choice: dict[str, Question] = {self.choice: self} if self.choice else {}
         return choice | {piece.name: piece for piece in self.pieces if isinstance(piece, Slot)}
 
     def encode(self, value: Value) -> dict[str, Any]:
-        """The answers that give a member."""
+        """Return the answers that lead to a value."""
         place = part_of([piece.part for piece in self.pieces], value)
         piece = self.pieces[place]
         found: dict[str, Any] = {self.choice: place} if self.choice else {}
         return found | {piece.name: piece.reduction.encode(value)} if isinstance(piece, Slot) else found
 
     def ask(self, answer: "Answer") -> Value:
-        """The member that answers give."""
+        """Return the value to which the answers lead; `answer` is called for each question."""
         piece = self.pieces[int(answer(self.choice, self)) if self.choice else 0]
         return piece.reduction.decode(answer(piece.name, piece)) if isinstance(piece, Slot) else piece.value
 
 
 Question: TypeAlias = Fork | Draw | Slot
-"""What is answered by the place of a case or of a piece, or by a member of a slot's domain."""
+"""A question; the answer is the index of a case, the index of a piece, or a member of the domain of a `Slot`."""
 Answer: TypeAlias = Callable[[str, Question], Any]
-"""Answers a question, which it is given with its name; raises LookupError where it has no answer."""
+"""A function that returns the answer to a question, given its name; raises LookupError if it has none."""
 
 
 class Questions:
-    """The questions of a space, the way from configurations to answers and back."""
+    """The questions of a space; `encode` and `decode` convert between configurations and answers."""
 
     def __init__(self, structures: Structures, unfolded: Parts, accepts: Accepts) -> None:
-        """The parts that `structures` were unfolded into; slots have domains that are accepted."""
+        """Create the questions for the unfolded parts of a space.
+
+        `accepts` returns True for the domains that may be drawn from.
+        """
         self.structures = structures
         self.space = space = structures.space
         self.parts = unfolded
@@ -109,33 +116,33 @@ class Questions:
 
     @cached_property
     def all(self) -> tuple[UnfoldedPart, ...]:
-        """Every part once, forks before what is inside them."""
+        """Every part once, forks before their contents."""
         return tuple(all_parts(self.parts))
 
     @cached_property
     def domains(self) -> Mapping[str, Simple]:
-        """The answers to every question by its name: the places of a choice, or what a slot is drawn from."""
+        """The possible answers to every question by name: the indices of a choice, or the domain to draw from."""
         return {name: _answers_to(question) for name, question in self.by_name.items()}
 
     @cached_property
     def products(self) -> int:
-        """How many products of free hyperparameters cover the space."""
+        """The number of products of free hyperparameters that cover the space."""
         return combinations(self.parts)
 
     @cached_property
     def default(self) -> Configuration:
-        """The default configuration of the space; the member nearest to it where a constraint excludes it."""
+        """The default configuration of the space, or the nearest valid one if a constraint excludes it."""
         return nearest_admissible(self.structures)[1]
 
     def called(self, part: Fork | Free) -> str:
-        """What a part is about: a key, an address where two variables share the key."""
+        """Return the name of a part before it is made unique: a key, or an address if two variables share the key."""
         if part.node is None:
             return "rule:case"
         name = self.names.of(part.node)
         return f"{name}:case" if isinstance(part, Fork) and isinstance(part.node, Hyperparameter) else name
 
     def encode(self, configuration: Configuration) -> dict[str, Any]:
-        """The answers of a member by the names of the questions that it comes by; raises LookupError for no member."""
+        """Return the answers that lead to a configuration, by question name; raise LookupError if it is not valid."""
         lookup = Assignment.of(self.space, configuration)
         found: dict[str, Any] = {}
         for part, place in route(self.parts, lookup):
@@ -146,17 +153,20 @@ class Questions:
         return found
 
     def ask(self, answer: Answer) -> dict[str, Value]:
-        """What answers say by the keys of configurations, each question being asked after those that lead to it."""
+        """Return the values to which answers lead, by configuration key.
+
+        `answer` is called for each question, after the questions that lead to it.
+        """
         found: dict[str, Value] = {}
         self._ask(self.parts, answer, found)
         return found
 
     def decode(self, answers: Mapping[str, Any]) -> Configuration:
-        """The member that answers by the names of the questions give; raises LookupError where one is missing."""
+        """Return the configuration for answers by question name; raise LookupError if one is missing."""
         return Configuration(self.ask(lambda name, _: answers[name]))
 
     def are_answered(self, answers: Mapping[str, Any]) -> bool:
-        """Whether answers by names are those of exactly the questions that they lead to."""
+        """Return True if the answers belong to exactly the questions that they lead to."""
         asked: set[str] = set()
 
         def answer(name: str, _: Question) -> Any:
@@ -170,7 +180,7 @@ class Questions:
         return asked == answers.keys()
 
     def slots(self) -> Iterator[tuple[Free, Slot]]:
-        """Every slot with the hyperparameter that it is a piece of."""
+        """Yield every drawn piece with the hyperparameter that it belongs to."""
         for part in self.all:
             if isinstance(part, Free):
                 yield from ((part, piece) for piece in self.draws[id(part)].pieces if isinstance(piece, Slot))

@@ -1,7 +1,7 @@
-"""Parts of a space: decisions that take only some of their branches, hyperparameters with a part of their domains.
+"""Restriction of a space to some branches of its decisions and to smaller domains of its hyperparameters.
 
-What is left is a space of its own that reads well: nothing in it is dead, and no condition or constraint speaks of
-what is not there any more. Keys stay as they are, so that each of its configurations is one of the space.
+The result is a simplified space: it has no dead alternatives, and no condition or constraint mentions what was removed.
+Keys are unchanged, so every configuration of the result is also one of the original space.
 """
 
 from collections.abc import Collection, Mapping
@@ -34,14 +34,15 @@ from spacelang.solver.satisfiability import Statement, truths
 
 
 def restricted(space: Space, branches: Mapping[str, Collection[str]], domains: Mapping[str, Domain]) -> Space | None:
-    """The configurations of a space whose decisions take one of the `branches` and whose values lie in the `domains`.
+    """Return the space of the configurations that take the given branches and have values in the given domains.
 
-    Both are by address; what is not named may be anything. A domain is a part of the one that the hyperparameter has;
-    where the hyperparameter is not active, its domain restricts nothing. None where no configuration is left.
+    Both mappings are by address; variables that are not listed are unrestricted. A domain must be a part of the domain
+    of the hyperparameter. It restricts nothing where the hyperparameter is not active. Returns None if no configuration
+    remains.
 
-    Defaults stay as they are where they can; else a decision takes its first branch that is left, a hyperparameter the
-    middle of its domain, and where these together break a constraint, the nearest member is the default. Raises
-    UndecidableError and TooTangledError as `Structures` does.
+    Defaults stay where possible. Otherwise a decision defaults to its first remaining branch, and a hyperparameter to
+    the middle of its domain. If these together violate a constraint, the nearest valid configuration becomes the
+    default. Raises UndecidableError and TooTangledError like `Structures`.
     """
     part = _Narrowing(space, branches, domains).narrowed(space)
     while True:
@@ -63,7 +64,7 @@ def restricted(space: Space, branches: Mapping[str, Collection[str]], domains: M
 
 
 class _Narrowing:
-    """Takes branches and values out of a space, and what is said of them out of its expressions."""
+    """A rewriting that removes branches and values from a space, and their mentions from its expressions."""
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class _Narrowing:
         domains: Mapping[str, Domain],
         without: Collection[str] = (),
     ) -> None:
-        """`without` are the addresses of hyperparameters that are never active."""
+        """Prepare the rewriting; `without` are the addresses of hyperparameters that are never active."""
         self._branches = branches
         self._domains = domains
         self._left = {
@@ -84,7 +85,7 @@ class _Narrowing:
         self._gone = space.variables.keys() - self._left.keys()
 
     def narrowed(self, space: Space) -> Space:
-        """The space without what is taken out; constraints that never apply any more are left out."""
+        """Return the rewritten space, without constraints that can no longer apply."""
         found = (
             Constraint(expression, constraint.forbidden, constraint.span)
             for constraint in space.constraints
@@ -122,7 +123,7 @@ class _Narrowing:
     # ---- expressions
 
     def _expression(self, expression: Expr) -> Expr:
-        """The expression in words of what is left; it names the same hyperparameters as far as these are left."""
+        """Return the expression in terms of what remains; it mentions the same hyperparameters if they remain."""
         if isinstance(expression, And | Or | Not):
             return with_children(expression, self._expression)
         test = without(expression, self._gone)
@@ -152,7 +153,10 @@ class _Narrowing:
         return Constant(value=True, span=test.span) if is_sure else replace(test, branches=names)
 
     def _equality(self, test: Compare, item: Reference, address: str, value: Value) -> Expr:
-        """A comparison with a value that is not there any more is never true, or true wherever it says something."""
+        """Return the comparison, or a replacement if its value was removed from the domain.
+
+        The replacement is never true for `==`; for `!=` it is true wherever the hyperparameter is active.
+        """
         if contains(self._domain(address), value):
             return test
         return In(item, (), test.span) if test.relation == "==" else Compare("==", item, item, test.span)
@@ -163,7 +167,7 @@ class _Narrowing:
 
 
 def _numbers(test: Expr) -> tuple[str, ...]:
-    """The hyperparameters that must be numbers for a test to be true."""
+    """Return the hyperparameters that must be numbers for a test to be true."""
     match test:
         case Compare(relation="==" | "!="):
             sides = (test.left, test.right)
@@ -176,11 +180,11 @@ def _numbers(test: Expr) -> tuple[str, ...]:
             return ()
 
 
-# ---- what changes nothing any more
+# ---- removing what no longer has an effect
 
 
 def _lively(space: Space) -> Space:
-    """The space without hyperparameters that are never active, conditions that always hold, idle constraints."""
+    """Return the space without hyperparameters that are never active, conditions always true, and idle constraints."""
     while True:
         dead = {
             address
@@ -208,5 +212,5 @@ def _has_effect(space: Space, constraint: Constraint) -> bool:
 
 
 def _settled(space: Space) -> Space:
-    """The space with a default that is a member."""
+    """Return the space with a default that is a valid configuration."""
     return space if exclusion(space, default(space)) is None else with_nearest_default(Structures(space))

@@ -1,8 +1,8 @@
-"""A space unfolded into choices that are free of conditions and constraints: for tools that know neither.
+"""Unfolding of a space into choices without conditions and constraints, for libraries that support neither.
 
-Every fork tells one decision or hyperparameter apart, and what is left to choose depends on its case alone: parts that
-stand side by side are independent of each other. Nothing is listed that does not depend on each other, equal parts are
-one object, and so the number of parts is about that of the states that conditions and constraints tie together.
+Every fork distinguishes the cases of one decision or hyperparameter, and each case has its own remaining parts. Parts
+next to each other are independent. Independent variables are never combined, and equal parts are one object. The number
+of parts is therefore about the number of states that conditions and constraints connect.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from spacelang.solver.pieces import joined
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Free:
-    """A hyperparameter that takes any value of `domain`, which is a part of its own, whatever else is chosen."""
+    """A hyperparameter that may take any value of `domain` (a part of its full domain), whatever else is chosen."""
 
     node: Hyperparameter
     domain: Domain
@@ -29,7 +29,7 @@ class Free:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RangeComparison:
-    """A comparison of ranges that must have a truth: no list of cases says which values satisfy it."""
+    """A comparison between ranges that must have a given truth value; it cannot be expanded into cases."""
 
     atom: Compare
     truth: bool
@@ -37,10 +37,10 @@ class RangeComparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One way to go on at a fork, with the parts that it leaves to choose.
+    """One case of a fork, with the parts that remain to be chosen in it.
 
-    `branch` is the branch of a decision; `domain` what a hyperparameter may take; both are None where it is inactive
-    and where the fork tells nothing apart that a configuration says.
+    `branch` is the branch of a decision, and `domain` the values that a hyperparameter may take. Both are None if the
+    variable is inactive, or if the fork distinguishes nothing that a configuration contains.
     """
 
     branch: str | None
@@ -50,14 +50,14 @@ class Case:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fork:
-    """Exactly one of the cases; `node` is None where the fork is only there for the sake of what its cases leave."""
+    """A choice of exactly one case; `node` is None if the cases only differ in their remaining parts."""
 
     node: Choice | Hyperparameter | None
     cases: tuple[Case, ...]
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """The weight of each case: that of the branch of a decision, 1 for all others."""
+        """The weight of each case: the weight of the branch of a decision, 1 for all other cases."""
         branches = (
             {branch.name: branch.weight for branch in self.node.branches} if isinstance(self.node, Choice) else {}
         )
@@ -69,26 +69,27 @@ Parts: TypeAlias = tuple[UnfoldedPart, ...]
 
 
 def unfold(structures: Structures) -> Parts:
-    """The parts that together say the configurations of a space, each of them exactly once.
+    """Return the parts that together generate each configuration of a space exactly once.
 
-    They are empty also where the space is: ask `Structures.count` first. Raises TooTangledError where constraints tie
-    too much to each other.
+    They are also empty if the space is empty, so check `Structures.count` first. Raises TooTangledError if constraints
+    connect too many variables.
     """
     return _Unfolding(structures).below(())
 
 
 def unfolder(structures: Structures) -> Callable[[Network], Parts]:
-    """What unfolds one network of a space with all that is below it, for those who say other networks by other means.
+    """Return a function that unfolds one network of a space, with everything below it.
 
-    Equal parts are one object, whichever network they are of. Raises TooTangledError as `unfold` does.
+    It is for targets that represent the other networks by other means. Equal parts of different networks are one
+    object. Raises TooTangledError like `unfold`.
     """
     return _Unfolding(structures).network
 
 
 def route(parts: Parts, lookup: Lookup) -> Iterator[tuple[UnfoldedPart, int]]:
-    """The parts that a configuration comes by, each fork with the place of its case, other parts with 0.
+    """Yield the parts that a configuration passes, each fork with the index of its case, other parts with 0.
 
-    Raises LookupError where a fork has no case for it: then it is no member.
+    Raises LookupError if a fork has no case for the configuration, which then is not valid.
     """
     for part in parts:
         if isinstance(part, Fork):
@@ -100,9 +101,10 @@ def route(parts: Parts, lookup: Lookup) -> Iterator[tuple[UnfoldedPart, int]]:
 
 
 def combinations(parts: Parts, ways: "Callable[[Fork], Iterable[Parts]] | None" = None) -> int:
-    """How many combinations of ways through forks there are, without listing them.
+    """Return the number of combinations of cases of all forks, without enumerating them.
 
-    Where each case is a way, these are the products of free hyperparameters that cover the space.
+    Each combination is a product of free hyperparameters; together they cover the space. `ways` may return other
+    alternatives of a fork than its cases.
     """
     known: dict[int, int] = {}
 
@@ -122,7 +124,7 @@ def combinations(parts: Parts, ways: "Callable[[Fork], Iterable[Parts]] | None" 
 
 
 def all_parts(parts: Parts) -> Iterator[UnfoldedPart]:
-    """Every part once, forks before what is inside them."""
+    """Yield every part once, forks before their contents."""
     seen: set[int] = set()
     waiting = [*reversed(parts)]
     while waiting:
@@ -145,13 +147,13 @@ def _case_of(fork: Fork, lookup: Lookup) -> tuple[int, list[tuple[UnfoldedPart, 
             continue
         if all(_holds(part, lookup) for part, _ in inside):
             return place, inside
-    raise LookupError("no case of a fork has the configuration")
+    raise LookupError("the configuration matches no case of a fork")
 
 
 def _agrees(case: Case, node: Choice | Hyperparameter, lookup: Lookup) -> bool:
     worth = lookup(node.address)
     if isinstance(worth, Inactive):
-        return case.branch is None  # the case of a value has that free inside, which then does not hold
+        return case.branch is None  # a case with a value contains a `Free`, which is not satisfied then
     return case.branch == worth if case.domain is None else contains(case.domain, worth)
 
 
@@ -167,7 +169,7 @@ def _holds(part: UnfoldedPart, lookup: Lookup) -> bool:
 
 
 class _Unfolding:
-    """Parts by what they say, so that equal ones are one object."""
+    """The parts unfolded so far; equal parts are interned as one object."""
 
     def __init__(self, structures: Structures) -> None:
         self.model = structures.model
@@ -176,7 +178,7 @@ class _Unfolding:
         self._below: dict[Context, Parts] = {}
 
     def below(self, context: Context) -> Parts:
-        """The parts of all networks below a context."""
+        """Return the parts of all networks below a context."""
         if context not in self._below:
             networks = self.model.by_context.get(context, ())
             self._below[context] = tuple(part for network in networks for part in self.network(network))
@@ -194,7 +196,7 @@ class _Unfolding:
         return self._known.setdefault(("fork", address, said), Fork(node, cases))  # type: ignore[return-value]
 
     def network(self, network: Network) -> Parts:
-        """The parts of one network with all that is below it."""
+        """Return the parts of one network, with everything below it."""
         if network.is_free:
             nodes = (member.node for member in network.members)
             return tuple(self.free(node, node.domain) for node in nodes if isinstance(node, Hyperparameter))
@@ -202,7 +204,7 @@ class _Unfolding:
 
 
 class _EliminatedNetwork:
-    """One network: its buckets, read from the variables that tell most to those that they settle."""
+    """One network with the buckets of its elimination, read from the variables that determine most to the others."""
 
     def __init__(self, unfolding: _Unfolding, network: Network) -> None:
         self._unfolding = unfolding
@@ -218,7 +220,11 @@ class _EliminatedNetwork:
         return tuple(part for root in self._roots for part in self._told(root, {}))
 
     def _eliminated(self) -> Sequence[Bucket]:
-        """What tells most goes last: decisions after hyperparameters, outer ones after those inside them."""
+        """Return the buckets of the elimination: truths first, then hyperparameters, then decisions.
+
+        Inner variables go before outer ones. The variables that determine most are thus eliminated last and become the
+        outermost forks.
+        """
         turns: dict[tuple[int, int], set[str]] = {}
         for name in self._network.states:
             turns.setdefault(self._turn(name), set()).add(name)
@@ -240,7 +246,7 @@ class _EliminatedNetwork:
         return depth
 
     def _possible(self) -> Iterator[Factor]:
-        """The branches of decisions below which there is something."""
+        """Yield a factor for each decision that allows only branches with admissible configurations."""
         for member in self._members.values():
             if isinstance(member.node, Choice):
                 states = self._network.states[member.address]
@@ -251,9 +257,10 @@ class _EliminatedNetwork:
                 )
 
     def _all_needs(self) -> dict[str, tuple[str, ...]]:
-        """The variables that what is told below each one depends on; on the way, who tells whom.
+        """Return for each variable the earlier variables on which the parts below it depend.
 
-        Each is told by the last one to be known of those that it needs.
+        Also builds the tree of variables (`_children` and `_roots`): the parent of a variable is the last one to become
+        known of those that it depends on.
         """
         order = {variable: place for place, variable in enumerate(self._buckets)}
         needs: dict[str, tuple[str, ...]] = {}
@@ -265,7 +272,7 @@ class _EliminatedNetwork:
         return needs
 
     def _told(self, variable: str, known: Mapping[str, State]) -> Parts:
-        """The parts that a variable and those that it tells leave, with the states of the ones before it."""
+        """Return the parts of a variable and of its descendants, given the states of the variables before it."""
         key = (variable, *(known[name] for name in self._needs[variable]))
         if key not in self._known:
             bucket = self._buckets[variable]
@@ -286,7 +293,7 @@ class _EliminatedNetwork:
         return self._hyperparameter(member.node, told)
 
     def _auxiliary(self, variable: str, told: Sequence[tuple[State, Parts]]) -> Parts:
-        """A truth: told apart only where it matters, and what a comparison of ranges then asks for."""
+        """Return the parts of the truth of an atom: a fork only if the truth matters, plus any comparison of ranges."""
         atom = self._network.ranges.get(variable)
         alike = {tuple(map(id, parts)) for _, parts in told}
         if len(alike) == 1 and (len(told) == 2 or atom is None):
@@ -312,7 +319,7 @@ class _EliminatedNetwork:
         return (self._unfolding.fork(member.address, choice, tuple(cases)),)
 
     def _hyperparameter(self, node: Hyperparameter, told: Sequence[tuple[State, Parts]]) -> Parts:
-        """The cells that leave the same parts together."""
+        """Return the parts of a hyperparameter; cells that lead to the same remaining parts become one case."""
         inactive = [parts for state, parts in told if state == UNREACHED]
         together: dict[tuple[int, ...], tuple[list[Simple], Parts]] = {}
         for state, parts in told:

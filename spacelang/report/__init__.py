@@ -1,1 +1,1 @@
-"""What people and programs read about a run: its progress, its summary and the found pipeline as code."""
+"""Texts, pages and code about a run: its progress, its summary, HTML reports and the best pipeline as Python code."""

@@ -1,6 +1,7 @@
-"""The pipelines of a space as code: a function `build(configuration)` that needs the libraries of its operators alone.
+"""Write the pipelines of a space as Python code: a function `build(configuration)` without spacelang.
 
-`pipeline_code` writes the functions of decisions; here is what stands around them in a module.
+The code needs only the libraries of the space's operators. `pipeline_code` writes the functions of the decisions; this
+module adds the rest of the Python module around them.
 """
 
 import ast
@@ -24,7 +25,7 @@ from spacelang.targets._exports.python import Listed, expression, text
 VALUES: Final = frozenset(
     {"Step", "TAKEN", "TEXT_VALUES", "STRINGS", "READERS", "Any", "Iterable", "Mapping", "Sequence"}
 )
-"""Names of values and types in every module."""
+"""Names of values and types that every module defines."""
 STANDS_ON: Final = frozenset(
     each.__name__
     for each in (
@@ -37,28 +38,28 @@ STANDS_ON: Final = frozenset(
         make_column_selector,
     )
 )
-"""What code that is taken word by word has of scikit-learn, under these names."""
+"""Names of scikit-learn that the copied source code uses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Building:
-    """The code of a space's pipelines: what it imports, and the functions, `build` last."""
+    """The code that builds the pipelines of a space: the imports, and the functions, of which `build` is the last."""
 
     imports: str
     functions: str
 
 
 def module(form: str, space: Space, *, is_estimator: bool = False) -> str:
-    """The module of a form with `build(configuration)`, or with the reason why it has none.
+    """Return the Python module of a compiled space with `build(configuration)`, or with the reason why it has none.
 
-    It needs the tool of the form and the libraries of the space's operators. One that `is_estimator` has the class
-    `Estimator` as well, whose parameters are configurations.
+    `form` is the code of the compiled space. The module needs only the target's library and the libraries of the
+    space's operators. If `is_estimator`, it also has the class `Estimator`, whose parameter is a configuration.
     """
     classes = _estimator(space) if is_estimator else ()
     try:
         found = building(space, "\n\n".join([form, *classes]))
     except BuildError as error:
-        return f"{form}\n\n\n# There is no `build(configuration)` here: {visible(error.message)}."
+        return f"{form}\n\n\n# This module has no `build(configuration)`: {visible(error.message)}."
     lines = form.split("\n")
     end = ast.parse(form).body[0].end_lineno or 0
     parts = ["\n".join([*lines[:end], "", found.imports, *lines[end:]]), found.functions]
@@ -66,7 +67,7 @@ def module(form: str, space: Space, *, is_estimator: bool = False) -> str:
 
 
 def _estimator(space: Space) -> tuple[str, str]:
-    """The class `Estimator`, and what it stands on."""
+    """Return the code of the class `Estimator`, preceded by that of its base class."""
     base = source(configured).split('"""', 2)[2].strip()
     try:
         kind = task_kind(space.root)
@@ -76,9 +77,10 @@ def _estimator(space: Space) -> tuple[str, str]:
 
 
 def building(space: Space, beside: str = "") -> Building:
-    """The code that builds the pipelines of a space, and stands with what is `beside` it in a module.
+    """Return the code that builds the pipelines of a space.
 
-    Raises BuildError for an abstract operator, and for one that is called like something else in the module.
+    `beside` is the other code of the module. Raises BuildError for an abstract operator, and for an operator whose name
+    clashes with another name in the module.
     """
     writer = PipelineCode()
     steps = expression(Listed(tuple(writer.steps(space.root))), 4, 18)
@@ -86,7 +88,7 @@ def building(space: Space, beside: str = "") -> Building:
     functions = [*writer.helpers(space), *writer.functions, body]
     codes = sorted(CODES_ONLY & {name for _, name in writer.writer.members.values()})
     note = (
-        [f"# The classes must be 0, 1, … for {' and '.join(codes)}: code other labels with a LabelEncoder."]
+        [f"# The classes must be 0, 1, … for {' and '.join(codes)}: encode other labels with a LabelEncoder."]
         if codes
         else []
     )
@@ -96,8 +98,10 @@ def building(space: Space, beside: str = "") -> Building:
 
 
 def _check_names(writer: CodeWriter, code: str) -> None:
-    """Raise BuildError where an operator's class would hide, or be hidden by, what the code defines or stands on."""
+    """Raise BuildError if the class of an operator has the same name as something that the code defines or uses."""
     defined = {each.name for each in ast.parse(code).body if isinstance(each, ast.ClassDef | ast.FunctionDef)} | VALUES
     for here, (package, name) in writer.members.items():
         if here in defined or (here in STANDS_ON and not package.startswith("sklearn")):
-            raise BuildError(f"`{name}` of {package} is called like something that modules have", "rename the class")
+            raise BuildError(
+                f"`{name}` of {package} has the same name as something that the module defines", "rename the class"
+            )

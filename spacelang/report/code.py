@@ -1,4 +1,4 @@
-"""The found pipeline as code: stand-alone scikit-learn that anybody can read, run and change."""
+"""Write a pipeline as stand-alone scikit-learn code that anybody can read, run and change."""
 
 import inspect
 import math
@@ -19,38 +19,38 @@ from spacelang.runtime.pipelines.labelled import learns_codes, votes_alone
 from spacelang.runtime.pipelines.library import CODES_ONLY, catalogue
 
 WIDTH: Final = 100
-"""The longest line that is written where it can be helped."""
+"""The maximum line length, exceeded only by expressions that cannot be broken."""
 
 INDENT: Final = " " * 4
 SKLEARN: Final = "sklearn"
 
-NO_TABLE: Final = "there is no code for a pipeline that reads text as long as it is not known which columns hold it"
+NO_TABLE: Final = "a pipeline that reads text cannot be written as code before it is known which columns hold text"
 
 
 def source(pipeline: Any, name: str = "pipeline") -> str:
-    """A Python module that defines `pipeline`, or a vote of pipelines, unfitted: it needs only the libraries of steps.
+    """Return a Python module that defines the unfitted pipeline, or vote of pipelines, under the given name.
 
-    It evaluates to an equal one, called `name`, and says only what differs from the library's defaults. Raises
-    TypeError for an object for which there is no code, BuildError for what finds columns of text only when it is
-    fitted.
+    The module needs only the libraries of the steps. The expression evaluates to an equal pipeline, and has only the
+    arguments that differ from the defaults of the libraries. Raises TypeError for an object that cannot be written as
+    code, and BuildError for a step that finds columns of text only when it is fitted.
     """
     writer = CodeWriter([each[0] for each in _pipelines(pipeline)])
     text = writer.expression(pipeline, "")
     codes_only = " and ".join(sorted(CODES_ONLY & {name for _, name in writer.members.values()}))
     note = ""
     if learns_codes(pipeline):
-        note = f"# The classes must be 0, 1, … for {codes_only}: code other labels with a LabelEncoder.\n"
+        note = f"# The classes must be 0, 1, … for {codes_only}: encode other labels with a LabelEncoder.\n"
     elif writer.votes:
-        note = f"# A vote of one codes the labels, as {codes_only} takes the classes 0, 1, … only.\n"
+        note = f"# A vote of one member encodes the labels, because {codes_only} takes only the classes 0, 1, ….\n"
     parts = [writer.imports, *([f"{_hard_vote()}\n"] if writer.hard_votes else []), f"{note}{name} = {text}"]
     return "\n\n".join(parts) + "\n"
 
 
 def fitting(reference: str, label: str, name: str = "pipeline", reading: Reading = PLAIN) -> str | None:
-    """A line of Python that fits what is called `name` to the data of a reference, with labels in the column `label`.
+    """Return a line of Python that fits the pipeline called `name` to the named data.
 
-    Its file was read as `reading` says. None for data that no line of pandas or scikit-learn reads as this package
-    does.
+    `label` is the column of labels, and `reading` says how the file was read. Return None for data that a line of
+    pandas or scikit-learn cannot read in the same way as this package.
     """
     scheme, _, shipped = reference.partition(":")
     if scheme == "sklearn" and label == "target" and not reading.drop_columns:
@@ -66,16 +66,17 @@ def fitting(reference: str, label: str, name: str = "pipeline", reading: Reading
 
 
 def written(value: object) -> str:
-    """The expression that evaluates to a plain value: numbers, texts, and lists of them."""
+    """Return the expression that evaluates to a plain value: a number, a string, or a list of them."""
     return CodeWriter([]).expression(value, "")
 
 
 @dataclass(frozen=True, slots=True)
 class CodeWriter:
-    """Writes expressions and remembers what they need imported: by its name here, the module and its name there.
+    """A writer of expressions that collects the imports they need.
 
-    `firsts` are the first steps, the only ones that may be asked for a DataFrame; `votes` are those of one classifier.
-    `hard_votes` are those members of a vote whose class is none of a library.
+    `members` maps the name in the code to the module and the name there. `firsts` are the first steps of pipelines, the
+    only ones that may be asked for a DataFrame. `votes` collects votes with a single classifier, and `hard_votes` the
+    members of a vote whose class is in no library.
     """
 
     firsts: list[Any]
@@ -85,7 +86,10 @@ class CodeWriter:
 
     @property
     def imports(self) -> str:
-        """The import statements, sorted by module; experimental classes are enabled before their module is reached."""
+        """The import statements, sorted by module.
+
+        Statements that enable experimental classes of scikit-learn come first.
+        """
         members = self.members.items()
         names = grouped((path, name if here == name else f"{name} as {here}") for here, (path, name) in members)
         entries = (catalogue(SKLEARN).get(name) for module, name in self.members.values() if module.startswith(SKLEARN))
@@ -96,9 +100,12 @@ class CodeWriter:
         )
 
     def expression(self, value: Any, indent: str) -> str:
-        """The expression that evaluates to a value; the lines after the first begin with `indent`."""
+        """Return the expression that evaluates to a value, broken into lines if it is long.
+
+        The lines after the first begin with `indent`.
+        """
         line = self.flat(value)
-        # What stands around an expression (a name before it, brackets behind it) takes its room too.
+        # Leave room for what surrounds the expression: a name before it, brackets after it.
         if len(indent) + len(line) <= WIDTH - 16:
             return line
         match value:
@@ -113,7 +120,7 @@ class CodeWriter:
                 return line
 
     def flat(self, value: Any) -> str:
-        """The expression on one line."""
+        """Return the expression that evaluates to a value, on one line."""
         match value:
             case np.generic():
                 return self.flat(value.item())
@@ -131,21 +138,25 @@ class CodeWriter:
                 return self.call(value)
 
     def call(self, value: Any) -> str:
-        """The call of a constructor on one line; raises TypeError for an object that no constructor is known of."""
+        """Return the call of the constructor that makes a value, on one line.
+
+        Raises TypeError for an object without a known constructor, and BuildError for one that finds columns of text
+        when it is fitted.
+        """
         if _selects_columns(value):
             given = (f"{name}={self.flat(argument)}" for name, argument in vars(value).items() if argument is not None)
             return f"{self.constructor(value)}({', '.join(given)})"
         if isinstance(value, Strings | EachColumn):
             raise BuildError(NO_TABLE, "run the space on data")
         if not _is_estimator(value):
-            raise TypeError(f"there is no code for an object of the type {type(value).__name__}")
+            raise TypeError(f"an object of the type {type(value).__name__} cannot be written as code")
         if votes_alone(value):
             self.votes.append(value)
         arguments = [f"{lead}{self.flat(argument)}" for lead, argument in _arguments(value)]
         return f"{self.constructor(value)}({', '.join(arguments)}){self.wish(value)}"
 
     def broken_call(self, estimator: Any, indent: str) -> str:
-        """A constructor's call on several lines; a pipeline's only argument hugs the brackets."""
+        """Return the call of a constructor on several lines. The list of steps of a pipeline hugs the brackets."""
         name, given = self.constructor(estimator), _arguments(estimator)
         if len(given) == 1 and isinstance(given[0][1], list):
             lead, argument = given[0]
@@ -154,21 +165,25 @@ class CodeWriter:
         return _lines(f"{name}(", items, f"){self.wish(estimator)}", indent)
 
     def constructor(self, estimator: Any) -> str:
-        """The name of an estimator's class, now imported, or written out where no library has it."""
+        """Return the name of an estimator's class, and import it.
+
+        `HardVote` is not imported: its source is copied into the code.
+        """
         if not isinstance(estimator, HardVote):
             return self.imported(type(estimator).__name__, type(estimator))
         self.hard_votes.append(estimator)
         return str(HardVote.__name__)
 
     def wish(self, estimator: Any) -> str:
-        """The call behind the constructor that asks for a DataFrame, where one is wanted."""
+        """Return the call of `set_output` to append to a constructor, or an empty string if none is needed."""
         is_asked = any(estimator is each for each in self.firsts) and "_sklearn_output_config" in vars(estimator)
         return '.set_output(transform="pandas")' if is_asked else ""
 
     def imported(self, name: str, member: Any) -> str:
-        """What a class or function is called here, now imported from its public module.
+        """Return the name of a class or function in the code, and import it from its public module.
 
-        That is its name, behind that of its package where another has the name already: pipelines of two libraries do.
+        If another object has the name already, as in pipelines of two libraries, the name of the package is put before
+        it.
         """
         wanted = _public_module(member.__module__, name), name
         package = wanted[0].partition(".")[0].title().replace("_", "")
@@ -179,20 +194,20 @@ class CodeWriter:
 
 
 def _pipelines(estimator: Any) -> list[Any]:
-    """The pipeline itself, or those that are the members of a vote."""
+    """Return the pipeline itself, or the member pipelines of a vote."""
     members = [each for _, each in estimator.estimators] if hasattr(estimator, "estimators") else [estimator]
     return [each.estimator if isinstance(each, HardVote) else each for each in members]
 
 
 def _hard_vote() -> str:
-    """The source of the class without the docstring of its module, nor what is said to the tools of this package."""
+    """Return the source of `HardVote`, without its module's docstring and comments for type checkers."""
     text = inspect.getsource(import_module(HardVote.__module__)).split('"""', 2)[2].strip()
     return text.replace("  # type: ignore[misc]", "")
 
 
 @cache
 def _public_module(module: str, name: str) -> str:
-    """The module from which a name should be imported: the outermost public one that has it."""
+    """Return the outermost public module that has the member, from which it should be imported."""
     parts = module.split(".")
     member = getattr(import_module(module), name)
     for length in range(1, len(parts)):
@@ -209,14 +224,17 @@ def _is_estimator(value: Any) -> bool:
 
 
 def _selects_columns(value: Any) -> bool:
-    """Whether a value is one of the objects that `columns(…)` selects with."""
+    """Return True if the value is a `make_column_selector` of scikit-learn."""
     from sklearn.compose import make_column_selector
 
     return isinstance(value, make_column_selector)
 
 
 def _arguments(estimator: Any) -> list[tuple[str, Any]]:
-    """The arguments that a constructor needs, each after what leads it in: `name=`, nothing for a required one."""
+    """Return the arguments that differ from the defaults, each with its prefix.
+
+    The prefix is `name=`, or empty for a parameter without a default.
+    """
     values = estimator.get_params(deep=False)
     given = []
     for name, default in _defaults(type(estimator), values).items():
@@ -228,11 +246,11 @@ def _arguments(estimator: Any) -> list[tuple[str, Any]]:
 
 
 def _defaults(estimator: type, values: Iterable[str]) -> dict[str, Any]:
-    """The default of each parameter that has a value, in the order of the constructor."""
+    """Return the default of each parameter in `values`, in the order of the constructor."""
     parameters = inspect.signature(estimator).parameters
     known = {name: parameter.default for name, parameter in parameters.items() if name in values}
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-        # What a constructor only hands on (xgboost's do) has the default that an instance has, if it is no addition.
+        # Parameters in `**kwargs` (as in xgboost) have the default of an instance, unless they are unknown to it.
         instance = estimator().get_params(deep=False)
         known |= {name: instance.get(name) for name in values if name not in known}
     return known
@@ -247,7 +265,7 @@ def _lines(opening: str, items: list[str], closing: str, indent: str) -> str:
 
 
 def _filled(items: list[str], indent: str) -> str:
-    """Short items, as many on each line as there is room for."""
+    """Return short items with commas, as many on each line as fit."""
     lines = [indent + items[0]]
     for item in items[1:]:
         if len(lines[-1]) + len(item) + 3 > WIDTH:

@@ -1,4 +1,4 @@
-"""What became of an ensemble: in words, and as part of the JSON document of its run."""
+"""Describe an ensemble: in words, and as part of the JSON document of its run."""
 
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 
 def ensemble_document(ensemble: "Ensemble") -> dict[str, object]:
-    """What `run --json` prints of an ensemble.
+    """Return what `run --json` prints of an ensemble.
 
-    `loss` is that on the rows by which `members` were chosen (None without any member), `losses` those of the bags of
-    1, 2, … votes on the way; `library` is the number of pipelines that they were chosen from. `weight` is the share of
-    all votes. `seconds` is what fitting took, of each and of all; `left_out` could not be fitted on all `rows`.
+    `loss` is the loss on the rows by which `members` were chosen (None without members). `losses` are those of the
+    multisets of 1, 2, … votes on the way. `library` is the number of pipelines to choose from. `weight` is the share of
+    all votes. `seconds` is the time of the fits, of each member and of all. `left_out` are the pipelines that could not
+    be fitted on all `rows`.
     """
     return {
         "votes": len(ensemble.choice.bag.order),
@@ -44,16 +45,18 @@ def _member(member: "Member", weight: float) -> dict[str, object]:
 
 
 def elected(choice: "EnsembleSelection") -> str:
-    """Who votes, and among how many they were chosen."""
-    votes = len(choice.bag.order)
-    voters = _counted(len(choice.members), "pipeline")
-    return f"an ensemble of {_counted(votes, 'vote')} by {voters}, chosen among the best {choice.library}"
+    """Describe the ensemble: the numbers of pipelines and votes, and how many pipelines there were to choose from."""
+    votes = _counted(len(choice.bag.order), "vote")
+    pipelines = _counted(len(choice.members), "pipeline")
+    return f"ensemble of {pipelines} with {votes}, chosen from the best {choice.library}"
 
 
 def electorate(members: "Sequence[Member]") -> str:
-    """How many votes each has, those with most votes first."""
+    """Describe the weights of the members, the largest first: `weights: trial 2 9/16, trial 5 7/16`."""
     ranked = sorted(members, key=lambda member: (-member.votes, member.record.index))
-    return ", ".join(f"{member.votes} x trial {member.record.index}" for member in ranked)
+    votes = sum(member.votes for member in members)
+    weights = (f"trial {member.record.index} {member.votes}/{votes}" for member in ranked)
+    return f"weights: {', '.join(weights)}"
 
 
 def _counted(number: int, noun: str) -> str:

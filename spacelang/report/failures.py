@@ -1,4 +1,4 @@
-"""Failed trials in words: how many of which kind, and why."""
+"""Describe failed trials: how many there are of each kind, and why they failed."""
 
 import re
 from collections import Counter
@@ -17,38 +17,39 @@ WORDS: Final[Mapping[Status, tuple[str, str]]] = {
     Status.MEMORY: ("out of memory", "out of memory"),
     Status.CRASH: ("crash", "crashes"),
 }
-"""What one failure and several of a kind are called, in the order in which they are told."""
+"""The words for one failure and for several failures of a kind, in the order of messages."""
 
 REASONS: Final = 3
-"""At least so many reasons are shown, if there are."""
+"""The number of reasons that are always shown, if there are as many."""
 
 LIMIT: Final = re.compile(rf"{TOO_LONG}(?P<limit>(?P<number>\d+(\.\d+)?)(?P<unit>{'|'.join(SECONDS)}))")
-"""The reason of a trial that was ended at its limit."""
+"""Matches the reason of a trial that exceeded its time limit."""
 
 Reason = tuple[Status, str]
-"""In which way a trial failed, and why."""
+"""The status of a failed trial, and the reason why it failed."""
 
 
 def told(counts: Mapping[Status, int]) -> str:
-    """How many trials failed in which way: `3 errors, 1 timeout`; empty where none did."""
+    """Return the numbers of failures by kind in words, such as `3 errors, 1 timeout`; empty without failures."""
     return ", ".join(f"{counts[kind]} {words[counts[kind] > 1]}" for kind, words in WORDS.items() if counts.get(kind))
 
 
 def by_kind(records: Iterable[Record]) -> Counter[Status]:
-    """How many trials failed in each way."""
+    """Count the failed trials by status."""
     return Counter(each.trial.status for each in records if each.trial.status is not Status.SUCCESS)
 
 
 def reasons(records: Iterable[Record]) -> Counter[Reason]:
-    """How often trials failed in each way for each reason."""
+    """Count the failed trials by status and reason."""
     failed = (each.trial for each in records if each.trial.status is not Status.SUCCESS)
     return Counter((trial.status, trial.reason) for trial in failed)
 
 
 def most_frequent(counts: Counter[Reason]) -> tuple[list[tuple[str, int]], int]:
-    """The reasons worth showing with their counts, and how many others there are.
+    """Return the reasons to show with their counts, and the number of other reasons.
 
-    These are the most frequent ones, and of each kind at least one; limits of time are one reason.
+    These are the most frequent reasons, and at least one of each kind of failure. Different time limits count as one
+    reason.
     """
     together = Counter[Reason]()
     names = as_one(counts)
@@ -62,9 +63,10 @@ def most_frequent(counts: Counter[Reason]) -> tuple[list[tuple[str, int]], int]:
 
 
 def as_one(reasons: Collection[Reason]) -> Mapping[Reason, Reason]:
-    """What each reason is shown as: itself, but for several limits of time, which are one reason with their ends.
+    """Map each reason to the reason that is shown for it.
 
-    What an arm of `boasf` has left is another limit for each of its trials.
+    A reason is mapped to itself, except for several time limits, which become one reason with the smallest and the
+    largest limit. `boasf`, for example, gives each trial the time that its arm has left.
     """
     limits = {
         reason: found for reason in reasons if (found := LIMIT.fullmatch(reason[1])) and reason[0] is Status.TIMEOUT
@@ -72,5 +74,5 @@ def as_one(reasons: Collection[Reason]) -> Mapping[Reason, Reason]:
     if len(limits) < 2:
         return {reason: reason for reason in reasons}
     least, *_, most = sorted(limits.values(), key=lambda limit: float(limit["number"]) * SECONDS[limit["unit"]])
-    one = Status.TIMEOUT, f"it took longer than it had, from {least['limit']} to {most['limit']}"
+    one = Status.TIMEOUT, f"it took longer than its limit, from {least['limit']} to {most['limit']}"
     return {reason: one if reason in limits else reason for reason in reasons}

@@ -1,4 +1,4 @@
-"""What a space or a result is at a glance: a few lines for a prompt, and HTML for a notebook."""
+"""Short representations of a space or a result: text for a prompt, and HTML for a notebook."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from spacelang.runtime.loss_name import PositiveClass
 
 WIDTH: Final = 100
-"""Of a line; what is longer is cut."""
+"""The maximum length of a line; longer lines are cut."""
 MOST: Final = 12
-"""So many lines of one kind are shown."""
+"""The maximum number of lines of one kind."""
 INFINITE: Final = "infinitely many"
 
 Row = tuple[str, str]
-"""A name and what there is to say of it."""
+"""A label and its text."""
 
 
-# ---- in a few lines
+# ---- as text
 
 
 def space_text(space: Space, structures: int, configurations: int | None) -> str:
-    """A space in a few lines: its decisions with their alternatives, and how much there is of what.
+    """Return a few lines about a space: its decisions with their alternatives, and the numbers of its parts.
 
-    Behind an alternative stands how many hyperparameters it has; the default has a star.
+    The number of hyperparameters follows each alternative in brackets; a star marks the default.
     """
     title = f' "{visible(space.title)}"' if space.title else ""
     decisions = [*_decisions(space.root)]
@@ -43,7 +43,7 @@ def space_text(space: Space, structures: int, configurations: int | None) -> str
 
 
 def result_text(outcome: "Outcome", metric: str, rows: Sequence[Row]) -> str:
-    """A result: the best loss, the best configuration, and what the search was."""
+    """Return the lines about a result: the best loss, the best configuration, and the `rows` about the search."""
     best = outcome.best
     head = (
         "Result: no trial succeeded" if best is None else f"Result: {metric} {best.trial.loss:.5g} (trial {best.index})"
@@ -56,13 +56,14 @@ def result_text(outcome: "Outcome", metric: str, rows: Sequence[Row]) -> str:
 def result_rows(
     outcome: "Outcome", searched: "Searched", store: object, chosen: str = "", positive: "PositiveClass | None" = None
 ) -> list[Row]:
-    """What else is to be known of a result; `chosen` says why its space is this one, `positive` of which class it is.
+    """Return the rows about a search, each a label and a text.
 
-    That is so where the loss, or what was recorded or bounded, is of one class alone. What was `searched` otherwise
-    than the space says has a line for each.
+    There is a row for the trials, for each part of the space that was not searched or approximated, and for the store.
+    `chosen` says why the space was chosen, if it was not named. `positive` is the positive class, if a metric is of one
+    class.
     """
     failed = f", {outcome.failed:,} of them failed" if outcome.failed else ""
-    kept = [] if store is None else [("kept in", visible(str(store)))]
+    kept = [] if store is None else [("stored in", visible(str(store)))]
     why = [("space", visible(chosen))] if chosen else []
     of_one = [] if positive is None else [("positive class", _positive(positive))]
     left = [("not searched", visible(searched.sentence))] if searched.sentence else []
@@ -76,7 +77,7 @@ def _positive(positive: "PositiveClass") -> str:
 
 
 def _decisions(root: Node) -> Iterator[Choice]:
-    """The decisions of a structure that are not inside another one's alternatives."""
+    """Yield the decisions below a node that are not inside an alternative of another decision."""
     match root:
         case Choice():
             yield root
@@ -88,7 +89,7 @@ def _decisions(root: Node) -> Iterator[Choice]:
 
 
 def _alternatives(choice: Choice, width: int) -> str:
-    """As many of them as there is room for."""
+    """Return the alternatives of a decision on one line, as many as fit."""
     named = [_named(branch, is_default=at == choice.default) for at, branch in enumerate(choice.branches)]
     line = " | ".join(named)
     while len(line) > width and len(named) > 1:
@@ -137,11 +138,11 @@ def _cut(line: str) -> str:
     return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
 
 
-# ---- in a notebook
+# ---- as HTML
 
 
 def space_html(space: Space, structures: int, configurations: int | None) -> str:
-    """A space as its tree, which opens where it is clicked; nothing of it is markup."""
+    """Return a space as a collapsible tree in HTML. All texts are escaped."""
     title = f" — {_safe(space.title)}" if space.title else ""
     shown = worded(space)
     constraints = [
@@ -155,7 +156,7 @@ def space_html(space: Space, structures: int, configurations: int | None) -> str
 
 
 def result_html(outcome: "Outcome", metric: str, rows: Sequence[Row]) -> str:
-    """A result as its best configuration and the curve of its incumbent."""
+    """Return a result in HTML: the best loss, the curve of the incumbent, and the best configuration."""
     best = outcome.best
     values = [] if best is None else sorted(best.trial.request.configuration.items())
     head = "no trial succeeded" if best is None else f"{_safe(metric)} <b>{best.trial.loss:.5g}</b>"
@@ -165,7 +166,7 @@ def result_html(outcome: "Outcome", metric: str, rows: Sequence[Row]) -> str:
 
 
 def curve_svg(curve: "Sequence[Improvement]", seconds: float, size: tuple[int, int] = (480, 120)) -> str:
-    """The loss of the incumbent over time as steps; empty with fewer than two points."""
+    """Return the loss of the incumbent over time as an SVG step curve; empty with fewer than two points."""
     if len(curve) < 2:
         return ""
     width, height = size

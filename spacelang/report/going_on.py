@@ -1,4 +1,4 @@
-"""What can be done with a stored run: lines that take it away, predict by it, and go on with it, to be pasted."""
+"""Next steps for a stored run: command lines that export its pipeline, predict with it, and continue the run."""
 
 import json
 import shlex
@@ -16,50 +16,51 @@ if TYPE_CHECKING:
     from spacelang.runtime.storing.header import Header
     from spacelang.runtime.storing.stored_run import StoredRun
 
-UNKNOWN: Final = "; with its own `--set`, `--allow` and `--bind`, if it had any: this store does not know them"
-"""What is said of the store of an earlier version behind how to go on with it."""
+UNKNOWN: Final = "; add its `--set`, `--allow` and `--bind` if it had any, which this store does not contain"
+"""Added to the command that continues a run whose store was written by an earlier version."""
 
 OF_A_FUNCTION: Final = "function:"
-"""How the data of a run is called whose loss a function says."""
+"""The prefix of the data name of a run whose loss is computed by a function."""
 
 OF_A_TABLE: Final = "table:"
-"""How the data of a run is called that a table of losses answers."""
+"""The prefix of the data name of a run whose losses come from a table."""
 
 TABULATE: Final = "tabulate"
-"""What the store of a table that is being made has for an optimizer."""
+"""The name of the optimizer in the store of a run that makes a table."""
 
-OF_RUNGS: Final = "; with its own `--b` and `--eta`, if it had any: the store knows the rungs alone"
-"""What is said behind how to go on with such a table."""
+OF_RUNGS: Final = "; add its `--b` and `--eta` if it had any: the store contains only the resulting rungs"
+"""Added to the command that continues to make such a table."""
 
 BY_THE_CALLER: Final = "ask_and_tell"
-"""How it is called where the caller does."""
+"""The data name of a run in which the caller evaluates the configurations."""
 
 RECORDED: Final = ("training_score", "predictions")
-"""What is recorded of trials only where it is asked for by an option of its name."""
+"""What is recorded of trials only if the option of the same name is given."""
 
 GOES_ON: Final = {
-    RunState.FINISHED: "with more to spend, by",
-    RunState.RUNNING: "it goes on; once it has ended, by",
-    RunState.INTERRUPTED: "where it stopped, by",
-    RunState.KILLED: "where it was killed, by",
-    RunState.UNKNOWN: "unless it still does, by",
+    RunState.FINISHED: "with a larger budget:",
+    RunState.RUNNING: "it is running; once it has ended:",
+    RunState.INTERRUPTED: "where it stopped:",
+    RunState.KILLED: "where it was killed:",
+    RunState.UNKNOWN: "unless it is still running:",
 }
+"""When or from where a run continues, before the command that continues it."""
 
 
 def further(run: "StoredRun", found: Summary, *, has_best: bool) -> Iterator[tuple[str, str]]:
-    """What can be done with the run."""
+    """Yield the next steps for a run, each as a label and a text with a command."""
     header = run.header
     store, is_held = shlex.quote(str(run.path)), _is_held(header)
     has_rows = bool(header.data.rows) and not header.data.name.startswith(OF_A_TABLE)
     if has_best and has_rows:
         on, fitted = (" --data FILE", " --fitted-on FILE") if is_held else ("", "")
-        yield "take away", f"the best pipeline as code: `spacelang export {store}{on} -o pipeline.py`"
+        yield "export", f"the best pipeline as code: `spacelang export {store}{on} -o pipeline.py`"
         if run.votes:
-            yield "take away", f"the ensemble as code: `spacelang export {store}{on} --ensemble -o ensemble.py`"
-        yield "predict", f"new rows by it: `spacelang predict {store}{fitted} --data NEW`"
+            yield "export", f"the ensemble as code: `spacelang export {store}{on} --ensemble -o ensemble.py`"
+        yield "predict", f"new rows: `spacelang predict {store}{fitted} --data NEW`"
     if (call := _call(header)) is not None:
         own = f"optimizer={header.optimizer!r}, seed={header.seed}, store={str(run.path)!r}, resume=True"
-        yield "go on", f"{GOES_ON[found.state]} `{call}, {own})` in Python, all else as it was begun"
+        yield "continue", f"{GOES_ON[found.state]} `{call}, {own})` in Python, with all other arguments as before"
         return
     data = f"--data {'FILE' if is_held else shlex.quote(header.data.name)}{_data_options(header)}"
     judged = _judging_options(header) if has_rows else ""
@@ -70,22 +71,25 @@ def further(run: "StoredRun", found: Summary, *, has_best: bool) -> Iterator[tup
         unknown = f"{OF_RUNGS}{unknown}"
     facts = f"{way} --seed {header.seed}{f' --ensemble {run.votes}' if run.votes else ''}"
     line = f"spacelang {by}{space} {data}{judged}{facts}{said} --store {store} --resume{output}"
-    yield "go on", f"{GOES_ON[found.state]} `{line}`{unknown}"
+    yield "continue", f"{GOES_ON[found.state]} `{line}`{unknown}"
 
 
 def _extent(header: "Header") -> str:
-    """Of which hyperparameters a table is made, where it is not all of them."""
+    """Return the option for the hyperparameters of a table, or an empty string if the table has all values."""
     extent = read_settings(header.options).get("hyperparameters")
     return f" --hyperparameters {shlex.quote(extent)}" if isinstance(extent, str) and extent != "all" else ""
 
 
 def _is_held(header: "Header") -> bool:
-    """Whether the rows were held by a program, so that their name leads to no file and to no collection."""
+    """Return True if the rows were passed in memory, so that the name of the data is no file and no collection."""
     return bool(header.data.rows) and not {".", ":"} & {*header.data.name}
 
 
 def _call(header: "Header") -> str | None:
-    """The beginning of the call of Python that goes on with a run, where no command can: of a function, with one."""
+    """Return the start of the Python call that continues a run; None if a command can continue it.
+
+    Python is needed for a run with a function as its objective or among its constraints, and for an ask-and-tell run.
+    """
     if header.data.rows:
         return "sl.search(SPACE, FEATURES, TARGET, constraints=…" if any(map(_is_own, header.bounds)) else None
     if header.data.name.startswith(OF_A_FUNCTION):
@@ -94,15 +98,15 @@ def _call(header: "Header") -> str | None:
 
 
 def _is_own(bound: str) -> bool:
-    """Whether a bound is of a function that the user wrote."""
+    """Return True if the bound is on a function that the user has written."""
     try:
         return isinstance(read_bound(bound), FunctionBound)
     except (ValueError, LookupError):
-        return False  # a stranger's store may have any text in its place
+        return False  # the store may be a foreign file with any text in it
 
 
 def _asked_again(header: "Header") -> tuple[str, str, str]:
-    """Whether a space was named, what else was said for the run, and what of that the store does not know."""
+    """Return the space argument, the options to repeat, and a remark on options that the store does not contain."""
     asked = header.asked
     if asked is None:
         return " SPACE", "", UNKNOWN
@@ -111,9 +115,9 @@ def _asked_again(header: "Header") -> tuple[str, str, str]:
 
 
 def _data_options(header: "Header") -> str:
-    """How the data was given, behind its name; nothing where a stranger's store says what nobody can give.
+    """Return the options that describe the data; empty if a foreign store has invalid ones.
 
-    The store knows the content of rows for testing that were in a file of their own, but not where that is.
+    If the test set was a file of its own, `--test FILE` is added: the store knows its content, but not its path.
     """
     try:
         said = read_options(header.data_options)
@@ -123,13 +127,13 @@ def _data_options(header: "Header") -> str:
 
 
 def _judging_options(header: "Header") -> str:
-    """How trials are judged and what is recorded of them, where the task of the space does not say that by itself."""
+    """Return the options for scoring and recording trials that differ from the task of the space."""
     settings, (scorers, split) = header.settings, _said_by_task(header.definition)
     scorer = scorer_of(header.metric)
     said: list[str] = []
     if not {scorer, scorer.removeprefix(NEGATED)} & {*scorers}:
         said.append(f"--metric {shlex.quote(scorer)}")
-    # Other splits are those that data brings along.
+    # Other splits come with the data.
     if split != header.validation and header.validation.startswith(("holdout(", "cv(")):
         said.append(f"--validate {shlex.quote(header.validation)}")
     said += [f"--{name.replace('_', '-')}" for name in RECORDED if settings.get(name) == "true"]
@@ -139,13 +143,16 @@ def _judging_options(header: "Header") -> str:
 
 
 def scorer_of(formula: str) -> str:
-    """The scorer whose loss has this formula: `roc_auc` of `1 - roc_auc`, `neg_log_loss` of `log_loss`."""
+    """Return the scorer whose loss has this formula.
+
+    The scorer of `1 - roc_auc` is `roc_auc`, and that of `log_loss` is `neg_log_loss`.
+    """
     score = formula.removeprefix("1 - ")
     return score if score != formula else f"{NEGATED}{formula}"
 
 
 def _said_by_task(definition: str) -> tuple[tuple[str, ...], str]:
-    """The scorer and the split that a task says, as its definition writes them; nothing where that is unknown."""
+    """Return the scorers and the split in the task of a stored definition; empty if unknown."""
     try:
         document = json.loads(definition)
     except (ValueError, RecursionError):
@@ -157,7 +164,7 @@ def _said_by_task(definition: str) -> tuple[tuple[str, ...], str]:
 
 
 def read_settings(options: Mapping[str, str]) -> dict[str, object]:
-    """The options of an optimizer, which the store has as JSON texts; what is none of it stays a text."""
+    """Return the options of an optimizer, parsed from JSON. A text that is not valid JSON stays a string."""
     found: dict[str, object] = {}
     for name, text in options.items():
         try:

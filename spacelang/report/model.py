@@ -1,6 +1,7 @@
-"""A fitted pipeline as a file of skops, which holds data and the names of types, and no code as a pickle does.
+"""Write a fitted pipeline to a skops file.
 
-See https://skops.readthedocs.io/en/stable/persistence.html.
+Such a file holds data and the names of types, but no code, unlike a pickle. See
+https://skops.readthedocs.io/en/stable/persistence.html.
 """
 
 from importlib.util import find_spec
@@ -13,15 +14,16 @@ AS_CODE = "write it as code: a file that ends in `.py`"
 
 
 def must_have_skops() -> None:
-    """Raise InputError where skops is not installed."""
+    """Raise InputError if skops is not installed."""
     if find_spec("skops") is None:
         raise InputError("a `.skops` file needs `skops`", f"install `spacelang[skops]`, or {AS_CODE}")
 
 
 def dumped(fitted: Any) -> tuple[bytes, list[str]]:
-    """The file of a fitted pipeline, and the types in it that its reader must trust beside those that skops knows.
+    """Return the content of a skops file, and the types in it that its reader must trust explicitly.
 
-    It has been read again. Raises BuildError where skops cannot hold the pipeline, or the file would need this package.
+    The content is read back as a test. Raises BuildError if skops cannot serialize the pipeline, or if the file would
+    need this package.
     """
     from skops.io import dumps, get_untrusted_types, loads
 
@@ -29,8 +31,10 @@ def dumped(fitted: Any) -> tuple[bytes, list[str]]:
         content = dumps(fitted)
         types = sorted(get_untrusted_types(data=content))
         loads(content, trusted=types)
-    except Exception as error:  # whatever a stranger's class does when it is asked for its state
+    except Exception as error:  # a foreign class may raise anything when it is serialized
         raise BuildError(f"skops cannot hold the pipeline: {described(error)}", AS_CODE) from error
     if own := [name for name in types if name.partition(".")[0] == "spacelang"]:
-        raise BuildError(f"the pipeline has a part that no library has: `{own[0].rpartition('.')[2]}`", AS_CODE)
+        raise BuildError(
+            f"the pipeline has a part that is defined in spacelang only: `{own[0].rpartition('.')[2]}`", AS_CODE
+        )
     return content, types

@@ -1,7 +1,7 @@
-"""A found pipeline as a module of Python that needs scikit-learn alone, and does in it what the trial did.
+"""Write a pipeline as a Python module that needs scikit-learn, but not spacelang, and reproduces a trial.
 
-What a trial has done beside its pipeline is in the module as well: which columns it takes and of which type, what it
-makes of labels, and from which seed those steps draw that have no random state of their own.
+The module also contains what a trial does around its pipeline: the columns and their types, the conversion of labels,
+and the seed for steps without a random state.
 """
 
 from collections.abc import Iterable
@@ -16,11 +16,11 @@ from spacelang.runtime.pipelines.taking import whole_numbers
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
 
-# Python looks for the encoding of a file in its first two lines: no name of a stranger may stand there.
-HEAD: Final = '''"""A pipeline of scikit-learn that spacelang has found, and that does not need it.
+# Python reads the encoding of a file from its first two lines, so no foreign name may be written there.
+HEAD: Final = '''"""A scikit-learn pipeline that was found by spacelang, and that does not need spacelang.
 
-    fitted = fit(table, table[LABEL])   # a DataFrame of pandas with labels
-    fitted.predict(take(new))           # another one
+    fitted = fit(table, table[LABEL])   # a pandas DataFrame with labels
+    fitted.predict(take(new))           # a DataFrame of new rows
 """
 '''
 
@@ -35,48 +35,48 @@ from threadpoolctl import threadpool_limits
 BUILD: Final = '''\
 
 def build():
-    """The unfitted pipeline."""
+    """Return the unfitted pipeline."""
     return clone(pipeline)
 '''
 
 TAKE: Final = '''\
 
 def take(table):
-    """What the pipeline takes of a table: its columns in their order."""
+    """Return the columns of the table that the pipeline takes, in their order."""
     return table[FEATURES]
 '''
 
 TAKE_FLOATS: Final = '''\
 
 def take(table):
-    """What the pipeline takes of a table: its columns in their order, and floats where it holds other numbers."""
+    """Return the columns that the pipeline takes, in their order, with all numbers as floats."""
     return table[FEATURES].astype(dict.fromkeys(COUNTS, float))
 '''
 
 TAKE_SPARSE: Final = '''\
 
 def take(features):
-    """What the pipeline takes of a sparse matrix that has the columns of the data: all of it."""
+    """Return the sparse matrix unchanged: the pipeline takes all columns."""
     return features
 '''
 
 FIT: Final = '''\
 
 def fit(features, labels):
-    """The pipeline, fitted to rows with labels as a trial fits it: the same rows give the same predictions."""
+    """Return the pipeline, fitted as a trial fits it: the same rows give the same predictions."""
     random.seed(SEED)
-    numpy.random.seed(SEED)  # from here those steps draw that have no random state of their own
-    with threadpool_limits(limits=1):  # several threads add up in another order
+    numpy.random.seed(SEED)  # for steps that use the global random state
+    with threadpool_limits(limits=1):  # more threads would add numbers in another order
         return build().fit(take(features), {labels})
 '''
 
 
 def module(pipeline: Any, objective: "DataObjective", provenance: Iterable[str]) -> str:
-    """The text of a module that builds and fits an unfitted pipeline, or a vote, of an objective.
+    """Return the text of a module that builds and fits the unfitted pipeline, or vote, of an objective.
 
-    It has `pipeline`, unfitted, `build()`, `take(table)` and `fit(table, labels)`; `FEATURES`, `LABEL`, `CLASSES` in
-    the order of probabilities, and `SEED`. `provenance` are lines for people, which may be a stranger's. Raises as
-    `code.source` does.
+    It defines `pipeline` (unfitted), `build()`, `take(table)` and `fit(table, labels)`, and the constants `FEATURES`,
+    `LABEL`, `SEED` and `CLASSES` (in the order of probabilities). The lines of `provenance` become comments; they may
+    contain foreign text. Raises TypeError and BuildError as `code.source` does.
     """
     data = objective.dataset
     said = "".join(f"# {visible(line)}\n" for line in provenance)

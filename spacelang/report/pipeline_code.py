@@ -1,6 +1,7 @@
-"""Pipelines as expressions: calls of constructors with the values of a configuration, and a function for each decision.
+"""Write the pipelines of a space as code, with one function per decision.
 
-It walks the space as `runtime/pipelines/build.py` does, and writes down what that does.
+Operators become constructor calls whose arguments are values of a configuration. The code does what
+`runtime/pipelines/build.py` does when it walks the space.
 """
 
 import inspect
@@ -57,12 +58,12 @@ GIVEN: Final = "given"
 SEED: Final = "random_state"
 STRINGS_OF: Final = columns.Strings.__name__
 TRANSFORMER_OF: Final = columns.transformer_of.__name__
-"""What finds columns of text when it is fitted, and what gives a reader of text one column after the other."""
+"""The class that finds columns of text when it is fitted, and the function that reads them one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineCode:
-    """Writes expressions, and functions of decisions; knows what these import and call."""
+    """A writer of expressions and of the functions of decisions, which collects their imports and helpers."""
 
     writer: CodeWriter = field(default_factory=lambda: CodeWriter([]))
     functions: list[str] = field(default_factory=list)
@@ -79,11 +80,11 @@ class PipelineCode:
 
     @property
     def finds_text(self) -> bool:
-        """Whether columns of text are found when a pipeline is fitted."""
+        """True if the code finds columns of text when a pipeline is fitted."""
         return bool(self.used & {STRINGS_OF, TRANSFORMER_OF})
 
     def helpers(self, space: Space) -> Iterator[str]:
-        """The functions that are called, whatever the space is."""
+        """Yield the helper functions that the code needs, which do not depend on the space."""
         operators = [each for each in subtree(space.root) if isinstance(each, Operator)]
         resamples = any(hasattr(class_of(each), "fit_resample") for each in operators)
         self.writer.imported("Pipeline", Pipeline)
@@ -102,7 +103,7 @@ class PipelineCode:
             yield from self.text_readers()
 
     def text_readers(self) -> Iterator[str]:
-        """What finds columns of text when it is fitted, word by word as in `runtime/pipelines/columns.py`."""
+        """Yield the source of the classes and functions that find columns of text, copied from `columns.py`."""
         self.writer.imported("FeatureUnion", FeatureUnion)
         for each in (BaseEstimator, TransformerMixin, clone, make_column_selector):
             self.writer.imported(each.__name__, each)
@@ -112,12 +113,12 @@ class PipelineCode:
         yield from map(source, (columns.reads_text, columns.transformer_of))
 
     def call(self, helper: str, *arguments: Code) -> Called:
-        """A call of one of the functions that are written down where they are called."""
+        """Return a call of a helper function, which is then written into the module."""
         self.used.add(helper)
         return Called(helper, arguments)
 
     def steps(self, node: Node) -> Iterator[Code]:
-        """The steps that a node adds to the pipeline around it: pairs of a name, if it has one, and a step or None."""
+        """Yield the steps that a node adds to the pipeline: pairs of a name or None, and a step or None."""
         match node:
             case Product(kind=Kind.SEQUENCE):
                 for child in node.children:
@@ -128,12 +129,12 @@ class PipelineCode:
                 yield self.side(node)
 
     def side(self, node: Node) -> Code:
-        """A single step, however many it has inside."""
+        """Return the node as a single step, with its name, whatever it contains."""
         name = Literal(node.name) if isinstance(node, Choice) else Literal(None)
         return Paired((name, self.part(node)))
 
     def permuted(self, node: Product) -> Code:
-        """The steps of a permutation, which stand in the list around them."""
+        """Return the steps of a permutation, to be unpacked into the surrounding list."""
         order, *steps = node.children
         assert isinstance(order, Choice)
         several = ((label, Listed(tuple(self.steps(step)))) for label, step in zip(node.labels, steps, strict=True))
@@ -141,7 +142,10 @@ class PipelineCode:
         return Name(f"*{expression(found, 4)}")
 
     def part(self, node: Node) -> Code:
-        """What evaluates to the one object that a node stands for, None where it is left out."""
+        """Return the expression for the object that a node stands for, or for None if it is left out.
+
+        Raises BuildError for a hyperparameter in the place of a step.
+        """
         match node:
             case Operator():
                 return self.estimator(node)
@@ -157,7 +161,7 @@ class PipelineCode:
                 return self.call("chain", Listed(tuple(self.steps(node)))) if node != NOTHING else Literal(None)
 
     def columns(self, node: Product) -> Code:
-        """Each part for the columns that its selector takes."""
+        """Return the `ColumnTransformer` that applies each part to the columns of its selector."""
         named: list[chain.Step] = []
         remainder: Code = Literal("drop")
         for selector, child in zip(node.selectors, node.children, strict=True):
@@ -171,7 +175,7 @@ class PipelineCode:
         return Called(transformer, (Listed(tuple(entries)),), (("remainder", remainder),))
 
     def selected(self, selector: ColumnSelector, others: tuple[ColumnSelector, ...]) -> Code:
-        """What selects columns when it is fitted."""
+        """Return the expression that selects columns when the pipeline is fitted."""
         if selector.kind == "all":
             return Name("slice(None)")
         if selector.kind == "text" or (selector.kind == "categorical" and any(each.kind == "text" for each in others)):
@@ -183,7 +187,10 @@ class PipelineCode:
         return call(name, dtype_include=Listed(tuple(map(Literal, DTYPES[selector.kind]))))
 
     def function(self, decision: Choice, operator: Operator | None = None) -> str:
-        """The function of a decision, which is written once; its alternatives are values where it is an operator's."""
+        """Return the name of the function of a decision, which is written at the first use.
+
+        With an `operator`, the decision is about the value of one of its parameters.
+        """
         if id(decision) not in self.names:
             word = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in decision.key)
             name, number = f"build_{word}", 1
@@ -206,7 +213,7 @@ class PipelineCode:
         return "\n".join([*lines, "        case other:", raised])
 
     def alternative(self, operator: Operator, decision: Choice, branch: Branch) -> Code:
-        """What a parameter is that is decided among operators, and perhaps plain values."""
+        """Return the value of a parameter for one alternative: an operator, a sequence of them, or a plain value."""
         node = branch.node
         known = entry(operator).parameters.get(decision.name)
         if node == NOTHING:
@@ -221,7 +228,7 @@ class PipelineCode:
         return self.part(node)
 
     def estimator(self, operator: Operator) -> Code:
-        """The call of an operator's class."""
+        """Return the call of an operator's class."""
         found = class_of(operator)
         usual = set_by_runtime(operator, n_jobs=1, random_state=0)
         arguments: dict[str, Code] = {n: _seed(found) if n == SEED else Literal(v) for n, v in usual.items()}
@@ -238,13 +245,13 @@ class PipelineCode:
         return Called(self.writer.imported(found.__name__, found), tuple(conditional), tuple(whole.items()))
 
     def conditional(self, operator: Operator, child: Hyperparameter, usual: Code | None) -> Code:
-        """An argument that is given where the configuration says its value, and else is as usual."""
+        """Return a keyword argument that is given if the configuration has it; otherwise `usual`, if any, is given."""
         said = expression(Keyed(((child.name, self.value(operator, child)),)))
         other = expression(Keyed(() if usual is None else ((child.name, usual),)))
         return Name(f"**({said} if {text(child.key)} in {GIVEN} else {other})")
 
     def fixed(self, operator: Operator, parameter: str, value: Fixed) -> Code:
-        """What a parameter is fixed to."""
+        """Return the value of a fixed parameter."""
         match value:
             case Operator():
                 return self.estimator(value)
@@ -254,16 +261,16 @@ class PipelineCode:
                 return self.plain(operator, parameter, value)
 
     def object(self, operator: Operator, parameter: str, name: str) -> Code:
-        """The function or object of a name, imported."""
+        """Return the named function or object as an argument, and import it."""
         return Name(self.writer.flat(object_of(operator, parameter, name)))
 
     def plain(self, operator: Operator, parameter: str, value: Value) -> Code:
-        """A value as the library takes it."""
+        """Return a value of the language as the value that the library takes."""
         known = entry(operator).parameters.get(parameter)
         return Name(self.writer.flat(value if known is None else known.argument(value)))
 
     def value(self, operator: Operator, node: Hyperparameter) -> Code:
-        """The value that a configuration has of a hyperparameter, as the library takes it."""
+        """Return the value of a hyperparameter in the configuration, converted to what the library takes."""
         found = _given(node.key)
         part = _part_of(operator, node.name)
         if part is not None and node.condition is not None:
@@ -277,7 +284,7 @@ class PipelineCode:
                 return self.told(operator, node, found)
 
     def told(self, operator: Operator, node: Hyperparameter, found: Code) -> Code:
-        """A value of which some stand for what the library takes in their place."""
+        """Return the value of a hyperparameter, with a lookup for values that the library takes in another form."""
         others = {each: code for each in _listed(node.domain) if (code := self.other(operator, node, each)) is not None}
         if not others:
             return found
@@ -286,7 +293,7 @@ class PipelineCode:
         return Name(f"{{{items}}}.get({told}, {told})")
 
     def other(self, operator: Operator, node: Hyperparameter, value: Value) -> Code | None:
-        """What stands for a value of a set that the library does not take as it is."""
+        """Return the replacement of a value that the library does not take as it is; None if it needs none."""
         if isinstance(value, str) and value in node.named:
             return self.object(operator, node.name, value)
         known = entry(operator).parameters.get(node.name)
@@ -296,17 +303,17 @@ class PipelineCode:
 
 
 def _reads_text(node: Node) -> bool:
-    """Whether a part may have an operator that takes one column of text and no table."""
+    """Return True if the node may contain an operator that takes a single column of text instead of a table."""
     return any(entry(each).module == READERS for each in subtree(node) if isinstance(each, Operator))
 
 
 def source(found: Any) -> str:
-    """Its code, without what only a type checker reads."""
+    """Return the source code of a function or class, without comments for type checkers."""
     return re.sub("  # type: ignore.*", "", inspect.getsource(found))
 
 
 def _seed(found: type) -> Code:
-    """The random state that is asked for, where none is that of the library."""
+    """Return the `random_state` argument: the given seed, or the library's default if that is not None."""
     usual = inspect.signature(found).parameters.get(SEED)
     default = None if usual is None or usual.default is usual.empty else usual.default
     return Name(SEED if default is None else f"{default!r} if {SEED} is None else {SEED}")
@@ -317,20 +324,20 @@ def _given(key: str) -> Code:
 
 
 def _listed(domain: Domain) -> Iterator[Value]:
-    """The values of the sets of a domain."""
+    """Yield the values of the finite sets in a domain."""
     for part in parts(domain):
         if isinstance(part, Categorical):
             yield from part.values
 
 
 def _part_of(operator: Operator, parameter: str) -> Parameter | None:
-    """What the catalogue says of a parameter that is a part of another one."""
+    """Return the catalogue entry of a parameter that is an element of a tuple parameter; otherwise None."""
     known = entry(operator).parameters.get(parameter)
     return known if known is not None and known.part is not None else None
 
 
 def _composed(operator: Operator, arguments: dict[str, Code]) -> dict[str, Code]:
-    """The arguments with a tuple in place of the parts that the language has of it (`catalog/composed.py`)."""
+    """Return the arguments with each tuple parameter assembled from its elements (`catalog/composed.py`)."""
     known = entry(operator)
     for whole in known.wholes:
         several = known.parts(whole)

@@ -1,4 +1,4 @@
-"""Progress of a run on standard error: a live line on a terminal, a line now and then elsewhere."""
+"""Progress of a run on standard error: a live line on a terminal, otherwise a line from time to time."""
 
 from collections import Counter
 from importlib.util import find_spec
@@ -17,21 +17,21 @@ from spacelang.runtime.history import Outcome, Record
 from spacelang.runtime.listening import Silence
 
 EVERY: Final = 30.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two lines if there is no terminal."""
 
 
 def progress(console: Console) -> "LiveProgress | PlainProgress":
-    """The listener that suits a console, which should write to standard error, to be closed at the end."""
+    """Return the listener that suits the console, which should write to standard error; close it at the end."""
     return LiveProgress(console) if is_watched(console) else PlainProgress(console)
 
 
 def is_watched(console: Console) -> bool:
-    """Whether somebody looks at a console while a search goes on: at a terminal, or in a notebook that shows bars."""
+    """Return True if the console is a terminal, or a notebook that can show progress bars."""
     return console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
 
 
 class LiveProgress(Closing):
-    """A bar with trials, failures by kind, the best loss and the time left; it disappears at the end."""
+    """A progress bar with the trials, failures by kind, best loss and time left; it disappears at the end."""
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
@@ -46,7 +46,7 @@ class LiveProgress(Closing):
         self._counts = _Counts()
 
     def close(self) -> None:
-        """Leave the terminal as it was."""
+        """Stop the bar and restore the terminal."""
         self._progress.stop()
 
     def started(self, budget: Budget) -> None:
@@ -55,18 +55,18 @@ class LiveProgress(Closing):
         self._progress.start()
 
     def trial(self, record: Record, best: Record) -> None:
-        """Show the new figures."""
+        """Update the bar after a trial."""
         self._counts.add(record)
         if self._task is not None:
             self._progress.update(self._task, completed=self._counts.trials, state=self._counts.text(best))
 
-    def finished(self, outcome: Outcome) -> None:  # noqa: ARG002 - a listener's signature
-        """Take the bar away: the summary follows."""
+    def finished(self, outcome: Outcome) -> None:  # noqa: ARG002 - the signature of a listener
+        """Remove the bar, because the summary follows."""
         self._progress.stop()
 
 
 class PlainProgress(Silence, Closing):
-    """A line of figures every half minute, for logs; a short run leaves none."""
+    """A listener that prints a progress line every half minute, for logs; a short run prints none."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -74,7 +74,7 @@ class PlainProgress(Silence, Closing):
         self._told = 0.0
 
     def trial(self, record: Record, best: Record) -> None:
-        """Print the figures if the last ones are old."""
+        """Print a line if the last one is older than half a minute."""
         self._counts.add(record)
         if record.finished - self._told >= EVERY:
             self._told = record.finished
@@ -83,7 +83,7 @@ class PlainProgress(Silence, Closing):
 
 
 class _Counts:
-    """How many trials there were, and how many of them failed in which way."""
+    """The number of trials, and of failed trials by status."""
 
     def __init__(self) -> None:
         self.trials = 0
@@ -99,13 +99,13 @@ class _Counts:
         if self.failed:
             parts.append(told(self.failed))
         if best.trial.loss is not None:
-            # Any trial that keeps to the bounds of the task comes before all that do not: so far none has.
-            parts.append(f"best loss {best.trial.loss:.6g}{'' if best.trial.is_feasible else ' beyond a bound'}")
+            # Feasible trials rank before all others: if the best is infeasible, so are all trials so far.
+            parts.append(f"best loss {best.trial.loss:.6g}{'' if best.trial.is_feasible else ' (infeasible)'}")
         return ", ".join(parts)
 
 
 class _BudgetBar(BarColumn):
-    """The share of the budget that is used: of the trials where they are limited, else of the time."""
+    """A bar for the used share of the budget: of the trials if they are limited, otherwise of the time."""
 
     def render(self, task: Task) -> ProgressBar:
         seconds = task.fields["seconds"]
@@ -115,7 +115,7 @@ class _BudgetBar(BarColumn):
 
 
 class _TimeLeft(ProgressColumn):
-    """The time that the budget leaves; where it limits trials, about the time that they take; else the time gone by."""
+    """A column for the time left; an estimate if only trials are limited; without a limit, the elapsed time."""
 
     def render(self, task: Task) -> Text:
         elapsed, seconds = task.elapsed or 0.0, task.fields["seconds"]

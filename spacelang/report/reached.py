@@ -1,4 +1,4 @@
-"""What a pipeline reaches on rows that no trial saw: its loss, and every bound beside what it was in the search."""
+"""Describe the result of a pipeline on the test set: its loss, and each bound compared with the search."""
 
 from collections.abc import Iterator
 from math import isfinite
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from spacelang.ir.trial import Reached, TestScore, Trial
 
 DIGITS: Final = ".4g"
-"""They say enough of what is measured with noise."""
+"""The format of measured values: they are noisy, so that four digits suffice."""
 
 
 def score_document(score: "TestScore") -> dict[str, object]:
-    """A score on test rows as `run --json` and `runs --json` print it.
+    """Return a score on the test set as `run --json` and `runs --json` print it.
 
-    `constraints` has, by the name of each bound, the value there and within which bounds it may lie, and whether it
-    keeps to the `bound`; `feasible` whether all do, None where nothing was measured. What is infinite is None, too.
+    `constraints` maps the name of each bound to its value with its interval (`low`, `high`), the `bound`, and whether
+    it `holds`. `feasible` is True if all hold, and None if nothing was measured. Infinite numbers become None.
     """
     return {
         "loss": score.loss,
@@ -31,14 +31,14 @@ def score_document(score: "TestScore") -> dict[str, object]:
 
 
 def tested(score: "TestScore", formula: str) -> str:
-    """A score on test rows in words."""
+    """Describe a score on the test set in words."""
     if score.loss is None:
-        return f"on the {score.rows} rows that no trial saw it has no loss: {score.reason}"
-    return f"on {score.rows} rows that no trial saw: {interval(score, formula)}"
+        return f"no loss on the test set ({score.rows} rows): {score.reason}"
+    return f"test set ({score.rows} rows): {interval(score, formula)}"
 
 
 def interval(score: "TestScore", formula: str) -> str:
-    """A loss on test rows and within which bounds it may lie, or why there is none of these."""
+    """Return a loss on the test set with its interval, or the reason why there is none."""
     if score.loss is None:
         return score.reason
     said = f"{formula} {score.loss:.3g}"
@@ -53,20 +53,20 @@ def _document(each: "Reached") -> dict[str, object]:
 
 
 def finite(value: float | None) -> float | None:
-    """A number as JSON has it, which knows no infinite ones."""
+    """Return the number, or None if it is infinite or NaN, which JSON cannot represent."""
     return None if value is None or not isfinite(value) else value
 
 
 def kept_to(score: "TestScore", searched: "Trial") -> Iterator[str]:
-    """A line for each bound: what is reached of it on the test rows, and whether that is what the search had found."""
+    """Yield a line for each bound: its value on the test set, and whether it holds there and held in the search."""
     held = {each.bound.name: each.holds for each in searched.constraints}
     for each in score.constraints:
         verdict = _verdict(each, held.get(each.bound.name, False))
-        yield f"{describe_bound(each.bound)} there: {_value(each)}{verdict}{_lacking(each)}"
+        yield f"{describe_bound(each.bound)} on the test set: {_value(each)}{verdict}{_lacking(each)}"
 
 
 def shown(bound: AnyBound, value: float) -> str:
-    """A measured value in the unit of its bound."""
+    """Return a measured value in the unit of its bound."""
     return bound.describe(float(format(value, DIGITS)))
 
 
@@ -80,16 +80,16 @@ def _value(each: "Reached") -> str:
 
 
 def _verdict(each: "Reached", held: bool) -> str:
-    chance = ", within what may be chance" if each.may_be_chance else ""
+    chance = "; this may be chance" if each.may_be_chance else ""
     if each.value is None:
         return ""
     if each.holds:
-        return f"{'' if held else ', which keeps to it, and did not in the search'}{chance}"
+        return f"{'' if held else ', which satisfies the bound, unlike in the search'}{chance}"
     if not held:
-        return f", which breaks it, as it did in the search{chance}"
-    return f", which breaks it: the bound held in the search and does not on these rows{chance}"
+        return f", which violates the bound, as in the search{chance}"
+    return f", which violates the bound, unlike in the search{chance}"
 
 
 def _lacking(each: "Reached") -> str:
-    """Why what is reached has no interval; what has no value says it there."""
+    """Return the reason why a value has no interval; empty for a missing value, whose text has the reason."""
     return f"; {each.reason}" if each.reason and each.value is not None else ""

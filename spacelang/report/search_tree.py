@@ -1,4 +1,4 @@
-"""The tree that a run of `mosaic` has searched: how often each node was visited, and the median of its rewards."""
+"""The tree that a run of `mosaic` has searched, with the visits and the median reward of each node."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -21,43 +21,46 @@ from spacelang.targets.mosaic import StructuralTree
 from spacelang.text import counted
 
 SHOWN: Final = 0.01
-"""Nodes with a smaller share of all visits are counted and not shown."""
+"""Nodes with a smaller share of all visits are counted, but not shown."""
 
 INDENT: Final = 24
-"""Of a picture in pixels: how far a level is indented, how high a line is, its width, the radius of the root."""
+"""Sizes of the picture in pixels: indent of a level, height of a line, width, largest radius."""
 LINE: Final = 22
 WIDTH: Final = 900
 LARGEST: Final = 9.0
 
 COLOURS: Final = ((222, 8), (235, 69), (247, 148))
-"""Red, green and blue of the smallest and of the largest median: light and dark blue."""
+"""For red, green and blue, the values of the smallest and of the largest median: light and dark blue."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeLine:
-    """A line of the tree: a node, or how many nodes are not shown there."""
+    """A line of the tree: a node, or the number of nodes that are not shown there."""
 
     depth: int
     label: str
     visits: int
     reward: float | None = None
-    """The median of the rewards; None where several nodes are meant."""
+    """The median of the rewards; None if the line stands for several nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownTree:
-    """The lines of a tree, those above a node before it, the children that were visited most first."""
+    """The lines of a tree. A node comes before its children; the most visited children come first."""
 
     title: str
     rows: tuple[TreeLine, ...]
 
     def to_text(self) -> str:
-        """All lines, one below the other, with numbers before them."""
+        """Return the lines as text, with the numbers in front."""
         head = [self.title, "", "visits  median reward"]
         return "\n".join([*head, *(f"{each.visits:>6,}  {_reward(each):>13}  {_indented(each)}" for each in self.rows)])
 
     def to_svg(self) -> str:
-        """The same as a picture: the area of a disc is a share of the visits, darker ones have better medians."""
+        """Return the tree as an SVG picture.
+
+        The area of a disc is proportional to the visits; darker discs have better medians.
+        """
         total = max((each.visits for each in self.rows), default=1)
         medians = [each.reward for each in self.rows if each.reward is not None]
         ends = min(medians, default=0.0), max(medians, default=1.0)
@@ -71,12 +74,12 @@ class ShownTree:
 
 
 def shown_tree(run: StoredRun, records: Iterable[Record] | None = None) -> ShownTree:
-    """The tree of a stored run, of its `records` where they are known already.
+    """Return the tree of a stored run; give `records` if they have been read already.
 
-    Raises InputError for one of another optimizer, and StoreError for a damaged one.
+    Raises InputError for a run of another optimizer, and StoreError for a damaged store.
     """
     if run.header.optimizer != "mosaic":
-        message = f"`{run.path}` is a run of `{run.header.optimizer}`, which searches no tree"
+        message = f"`{run.path}` is a run of `{run.header.optimizer}`, which has no search tree"
         raise InputError(message, "name a run of `mosaic`")
     tree = StructuralTree(Structures(from_json(json.loads(run.header.definition))))
     nodes = retold(tree, _trials(run, run.records() if records is None else records))
@@ -87,7 +90,7 @@ def shown_tree(run: StoredRun, records: Iterable[Record] | None = None) -> Shown
 
 
 def _trials(run: StoredRun, records: Iterable[Record]) -> Iterator[Trial]:
-    """What the search was told."""
+    """Yield the committed trials as the search received them, with losses on the scale of the run."""
     scale = read_scale(run.header.scale)
     for each in records:
         if each.is_early:
@@ -131,8 +134,8 @@ def _drawn(row: TreeLine, y: int, total: int, ends: tuple[float, float]) -> Iter
         colour = ",".join(str(round(low + share * (high - low))) for low, high in COLOURS)
         radius = max(LARGEST * sqrt(row.visits / max(total, 1)), 1.5)
         yield f'<circle cx="{x}" cy="{y - 5}" r="{radius:.1f}" fill="rgb({colour})" stroke="#444"/>'
-    told = counted(row.visits, "visit") + (f", {_reward(row)}" if row.reward is not None else "")
-    yield f'<text x="{x + 16}" y="{y}">{_xml(row.label)}<tspan fill="#777" dx="10">{told}</tspan></text>'
+    numbers = counted(row.visits, "visit") + (f", {_reward(row)}" if row.reward is not None else "")
+    yield f'<text x="{x + 16}" y="{y}">{_xml(row.label)}<tspan fill="#777" dx="10">{numbers}</tspan></text>'
 
 
 def _xml(text: str) -> str:

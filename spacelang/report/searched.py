@@ -1,4 +1,4 @@
-"""What a search leaves as it is: in words, before it begins and once it has ended."""
+"""Describe what a search does not search, before it starts and in its summary."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,21 +21,21 @@ ENDINGS = {
     Ending.EXHAUSTED: "the optimizer has nothing left to try",
     Ending.INTERRUPTED: "interrupted",
 }
-"""Why a run ended, for people."""
+"""The reason why a run ended, in words."""
 
 EXHAUSTED = {
     Hyperparameters.DEFAULT: "every pipeline was tried with its default hyperparameters",
     Hyperparameters.ONCE: "every pipeline was tried with the hyperparameters that were drawn for it",
 }
-"""The same where an optimizer has nothing left to try, and not all of the space was."""
+"""The same if an optimizer has tried everything it can, but not the whole space."""
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What becomes of the hyperparameters of a space; `remedy` says what searches them, empty where nothing does.
+    """The treatment of hyperparameters in a search, and the features of the space that the optimizer approximates.
 
-    `initial` are the configurations that the run began with, whatever their values are. `lost` is what the form on
-    which the optimizer searches has not of the space.
+    `remedy` says how to search them, and is empty if nothing does. `initial` are the configurations given to the run.
+    `lost` describes the features of the space that the optimizer's compiled space cannot represent.
     """
 
     space: Space
@@ -46,7 +46,7 @@ class Searched:
 
     @property
     def sentence(self) -> str:
-        """What is not searched, for people; empty where everything is."""
+        """A sentence on the hyperparameters that are not searched; empty if all are."""
         number = len(self.space.hyperparameters)
         them = "the only hyperparameter" if number == 1 else f"the {number} hyperparameters"
         match self.hyperparameters:
@@ -58,7 +58,7 @@ class Searched:
                 return ""
 
     def marks(self, configuration: Configuration) -> Mapping[str, str]:
-        """What is to be said of values of a configuration that were not searched, by their keys."""
+        """Return remarks on values that were not searched, such as `default` or `drawn once`, by key."""
         if self.hyperparameters is Hyperparameters.SEARCHED:
             return {}
         nodes = hyperparameters_of(self.space, configuration)
@@ -66,26 +66,26 @@ class Searched:
             return dict.fromkeys(nodes, "given")
         if self.hyperparameters is Hyperparameters.ONCE:
             return dict.fromkeys(nodes, "drawn once")
-        # A default that a constraint forbids is moved to a value beside it.
+        # A default that a constraint forbids is replaced by a value near it.
         return {
-            key: "default" if configuration[key] == node.default else "moved default" for key, node in nodes.items()
+            key: "default" if configuration[key] == node.default else "adjusted default" for key, node in nodes.items()
         }
 
     def at_defaults(self, configuration: Configuration) -> list[str]:
-        """The keys of the hyperparameters of a configuration that were kept at their defaults."""
+        """Return the keys of the hyperparameters of a configuration that stayed at their defaults."""
         return [key for key, mark in self.marks(configuration).items() if mark == "default"]
 
     def ending(self, ended: Ending) -> str:
-        """Why the run ended."""
+        """Return the reason why the run ended, in words."""
         return EXHAUSTED.get(self.hyperparameters, ENDINGS[ended]) if ended is Ending.EXHAUSTED else ENDINGS[ended]
 
 
 def searched_by(
     optimizer: Any, space: Space, *, has_defaults_only: bool = False, initial: tuple[Configuration, ...] = ()
 ) -> Searched:
-    """What a configured optimizer searches, that begins with some configurations.
+    """Return what a configured optimizer searches, when it starts from the configurations `initial`.
 
-    `has_defaults_only` says that nothing but defaults can be tried. Raises InputError as `lost_by` does.
+    `has_defaults_only` says that only default values can be tried. Raises InputError as `lost_by` does.
     """
     hyperparameters = hyperparameters_in(space, optimizer)
     remedy = "" if has_defaults_only else _remedy(hyperparameters, getattr(optimizer, "draws_configurations", False))
@@ -93,13 +93,14 @@ def searched_by(
 
 
 ELSEWHERE: Final = frozenset({Construct.DEFAULTS.value, Construct.BOUNDS.value})
-"""What a form need not have: a run measures bounds, and begins with the default where it is told to."""
+"""Parts of a space that a compiled space need not have: the run itself measures bounds and evaluates defaults."""
 
 
 def lost_by(optimizer: Any, space: Space) -> tuple[str, ...]:
-    """What the form on which an optimizer searches has not of a space, for people; nothing where it has none.
+    """Return the features of the space that the optimizer's compiled space cannot represent, in words.
 
-    Raises InputError where a library is missing, the form refuses the space, or the optimizer finds nothing to search.
+    It is empty for an optimizer without a compiled space. Raises InputError if a library is missing, if the target
+    refuses the space, or if the optimizer finds nothing to search.
     """
     structures = Structures(space)
     if not hasattr(optimizer, "form") or not structures.count:
@@ -112,7 +113,7 @@ def lost_by(optimizer: Any, space: Space) -> tuple[str, ...]:
     except RefusedError as error:
         why = "; ".join(map(_told, _with(Preservation.REFUSED, error.report)))
         raise InputError(
-            f"`{name}` cannot search `{space.name}`: {why}", "another optimizer may: `random` searches any space"
+            f"`{name}` cannot search `{space.name}`: {why}", "try another optimizer; `random` can search any space"
         ) from error
     return tuple(_told(entry) for entry in _with(Preservation.APPROXIMATED, report) if entry.construct not in ELSEWHERE)
 

@@ -1,7 +1,7 @@
-"""A run that is kept in a store, as `spacelang show` and `spacelang runs` tell it: in words, and as JSON.
+"""A stored run as `spacelang show` and `spacelang runs` print it: as text, and as JSON.
 
-All of it comes of the file, which may be a stranger's: nothing is imported because of it, and what is not to be seen in
-a text is told as what it is. It takes some queries, however many trials there are.
+Everything comes from the file, which may be a foreign one: nothing is imported because of it, and control characters
+are made visible. The number of queries does not depend on the number of trials.
 """
 
 import json
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from spacelang.runtime.storing.stored_run import StoredRun
 
 SHOWN: Final = 10
-"""So many of the best trials are shown."""
+"""The number of best trials that are shown."""
 
 LONGEST: Final = 400
-"""Characters of a text that is shown in one place; what is longer is cut."""
+"""The maximum length of a shown text in characters; longer texts are cut."""
 
 PASTED: Final = 4_000
-"""The same of a line that can be pasted, which is of no use where it is cut."""
+"""The same for a line to be copied into a shell, which is useless if it is cut."""
 
 # ---- as JSON
 
 
 def listed(run: Summary) -> dict[str, object]:
-    """What `runs --json` prints of a run."""
+    """Return what `runs --json` prints of a run."""
     return {
         "store": str(run.path),
         "space": run.space,
@@ -62,12 +62,12 @@ def listed(run: Summary) -> dict[str, object]:
 
 
 def document(run: "StoredRun", count: int = SHOWN) -> dict[str, object]:
-    """What `show --json` prints: what `runs --json` does, and what a run is of, `count` of the best trials, failures.
+    """Return what `show --json` prints of a run.
 
-    `best` has these trials, the best first; the first is the one that `configuration`, `trial` and `loss` are of.
-    `budget` is what the run was begun with: `seconds` of all workers together. `ensemble` is how many votes its
-    ensemble has, None where the store knows of none. `failures` counts failed trials by their status, `reasons` by why
-    they failed.
+    It has what `runs --json` prints, the settings of the run, the failures, and in `best` the best `count` trials, best
+    first. `configuration`, `trial` and `loss` are those of the first. `budget` is the budget with which the run was
+    started: `seconds` summed over all workers. `ensemble` is its number of votes, or None if the store has none.
+    `failures` counts failed trials by status, `reasons` by reason.
     """
     header, failures, best = run.header, run.failures, best_of(run, count)
     test = run.test
@@ -98,7 +98,7 @@ def document(run: "StoredRun", count: int = SHOWN) -> dict[str, object]:
 
 
 def best_of(run: "StoredRun", count: int = SHOWN) -> "list[Record]":
-    """The best trials, one a configuration, the best first."""
+    """Return the best trials, best first, at most one per configuration."""
     return [found for number in run.ranked(count) if (found := run.record(number)) is not None]
 
 
@@ -128,14 +128,14 @@ def _plain(configuration: Configuration) -> dict[str, object]:
 
 
 def _jsonable(value: "Value") -> object:
-    """JSON has no numbers that are not finite."""
+    """Return the value with numbers that JSON cannot represent, such as infinity, as strings."""
     if isinstance(value, tuple):
         return [*map(_jsonable, value)]
     return str(value) if isinstance(value, float) and not isfinite(value) else value
 
 
 def by_kind(failures: Counter[tuple[Status, str]]) -> Counter[Status]:
-    """How many trials failed in each way."""
+    """Count the failed trials by status."""
     counts: Counter[Status] = Counter()
     for (kind, _), number in failures.items():
         counts[kind] += number
@@ -149,11 +149,11 @@ def _by_reason(failures: Counter[tuple[Status, str]]) -> dict[str, int]:
     return dict(counts)
 
 
-# ---- in words
+# ---- as text
 
 
 def text(run: "StoredRun", count: int = SHOWN) -> str:
-    """What `show` prints: what the run is of, its incumbent, `count` of the best trials, failures, how to go on."""
+    """Return what `show` prints: settings, incumbent, the best `count` trials, failures, and next steps."""
     found, best = summary(run), best_of(run, count)
     parts = [
         [_line(f"{found.space} on {found.data.name} by {found.optimizer}: {found.state.value}")],
@@ -167,16 +167,16 @@ def text(run: "StoredRun", count: int = SHOWN) -> str:
 
 
 def facts_of(run: "StoredRun", found: Summary) -> Iterator[tuple[str, str]]:
-    """What a run is of, each fact with its name."""
+    """Yield the settings of a run, each as a label and a text."""
     header = run.header
     options = ", ".join(f"{name}={_value(value)}" for name, value in read_settings(header.options).items())
     yield "data", f"{header.data}"
     yield "optimizer", f"{header.optimizer}{f' ({options})' if options else ''}, seed {header.seed}"
-    yield "judged by", f"{header.metric}, {header.validation}, at most {header.training_size:,} training rows"
+    yield "scored by", f"{header.metric}, {header.validation}, at most {header.training_size:,} training rows"
     yield from (("subject to", each) for each in header.bounds)
     yield from ((name, said) for name, said in header.settings.items())
     if header.initial:
-        yield "begun with", counted(len(header.initial), "given configuration")
+        yield "started from", counted(len(header.initial), "given configuration")
     if budget := _budget(header.budget.seconds, header.budget.trials):
         yield "budget", budget
     if votes := run.votes:
@@ -185,52 +185,52 @@ def facts_of(run: "StoredRun", found: Summary) -> Iterator[tuple[str, str]]:
     if sessions := run.sessions:
         of = "" if len(sessions) == 1 else f", {len(sessions)} sessions"
         versions = ", ".join(f"{name} {said}" for name, said in sessions[-1].versions.items())
-        yield "begun", f"{found.started}{of}, with {versions}"
+        yield "started", f"{found.started}{of}, with {versions}"
 
 
 def _budget(seconds: float | None, trials: int | None) -> str:
-    said = [] if seconds is None else [f"{seconds:g} s of all workers together"]
+    said = [] if seconds is None else [f"{seconds:g} s summed over all workers"]
     return ", ".join(said + ([] if trials is None else [counted(trials, "trial")]))
 
 
 def _trials(run: "StoredRun", found: Summary) -> str:
     failed, beyond = run.failures.total(), run.infeasible
-    more = [f"{failed:,} failed"] * bool(failed) + [f"{beyond:,} beyond a bound"] * bool(beyond)
+    more = [f"{failed:,} failed"] * bool(failed) + [f"{beyond:,} infeasible"] * bool(beyond)
     return ", ".join([counted(found.trials, "trial"), *more])
 
 
 def _value(value: object) -> str:
-    """An option: of a part, which has options of its own, the name."""
+    """Return the text of an option's value; for a nested plug-in, its name."""
     if isinstance(value, dict) and isinstance(value.get("name"), str):
         return str(value["name"])
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def _incumbent(run: "StoredRun", best: "Sequence[Record]") -> Iterator[str]:
-    """The best trial, what was measured of it, its score on test rows, and its configuration."""
+    """Yield the lines about the best trial: measurements, score on the test set, and configuration."""
     if not best:
         yield "No trial has succeeded."
         return
     record, header = best[0], run.header
     trial = record.trial
     if not trial.is_feasible:
-        yield "No trial keeps to all that the run is subject to. This is the one that breaks it the least."
+        yield "No trial satisfies all constraints. This one violates them least."
     yield _line(f"Best {header.metric}: {trial.loss:.6g} (trial {record.index}{_rows(trial, header.training_size)})")
     yield from (_line(f"  {describe_bound(each.bound)}: {measured(each)}") for each in trial.constraints)
     yield from (_line(f"  {name}: {'undefined' if isnan(value) else f'{value:.6g}'}") for name, value in trial.metrics)
     test = run.test
     if test is not None:
-        whose = "" if test.trial == record.index else f" (of trial {test.trial})"
-        yield _line(f"  on {test.score.rows} rows that no trial saw{whose}: {interval(test.score, header.metric)}")
+        which = "" if test.trial == record.index else f" for trial {test.trial}"
+        yield _line(f"  test set ({test.score.rows} rows){which}: {interval(test.score, header.metric)}")
         yield from (_line(f"  {each}") for each in kept_to(test.score, trial))
     yield ""
     yield from _table((key, shown_value(value)) for key, value in trial.request.configuration.items())
 
 
 def measured(each: "Measurement") -> str:
-    """What a trial has by a measure, and whether that breaks its bound."""
+    """Return the measured value of a bound, and whether it violates the bound."""
     value = "undefined" if isnan(each.value) else shown(each.bound, each.value)
-    return value if each.holds else f"{value}, which breaks it"
+    return value if each.holds else f"{value}, which violates the bound"
 
 
 def _rows(trial: "Trial", training_size: int) -> str:
@@ -239,20 +239,20 @@ def _rows(trial: "Trial", training_size: int) -> str:
 
 
 def shown_value(value: "Value") -> str:
-    """A value of a configuration, for people."""
-    # As the summary of a run has it: decisions and words are shown as they are called.
+    """Return a value of a configuration as text; printable strings have no quotes."""
+    # As in the summary of a run, printable strings are shown without quotes.
     return value if isinstance(value, str) and value.isprintable() else literal(value)
 
 
 def _ranking(run: "StoredRun", best: "Sequence[Record]") -> Iterator[str]:
-    """A table of the best trials: rank, number, loss, training rows, seconds, and what was decided."""
+    """Yield a table of the best trials: rank, number, loss, training rows, seconds and alternatives."""
     if len(best) < 2:
         return
     decisions, size = decision_keys(run.header.definition), run.header.training_size
     rows = [("rank", "trial", "loss", "rows", "seconds", "pipeline")]
     for rank, record in enumerate(best, start=1):
         trial = record.trial
-        loss = f"{trial.loss:.6g}{'' if trial.is_feasible else ' beyond a bound'}"
+        loss = f"{trial.loss:.6g}{'' if trial.is_feasible else ' (infeasible)'}"
         numbers = (f"{rank}", f"{record.index}", loss, f"{trial.request.fidelity or size}", f"{trial.cost:.3g}")
         rows.append((*numbers, decided(trial.request.configuration, decisions)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -262,7 +262,10 @@ def _ranking(run: "StoredRun", best: "Sequence[Record]") -> Iterator[str]:
 
 
 def decided(configuration: Configuration, decisions: "Sequence[str]") -> str:
-    """The alternatives that are taken, but for `none`; all values where it is not known which keys are `decisions`."""
+    """Return the chosen alternatives except `none` as text.
+
+    Without `decisions`, the keys of the decisions, all values are listed.
+    """
     said = ((key, configuration[key]) for key in decisions or configuration if key in configuration)
     return ", ".join(f"{key}={shown_value(value)}" for key, value in said if value != "none")
 
@@ -281,12 +284,12 @@ def _failures(failures: Counter[tuple[Status, str]]) -> Iterator[str]:
 
 
 def _table(rows: Iterable[tuple[str, str]], longest: int = LONGEST) -> Iterator[str]:
-    """Two columns, the first as wide as need be."""
+    """Yield the lines of a table with two columns."""
     shown_rows = [(_line(name), _line(said, longest)) for name, said in rows]
     width = max((len(name) for name, _ in shown_rows), default=0)
     return (f"  {name:<{width}}  {said}".rstrip() for name, said in shown_rows)
 
 
 def _line(line: str, longest: int = LONGEST) -> str:
-    """A line that steers no terminal, cut where it has no end."""
+    """Return a line without control characters, cut to the maximum length."""
     return visible(line if len(line) <= longest else f"{line[: longest - 1]}…")

@@ -1,4 +1,4 @@
-"""What a run found: for people as a short text, for programs as one JSON document."""
+"""The result of a run: a short text for people, and a JSON document for programs."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What the outcome of a run does not know: who searched for what, and where it is stored (None: nowhere)."""
+    """The facts of a run that its outcome does not contain, such as the optimizer, the metric and the store.
+
+    `store` is None if the run is not stored.
+    """
 
     optimizer: str
     seed: int
@@ -42,23 +45,27 @@ class RunFacts:
 def document(
     outcome: Outcome, run: RunFacts, finale: "Finale | None" = None, ensemble: Mapping[str, object] | None = None
 ) -> dict[str, object]:
-    """What `run --json` prints; `loss`, `configuration` and `fidelity` are None where no trial succeeded.
+    """Return what `run --json` prints.
 
-    `fidelity` is the number of training rows of the best trial, None for all of them. `constraints` has what was
-    measured of it for each bound of the task (None where it is undefined), `feasible` whether it keeps to all of them,
-    `excess` by how many times its bound each is broken, summed up; `feasible_share` is how many of the successful
-    trials keep to all of them, from 0 to 1, and `incumbent` lists feasible trials only. `failures` counts failed trials
-    by their status, `reasons` by why they failed; `unfinished` are those that the end of the run cut short, `unneeded`
-    those asked for ahead in vain. `refit` is the trial whose pipeline was fitted on all rows, None where there is none,
-    `passed_over` the better ones whose could not be, `test` its score on the rows that no trial saw, and what it
-    reaches there of each bound. By `scale` losses stood, for the optimizer, at (loss - origin) / width; it is None
-    without a success to fix it by. `hyperparameters` are `searched`, drawn `once` for each pipeline, or at their
-    `default`; `at_defaults` has the keys of the configuration that were kept there. `initial` are the configurations
-    that the run began with, `remarks` what the optimizer has said of how it went. `ensemble` is as given, None where
-    none was wanted. `lost` is what the form on which the optimizer searches has not of the space. `overhead` has the
-    `seconds` that the optimizer took for itself in the latest session, of how many `trials`, and which `share` of the
-    median trial's seconds that is for each; it is None where there was no trial. `positive_class` is the label of which
-    `f1` and the like are, None where nothing is that is measured.
+    - `loss`, `configuration`, `fidelity`: of the best trial; None if no trial succeeded. `fidelity` is the number
+      of training rows of the best trial, None for all of them.
+    - `constraints`: the measured value of the best trial for each bound of the task, None if undefined; `feasible`
+      says whether all hold; `excess` is the sum over the violated bounds of how many times the bound is exceeded.
+    - `feasible_share`: the share of feasible trials among the successful ones, from 0 to 1.
+    - `incumbent`: the improvements over time, feasible trials only.
+    - `failures` counts failed trials by status, `reasons` by reason.
+    - `unfinished`: trials cut short by the end of the run; `unneeded`: speculative trials that were not used.
+    - `refit`: the trial whose pipeline was fitted on all rows, or None; `passed_over`: better trials that could not
+      be fitted; `test`: the score on the test set, with the value of each bound there.
+    - `scale`: the optimizer's normalized loss is (loss - origin) / width; None before the first success.
+    - `hyperparameters`: `searched`, drawn `once` per pipeline, or at their `default`; `at_defaults` are the keys
+      that stayed there.
+    - `initial`: the given initial configurations; `remarks`: remarks of the optimizer; `ensemble`: as given, None
+      if none was asked for.
+    - `lost`: features of the space that the optimizer's compiled space cannot represent.
+    - `overhead`: the `seconds` that the optimizer itself took in the latest session, for how many `trials`, and the
+      `share` of a median trial that this is per trial; None without trials.
+    - `positive_class`: the label that metrics such as `f1` are about; None if no metric is about one class.
     """
     best, scale = outcome.best, outcome.scale
     measured = () if best is None else best.trial.constraints
@@ -118,7 +125,7 @@ def _refit(finale: "Finale", record: Record) -> dict[str, object]:
 
 
 def passed_over(each: "PassedOver") -> dict[str, object]:
-    """What `run --json` prints of a trial whose pipeline could not be fitted on all rows."""
+    """Return what `run --json` prints of a trial whose pipeline could not be fitted on all rows."""
     return {"trial": each.record.index, "status": each.status.value, "reason": each.reason}
 
 
@@ -130,12 +137,12 @@ def _reasons(outcome: Outcome) -> dict[str, int]:
 
 
 def print_summary(outcome: Outcome, run: RunFacts, console: Console) -> None:
-    """Print the summary; a console that is no terminal gets it without colours."""
+    """Print the summary, without colours if the console is no terminal."""
     console.print(summary(outcome, run), soft_wrap=True)
 
 
 def summary(outcome: Outcome, run: RunFacts) -> RenderableType:
-    """The best loss with its configuration, the preparation, the failures and the effort."""
+    """Return the summary: best loss and configuration, preparation, failures, optimizer overhead and effort."""
     parts: list[RenderableType] = [_headline(outcome, run)]
     if outcome.best is not None and len(_of(outcome.best)) > 0:
         parts.append(_table(_of(outcome.best), {} if run.searched is None else run.searched.marks(_of(outcome.best))))
@@ -166,7 +173,7 @@ def _headline(outcome: Outcome, run: RunFacts) -> Text:
         text.append(f", on {fidelity} of {run.training_size} training rows")
         text.append(": no trial had all of them" if best.trial.is_feasible else "")
     if not best.trial.is_feasible:
-        warning = "No trial keeps to all that the task is subject to. This is the one that breaks it the least.\n"
+        warning = "No trial satisfies all constraints of the task. This one violates them least.\n"
         return Text.assemble((warning, "bold red"), text)
     return text
 
@@ -176,11 +183,11 @@ def _of(record: Record) -> Configuration:
 
 
 def _table(configuration: Configuration, marks: Mapping[str, str]) -> Text:
-    """One line a key; without the blanks at line ends that a drawn table has, for those who copy or compare it."""
+    """Return the configuration with one line per key, without trailing blanks, so that it can be copied."""
     width = max(map(len, configuration))
     text = Text("\n")
     for key, value in configuration.items():
-        # A decision for `none` is no value and a word is no string to be quoted: both are shown as they are called.
+        # Printable strings, such as the alternative `none`, are shown without quotes.
         text.append(f"  {key:<{width}}", style="cyan")
         text.append(f"  {value if isinstance(value, str) and value.isprintable() else literal(value)}")
         text.append(f"  ({marks[key]})\n" if key in marks else "\n", style="dim")
@@ -188,31 +195,31 @@ def _table(configuration: Configuration, marks: Mapping[str, str]) -> Text:
 
 
 def _searched(run: RunFacts) -> list[Text]:
-    """What was not searched, what searches it, and what of the space the optimizer has not heard of."""
+    """Return lines on what was not searched, how to search it, and what the optimizer approximates."""
     if run.searched is None:
         return []
     said, remedy = run.searched.sentence, run.searched.remedy
     lines = [f"Not searched: {said}{f'; {remedy}' if remedy else ''}."] if said else []
-    return [Text(line, style="yellow") for line in (*lines, *(f"Not kept: {each}." for each in run.searched.lost))]
+    return [Text(line, style="yellow") for line in (*lines, *(f"Approximated: {each}." for each in run.searched.lost))]
 
 
 def _initial(outcome: Outcome, run: RunFacts) -> list[Text]:
-    """With how many given configurations the run began, and what the best of them came to on all rows."""
+    """Return a line with the number of given initial configurations and the best loss among them on all rows."""
     initial = () if run.searched is None else run.searched.initial
     if not initial:
         return []
     whole = [each for each in outcome.records if each.trial.request.fidelity is None and _of(each) in initial]
     known = [each for each in whole if each.trial.loss is not None]
-    text = f"Begun with {_count(len(initial), 'given configuration')}"
+    text = f"Started from {_count(len(initial), 'given configuration')}"
     if known:
         best = min(known, key=lambda each: order_of(each.trial))
         which = "which" if len(initial) == 1 else "the best of which"
-        text += f", {which} came to {best.trial.loss:.6g} (trial {best.index})"
+        text += f", {which} has the loss {best.trial.loss:.6g} (trial {best.index})"
     return [Text(f"{text}.")]
 
 
 def _constraints(outcome: Outcome) -> list[Text]:
-    """What was measured of the best trial, and how many trials break a bound."""
+    """Return lines with the measurements of the best trial, and the share of feasible trials."""
     best = outcome.best
     if best is None or not best.trial.constraints:
         return []
@@ -224,19 +231,19 @@ def _constraints(outcome: Outcome) -> list[Text]:
 
 
 def _positive(run: RunFacts) -> list[Text]:
-    """Of which class metrics are that are of one alone."""
+    """Return a line that names the positive class, if a metric is about one class."""
     return [] if run.positive is None else [Text(f"{run.positive.sentence}.")]
 
 
 def _recorded(outcome: Outcome) -> list[Text]:
-    """What else was recorded of the best trial."""
+    """Return a line with the other metrics recorded for the best trial."""
     best = outcome.best
     if best is None:
         return []
     found = [f"{name} {'undefined' if isnan(value) else f'{value:.6g}'}" for name, value in best.trial.metrics]
     if best.trial.training_loss is not None:
-        found.append(f"the loss on the training rows {best.trial.training_loss:.6g}")
-    return [Text(f"Recorded beside it: {', '.join(found)}.")] if found else []
+        found.append(f"training loss {best.trial.training_loss:.6g}")
+    return [Text(f"Also recorded: {', '.join(found)}.")] if found else []
 
 
 def _constraint(measured: Measurement) -> Text:
@@ -245,20 +252,20 @@ def _constraint(measured: Measurement) -> Text:
     if measured.holds:
         return text
     beyond = f" by {shown(bound, value - bound.limit)}" if value > bound.limit else ""
-    return text.append(f", which breaks it{beyond}", style="bold red")
+    return text.append(f", which violates the bound{beyond}", style="bold red")
 
 
 def _others(outcome: Outcome, measured: Measurement) -> str:
-    """Where no trial keeps to all bounds, what others have of one that is broken: whether anything keeps to that."""
+    """Return how other trials do on a violated bound, if no trial satisfies all bounds."""
     if measured.holds or outcome.feasible_share:
         return ""
     bound = measured.bound
     found = [each.value for record in outcome.records for each in record.trial.constraints if each.bound == bound]
     keeping = sum(map(bound.holds, found))
     if keeping:
-        return f"; {_count(keeping, 'trial')} {'keeps' if keeping == 1 else 'keep'} to this one"
+        return f"; {_count(keeping, 'trial')} {'satisfies' if keeping == 1 else 'satisfy'} this bound"
     known = [value for value in found if not isnan(value)]
-    return f"; the least of any trial is {shown(bound, min(known))}" if known else ""
+    return f"; the smallest value of any trial is {shown(bound, min(known))}" if known else ""
 
 
 def _finite(value: float) -> float | None:
@@ -287,19 +294,19 @@ def _failures(outcome: Outcome) -> list[Text]:
 
 
 def _scale(outcome: Outcome) -> list[Text]:
-    """What the optimizer took for the loss, where that was not the loss itself."""
+    """Return a line on how losses are normalized for the optimizer, if they are."""
     if outcome.scale is None or outcome.scale == UNIT:
         return []
-    return [Text(f"Standing of a loss, for the optimizer: {describe_scale(outcome.scale)}, from 0 to 1.", style="dim")]
+    return [Text(f"Normalized loss, for the optimizer: {describe_scale(outcome.scale)}, from 0 to 1.", style="dim")]
 
 
 def _overhead(outcome: Outcome) -> list[Text]:
-    """What the optimizer took for itself: the seconds for each trial, and which share of a trial's that is."""
+    """Return a line with the optimizer's own time per trial, and its ratio to the median trial."""
     overhead = outcome.overhead
     if overhead is None or not overhead.seconds:
         return []
-    share = "" if overhead.share is None else f", {_multiple(overhead.share)} the median trial's"
-    return [Text(f"The optimizer took {overhead.of_a_trial:.2g} s for each trial{share}.", style="dim")]
+    share = "" if overhead.share is None else f" ({_multiple(overhead.share)} the median trial)"
+    return [Text(f"Optimizer overhead: {overhead.of_a_trial:.2g} s per trial{share}.", style="dim")]
 
 
 def _multiple(share: float) -> str:
@@ -313,11 +320,11 @@ def _effort(outcome: Outcome, run: RunFacts) -> Text:
     effort = f"{trials} in {seconds} with {run.optimizer}, seed {run.seed}: {ending}."
     if outcome.unfinished:
         verb = "was" if outcome.unfinished == 1 else "were"
-        effort += f" {outcome.unfinished} more {verb} not finished by then."
+        effort += f" {_count(outcome.unfinished, 'trial')} {verb} still running."
     if outcome.unneeded:
         verb = "was" if outcome.unneeded == 1 else "were"
-        effort += f" {outcome.unneeded} of them {verb} asked for ahead and not needed."
-    return Text(effort if run.store is None else f"{effort} Kept in {run.store}", style="dim")
+        effort += f" {_count(outcome.unneeded, 'speculative trial')} {verb} not used."
+    return Text(effort if run.store is None else f"{effort} Saved to {run.store}", style="dim")
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,8 +1,8 @@
-"""The order in which what was asked for at once is evaluated: in a worker, those that share work follow on each other.
+"""A job queue that gives each worker jobs that share work with its previous ones.
 
-Every worker remembers what its own trials can share. So the jobs are sorted by what they share, each worker goes
-through a stretch of them from its front, and the stretches begin far apart. Who is done with a stretch is given the
-later half of the longest that is left, cut where those on both sides share least.
+A worker caches what its own trials can share. So the jobs are sorted by their prefix keys, and each worker goes through
+a contiguous range of them, from front to back. The ranges start far apart. A worker that finishes its range is given
+the later half of the longest remaining range, cut near the middle where neighbours share least.
 """
 
 from bisect import bisect_left
@@ -15,34 +15,34 @@ from spacelang.ir.trial import Request
 from spacelang.runtime.executors import Job
 
 Route: TypeAlias = tuple[str, ...]
-"""What a request can share with others, the work that is done first standing first.
+"""The prefix key of a request: its steps of work, first step first.
 
-Requests whose routes begin alike can share that beginning.
+Requests whose keys share a prefix can share the work of that prefix.
 """
 
 
 class Agenda:
-    """The jobs that nobody has begun yet.
+    """A queue of the jobs of one batch that no worker has started yet.
 
-    Jobs with the same route are begun in the order in which they are given. `last` has the routes of what each worker
-    did last, as far as it is known, and is kept up to date: a worker begins where it can go on with what it remembers.
-    All jobs together take time in proportion to n log n.
+    Jobs with equal prefix keys start in the order in which they were given. `last` maps each worker to the prefix key
+    of its previous job, as far as known, and is updated here. A worker starts where it can reuse most of what it has
+    cached. All jobs together take O(n log n) time.
     """
 
     def __init__(
         self, jobs: Sequence[Job], route: Callable[[Request], Route], last: MutableMapping[str, Route] | None = None
     ) -> None:
-        # A single job has an order by itself, and no route where nobody is told of it.
+        # A single job needs no sorting, and no prefix key unless the caller tracks the last ones.
         is_lone = len(jobs) == 1 and last is None
         routes = [()] if is_lone else [route(job.request) for job in jobs]
         order = sorted(range(len(jobs)), key=routes.__getitem__)
         self._jobs = [jobs[place] for place in order]
         self._routes = [routes[place] for place in order]
         self._shared = [0, *(_shared(before, after) for before, after in pairwise(self._routes))]
-        """Of each job, how much of its route it shares with the one before."""
+        """For each job, the length of the prefix that its key shares with the key of the job before."""
         self._last: MutableMapping[str, Route] = {} if last is None else last
         self._free = _Stretch(0, len(jobs))
-        """What no worker goes through yet."""
+        """The jobs that belong to no worker's range yet."""
         self._stretches: dict[str, _Stretch] = {}
         self._left = len(jobs)
 
@@ -50,7 +50,7 @@ class Agenda:
         return self._left
 
     def take(self, worker: str) -> Job:
-        """The next job for a worker; raises IndexError where there is none left."""
+        """Remove and return the next job for a worker; raise IndexError if no job is left."""
         if not self._left:
             raise IndexError("all jobs have been taken")
         stretch = self._stretches.get(worker)
@@ -64,12 +64,12 @@ class Agenda:
         return self._jobs[place]
 
     def _beginning(self, worker: str) -> "_Stretch":
-        """The first stretch of a worker: from where it can go on with what it did last, if there is such a place."""
+        """Return the first range of a worker, if possible with jobs that share a prefix with its previous job."""
         known = self._last.get(worker, ())
         place = bisect_left(self._routes, known)
         for near in (place, place - 1):
             length = _shared(known, self._routes[near]) if 0 <= near < len(self._routes) else 0
-            # What all jobs share is no reason to begin anywhere.
+            # A prefix that all jobs share does not favour any start.
             if length > _shared(self._routes[0], self._routes[-1]):
                 first = bisect_left(self._routes, known[:length])
                 for stretch in (self._free, *self._stretches.values()):
@@ -78,7 +78,7 @@ class Agenda:
         return self._taken_over()
 
     def _pays(self, known: Route, stretch: "_Stretch", first: int) -> bool:
-        """Whether to begin in the midst of what nobody goes through is worth the way back to its beginning."""
+        """Return True if starting inside a range saves more work than coming back to its beginning later costs."""
         if stretch is not self._free or first == stretch.first:
             return True
         start, last = self._routes[stretch.first], self._routes[stretch.end - 1]
@@ -86,18 +86,18 @@ class Agenda:
         return gained >= self._shared[first] + _shared(known, start)
 
     def _taken_over(self) -> "_Stretch":
-        """What nobody goes through yet, or a part of the longest stretch of another worker."""
+        """Return the jobs that belong to no range, or a part of the longest range of another worker."""
         longest = max(self._stretches.values(), key=len, default=self._free)
         if 2 * len(self._free) >= len(longest):
             return self._free.split(self._free.first)
         if self._routes[longest.first] == self._routes[longest.end - 1]:
-            # Nothing tells these jobs apart, so they are begun in the order in which they were given.
+            # All of these jobs have equal keys, so they start in the order in which they were given.
             longest.first += 1
             return _Stretch(longest.first - 1, longest.first)
         return longest.split(self._cut(longest))
 
     def _cut(self, stretch: "_Stretch") -> int:
-        """The place in the middle half of a stretch whose job shares the least with the one before."""
+        """Return the index in the middle half of a range whose job shares the least with the job before."""
         quarter, middle = len(stretch) // 4, (stretch.first + stretch.end + 1) // 2
         places = range(max(stretch.first + quarter, stretch.first + 1), max(stretch.end - quarter, middle + 1))
         return min(places, key=lambda place: (self._shared[place], abs(place - middle)))
@@ -105,7 +105,7 @@ class Agenda:
 
 @dataclass(slots=True)
 class _Stretch:
-    """The jobs from `first` up to, without, `end`."""
+    """A contiguous range of jobs, from index `first` up to and excluding `end`."""
 
     first: int
     end: int
@@ -114,14 +114,14 @@ class _Stretch:
         return max(self.end - self.first, 0)
 
     def split(self, place: int) -> "_Stretch":
-        """The jobs from `place` on, which this one no longer has."""
+        """Cut off and return the jobs from index `place` on."""
         rest = _Stretch(place, self.end)
         self.end = place
         return rest
 
 
 def _shared(one: Route, other: Route) -> int:
-    """How many members two routes have in common before they part."""
+    """Return the length of the common prefix of two prefix keys."""
     for length, (mine, theirs) in enumerate(zip(one, other, strict=False)):
         if mine != theirs:
             return length

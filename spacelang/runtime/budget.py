@@ -1,4 +1,4 @@
-"""Budgets: how long a search may go on, and what a single trial of it may take."""
+"""Budgets of a search in seconds and trials, and parsers for durations and the limits of a trial."""
 
 import math
 import re
@@ -15,7 +15,7 @@ _DURATION: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|min|m|h|)\s*")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """At most so many seconds and so many trials; None is no limit.
+    """A limit on the seconds and the number of trials of a search; None is no limit.
 
     Raises ValueError for a limit that is not positive.
     """
@@ -25,32 +25,32 @@ class Budget:
 
     def __post_init__(self) -> None:
         if self.seconds is not None and not self.seconds > 0:
-            raise ValueError(f"a budget of {self.seconds:g} seconds allows nothing")
+            raise ValueError(f"the time budget is {self.seconds:g} seconds, but it must be positive")
         if self.trials is not None and self.trials < 1:
-            raise ValueError(f"a budget of {self.trials} trials allows nothing")
+            raise ValueError(f"the budget is {self.trials} trials, but it must be at least 1")
 
     def is_exhausted(self, seconds: float, trials: int) -> bool:
-        """Whether no further evaluation may start after so many seconds and so many trials."""
+        """Return True if no further evaluation may start after this many seconds and trials."""
         out_of_time = self.seconds is not None and seconds >= self.seconds
         return out_of_time or (self.trials is not None and trials >= self.trials)
 
     def seconds_left(self, seconds: float) -> float | None:
-        """How long the search may still go on after so many seconds; None where nothing limits it."""
+        """Return the remaining seconds after this many seconds; None without a limit."""
         return None if self.seconds is None else max(0.0, self.seconds - seconds)
 
     def trials_left(self, trials: int) -> int | None:
-        """How many evaluations may still start after so many trials; None where nothing limits them."""
+        """Return how many evaluations may still start after this many trials; None without a limit."""
         return None if self.trials is None else max(0, self.trials - trials)
 
 
 ENDLESS: Final = Budget()
-"""The budget that nothing exhausts."""
+"""The budget without any limit."""
 
 
 def parse_duration(text: str) -> float:
-    """Seconds from `500ms`, `30s`, `2m`, `1.5h` or a plain number of seconds.
+    """Return the seconds in a text such as `500ms`, `30s`, `2m`, `1.5h`, or a plain number of seconds.
 
-    Raises ValueError, with a message for people, for another text and for nothing at all.
+    Raises ValueError, with a message for users, for any other text and for a duration of zero.
     """
     match = _DURATION.fullmatch(text)
     if match is None:
@@ -58,7 +58,7 @@ def parse_duration(text: str) -> float:
     number, unit = match.groups()
     seconds = float(number) * UNITS[unit]
     if seconds == 0 or not math.isfinite(seconds):
-        raise ValueError(f"`{text}` is not a duration in which anything can be done")
+        raise ValueError(f"`{text}` is not a positive, finite duration")
     return seconds
 
 
@@ -66,9 +66,9 @@ _LIMIT: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]+)")
 
 
 def parse_limits(text: str) -> Limits:
-    """The limits of a trial from `300s`, `4GB` or `300s 4GB`: as the language writes them after `limit trial`.
+    """Return the limits of a trial from `300s`, `4GB` or `300s 4GB`, as written after `limit trial` in the language.
 
-    Raises ValueError, with a message for people, for another text and for nothing at all.
+    Raises ValueError, with a message for users, for any other text and for a limit of zero.
     """
     found: dict[str, float] = {}
     for number, unit in _LIMIT.findall(text):
@@ -77,7 +77,7 @@ def parse_limits(text: str) -> Limits:
             break
         found[kind] = in_unit(float(number), units[unit])
     if _LIMIT.sub("", text).strip() or not found or len(found) < len(_LIMIT.findall(text)):
-        raise ValueError(f"`{text}` is no limit such as `300s`, `4GB` or `300s 4GB`")
+        raise ValueError(f"`{text}` is not a limit such as `300s`, `4GB` or `300s 4GB`")
     if not all(0 < limit < math.inf for limit in found.values()):
-        raise ValueError(f"`{text}` is no limit within which anything can be done")
+        raise ValueError(f"`{text}` is not a positive, finite limit")
     return Limits(**found)

@@ -1,4 +1,4 @@
-"""Chance: the generators of a whole process, from which code draws that has no random state of its own."""
+"""Save, set, seed and compare the global random state of NumPy and `random`."""
 
 import random
 from collections.abc import Iterator
@@ -8,31 +8,31 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 Chance: TypeAlias = Any
-"""The states of the global generators, as a pair: NumPy's and Python's."""
+"""The global random states as a pair: NumPy's and that of `random`."""
 
 CHANCE_BYTES: Final = 25_600
-"""What both take."""
+"""The memory that both states take, in bytes."""
 
 
 def global_chance() -> Chance:
-    """The present states."""
+    """Return the current global random state."""
     return np.random.get_state(), random.getstate()
 
 
 def set_chance(chance: Chance) -> None:
-    """Have drawn from now on what was drawn from these states on."""
+    """Set the global random state."""
     np.random.set_state(chance[0])
     random.setstate(chance[1])
 
 
 def seed_chance(seed: int) -> None:
-    """Have drawn from now on what this seed decides; it is below 2**32."""
+    """Seed the global generators with a number from 0 to 2**32 - 1."""
     np.random.seed(seed)
     random.seed(seed)
 
 
 def same_chance(one: Chance, other: Chance) -> bool:
-    """Whether two states are equal."""
+    """Return True if two global random states are equal."""
     (mine, python), (theirs, its) = one, other
     return bool(
         mine[0] == theirs[0] and mine[2:] == theirs[2:] and python == its and np.array_equal(mine[1], theirs[1])
@@ -41,7 +41,7 @@ def same_chance(one: Chance, other: Chance) -> bool:
 
 @contextmanager
 def kept_chance() -> Iterator[None]:
-    """Whatever is drawn meanwhile, what is drawn afterwards is the same."""
+    """Restore the global random state when the block ends."""
     chance = global_chance()
     try:
         yield

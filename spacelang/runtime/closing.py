@@ -1,18 +1,18 @@
-"""What has an end."""
+"""A base class for objects with a `close` method that can be used in a `with` statement."""
 
 from typing import Self
 
 
 class Closing:
-    """Something that `close` puts an end to, as does the end of a `with`."""
+    """A context manager that calls `close` at the end of the `with` block."""
 
     def close(self) -> None:
-        """Let go of all that it holds."""
+        """Release all resources."""
 
     def __enter__(self) -> Self:
-        """The thing itself."""
+        """Return the object itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the object."""
         self.close()

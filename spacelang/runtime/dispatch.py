@@ -1,4 +1,4 @@
-"""The dispatcher: between a search and the workers; it begins what is wanted, and tells what has ended, one by one."""
+"""The dispatcher between a search and its workers: it starts requested trials and returns search events one by one."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -17,7 +17,11 @@ from spacelang.runtime.waiting import Waiting
 
 @dataclass(slots=True)
 class Dispatcher:
-    """Answers a search: from memory, with what earlier sessions have left, and at last by evaluating what it wants."""
+    """The component that answers a search from memory, by replaying earlier sessions, or by evaluating trials.
+
+    A request is *committed* if the search has asked for its trial. It is *speculative* if the search will only probably
+    ask for it. Speculative requests run when a worker has nothing else to do, and they can be stopped again.
+    """
 
     executor: Executor
     budget: Budget
@@ -26,33 +30,39 @@ class Dispatcher:
     waiting: Waiting
     proposals: Proposals
     running: "dict[Key, _Running]" = field(default_factory=dict)
-    """What workers are at."""
+    """The jobs that workers are evaluating."""
     _earnest: dict[Key, deque[Wish]] = field(default_factory=dict)
-    """What was begun in earnest and not told yet: who wants it, those first who were first."""
+    """The committed requests that were not reported yet, by key. Requests for the same trial are in their order."""
     _ahead: dict[Key, Request] = field(default_factory=dict)
-    """What the search will probably want, the likeliest first."""
+    """The speculative requests, the likeliest first."""
     _known: deque[Wish] = field(default_factory=deque)
-    """What is told next, as its answer was known when it was asked for."""
+    """The committed requests that are reported next, as their trials were known already."""
     _finished: deque[Finished] = field(default_factory=deque)
-    """What has ended and is told after that; until then it counts as running."""
+    """The finished jobs that are reported after that; until then they count as running."""
     _workers: int = 0
-    """How many there were when a trial was told last, or when the session began."""
+    """The number of workers when a trial was last reported, or when the session started."""
     _room_told: int | None = None
     _is_new: bool = False
-    """Whether a session has begun with other workers since the room was told."""
+    """True if a session has started with another number of workers since idle workers were last reported."""
     _is_live: bool = False
-    """Whether all that earlier sessions have left was told."""
+    """True if all trials of earlier sessions were replayed."""
 
     def take(self, ask: Ask) -> None:
-        """Note what a search wants; what is to be made later is made now."""
+        """Accept the requests of an ask: commit to some of them and replace the speculative ones.
+
+        Lazy requests are made here. Requests that are already known are answered from memory by `told`.
+        """
         self._want(map(self.proposals.wish, ask.begin))
         self._ahead = dict(self._unknown(ask.ahead))
 
     def told(self) -> Told | None:
-        """What the search is told next; None where the budget has ended before there is anything.
+        """Return the next event for the search, or None if the budget ends before there is one.
 
-        Raises IdleSearchError where there never will be, and OtherSearchError where an earlier session told another
-        search.
+        Events come in this order: requests answered from memory, a change in the number of idle workers, trials of
+        earlier sessions, finished jobs. If none of them is available, this waits for the executor.
+
+        Raises IdleSearchError if there can never be another event, and OtherSearchError if an earlier session was a
+        different search.
         """
         while not self._is_over():
             if self._known:
@@ -69,9 +79,10 @@ class Dispatcher:
         return None
 
     def close(self, *, is_interrupted: bool = False) -> None:
-        """Nothing more is told; what has ended is kept, and what earlier sessions have left.
+        """Store all finished jobs and the remaining trials of earlier sessions, without sending them to the search.
 
-        Raises OtherSearchError where these had told more of the search, unless it was interrupted before it was told.
+        Raises OtherSearchError if an earlier session has sent further trials to its search. An interrupted run may end
+        before they are replayed, so it raises nothing.
         """
         while self._finished:
             self._end(self._finished.popleft())
@@ -84,20 +95,27 @@ class Dispatcher:
     # ---- what earlier sessions have left
 
     def _begins(self) -> bool:
-        """Whether a session begins here: the present one, where all that is left of earlier ones was told."""
+        """Return True if a session starts at this point, and note its number of workers.
+
+        This is an earlier session if the next one started after the trials replayed so far. It is the present session
+        if everything was replayed.
+        """
         workers = self.history.began()
         if workers is None:
             if self.history.earlier:
                 return False
             self._is_live, workers = True, self._count()
             self.history.journal.begin(workers)
-        # A search that knows how much room there was is told where there are more or fewer workers now.
+        # A search that knows the number of idle workers must learn of a change in workers.
         self._is_new = self._room_told is not None and workers != self._workers
         self._workers = workers
         return True
 
     def _replayed(self) -> Told:
-        """What was told of the next trial of an earlier session."""
+        """Return the event that an earlier session sent for the next stored trial.
+
+        Raises OtherSearchError if this search has not asked for that trial.
+        """
         record = self.history.earlier.popleft()
         self._workers = record.workers
         wish = self._answered(record.trial)
@@ -111,7 +129,10 @@ class Dispatcher:
     # ---- what goes on
 
     def _goes_on(self) -> bool:
-        """Begin what can be begun and wait for something to end; false where the budget allows nothing of it."""
+        """Start jobs and wait for one to finish; return False if no committed request may run.
+
+        That is so if the budget is used up. Raises IdleSearchError if no committed request is pending.
+        """
         if not self._earnest:
             raise IdleSearchError
         self._start()
@@ -121,7 +142,10 @@ class Dispatcher:
         return True
 
     def _start(self) -> None:
-        """Give everyone something to do who has nothing, as long as there is time."""
+        """Give every idle worker a job while time is left.
+
+        If committed requests wait and no worker is idle, the least likely speculative job is stopped.
+        """
         while self.budget.seconds_left(self.history.now()) != 0:
             if not (free := self.executor.free):
                 if not self.waiting or self._left() == 0 or not self._give_up():
@@ -134,20 +158,23 @@ class Dispatcher:
             self.executor.start(free[0], job)
 
     def _left(self) -> int | None:
-        """How many trials may still be begun in earnest; None where nothing limits them."""
+        """Return how many more committed jobs may start within the trial budget, or None without a limit."""
         left = self.budget.trials_left(self.history.told)
         under_way = sum(key in self._earnest for key in self.running)
         return None if left is None else max(left - under_way, 0)
 
     def _job_ahead(self) -> Job | None:
-        """A job that will probably be wanted, as long as anything may be."""
+        """Return a job for the likeliest speculative request that is not running, or None.
+
+        Committed requests come first, so this is None while any of them waits or if the trial budget is used up.
+        """
         if self.waiting or self._left() == 0:
             return None
         request = next((each for key, each in self._ahead.items() if key not in self.running), None)
         return None if request is None else self.waiting.job(request)
 
     def _give_up(self) -> bool:
-        """Stop the least probable of what nobody wants in earnest; whether there is anything."""
+        """Stop the least likely speculative job; return False if no such job is running."""
         finished = {each.job.number for each in self._finished}
         unwanted = [
             key for key, each in self.running.items() if key not in self._earnest and each.job.number not in finished
@@ -160,13 +187,17 @@ class Dispatcher:
         return True
 
     def _end(self, finished: Finished) -> Told:
-        """What is told of a trial that has ended."""
+        """Record a finished job and return the event for the search.
+
+        The trial is reported as speculative if nobody has committed to it, or if the trial budget is already used up.
+        If it was started speculatively with less time than is wanted now, the committed request is queued again.
+        """
         key = self.history.key(finished.job.request)
         began = self.running.pop(key).began
         self._workers = self._count()
         trial = replace(finished.trial, request=finished.job.request)
         wish = self._answered(trial)
-        # What ends together with the last trial of a budget is not told in this session, even where it was wanted.
+        # A trial that ends together with the last one of the budget is not reported, even if it is committed.
         is_told = wish is not None and self.budget.trials_left(self.history.told) != 0
         record = self.history.record(
             trial if wish is None else replace(trial, request=wish.request),
@@ -179,20 +210,25 @@ class Dispatcher:
         )
         if is_told:
             return self._tell(record)
-        if wish is None and key in self._earnest:  # it was begun ahead, with less time than is wanted now
+        if wish is None and key in self._earnest:  # it was started speculatively, with less time than is wanted now
             self.waiting.add({key: self._earnest[key][0].request})
         return self._tell_early(record)
 
     # ---- telling
 
     def _has_news(self) -> bool:
-        """Whether the room is told by itself: where a session begins, and where nothing else will be told."""
+        """Return True if a change in the number of idle workers must be reported by an event of its own.
+
+        This is so after a session starts with other workers, and if no committed trial is pending that could carry the
+        number.
+        """
         return self._workers > 0 and self._room != self._room_told and (self._is_new or not self._earnest)
 
     def _tell(self, record: Record) -> Told:
-        """Keep a trial that was wanted in earnest, and tell who wanted it first; the others are told next.
+        """Store a committed trial and return the event for the first request that asked for it.
 
-        Those whom it does not answer wait for another one.
+        Further requests for the same trial are queued again: `_want` answers them from memory, or evaluates those that
+        the trial does not answer.
         """
         first, *others = self._earnest.pop(self.history.key(record.trial.request))
         self._keep(replace(record, trial=replace(record.trial, request=first.request)))
@@ -200,7 +236,7 @@ class Dispatcher:
         return self._say(first)
 
     def _tell_early(self, record: Record) -> Told:
-        """Keep a trial that nobody wants in earnest yet, and tell of it."""
+        """Store a trial that no committed request has asked for yet, and return its speculative event."""
         self._keep(record)
         self._room_told, self._is_new = self._room, False
         return Told(None, self._room, self.history.look(record.trial.request))
@@ -210,6 +246,7 @@ class Dispatcher:
         self.listener.trial(held, self.history.best or held)
 
     def _say(self, wish: Wish | None, *, is_known: bool = False) -> Told:
+        """Return the event for a committed request, or for a change in idle workers if `wish` is None."""
         self._room_told, self._is_new = self._room, False
         if wish is None:
             return Told(None, self._room)
@@ -218,15 +255,15 @@ class Dispatcher:
 
     @property
     def _room(self) -> int:
-        """How many workers have nothing to do in earnest, and nothing is told next that they may be needed for."""
+        """The number of workers without a committed job, less the events that are still to be sent from memory."""
         return max(self._workers - len(self._earnest) - len(self._known), 0)
 
     def _count(self) -> int:
-        """How many workers there are: what has ended holds none, whether it was told or not."""
+        """Return the number of workers. A finished job no longer occupies one, even if it was not reported yet."""
         return len(self.executor.free) + len(self.running) - len(self._finished)
 
     def _want(self, wishes: Iterable[Wish]) -> None:
-        """Have wishes answered: from memory, by what is under way, or in their turn."""
+        """Register committed requests: answer them from memory, attach them to a running job, or queue them."""
         fresh: dict[Key, Request] = {}
         for wish in wishes:
             key = self.history.key(wish.request)
@@ -241,12 +278,12 @@ class Dispatcher:
         self.waiting.add(fresh)
 
     def _answered(self, trial: Trial) -> Wish | None:
-        """Who wanted first, in earnest, what has ended; None where nobody did, or none whom it answers."""
+        """Return the first committed request that the trial answers; None if there is none."""
         wishes = self._earnest.get(self.history.key(trial.request))
         return wishes[0] if wishes and trial.answers(wishes[0].request) else None
 
     def _unknown(self, requests: Iterable[Request]) -> "Iterable[tuple[Key, Request]]":
-        """Those of the requests that nobody knows the answer to, and nobody wants in earnest."""
+        """Yield the requests, with their keys, that are neither answered in memory nor committed."""
         for request in requests:
             key = self.history.key(request)
             if not self.history.knows(request) and key not in self._earnest:
@@ -256,9 +293,9 @@ class Dispatcher:
         return None if self._is_over() else told
 
     def _is_over(self) -> bool:
-        """Whether the budget is, and all was told that ended within it."""
+        """Return True if the budget is exhausted and every trial that ended within it was reported."""
         if self.budget.trials_left(self.history.told) == 0 and all(each.is_early for each in self.history.earlier):
-            return True  # what has ended beyond these was begun ahead: it is kept when the run is closed
+            return True  # the remaining ones are speculative: they are stored when the run is closed
         if self.history.earlier:
             return False
         return not self._finished and self.budget.is_exhausted(self.history.now(), self.history.told)
@@ -266,7 +303,7 @@ class Dispatcher:
 
 @dataclass(frozen=True, slots=True)
 class _Running:
-    """A job that a worker is at, and when it began."""
+    """A job that a worker is evaluating, and its start in seconds since the start of the run."""
 
     job: Job
     worker: str

@@ -1,28 +1,31 @@
-"""What a user can put right before a run starts: the data, the metric, or a space that cannot be built."""
+"""Errors that a user can correct before a run starts: in the data, the metric or the space."""
 
 from spacelang.carried import Correctable
 
 
 class InputError(Correctable):
-    """A mistake in what a run was given."""
+    """A mistake in the input of a run."""
 
 
 class DataError(InputError):
-    """The data cannot be read, or no pipeline could be fitted to it."""
+    """An error in the data: it cannot be read, or no pipeline could be fitted to it."""
 
 
 class MetricError(InputError):
-    """The metric is unknown, or cannot be computed on this data."""
+    """An unknown metric, or one that cannot be computed on this data."""
 
 
 class BuildError(InputError):
-    """No pipeline can be made of a configuration: it does not belong to the space, or nothing builds its structure."""
+    """A configuration that gives no pipeline: it is no member of the space, or its structure cannot be built."""
 
 
 class OtherSearchError(InputError):
-    """Earlier sessions of a run were told of a trial that its search does not ask for: the one with this number."""
+    """An earlier session of the run has a trial that this search does not ask for.
+
+    `trial` is the number of that trial.
+    """
 
     def __init__(self, trial: int) -> None:
-        message = f"trial {trial} of the earlier sessions is none that this search asks for"
-        super().__init__(message, "the run was made by another version: begin a new one")
+        message = f"trial {trial} of the earlier sessions is not one that this search asks for"
+        super().__init__(message, "the run was made by another version of spacelang: start a new one")
         self.trial = trial

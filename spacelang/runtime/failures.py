@@ -1,4 +1,4 @@
-"""Failures: what ended an evaluation that has no result, in one line; the same words from every executor."""
+"""Failure reasons of evaluations, in one line, with the same wording for every executor."""
 
 import signal
 from dataclasses import dataclass
@@ -8,32 +8,32 @@ from spacelang.ir.task import BYTES, SECONDS, quantity
 from spacelang.ir.trial import Request, Status, Trial
 
 LENGTH: Final = 200
-"""The longest reason that is kept, in characters."""
+"""The maximum length of a reason, in characters."""
 
 TOO_LONG: Final = "it took longer than "
-"""How the reason of an evaluation begins that was ended at its limit, which comes behind it."""
+"""The start of the reason of a timeout; the limit follows."""
 
 NEARLY_ALL: Final = 0.9
-"""The share of its room above which memory is the reason why an evaluation was killed."""
+"""The share of the memory limit above which a killed evaluation counts as out of memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """How an evaluation failed, why in one line, and the seconds that it took until then."""
+    """A failed evaluation: the status, a one-line reason, and the seconds until it failed."""
 
     status: Status
     reason: str
     seconds: float = 0.0
 
     def of(self, request: Request, kind: type[Trial] = Trial) -> Trial:
-        """The trial of some kind that it makes of a request."""
+        """Return the failed trial of a request, as an instance of `kind`."""
         return kind(request, None, self.seconds, self.status, self.reason)
 
 
 def raised(error: BaseException, seconds: float = 0.0) -> Failure:
-    """The failure of an evaluation that raised.
+    """Return the failure of an evaluation that raised an exception.
 
-    A MemoryError is a failure by memory, a SystemExit one of those that exit; all others are errors.
+    MemoryError gives the status MEMORY, SystemExit gives CRASH, and all others give ERROR.
     """
     match error:
         case MemoryError():
@@ -45,11 +45,11 @@ def raised(error: BaseException, seconds: float = 0.0) -> Failure:
 
 
 def described(error: BaseException) -> str:
-    """One line that says what was raised: the type and the first line of the text, cut where it is long."""
+    """Return one line for an exception: the type and the first line of its text, at most `LENGTH` characters."""
     name = type(error).__name__
     try:
         text = str(error)
-    except Exception:  # noqa: BLE001 - a stranger's exception may fail at this, too
+    except Exception:  # noqa: BLE001 - a user's exception may fail here, too
         return name
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     whole = f"{name}: {line}" if line else name
@@ -67,29 +67,31 @@ def _exit_code(error: SystemExit) -> str:
 
 
 def too_long(limit: float, seconds: float) -> Failure:
-    """The failure of an evaluation that was ended at its limit, in seconds."""
-    # What an arm or a sub-problem has left is a limit with all its digits.
+    """Return the failure of an evaluation that was stopped at its time limit; both arguments are in seconds."""
+    # The remaining time of an arm or a sub-problem is a limit with many digits.
     said = round(limit, 3) or limit
     return Failure(Status.TIMEOUT, f"{TOO_LONG}{quantity(said, SECONDS)}", seconds)
 
 
 def too_large(limit: float, taken: float, seconds: float) -> Failure:
-    """The failure of an evaluation that was ended when it took more bytes than its limit."""
+    """Return the failure of an evaluation that was stopped because it took more bytes than its limit."""
     reason = f"it took {megabytes(taken)} of memory, more than {quantity(limit, BYTES)}"
     return Failure(Status.MEMORY, reason, seconds)
 
 
 def ended(exit_code: int, seconds: float) -> Failure:
-    """The failure of an evaluation whose process has ended: below 0 an exit code is that of a signal."""
+    """Return the failure of an evaluation whose process ended; a negative exit code is that of a signal."""
     if exit_code >= 0:
         return Failure(Status.CRASH, f"its process exited with code {exit_code}", seconds)
     return Failure(Status.CRASH, f"its process was ended by {signal_name(-exit_code)}", seconds)
 
 
 def killed(limit: float | None, taken: float, seconds: float, *, is_memory_out: bool = False) -> Failure:
-    """The failure of an evaluation that somebody else has ended by SIGKILL when it took so many bytes of its limit.
+    """Return the failure of an evaluation that something else ended by SIGKILL.
 
-    `is_memory_out` says that the system has ended processes since the evaluation began, because memory ran out.
+    `limit` and `taken` are the limit and the memory use in bytes. `is_memory_out` is True if the system ran out of
+    memory and killed processes since the evaluation started. The failure is attributed to memory in that case, and if
+    more than `NEARLY_ALL` of the limit was in use.
     """
     if is_memory_out:
         return Failure(Status.MEMORY, "the system ended its process because memory ran out", seconds)
@@ -101,7 +103,7 @@ def killed(limit: float | None, taken: float, seconds: float, *, is_memory_out: 
 
 
 def signal_name(number: int) -> str:
-    """A signal in words: `signal 11 (SIGSEGV)`."""
+    """Return a signal in words, such as `signal 11 (SIGSEGV)`."""
     try:
         return f"signal {number} ({signal.Signals(number).name})"
     except ValueError:
@@ -109,5 +111,5 @@ def signal_name(number: int) -> str:
 
 
 def megabytes(size: float) -> str:
-    """A measured size, to the megabyte."""
+    """Return a size in bytes as text, rounded to whole megabytes, at least one."""
     return f"{max(round(size / 1e6), 1):,}MB"

@@ -1,4 +1,4 @@
-"""The end of a run: its best pipeline is fitted on all rows, or the next best where that one cannot be."""
+"""The final fit of a run: fit the best pipeline, or the next best that can be fitted, on all rows."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -15,15 +15,15 @@ from spacelang.runtime.objective import Refittable
 from spacelang.runtime.pipelines.inputs import PipelineInput
 
 ATTEMPTS: Final = 5
-"""How many pipelines are tried at most."""
+"""The maximum number of pipelines that are tried."""
 
 SHORTEST: Final = 60.0
-"""The seconds that fitting on all rows may take at least where trials have no limit of their own."""
+"""The minimum time limit of a fit on all rows, in seconds, if trials have no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A trial whose pipeline could not be fitted on all rows: how that ended, and why."""
+    """A trial whose pipeline could not be fitted on all rows, with the status and the reason."""
 
     record: Record
     status: Status
@@ -32,11 +32,11 @@ class PassedOver:
 
 @dataclass(frozen=True, slots=True)
 class Finale:
-    """What became of the best trials of a run.
+    """The result of the final fit.
 
-    `record` is the trial whose pipeline was fitted on all `rows`, in so many `seconds`; None where none of those that
-    were tried could be. `passed_over` are the better ones that could not, in their order. `pipeline` is the fitted one
-    where it was wanted, `test` its score on the test rows if there are such.
+    `record` is the trial whose pipeline was fitted on all `rows` in `seconds`; None if none of the candidates could be
+    fitted. `passed_over` lists the better candidates that failed, in their order. `pipeline` is the fitted pipeline if
+    it was requested. `test` is its score on the test rows, if there are any.
     """
 
     record: Record | None
@@ -58,12 +58,14 @@ def finish(
     has_interval: bool = True,
     announce: Callable[[Record, tuple[PassedOver, ...]], None] = lambda *_: None,
 ) -> Finale:
-    """Fit the best pipeline of a run on all rows, on its executor; the next best where it fails, is too long or dies.
+    """Fit the best pipeline of a run on all rows; try the next best if the fit fails, takes too long or dies.
 
-    What still goes on there is stopped before. The limits of a trial hold, that of time for as many more rows as there
-    are; at most `ATTEMPTS` are tried. `announce` is told of each before, and which were passed over. Where there are
-    test rows the fitted one is scored on them, its interval included unless that is not wanted, and all that bounds
-    trials is measured there. Raises what is wrong with the executor as a whole.
+    This runs on the executor of the run, after stopping what still runs there. The limits of a trial apply, with the
+    time limit scaled by `allowed_seconds`. At most `ATTEMPTS` pipelines are tried. `announce` is called before each of
+    them, with its record and the skipped trials.
+
+    If there are test rows, the fitted pipeline is scored on them, with a confidence interval if `has_interval`, and the
+    bounds of the task are measured there. Errors of the executor as a whole are raised.
     """
     passed_over: tuple[PassedOver, ...] = ()
     executor.stop()
@@ -84,7 +86,10 @@ def finish(
 
 
 def scored(executor: Executor, job: Job, rows: int) -> TestScore | None:
-    """What a job says of the score on so many test rows, or why it says nothing; None where there are no such rows."""
+    """Run a scoring job and return its score on the test rows; None if `rows` is 0.
+
+    If the job fails, the score has no loss and says why.
+    """
     if not rows:
         return None
     (trial,) = answers(executor, job)
@@ -97,13 +102,13 @@ def _tested(wish: Examine, objective: Refittable, executor: Executor, seconds: f
     score = scored(executor, Job(-ATTEMPTS - 1, wish, max(seconds, SHORTEST)), objective.test_rows)
     if score is None or not objective.bounds:
         return score
-    # Apart from the score, which stays if what is measured now hangs or crashes.
+    # A separate job, so that the score is not lost if this one hangs or crashes.
     job = Job(-ATTEMPTS - 2, Gauge(wish.configuration), seconds + SHORTEST)
     return replace(score, constraints=_gauged(executor, job, objective.bounds))
 
 
 def _gauged(executor: Executor, job: Job, bounds: tuple[AnyBound, ...]) -> tuple[Reached, ...]:
-    """What a job says that is reached of each bound on the test rows, or why it says nothing."""
+    """Run a job that measures each bound on the test rows; if it fails, every bound says why."""
     (trial,) = answers(executor, job)
     if isinstance(trial, Gauged) and trial.status is Status.SUCCESS:
         return trial.reached
@@ -111,9 +116,9 @@ def _gauged(executor: Executor, job: Job, bounds: tuple[AnyBound, ...]) -> tuple
 
 
 def candidates(outcome: Outcome, training_size: int) -> Iterator[Record]:
-    """The trials that succeeded, the best first and one a configuration.
+    """Yield the successful trials, best first, one for each configuration.
 
-    Those that keep to the bounds come before all others, on all training rows before those on fewer.
+    Trials within the bounds come before all others, and among them trials on all training rows before those on fewer.
     """
     seen = set()
     for record in sorted(outcome.records, key=lambda record: _rank(record, outcome, training_size)):
@@ -132,10 +137,10 @@ def _rank(record: Record, outcome: Outcome, training_size: int) -> tuple[bool, b
 
 
 def allowed_seconds(record: Record, outcome: Outcome, objective: Refittable, limits: Limits) -> float:
-    """The seconds that fitting the pipeline of a trial on all rows may take.
+    """Return the seconds that fitting a trial's pipeline on all rows may take.
 
-    The limit of a trial grows with the square of the rows. Where there is none a trial could have taken as long as the
-    run did, so that stands for it, and is a minute at least.
+    The trial limit is scaled by the square of the growth in rows. Without a trial limit, the seconds of the whole run
+    take its place, and the result is at least `SHORTEST`.
     """
     growth = (objective.rows / (record.trial.request.fidelity or objective.training_size)) ** 2
     if limits.trial_seconds is not None:
@@ -144,7 +149,7 @@ def allowed_seconds(record: Record, outcome: Outcome, objective: Refittable, lim
 
 
 def answers(executor: Executor, *jobs: Job) -> list[Trial]:
-    """What came of the jobs, in their order; as many go on at a time as there are workers."""
+    """Run jobs on all workers of an executor and return their trials in the order of the jobs."""
     waiting = [*jobs]
     found: dict[int, Trial] = {}
     while len(found) < len(jobs):
@@ -155,12 +160,12 @@ def answers(executor: Executor, *jobs: Job) -> list[Trial]:
 
 
 def readable(trial: Trial) -> Trial:
-    """The trial itself, or a failed one where the pipeline that came back cannot be read."""
+    """Return the trial unchanged, or a failed trial if its fitted pipeline cannot be unpickled here."""
     if not isinstance(trial, Refitted) or trial.pipeline is None:
         return trial
     try:
         trial.pipeline.open()
-    except Exception as error:  # noqa: BLE001 - whatever a stranger's class does when it is unpickled
+    except Exception as error:  # noqa: BLE001 - a user's class may raise anything when it is unpickled
         reason = f"the fitted pipeline cannot be read by this process: {described(error)}"
         return Trial(trial.request, None, trial.cost, Status.ERROR, reason)
     return trial

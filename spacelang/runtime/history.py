@@ -1,4 +1,4 @@
-"""What has happened in a run: its trials, the best of them, and what earlier sessions left to be replayed."""
+"""The history of a run: its trials, the best of them, and earlier sessions that are to be replayed."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -13,11 +13,11 @@ from spacelang.ir.trial import Order, Request, Status, Trial, order_of
 Clock: TypeAlias = Callable[[], float]
 
 Key: TypeAlias = tuple[bytes, int | None]
-"""The digest of a configuration, and the fidelity: None for all training rows, however that was asked for."""
+"""The digest of a configuration and the fidelity; None stands for all training rows, however they were requested."""
 
 
 class Ending(StrEnum):
-    """Why a run ended."""
+    """The reason why a run ended."""
 
     BUDGET = "budget"
     EXHAUSTED = "exhausted"
@@ -26,11 +26,12 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An evaluated trial: its number, counted from 1 in the order in which trials end, and by whom it was evaluated.
+    """An evaluated trial with its number, times and worker.
 
-    It began and ended so many seconds after the run did; `attempts` counts how often it was begun. `workers` is how
-    many there were when the search was told of it; `is_early` says that it was not wanted in earnest by then, and
-    `proposal` which of the requests it was that the search left to be made later, counted from 1; None for others.
+    `index` counts trials from 1 in the order in which they end. `started` and `finished` are seconds since the start of
+    the run. `attempts` counts how often the evaluation was started. `workers` is the number of workers when the trial
+    was reported to the search. `is_early` is True if the trial was still speculative at that time. `proposal` is the
+    number of its lazy request, counted from 1, or None for other requests.
     """
 
     index: int
@@ -46,7 +47,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """An earlier session of a run: how many trials there were before it, and how many workers it began with."""
+    """The start of an earlier session: the number of trials before it, and its number of workers."""
 
     after: int
     workers: int
@@ -54,7 +55,7 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
-    """A point of the incumbent curve: from `seconds` on, `loss` was the best, found by the trial of that number."""
+    """A point of the incumbent curve: from `seconds` on, `loss` was the best, found by the trial with this number."""
 
     seconds: float
     trial: int
@@ -63,9 +64,9 @@ class Improvement:
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """How many seconds a search took for itself in a session that evaluated so many trials, one at least.
+    """The seconds that the optimizer itself took in a session with `trials` new trials (at least one).
 
-    `median` are the seconds that half of the trials of the run took at most.
+    `median` is the median cost of all trials of the run, in seconds.
     """
 
     seconds: float
@@ -74,27 +75,31 @@ class Overhead:
 
     @property
     def of_a_trial(self) -> float:
-        """The seconds for each trial."""
+        """The optimizer's seconds per trial."""
         return self.seconds / self.trials
 
     @property
     def share(self) -> float | None:
-        """These as a share of the seconds of the median trial; None where that took no time."""
+        """The optimizer's seconds per trial as a share of the median trial; None if that took no time."""
         return self.of_a_trial / self.median if self.median else None
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run found, and how it ended.
+    """The result of a run: its trials, the best of them, and how it ended.
 
-    `incumbent` is the first record with the smallest loss among evaluations on all training rows,
-    `best_any_fidelity` among all evaluations; `curve` is the incumbent's, or that of the other where no evaluation had
-    all training rows; `answered` counts the requests that were answered from memory. All three are of trials that keep
-    to the bounds of the task; `least_infeasible` is, of the others, the first that breaks them the least. `unfinished`
-    counts the trials that were going on when the run ended: they were stopped, and are no trials of it. `unneeded`
-    counts those that were asked for ahead, and that nobody asked for again. `scale` is that of the standings which the
-    optimizer was told, None where it was to be around the first success and it was told of none. `remarks` are
-    sentences that the search has said of how it went. `overhead` is None where the session had no trial.
+    - `incumbent` is the first record with the smallest loss on all training rows.
+    - `best_any_fidelity` is the same among the trials of all fidelities.
+    - `curve` is the curve of the incumbent, or of `best_any_fidelity` if no evaluation had all training rows.
+    - These three consider only trials within the bounds of the task. `least_infeasible` is the first trial with the
+      smallest violation among the others.
+    - `answered` counts the requests that were answered from memory.
+    - `unfinished` counts the trials that were running when the run ended. They were stopped and are not recorded.
+    - `unneeded` counts the speculative trials that the search never asked for.
+    - `scale` is the loss scale of the normalized losses. None means that it was to be set by the first success, and
+      there was none.
+    - `remarks` are sentences of the optimizer on the search.
+    - `overhead` is None if the session had no new trial.
     """
 
     records: tuple[Record, ...]
@@ -113,10 +118,7 @@ class Outcome:
 
     @property
     def best(self) -> Record | None:
-        """The incumbent; where nothing was evaluated on all rows, the best of the rest; None without a success.
-
-        Any trial that keeps to the bounds comes before all that do not.
-        """
+        """The incumbent, else the best trial of any fidelity, else the least infeasible one; None without a success."""
         return self.incumbent or self.best_any_fidelity or self.least_infeasible
 
     @property
@@ -126,50 +128,50 @@ class Outcome:
 
     @property
     def infeasible(self) -> int:
-        """The number of trials that succeeded and break a bound of the task."""
+        """The number of trials that succeeded and violate a bound of the task."""
         return sum(not record.trial.is_feasible for record in self.records)
 
     @property
     def feasible_share(self) -> float | None:
-        """The share of the successful trials that keep to all bounds, from 0 to 1; None without a success."""
+        """The share of the successful trials that satisfy all bounds, from 0 to 1; None without a success."""
         succeeded = len(self.records) - self.failed
         return 1 - self.infeasible / succeeded if succeeded else None
 
 
 class Journal(Protocol):
-    """What a run needs of whoever keeps its trials."""
+    """A protocol for the storage of a run's trials."""
 
     @property
     def seconds(self) -> float:
-        """How long the run took in its earlier sessions; its clock goes on from there."""
+        """The seconds that the earlier sessions took together. The clock of the run continues from there."""
 
     def records(self) -> Iterable[Record]:
-        """The trials of the earlier sessions in the order in which they ended."""
+        """Return the trials of the earlier sessions in the order in which they ended."""
 
     @property
     def begun(self) -> Sequence[Began]:
-        """The earlier sessions in their order."""
+        """The starts of the earlier sessions, in their order."""
 
     @property
     def count(self) -> int:
-        """The number of the trials that are safe."""
+        """The number of trials that are stored durably."""
 
     @property
     def keeps_predictions(self) -> bool:
-        """Whether predictions can be forgotten once a trial was appended."""
+        """True if the storage holds predictions, so that they can be dropped from memory after `append`."""
 
     def begin(self, workers: int) -> None:
-        """The session goes on from what earlier ones have left, with so many workers; it is safe when this returns."""
+        """Record durably that a session starts with this number of workers, after the trials so far."""
 
     def append(self, record: Record) -> None:
-        """Keep a trial; it is safe when this returns, and only then the optimizer is told."""
+        """Store a trial durably. The optimizer receives it only after this returns."""
 
     def end(self, ending: str, seconds: float) -> None:
-        """The session ended in order."""
+        """Record that the session ended regularly, with the reason and the total seconds of the run."""
 
 
 class Unkept:
-    """A journal that keeps nothing."""
+    """A trial storage that stores nothing."""
 
     seconds = 0.0
     begun: Sequence[Began] = ()
@@ -177,25 +179,26 @@ class Unkept:
     count = 0
 
     def records(self) -> Iterable[Record]:
-        """There are none."""
+        """Return no trials."""
         return ()
 
     def begin(self, workers: int) -> None:
-        """Forget it."""
+        """Do nothing."""
 
     def append(self, record: Record) -> None:
-        """Forget all but its number."""
+        """Note only the number of the trial."""
         self.count = record.index
 
     def end(self, ending: str, seconds: float) -> None:
-        """Forget it."""
+        """Do nothing."""
 
 
 @dataclass(slots=True)
 class History:
-    """What has happened so far; `training_size` rows or more are the same fidelity as None.
+    """The state of a run: its trials, the incumbent, and the earlier sessions that remain to be replayed.
 
-    `scale` is None until there is a first success, where it is to be around that.
+    A fidelity of `training_size` rows or more is the same as None. If `scale` is None, the first reported success sets
+    it.
     """
 
     clock: Clock
@@ -210,62 +213,69 @@ class History:
     least_infeasible: Record | None = None
     answered: int = 0
     memory: dict[Key, Record] = field(default_factory=dict)
-    """The last trial for each key: there is another one only where the first had too little time."""
+    """The last trial for each key. A key has several trials only if the earlier ones had too little time."""
     unneeded: set[int] = field(default_factory=set)
-    """The numbers of what ended before anybody wanted it in earnest, as nobody has until now."""
+    """The numbers of the speculative trials that the search has not committed to so far."""
     told: int = 0
-    """How many trials the search has wanted in earnest and was told of, each once."""
+    """The number of committed trials that were reported to the search, each counted once."""
     pending: Record | None = None
-    """A trial that is being kept just now."""
+    """A trial that is being stored just now."""
     searching: float = 0.0
-    """The seconds that the search took for itself in this session."""
+    """The seconds that the search itself took in this session."""
     replayed: int = field(init=False)
-    """How many trials earlier sessions have left."""
+    """The number of trials of earlier sessions."""
     beginning: float = field(init=False)
     earlier: deque[Record] = field(init=False)
-    """What earlier sessions have left and was not replayed yet."""
+    """The trials of earlier sessions that were not replayed yet."""
     sessions: deque[Began] = field(init=False)
     """The earlier sessions that were not replayed yet."""
 
     def __post_init__(self) -> None:
-        """What earlier sessions kept is waiting to be replayed."""
+        """Load the trials and sessions of the storage, to be replayed."""
         self.beginning = self.clock() - self.journal.seconds
         self.earlier, self.sessions = deque(self.journal.records()), deque(self.journal.begun)
         self.replayed = len(self.earlier)
 
     @property
     def best(self) -> Record | None:
-        """The best record so far, as in an `Outcome`."""
+        """The best record so far, chosen as in `Outcome.best`."""
         return self.incumbent or self.best_any_fidelity or self.least_infeasible
 
     def now(self) -> float:
-        """Seconds since the run began."""
+        """Return the seconds since the run started, earlier sessions included."""
         return self.clock() - self.beginning
 
     def key(self, request: Request) -> Key:
-        """What two requests share that have the same answer."""
+        """Return the cache key of a request. Two requests with equal keys have the same answer."""
         size, fidelity = self.training_size, request.fidelity
         everything = fidelity is None or (size is not None and fidelity >= size)
         return request.configuration.digest, None if everything else fidelity
 
     def began(self) -> int | None:
-        """With how many workers a session began, where one of the earlier ones did after what was replayed so far."""
+        """Return the number of workers of the earlier session that starts here; None if none does.
+
+        A session starts here if it started after as many trials as there are now. It is removed from the sessions to
+        replay.
+        """
         if self.sessions and self.sessions[0].after == len(self.records):
             return self.sessions.popleft().workers
         return None
 
     def knows(self, request: Request) -> bool:
-        """Whether a request was answered before, by a trial that had as much time as it may take."""
+        """Return True if a stored trial answers the request: it had at least as much time as the request allows."""
         record = self.memory.get(self.key(request))
         return record is not None and record.trial.answers(request)
 
     def proposed(self) -> dict[int, Request]:
-        """The requests of earlier sessions that were made later, by their numbers among those."""
+        """Return the stored requests that were made from lazy requests, by the numbers of these."""
         kept = ((record.proposal, record.trial.request) for record in self.earlier)
         return {proposal: request for proposal, request in kept if proposal is not None}
 
     def charge(self, request: Request) -> Trial:
-        """What a request has come to that is wanted in earnest for the first time; a first success fixes the scale."""
+        """Return the trial of a committed request that is reported for the first time.
+
+        It counts in the trial budget. The first success sets the loss scale if there is none yet.
+        """
         record = self.memory[self.key(request)]
         self.unneeded.discard(record.index)
         self.told += 1
@@ -275,14 +285,18 @@ class History:
         return self.look(request)
 
     def look(self, request: Request) -> Trial:
-        """What a request has come to, whether anybody wants it in earnest or not."""
+        """Return the trial that answers a request, with this request and the current loss scale."""
         trial, scale = self.memory[self.key(request)].trial, UNIT if self.scale is None else self.scale
-        # Most trials are told as they are held, so that they are in memory once.
+        # Most trials are passed on without a copy, to save memory.
         is_held = trial.request is request and trial.scale == scale
         return trial if is_held else replace(trial, request=request, scale=scale)
 
     def recall(self, request: Request) -> Trial:
-        """What a request has come to that was known when it was wanted; free of charge for the second time."""
+        """Return the known trial of a request that has just been committed.
+
+        The first time, a speculative trial is charged as any other. Otherwise this is a repetition that costs 0
+        seconds.
+        """
         if self.memory[self.key(request)].index in self.unneeded:
             return self.charge(request)
         self.answered += 1
@@ -299,12 +313,12 @@ class History:
         is_early: bool,
         proposal: int | None = None,
     ) -> Record:
-        """A new trial as it is kept: the next one, which ends now."""
+        """Return the record of a new trial that ends now, with the next number."""
         index = len(self.records) + 1
         return Record(index, trial, started, self.now(), worker, attempts, workers, is_early, proposal)
 
     def keep(self, record: Record) -> Record:
-        """Keep a trial, in the journal first unless it is there; as it is held from now on."""
+        """Store a trial, durably first unless it is stored already, and return its record as it is held in memory."""
         predictions = None if self.journal.keeps_predictions else record.trial.predictions
         scale = UNIT if self.scale is None else self.scale
         held = replace(record, trial=replace(record.trial, predictions=predictions, scale=scale))
@@ -316,12 +330,12 @@ class History:
         return held
 
     def interrupted(self) -> None:
-        """The user has interrupted the run: a trial that was being kept just then is there if it is safe."""
+        """Add the trial that was being stored when the user interrupted the run, if the storage has it."""
         if self.pending is not None and self.pending.index == self.journal.count == len(self.records) + 1:
             self._hold(self.pending)
 
     def outcome(self, ended: Ending, unfinished: int) -> Outcome:
-        """All of it, once the run has ended."""
+        """Return the outcome of the run, which has ended."""
         return Outcome(
             records=tuple(self.records),
             incumbent=self.incumbent,
@@ -370,5 +384,5 @@ def _is_better(loss: float, record: Record | None) -> bool:
 
 
 def _breach(record: Record) -> tuple[float, Order]:
-    """The order of trials that break bounds: by how much, and by their loss where that is equal."""
+    """Return the sort key of infeasible trials: by their violation, then by their loss."""
     return record.trial.excess, order_of(record.trial)

@@ -1,4 +1,4 @@
-"""Who listens to a run."""
+"""The protocol for listeners of a run, and a listener that does nothing."""
 
 from typing import Protocol
 
@@ -7,26 +7,26 @@ from spacelang.runtime.history import Outcome, Record
 
 
 class Listener(Protocol):
-    """Who is told how a run goes on; what it raises ends the run."""
+    """A protocol for objects that are notified of a run's progress. An exception in a method ends the run."""
 
     def started(self, budget: Budget) -> None:
-        """The run begins."""
+        """React to the start of the run."""
 
     def trial(self, record: Record, best: Record) -> None:
-        """A trial was evaluated; `best` is the best record so far, this one where none has succeeded."""
+        """React to an evaluated trial. `best` is the best record so far, or `record` if none has succeeded."""
 
     def finished(self, outcome: Outcome) -> None:
-        """The run has ended, by itself or by the user."""
+        """React to the end of the run, by itself or by the user."""
 
 
 class Silence:
     """A listener that ignores everything."""
 
     def started(self, budget: Budget) -> None:
-        """Ignore it."""
+        """Do nothing."""
 
     def trial(self, record: Record, best: Record) -> None:
-        """Ignore it."""
+        """Do nothing."""
 
     def finished(self, outcome: Outcome) -> None:
-        """Ignore it."""
+        """Do nothing."""

@@ -1,6 +1,6 @@
-"""The loop: drives an optimizer with evaluations until the budget, the space or the user ends it.
+"""The search loop: evaluate the trials of an optimizer until the budget, the space or the user ends it.
 
-It owns time, workers and memory; an optimizer owns none of them.
+The loop owns time, workers and memory. An optimizer owns none of them.
 """
 
 from collections.abc import Iterable
@@ -20,13 +20,13 @@ from spacelang.runtime.stepping import Steps, to_the_end
 from spacelang.runtime.waiting import RouteOf, Waiting
 
 KNOWN_ANSWERS: Final = 10_000
-"""So many answers from memory in a row mean that an optimizer has nothing left to ask for.
+"""After this many answers from memory in a row, the optimizer is taken to have nothing left to ask for.
 
-Ten times as many as a part of a search may have before it sits out: who counts for its parts ends by itself.
+It is ten times the number after which a part of a search pauses, so a search that counts for its parts ends first.
 """
 
 
-def steps(  # noqa: PLR0913 - each says one thing about a run
+def steps(  # noqa: PLR0913 - each is an independent setting of a run
     search: Search,
     executor: Executor,
     budget: Budget,
@@ -43,20 +43,50 @@ def steps(  # noqa: PLR0913 - each says one thing about a run
 ) -> Steps[Outcome]:
     """Evaluate what the search asks for until it returns, the budget is exhausted or the user interrupts.
 
-    A request that was answered before is answered from memory at no cost and is no new trial; a fidelity of
-    `training_size` rows or more is the same as None. What the journal has of earlier sessions is replayed: it is told
-    as it was told then, one by one, without an evaluation, and it counts in the budget. What was asked for at once is
-    evaluated by all workers, what shares work by its `route` one after the other. Trials are told with `scale`; None is
-    that around the first success that is told. `seed` is that of the search: what it leaves to be made later is made
-    with it, unless the journal has its trial. `remarks` are what the search has said once it has ended. The `stopwatch`
-    takes the time of the search itself, also where that of the run is simulated.
+    The generator yields whenever the executor cannot say what came of any running trial, and continues when it is
+    resumed. Closing it there ends the run as if the user had interrupted it.
 
-    It stops where the executor cannot say what came of any trial, and goes on when it is asked to. Closed there it ends
-    as if the user had interrupted it.
+    A request whose answer is known is answered from memory. It costs nothing and is no new trial.
 
-    When this returns, trials may still go on that the end of the budget or the user cut short: whoever made the
-    executor closes it. Raises what the executor, the search, the listener or the journal raise, IdleSearchError
-    for a search that waits for nothing, and OtherSearchError where the journal is of another search.
+    Trials that the budget or the user cuts short may still be running when this returns. The owner of the executor
+    closes it. Errors of the executor, the search, the listener and the storage are raised.
+
+    Parameters
+    ----------
+    search
+        A search generator, which yields asks and receives events.
+    executor
+        The workers that evaluate trials.
+    budget
+        The limits of the run. Replayed trials and seconds count.
+    clock
+        The clock of the run, which may be simulated.
+    training_size
+        The number of training rows. A fidelity of this many rows or more is the same as None.
+    listener
+        Is notified of the start, of every trial and of the end.
+    journal
+        The storage of the run. The trials of earlier sessions are replayed in their order: the search receives the
+        same events as then, without an evaluation.
+    route
+        A function that returns the prefix key of a request. Requests of one batch whose keys share a prefix are
+        evaluated after each other by the same worker.
+    scale
+        The loss scale of all trials. None means that the first reported success sets it.
+    seed
+        The seed of the search. Lazy requests are made with generators derived from it, unless the storage has their
+        trials.
+    remarks
+        Sentences of the search. They are read when it has ended.
+    stopwatch
+        Measures the time of the search itself, even if `clock` is simulated.
+
+    Raises
+    ------
+    IdleSearchError
+        The search waits, but no trial is pending.
+    OtherSearchError
+        The storage belongs to a different search.
     """
     told = Silence() if listener is None else listener
     kept = Unkept() if journal is None else journal
@@ -89,7 +119,7 @@ def _drive(search: Search, dispatcher: Dispatcher, stopwatch: Clock) -> Steps[En
         ask = next(search)
         while known_answers < KNOWN_ANSWERS:
             dispatcher.take(ask)
-            # What is replayed was paid for in an earlier session.
+            # Replayed trials were counted in an earlier session.
             history.searching += 0.0 if history.earlier else stopwatch() - before
             answered = history.answered
             told = yield from _told(dispatcher)

@@ -1,4 +1,4 @@
-"""What losses are called."""
+"""Names and formulas of losses, and the positive class of binary scorers."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -6,30 +6,30 @@ from typing import Any, Final
 
 @dataclass(frozen=True, slots=True)
 class LossName:
-    """What a loss is called: `name` is that of the score, `formula` how the loss is made of it (`1 - roc_auc`)."""
+    """The name of a score and the formula that turns it into the loss (`1 - roc_auc`)."""
 
     name: str
     formula: str
 
 
 LOSS: Final = LossName("loss", "loss")
-"""What a loss is called of which nothing else is known."""
+"""The name of a loss that has no other name."""
 
 
 @dataclass(frozen=True, slots=True)
 class PositiveClass:
-    """The one of two classes that some scorers are of alone, as the user calls it."""
+    """The one of two classes that some scorers refer to. `label` is the user's own label."""
 
     label: Any
     scorers: tuple[str, ...]
 
     @property
     def plain(self) -> str | float:
-        """The label as JSON has it."""
+        """The label as a JSON value."""
         return self.label if isinstance(self.label, str | int | float) else str(self.label)
 
     @property
     def sentence(self) -> str:
-        """Which class that is, and why, for people."""
+        """A sentence for users: which scorers refer to which class, and why."""
         names = ", ".join(f"`{name}`" for name in self.scorers)
-        return f"{names}: of the class `{self.label}`, the last of the two in sorted order"
+        return f"the positive class of {names} is `{self.label}`, the last of the two in sorted order"

@@ -1,7 +1,7 @@
-"""Objectives: what a search minimises, whether data, a table, a formula or a user's function says what a loss is.
+"""Protocols of objectives: what a search minimizes, be it data, a table, a formula or a user's function.
 
-Who drives, keeps and reports a run knows an `Aim`; who evaluates its trials, an `Objective`. What only some objectives
-can do are protocols of their own.
+Code that drives, stores and reports a run only needs an `Aim`. Code that evaluates its trials needs an `Objective`.
+Abilities that only some objectives have are protocols of their own.
 """
 
 from collections.abc import Mapping
@@ -22,135 +22,144 @@ if TYPE_CHECKING:
 
 
 class Aim(Protocol):
-    """What is to be known of the trials of a run, whoever evaluates them."""
+    """A protocol with everything a run must know of its trials, without being able to evaluate them."""
 
     @property
     def facts(self) -> DataFacts:
-        """What they are evaluated on: its name, and a fingerprint that tells it from any other."""
+        """The name of the data and the fingerprint that identifies it."""
 
     @property
     def training_size(self) -> int:
-        """The largest fidelity: the number of training rows, or whatever it counts; 1 where there is one alone."""
+        """The largest fidelity, usually the number of training rows; 1 if there is only one fidelity."""
 
     @property
     def metric(self) -> LossName:
-        """What their losses are called."""
+        """The name and the formula of the loss."""
 
     @property
     def validation(self) -> Validation | None:
-        """On which rows they are judged; None where there are none."""
+        """The split that defines the rows on which trials are scored; None without rows."""
 
     @property
     def bounds(self) -> tuple[AnyBound, ...]:
-        """What they are subject to, in the order in which trials have it."""
+        """The bounds that trials are subject to, in the order of each trial's measurements."""
 
     @property
     def scale(self) -> Scale | None:
-        """The scale of their losses; None is that around the first success."""
+        """The scale of the losses; None if the first success sets it."""
 
     @property
     def recorded(self) -> tuple[str, ...]:
-        """What they have beside loss, cost and bounds, as a table of trials calls it (`metric.f1`, `training_loss`)."""
+        """Further columns in a table of trials, beside loss, cost and bounds (`metric.f1`, `training_loss`)."""
 
     @property
     def further(self) -> Mapping[str, str]:
-        """What else must be the same in two runs that are the same, by its name."""
+        """Further facts, by name, that must be equal for two runs to count as the same run."""
 
     @property
     def is_cheap(self) -> bool:
-        """Whether they are made again in no time: then the last ones may be lost with the machine."""
+        """True if trials take so little time that the last ones may be lost in a crash of the machine."""
 
     @property
     def route(self) -> RouteOf | None:
-        """What they can share with each other (see `Waiting`); None where nothing."""
+        """A function that returns the prefix key of a request; None if trials share no work.
+
+        Requests whose keys begin alike can share that part of the work (see `Waiting`).
+        """
 
 
 @runtime_checkable
 class Described(Protocol):
-    """An aim that has rows, and says what these are like."""
+    """A protocol for objectives with rows whose meta-features are known."""
 
     @property
     def meta_features(self) -> Mapping[str, float]:
-        """The meta-features of the rows that trials are trained on, those that are finite, by their names."""
+        """The finite meta-features of the training rows, by name."""
 
 
 @runtime_checkable
 class Classifying(Protocol):
-    """An aim that may judge one of two classes alone."""
+    """A protocol for objectives that may score only one of two classes."""
 
     @property
     def positive_class(self) -> PositiveClass | None:
-        """The class that some scorers are of by which trials are judged, recorded and bounded; None without such."""
+        """The class that binary scorers refer to; None if no such scorer is used.
+
+        This covers the scorers of the loss, of recorded metrics and of bounds.
+        """
 
 
 @runtime_checkable
 class Evaluating(Protocol):
-    """What evaluates trials; cloudpickle takes `evaluate` to where that is done."""
+    """A protocol for evaluators of trials. cloudpickle serializes `evaluate` for other processes."""
 
     def evaluate(self, request: Request) -> Trial:
-        """What came of a request: a failed trial with its reason where there is no loss.
+        """Return the trial of a request; a failed trial with its reason if there is no loss.
 
-        Raises InputError for what is wrong with the run as a whole.
+        Raises InputError for a mistake that concerns the run as a whole.
         """
 
 
 @runtime_checkable
 class Objective(Aim, Evaluating, Protocol):
-    """What a search minimises: what is to be known of its trials, and what evaluates them."""
+    """A protocol for what a search minimizes: the facts of its trials and the evaluation itself."""
 
 
 @runtime_checkable
 class Refittable(Evaluating, Protocol):
-    """An objective whose `evaluate` fits the best pipeline on all rows, too, and scores it on test rows.
+    """A protocol for objectives whose `evaluate` can also fit a pipeline on all rows and score it on test rows.
 
-    It answers a `Refit`; an `Examine` where there are test rows, and a `Gauge` where it has bounds, too (see
+    It answers a `Refit`. It answers an `Examine` if there are test rows, and a `Gauge` if there are bounds, too (see
     `runtime.evaluation.refitting`).
     """
 
     @property
     def training_size(self) -> int:
-        """The rows of the largest fidelity."""
+        """The largest fidelity, in rows."""
 
     @property
     def bounds(self) -> tuple[AnyBound, ...]:
-        """What trials are subject to."""
+        """The bounds that trials are subject to."""
 
     @property
     def rows(self) -> int:
-        """All that trials may see."""
+        """The number of all rows that trials may see, whether for training or for scoring."""
 
     @property
     def test_rows(self) -> int:
-        """All that they may not; 0 where there are none."""
+        """The number of rows that trials never see; 0 if there are none."""
 
 
 @runtime_checkable
 class Votable(Refittable, Protocol):
-    """A refittable objective whose pipelines can vote: their predictions for the held-out rows are judged together."""
+    """A protocol for refittable objectives whose pipelines can vote in an ensemble.
+
+    The ensemble is scored on the predictions of its members for the held-out rows.
+    """
 
     @property
     def metric(self) -> "Metric":
-        """The loss, which can be computed."""
+        """The metric that computes the loss of predictions."""
 
     @property
     def held_out(self) -> "HeldOut":
-        """The rows that predictions are for, and what would have been right."""
+        """The held-out rows that predictions are for, with their true labels."""
 
     def member(self, configuration: Configuration, form: "PipelineInput") -> Any:
-        """The unfitted pipeline of a configuration as a vote takes it, which takes what `form` says."""
+        """Return the unfitted pipeline of a configuration as a member of a vote; it takes input of the kind `form`."""
 
 
 @runtime_checkable
 class Graded(Protocol):
-    """An objective that has trials at some fidelities only."""
+    """A protocol for objectives with a fixed set of fidelities."""
 
     def check_sizes(self, sizes: tuple[int, ...]) -> None:
-        """Raise InputError unless there are trials at each of these fidelities."""
+        """Raise InputError unless the objective has trials at each of these fidelities."""
 
 
 @runtime_checkable
 class Lacking(Protocol):
-    """An objective that has no trials of some configurations."""
+    """A protocol for objectives without trials for some configurations."""
 
     def lacks(self, configuration: Configuration) -> str:
-        """Why there is none of this one; empty where there is."""
+        """Return the reason why the configuration has no trial; empty if it has one."""

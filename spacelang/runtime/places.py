@@ -1,4 +1,4 @@
-"""Places for jobs without a process of their own: who is at which job, which is forgotten when it is stopped."""
+"""Job slots for executors that have no worker processes of their own. A stopped job is forgotten."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -6,27 +6,27 @@ from spacelang.runtime.executors import Job
 
 
 class Places:
-    """Places by their names, and the jobs in them: all of an executor but what becomes of these, which `wait` tells."""
+    """Named slots and the jobs in them. This is a complete executor except for `wait`."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = tuple(names)
         self.busy: dict[str, Job] = {}
 
     def ready(self) -> None:
-        """They always are."""
+        """Return at once: slots are always ready."""
 
     @property
     def free(self) -> Sequence[str]:
-        """The names of the places without a job."""
+        """The names of the slots without a job."""
         return [name for name in self._names if name not in self.busy]
 
     def start(self, worker: str, job: Job) -> None:
-        """Put a job into a place that is free."""
+        """Put a job into a free slot."""
         assert worker in self.free
         self.busy[worker] = job
 
     def stop(self, workers: Collection[str] | None = None) -> None:
-        """Forget the jobs in these places, or all jobs: nobody is told what becomes of them."""
+        """Forget the jobs in these slots, or all jobs if `workers` is None."""
         for name in self._names if workers is None else workers:
             self.busy.pop(name, None)
 

@@ -1,4 +1,4 @@
-"""Proposals: the requests that a search leaves to be made later, each made once, from the generator of its number."""
+"""The lazy requests of a run, each made once with a random generator of its own number."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,11 @@ from spacelang.ir.trial import Request
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wish:
-    """What was begun in earnest: the very object, and the request that it is, or that it has made under a number."""
+    """A committed request.
+
+    `asked` is the object that the search asked for: the request itself or a lazy request. `proposal` is the number of
+    the lazy request, None otherwise.
+    """
 
     asked: Request | Later
     request: Request
@@ -20,9 +24,9 @@ class Wish:
 
 @dataclass(slots=True)
 class Proposals:
-    """The proposals of a run, numbered from 1 in the order in which they are begun.
+    """The lazy requests of a run, numbered from 1 in the order in which they start.
 
-    `kept` has the requests of those whose trials earlier sessions have kept: they are not made again.
+    `kept` maps numbers to the requests whose trials are stored by earlier sessions. These are not made again.
     """
 
     seed: int
@@ -30,11 +34,14 @@ class Proposals:
     count: int = 0
 
     def wish(self, asked: Request | Later) -> Wish:
-        """What is begun now; raises what making it raises."""
+        """Commit to a request. Make it if it is a lazy request, and call its `begun` callback.
+
+        Errors of the lazy request are raised.
+        """
         if isinstance(asked, Request):
             return Wish(asked, asked)
         self.count += 1
-        # Counted from 1, as the generators of `seed` and of `[seed, 0]` are the same.
+        # Counted from 1, because `seed` and `[seed, 0]` give the same generator.
         request = self.kept.get(self.count) or asked.make(default_rng([self.seed, self.count]))
         if asked.begun is not None:
             asked.begun(request)

@@ -1,4 +1,4 @@
-"""Steps: what stops wherever nobody but its caller can say what comes of a trial."""
+"""Generators that pause whenever their caller has to supply the results of trials."""
 
 from collections.abc import Callable, Generator
 from functools import wraps
@@ -8,11 +8,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Steps: TypeAlias = Generator[None, None, T]
-"""What goes on whenever it is asked to, and at last returns."""
+"""A generator that pauses until it is resumed, and finally returns a result."""
 
 
 def to_the_end(stepping: Callable[P, Steps[T]]) -> Callable[P, T]:
-    """The same without a stop, for an executor that can always wait for what comes of trials."""
+    """Return a function that runs the generator to its end without pausing, and returns its result.
+
+    It is for executors that can always wait for trials by themselves.
+    """
 
     @wraps(stepping)
     def whole(*given: P.args, **named: P.kwargs) -> T:

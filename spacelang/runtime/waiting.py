@@ -1,4 +1,4 @@
-"""What waits for a worker: requests in the order of asking, of one batch those that share work next to each other."""
+"""A first-in, first-out queue of batches of requests; within a batch, requests that share work are adjacent."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -11,35 +11,38 @@ from spacelang.runtime.executors import Job
 from spacelang.runtime.history import Key
 
 RouteOf: TypeAlias = Callable[[Request], Route]
-"""What a request can share with others: those whose routes begin alike are evaluated one after the other."""
+"""A function that returns the prefix key of a request. Requests that share a prefix run after each other."""
 
 
 @dataclass(slots=True)
 class Waiting:
-    """Requests that were begun in earnest, and that no worker has yet.
+    """A queue of committed requests that no worker has started yet.
 
-    What was asked for at once is a batch, and batches are begun one after the other. Within a batch each worker goes
-    through requests that share work, by their `route`; without one they are begun in their own order.
+    The requests of one ask form a batch, and batches are started one after the other. Within a batch, each worker
+    receives requests that share work, by their `route`. Without a `route`, requests start in their own order.
     """
 
     route: RouteOf | None = None
     _batches: deque[dict[Key, Request]] = field(default_factory=deque)
     _agenda: Agenda | None = None
-    """The jobs of the first batch, once one of it was begun."""
+    """The jobs of the first batch, once one of them was started."""
     _last: dict[str, Route] = field(default_factory=dict)
-    """What each worker did last, with which it goes on in the next batch."""
+    """The prefix key of each worker's last job, which decides where it starts in the next batch."""
     _jobs: int = 0
 
     def __bool__(self) -> bool:
         return bool(self._batches)
 
     def add(self, batch: Mapping[Key, Request]) -> None:
-        """Have a batch wait behind the others."""
+        """Append a batch of requests to the queue."""
         if batch:
             self._batches.append(dict(batch))
 
     def remove(self, key: Key) -> bool:
-        """Whether a request waited, which it does no more; none of its batch may have been taken."""
+        """Remove a request; return False if it was not in the queue.
+
+        Nothing of its batch may have been taken yet.
+        """
         for batch in self._batches:
             if batch.pop(key, None) is not None:
                 if not batch:
@@ -48,9 +51,10 @@ class Waiting:
         return False
 
     def take(self, worker: str, key: Callable[[Request], Key], most: int | None) -> Job | None:
-        """The next job for a worker; None where nothing waits, or no more may be begun than `most`, which is 0.
+        """Return the next job for a worker; None if the queue is empty or `most` is 0.
 
-        Where not all of a batch may be begun, those that stand first in it are.
+        `most` is the number of requests that may still start, or None. If it is less than the size of the batch, the
+        first requests of the batch are chosen.
         """
         if not self._batches or most == 0:
             return None
@@ -68,6 +72,6 @@ class Waiting:
         return job
 
     def job(self, request: Request) -> Job:
-        """A job for a request."""
+        """Return a job, with the next number, for a request."""
         self._jobs += 1
         return Job(self._jobs, request)

@@ -1,1 +1,1 @@
-"""The solver: how many configurations a space has, which are near, which number each has, and what is left of them."""
+"""The solver: exact counts, numbering, nearest structures, and what remains once decisions are fixed."""

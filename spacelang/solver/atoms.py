@@ -1,4 +1,4 @@
-"""Atoms: the smallest parts of a condition that are true or false, and the cells of a domain that they tell apart."""
+"""Atoms, the smallest true-or-false parts of a condition, and the cells of a domain that they distinguish."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,22 +11,25 @@ from spacelang.solver.linear import difference
 
 
 def atoms_of(expression: Expr) -> Iterator[Expr]:
-    """The atoms of a condition that name a hyperparameter."""
+    """Return an iterator over the atoms of a condition that use the value of a hyperparameter."""
     return (leaf for leaf in leaves(expression) if references(leaf))
 
 
 def is_related(atom: Expr) -> bool:
-    """Whether an atom's truth depends on more than one variable."""
+    """Return True if the truth of an atom depends on more than one variable."""
     return len(references(atom)) > 1 or any(isinstance(node, Is | Active) for node in nodes(atom))
 
 
 def is_plain(expression: Expr) -> bool:
-    """Whether each atom looks at one hyperparameter and changes at known places, so that it can always be decided."""
+    """Return True if each atom uses a single hyperparameter and its cut points are known, so it is decidable."""
     return not any(is_related(atom) or cuts_of(atom) is None for atom in atoms_of(expression))
 
 
 def cuts_of(atom: Expr) -> tuple[Rational, ...] | None:
-    """Where an atom over one hyperparameter may change its truth along the numbers; None where that is not known."""
+    """Return the numbers at which an atom over one hyperparameter may change its truth.
+
+    The result is None if they are not known.
+    """
     match atom:
         case Reference():
             return ()
@@ -45,14 +48,14 @@ def cuts_of(atom: Expr) -> tuple[Rational, ...] | None:
 
 
 def can_be_cut(domain: Domain, atom: Expr) -> bool:
-    """Whether an atom over one hyperparameter changes at known places of its domain, or it has few enough values."""
+    """Return True if the cut points of an atom over one hyperparameter are known, or its domain is small."""
     return cuts_of(atom) is not None or (domain.size is not None and domain.size <= ENUMERABLE)
 
 
 def told_apart(domain: Domain, atoms: Sequence[Expr], *, by_value: bool = False) -> tuple[Simple, ...]:
-    """The cells of a hyperparameter's domain that atoms over it alone tell apart, all of which `can_be_cut`.
+    """Return the cells into which atoms over a single hyperparameter divide its domain.
 
-    The values of its sets are told apart one `by_value`, too.
+    Every atom must pass `can_be_cut`. With `by_value`, each value of a categorical set gets a cell of its own.
     """
     if not atoms and not by_value:
         return parts(domain)

@@ -1,7 +1,8 @@
-"""Cells: a domain cut at the places where some atom of a constraint changes its truth.
+"""Cells: the parts into which a domain is cut where an atom of a constraint may change its truth.
 
-A cell is itself a domain. All of its values agree on every atom that names only that hyperparameter, so one value
-speaks for all of them, and a range of a million integers costs as many cells as constants it is compared with.
+A cell is itself a domain. All its values agree on every atom that uses only this hyperparameter, so one value
+represents all of them. A range of a million integers needs only about as many cells as the constants it is compared
+with.
 """
 
 import math
@@ -15,27 +16,32 @@ from spacelang.ir.rationals import Rational, decimal
 from spacelang.ir.value import Value
 
 Signature = Callable[[Value], tuple[object, ...]]
-"""What an expression can tell about a value: the truth of every atom, and more where values are compared."""
+"""A function that returns a key of a value; an expression cannot distinguish values with equal keys."""
 
 ENUMERABLE = 10_000
-"""The largest finite domain that is looked at value by value where an atom relates several hyperparameters."""
+"""The maximum size of a domain that is enumerated because an atom relates several hyperparameters."""
 
 
 def cells(domain: Domain, cuts: Sequence[Rational], signature: Signature) -> tuple[Simple, ...]:
-    """The cells of a domain: disjoint, covering, none of them empty.
+    """Return the cells of a domain: disjoint, non-empty, and together the whole domain.
 
-    `cuts` are the numbers at which an atom may change its truth; `signature` decides among the values of sets.
+    `cuts` are the numbers at which an atom may change its truth. Values of categorical sets with the same `signature`
+    share a cell.
     """
     return tuple(cell for part in parts(domain) for cell in _cells_of(part, sorted(set(cuts)), signature))
 
 
 def singletons(domain: Domain) -> tuple[Simple, ...]:
-    """A finite domain value by value."""
+    """Return one cell for each value of a finite domain."""
     return tuple(Categorical((value,)) for part in parts(domain) for value in members(part))
 
 
 def mass(cell: Simple, domain: Domain) -> float:
-    """The probability of a cell when a value of the domain is drawn: parts alike, uniform or log-uniform within."""
+    """Return the probability of a cell if a value of `domain` is drawn at random.
+
+    Each part of a union is equally likely; within a part the distribution is uniform or log-uniform. Raise ValueError
+    if the cell does not belong to the domain.
+    """
     for part in parts(domain):
         share = _share_of_length(cell, part) if part.size is None else _share_of_members(cell, part)
         if share is not None:
@@ -55,7 +61,7 @@ def _cells_of(part: Simple, cuts: Sequence[Rational], signature: Signature) -> l
 
 
 def _cut_grid(part: Grid, cuts: Sequence[Rational]) -> list[Simple]:
-    """Runs of members between the cuts; a member at a cut is a run of its own."""
+    """Return runs of members between the cuts; a member at a cut is a run of its own."""
     size = part.size
     bounds = {0, size}
     for cut in cuts:
@@ -67,9 +73,9 @@ def _cut_grid(part: Grid, cuts: Sequence[Rational]) -> list[Simple]:
 
 
 def _first_from(part: Grid, cut: Rational) -> int:
-    """The place of the first member that is at least a number; the size of the grid where there is none.
+    """Return the index of the first member that is at least `cut`, or the size of the grid if there is none.
 
-    Places are Python's integers: those of `bisect` have to fit a machine word.
+    This is a binary search with Python integers; `bisect` is limited to machine words.
     """
     first, end = 0, part.size
     while first < end:
@@ -82,9 +88,9 @@ def _first_from(part: Grid, cut: Rational) -> int:
 
 
 def _cut_interval(part: Real, cuts: Sequence[Rational]) -> list[Simple]:
-    """Open intervals between the cuts, and each cut as a point; no interval without a number inside.
+    """Return the open intervals between the cuts and each cut as a point, without empty intervals.
 
-    A cut between two floats is moved to one of them: it is told apart from those below it and those above.
+    A cut between two floats is rounded to one of them, which gets a cell of its own.
     """
     inner = sorted({float(cut) + 0.0 for cut in cuts if decimal(part.lower) <= cut <= decimal(part.upper)})
     result: list[Simple] = []
@@ -112,29 +118,33 @@ def _share_of_members(cell: Simple, part: Simple) -> float | None:
 
 
 def log_share(lower: float, upper: float, part: Grid) -> float:
-    """The probability of the members between two members, both included, when an integer is drawn log-uniformly."""
+    """Return the probability of the members from `lower` to `upper` under a log-uniform draw from an integer grid.
+
+    Both `lower` and `upper` are members and included.
+    """
     start = 2 * part.lower - min(part.step, part.lower) if lower == part.lower else 2 * lower - part.step
     return log_ratio(start, 2 * upper + part.step) / log_length(part)
 
 
 def log_length(part: Grid) -> float:
-    """The distance between the logarithms of `log_ends`, exact enough even where these are all but equal."""
-    doubled = 2 * part.lower - min(part.step, part.lower), 2 * part.upper + part.step  # whole, so not rounded
+    """Return the difference of the two `log_ends`, accurate even if they are almost equal."""
+    doubled = 2 * part.lower - min(part.step, part.lower), 2 * part.upper + part.step  # integers, so nothing is rounded
     return log_ratio(*doubled)
 
 
 def log_ratio(lower: float, upper: float) -> float:
-    """The logarithm of `upper / lower`, both positive; not zero for different ones, however near to each other."""
+    """Return log(upper / lower) for positive numbers; it is nonzero for different numbers, however close."""
     if upper > 2 * lower:
         return math.log(upper) - math.log(lower)
     return math.log1p((upper - lower) / lower)
 
 
 def log_ends(part: Grid) -> tuple[float, float]:
-    """The logarithms between which a log-uniform draw falls.
+    """Return the logarithms of the ends of the interval of a log-uniform draw.
 
-    Each member stands for the interval of half a step around it, so that the smallest one is not drawn too often;
-    below the smallest one half of it at most, so that the interval stays positive.
+    Each member is represented by the interval of half a step around it, so that the smallest one is not drawn too
+    often. Below the smallest member the interval extends by at most half of that member, so that its end stays
+    positive.
     """
     return math.log(part.lower - min(part.step, part.lower) / 2), math.log(part.upper + part.step / 2)
 

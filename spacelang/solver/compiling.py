@@ -1,4 +1,4 @@
-"""Networks of variables: domains cut into cells, conditions and constraints tabulated as factors."""
+"""Compile variables and constraints into networks: cut domains into cells, tabulate expressions as factors."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
@@ -35,27 +35,28 @@ from spacelang.solver.network import UNREACHED, Network, TooTangledError, Undeci
 from spacelang.solver.ties import Tied, Ties, tied
 
 JOINTLY_ENUMERABLE: Final = 100_000
-"""The most joint values of hyperparameters that one atom relates which are looked at one by one."""
+"""The maximum number of joint values of the hyperparameters of one atom that are enumerated."""
 MOST_ROWS: Final = 2_000_000
-"""The most joint states that the constraints of one network are tabulated for: some seconds."""
+"""The maximum number of joint states to tabulate for the constraints of one network; takes some seconds."""
 MANY: Final = 8
-"""A decision with more branches than this is looked at through the truth of one branch at a time."""
+"""A decision with more branches than this is tested through one truth variable per branch."""
 SMALL: Final = 4_096
-"""The most joint states that are tabulated for an expression as a whole; a larger one is tabulated in halves."""
+"""The maximum number of joint states in one table for an expression; larger expressions are halved."""
 PAIR: Final = 50_000
-"""The same for an expression over two variables: in halves it would come to as many states, and a table for each."""
+"""The same limit for expressions over two variables, where halving would not reduce the number of states."""
 
 
 def networks_of(variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> Iterator[Network]:
-    """The networks of variables, in the order of their first ones; raises UndecidableError, TooTangledError.
+    """Return an iterator over the networks of some variables, in the order of their first members.
 
-    Nothing is in two of them: each is solved on its own, and what no expression ties together is never listed together.
+    Every variable is in exactly one network, and each network is solved on its own. Joint states of variables that no
+    expression connects are therefore never enumerated. Raise UndecidableError or TooTangledError.
     """
     return (_Compiler(each).run() for each in tied(variables, constraints))
 
 
 class _Compiler:
-    """Cuts the domains of variables into cells, and tabulates conditions and constraints."""
+    """A compiler of one network: cuts domains into cells and tabulates conditions and constraints."""
 
     def __init__(self, tied: Tied) -> None:
         self.tied = tied
@@ -98,7 +99,7 @@ class _Compiler:
         self.ranges[literal.address] = atom
 
     def _new_truth(self) -> Is:
-        name = f"truth {len(self.truths)}"  # no address of a space has a blank
+        name = f"truth {len(self.truths)}"  # cannot clash with an address, since these contain no blanks
         self.truths.append(name)
         self.states[name] = (0, 1)
         return Is(name, ("true",))
@@ -119,7 +120,7 @@ class _Compiler:
             self.states[address] = (*range(count), *((UNREACHED,) if unreached else ()))
 
     def _add_activity(self, member: Variable) -> None:
-        """Where a variable is reached: below its owners, and where its condition holds."""
+        """Add a factor that makes a variable reached exactly if its owners are taken and its condition holds."""
         states = self.states[member.address]
         if UNREACHED not in states:
             return
@@ -134,9 +135,10 @@ class _Compiler:
         self._tabulate(names, [Or((And((test, active)), Not(Or((test, active)))))])
 
     def _owner(self, owner: str, branch: str) -> Expr:
-        """Whether a branch is taken; of a decision with many branches by a truth that all of its variables share.
+        """Return a test that a branch is taken.
 
-        Otherwise every one of them would have a table with a row for each branch that has nothing to do with it.
+        For a decision with many branches, all its variables share one truth variable for the test. Otherwise each of
+        them would need a table with a row for every unrelated branch.
         """
         test = Is(owner, (branch,))
         if len(self.states[owner]) <= MANY:
@@ -146,7 +148,7 @@ class _Compiler:
         return self.literals[test]
 
     def _add_constraints(self) -> None:
-        """One table for all constraints over the same variables: a table for each would have to be joined again."""
+        """Add one factor for all constraints over the same variables, which saves joining their tables later."""
         sizes = {frozenset(scope(c.expression)): self._joint_size(c.expression) for c in self.tied.constraints}
         if sum(min(size, PAIR if len(names) <= 2 else SMALL) for names, size in sizes.items()) > MOST_ROWS:
             raise TooTangledError(self.tied.constraints)
@@ -155,7 +157,7 @@ class _Compiler:
             self._tabulate(names, tests)
 
     def _test(self, constraint: Constraint) -> Expr:
-        """What holds in the joint states that a constraint admits."""
+        """Return an expression that is true in the joint states that a constraint admits."""
         conditional = [address for address in constraint.scope if UNREACHED in self.states[address]]
         applies = And(tuple(map(Active, conditional)))
         expression = self._rewritten(constraint.expression)
@@ -163,13 +165,13 @@ class _Compiler:
         return self._reduced(Or((Not(applies), kept)))
 
     def _rewritten(self, expression: Expr) -> Expr:
-        """The expression with the atoms that relate variables replaced by tests of their truth."""
+        """Return an expression in which atoms over several variables are replaced by tests of their truth variables."""
         if expression in self.literals:
             return self.literals[expression]
         return with_children(expression, self._rewritten) if isinstance(expression, And | Or | Not) else expression
 
     def _reduced(self, expression: Expr) -> Expr:
-        """The expression, in halves with a truth of their own where it names too many variables for one table."""
+        """Return an expression small enough to tabulate; large ones are halved, each half with a truth variable."""
         if self._joint_size(expression) <= (SMALL if len(set(scope(expression))) > 2 else PAIR):
             return expression
         match expression:
@@ -188,7 +190,7 @@ class _Compiler:
         return prod(len(self.states[name]) for name in set(scope(expression)))
 
     def _define(self, expression: Expr) -> Expr:
-        """A new variable that is true where the expression holds."""
+        """Add a variable that is true exactly where the expression holds, and return a test of it."""
         literal = self._new_truth()
         names = tuple(dict.fromkeys(scope(expression)))
         table: Table = {}
@@ -198,7 +200,7 @@ class _Compiler:
         return literal
 
     def _tabulate(self, names: Sequence[str], tests: Sequence[Expr]) -> None:
-        """Admit the joint states in which all tests hold."""
+        """Add a factor that admits the joint states in which all tests hold."""
         table: Table = dict.fromkeys(product(*(self.states[name] for name in names)), 1)
         for test in tests:
             for joint, truth in self._truths(test, names):
@@ -208,7 +210,10 @@ class _Compiler:
         self.factors.append(Factor(tuple(names), table))
 
     def _truths(self, expression: Expr, names: Sequence[str]) -> Iterator[tuple[tuple[Sequence[State], ...], bool]]:
-        """The truth of an expression over blocks of joint states: in each, the states of every variable are alike."""
+        """Return an iterator over blocks of joint states, each with the truth of an expression in the block.
+
+        A block is a product of sets of equivalent states, one set for each variable.
+        """
         alone: dict[str, list[Expr]] = {name: [] for name in names}
         whole: set[str] = set()
         for leaf in leaves(expression):
@@ -222,7 +227,10 @@ class _Compiler:
         return zip(product(*blocks), truths_over(expression, options), strict=True)
 
     def _alike(self, name: str, leaves: Sequence[Expr], *, apart: bool) -> list[Sequence[State]]:
-        """The states of a variable in blocks on which all of these leaves of an expression agree."""
+        """Return the states of a variable grouped into blocks on which all the given leaves agree.
+
+        With `apart`, every state is a block of its own.
+        """
         blocks: dict[tuple[object, ...], list[State]] = {}
         for state in self.states[name]:
             worth = self._worth(name, state)
@@ -231,7 +239,7 @@ class _Compiler:
         return [*blocks.values()]
 
     def _joint(self, names: Sequence[str]) -> Iterable[tuple[tuple[State, ...], Mapping[str, Worth]]]:
-        """The joint states of some variables with what each is worth."""
+        """Yield the joint states of some variables with the value that each state stands for."""
         options = [[(state, self._worth(name, state)) for state in self.states[name]] for name in names]
         for joint in product(*options):
             yield (
@@ -248,7 +256,10 @@ class _Compiler:
         return node.branches[state].name if isinstance(node, Choice) else self.cells[name][state].middle
 
     def _feasibility(self, truths: Sequence[str]) -> Factor:
-        """Which truths of comparisons of ranges can hold together in which cells."""
+        """Return a factor that admits the feasible joint states of cells and truths of comparisons between ranges.
+
+        Feasible means that some values in the cells give the comparisons these truths.
+        """
         addresses = tuple(dict.fromkeys(address for name in truths for address in references(self.ranges[name])))
         table: Table = {}
         for states, worths in self._joint(addresses):
@@ -268,7 +279,7 @@ class _Compiler:
         return Factor((*addresses, *truths), table)
 
     def _possible(self, atom: Compare, worths: Mapping[str, Worth]) -> tuple[State, ...]:
-        """The truths of an atom that have to be looked at: one alone where not all that it compares are numbers."""
+        """Return the possible truths of a comparison: both if it compares numbers, else the one that is known."""
         if all(is_number(worths[address]) for address in references(atom)):
             return (0, 1)
         return (int(holds(atom, worths.__getitem__)),)
@@ -281,7 +292,11 @@ class _Compiler:
 
 
 def truths_over(expression: Expr, options: Mapping[str, Sequence[Worth]]) -> Iterator[bool]:
-    """The truth of an expression for all combinations of what its variables may be worth, the last ones first."""
+    """Return an iterator over the truths of an expression for all combinations of values of its variables.
+
+    `options` holds the possible values of each variable. The last variable changes fastest. Linear comparisons use
+    integer arithmetic for speed.
+    """
     whole = whole_sum(expression, options) if isinstance(expression, Compare) else None
     if isinstance(expression, Compare) and whole is not None:
         relation, constant = RELATIONS[expression.relation], whole.constant
@@ -293,13 +308,16 @@ def truths_over(expression: Expr, options: Mapping[str, Sequence[Worth]]) -> Ite
 
 
 def _atoms(tied: Tied) -> tuple[Expr, ...]:
-    """The atoms of all conditions and constraints of what is tied, each once."""
+    """Return the distinct atoms of all conditions and constraints of a group of variables."""
     expressions = (*said((), tied.constraints), *said(tied.members, ()))
     return tuple(dict.fromkeys(atom for expression in expressions for atom in atoms_of(expression)))
 
 
 def _cut(domain: Domain, atoms: Sequence[Expr], *, compared: bool) -> tuple[Simple, ...]:
-    """The cells of a hyperparameter; the values of its sets one by one where it is compared with a large range."""
+    """Return the cells of a hyperparameter's domain; raise UndecidableError if an atom has no known cut points.
+
+    With `compared` (to a large range), each value of a categorical set gets a cell of its own.
+    """
     for atom in atoms:
         if not can_be_cut(domain, atom):
             raise UndecidableError(atom)
@@ -307,7 +325,7 @@ def _cut(domain: Domain, atoms: Sequence[Expr], *, compared: bool) -> tuple[Simp
 
 
 def _connected(ranges: Mapping[str, Compare]) -> Iterable[Sequence[str]]:
-    """The comparisons that share hyperparameters, directly or through others, together."""
+    """Return the names of the comparisons, grouped by shared hyperparameters (directly or through others)."""
     ties = Ties(address for atom in ranges.values() for address in references(atom))
     for atom in ranges.values():
         ties.tie(references(atom))

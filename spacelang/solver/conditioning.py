@@ -1,8 +1,9 @@
-"""What is left of hyperparameters once decisions are taken, for all structures that are alike to them at once.
+"""Condition hyperparameters on decisions, once for all structures that are equivalent for them.
 
-A component is a set of hyperparameters that conditions and constraints tie together once all decisions are known: far
-less than these tie together themselves. Its situation is what its members can tell of decisions: whether their owners
-are taken, and how those turned out that their conditions and constraints test.
+A structure is a choice of one branch for every reached decision. A component is a set of hyperparameters that
+conditions and constraints connect once all decisions are known. These sets are much smaller than the networks that
+include decisions. The situation of a component is all that matters to it about the decisions: whether its owners are
+taken, and the outcome of the decisions that its conditions and constraints test.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,11 +22,11 @@ from spacelang.solver.ties import tied
 
 @dataclass(frozen=True, slots=True)
 class RelevantDecision:
-    """A decision that matters to a component.
+    """A decision that matters to a component, with its branches grouped into equivalence classes.
 
-    `classes` gives the class of each branch by its place, and last that of where the decision is not reached;
-    branches of one class are alike to the component. `examples` has a branch of each class, None for not reached;
-    `by_branch` is the way back.
+    `classes` holds the class of each branch by index; its last entry is the class of "not reached". Branches of one
+    class are equivalent for the component. `examples` holds one branch of each class, None for "not reached".
+    `by_branch` maps a branch name (None if not reached) to its class.
     """
 
     address: str
@@ -36,7 +37,7 @@ class RelevantDecision:
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """Hyperparameters with the constraints over them, below the branches that lead to all of them."""
+    """A set of connected hyperparameters with their constraints, below the branches that lead to all of them."""
 
     members: tuple[Variable, ...]
     constraints: tuple[Constraint, ...]
@@ -45,19 +46,23 @@ class Component:
 
     @cached_property
     def is_free(self) -> bool:
-        """Whether nothing is said about its one hyperparameter."""
+        """True if the component has no constraint and no condition; it then has a single hyperparameter."""
         return not self.constraints and all(member.condition is None for member in self.members)
 
     @cached_property
     def mentioned(self) -> frozenset[str]:
-        """The members that some condition or constraint mentions."""
+        """The addresses of the hyperparameters that a condition or constraint of the component mentions."""
         expressions = said(self.members, self.constraints)
         return frozenset(address for expression in expressions for address in references(expression))
 
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """Why a decision concerns a component: it asks, or lies below a branch; `others` are the other branches above."""
+    """The dependence of a component on one decision.
+
+    `below` is the branch of the decision that leads to the component, or None if the component only tests the decision.
+    `others` are the other branches that lead to the component.
+    """
 
     component: Component
     below: str | None
@@ -65,7 +70,7 @@ class Concern:
 
 
 class Conditioning:
-    """The components of a space, and what is left of each in a situation; worked out once for each."""
+    """The components of a space, and a cache of what remains of each component in each situation."""
 
     def __init__(self, space: Space) -> None:
         self.by_context = grouped((component.context, component) for component in _components(space))
@@ -76,11 +81,15 @@ class Conditioning:
         self._model = lru_cache(maxsize=8192)(self._make_model)
 
     def asking(self, structure: Structure) -> Iterator[Component]:
-        """The components that a structure leads to and to which decisions matter besides those that lead there."""
+        """Yield the components that a structure reaches and that depend on decisions other than those above them."""
         return (component for component in self._asking if is_taken(component.context, structure))
 
     def asking_about(self, address: str) -> Sequence["Concern"]:
-        """The asking components to which a decision matters, or that are below one of its branches."""
+        """Return the components that depend on the decision at `address`.
+
+        A component depends on it if the decision matters to the component, or if the component lies below one of its
+        branches. Components that depend only on the decisions above them are left out.
+        """
         return self._concerns.get(address, ())
 
     @cached_property
@@ -95,15 +104,15 @@ class Conditioning:
         return found
 
     def situation(self, component: Component, structure: Structure) -> tuple[int, ...]:
-        """The classes of the branches that a structure takes, for the decisions that matter to the component."""
+        """Return the class of the branch that a structure takes, for each decision that matters to the component."""
         return tuple([ask.by_branch[structure.get(ask.address)] for ask in component.decisions])
 
     def left(self, component: Component, situation: tuple[int, ...]) -> Space:
-        """What is left of a component; none of it is below a decision."""
+        """Return what remains of a component in a situation as a space without decisions."""
         return self._left(component, situation)
 
     def model(self, component: Component, situation: tuple[int, ...]) -> Model:
-        """The model of what is left of a component."""
+        """Return the model of what remains of a component in a situation."""
         return self._model(component, situation)
 
     def _make_model(self, component: Component, situation: tuple[int, ...]) -> Model:
@@ -117,12 +126,12 @@ class Conditioning:
 
 
 def is_taken(context: Context, structure: Structure) -> bool:
-    """Whether a structure takes all branches of a context."""
+    """Return True if a structure takes all branches of a context."""
     return not context or all(structure.get(owner) == branch for owner, branch in context)
 
 
 def _components(space: Space) -> Iterator[Component]:
-    """The components of a space, in the order of their first members; every hyperparameter is in exactly one."""
+    """Yield the components in the order of their first members; each hyperparameter is in exactly one."""
     variables = {a: v for a, v in space.variables.items() if isinstance(v.node, Hyperparameter)}
     for context, members, constraints in tied(variables, [each for each in space.constraints if each.scope]):
         yield Component(members, constraints, context, tuple(_relevant_decisions(space, members, constraints, context)))
@@ -155,9 +164,10 @@ def _relevant_decision(choice: Choice, owning: set[str], tests: tuple[tuple[str,
 
 
 def given(members: Sequence[Variable], constraints: Sequence[Constraint], taken: Structure) -> Space:
-    """The hyperparameters that are reached as a space, given the decisions that anything here asks about.
+    """Return the reached hyperparameters as a space, given the decisions in `taken`.
 
-    `members` are hyperparameters with all that their conditions and constraints name.
+    `members` must include all hyperparameters that the conditions and constraints name. `taken` must include all
+    decisions that they depend on; a decision that is missing counts as not reached.
     """
     settled = _Settled(members, taken)
     nodes = [node for member in members if (node := settled.node(member.address)) is not None]
@@ -166,7 +176,7 @@ def given(members: Sequence[Variable], constraints: Sequence[Constraint], taken:
 
 
 class _Settled:
-    """Hyperparameters and constraints under known decisions; every hyperparameter is settled once."""
+    """Hyperparameters and constraints under known decisions; each hyperparameter is simplified once."""
 
     def __init__(self, members: Sequence[Variable], taken: Structure) -> None:
         self._members: Mapping[str, Variable] = {member.address: member for member in members}
@@ -174,7 +184,7 @@ class _Settled:
         self._nodes: dict[str, Hyperparameter | None] = {}
 
     def node(self, address: str) -> Hyperparameter | None:
-        """The hyperparameter with what is left of its condition; None where it is not active."""
+        """Return the hyperparameter with what remains of its condition, or None if it is not active."""
         if address not in self._nodes:
             self._nodes[address] = self._settled_node(self._members[address])
         return self._nodes[address]
@@ -191,7 +201,7 @@ class _Settled:
         return replace(node, condition=None if condition == Constant(True) else condition)
 
     def constraint(self, constraint: Constraint) -> Constraint | None:
-        """What is left of a constraint; None where it does not apply or holds."""
+        """Return what remains of a constraint, or None if it does not apply or always holds."""
         found = [self.node(address) for address in constraint.scope]
         if any(node is None for node in found):
             return None
@@ -202,13 +212,13 @@ class _Settled:
         lost = [n for n in found if n is not None and n.condition is not None and n.address not in named]
         if not lost:
             return replace(constraint, expression=truth)
-        # It applies only where all that it named is active: what it names no longer has to be said.
+        # The constraint applies only if all that it named is active: names that vanished are tested explicitly.
         kept = Not(truth) if constraint.forbidden else truth
         inactive = Not(And(tuple(Active(node.address) for node in lost)))
         return replace(constraint, expression=Or((inactive, kept)), forbidden=False)
 
     def _known(self, address: str) -> Worth | Open:
-        """Decisions are known, and hyperparameters that are not active."""
+        """Return the known value of a decision or of an inactive hyperparameter, otherwise OPEN."""
         if address not in self._members:
             return self._taken.get(address, INACTIVE)
         return INACTIVE if self.node(address) is None else OPEN

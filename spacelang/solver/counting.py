@@ -1,4 +1,4 @@
-"""Exact counts: structures, configurations, and structures by their discrepancy from a given one."""
+"""Exact counts: structures, configurations, and structures by their number of changes from a given one."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,40 +18,46 @@ from spacelang.solver.network import UNREACHED, TooTangledError
 
 
 class Sizes(Weights):
-    """Every configuration weighs 1."""
+    """Weights that count configurations: a cell weighs as much as it has values."""
 
     existential = False
 
     def cell(self, hyperparameter: Hyperparameter, cell: Simple) -> float:  # noqa: ARG002
-        """As many as there are values."""
+        """Return the number of values in the cell."""
         assert cell.size is not None
         return cell.size
 
 
 class Discrepancy(Weights):
-    """Every structure weighs x^k where k of its decisions differ from a reference."""
+    """Weights that give a structure x^k if k of its decisions differ from a reference structure."""
 
     def __init__(self, reference: Structure, polynomials: Polynomials) -> None:
         self.reference = reference
         self.polynomials = polynomials
 
     def branch(self, choice: Choice, place: int) -> float:
-        """1 for the branch of the reference; for a decision that it does not reach, for the default branch."""
+        """Return 1 for the branch of the reference, and the weight x for any other.
+
+        The reference takes the default branch of decisions that it does not reach.
+        """
         return self.polynomials.power(_differs(choice, place, self.reference))
 
 
 class Changes(Weights):
-    """Every structure weighs 2^k where k is what it costs to change a reference into it: 1 for each decision."""
+    """Weights that give a structure 2^k, where k is the cost of changing a reference structure into it."""
 
     semiring = FEWEST
 
     def __init__(self, reference: Structure, costs: Mapping[str, int] | None = None) -> None:
-        """`costs` are those of decisions, by address, that cost something else."""
+        """Set the costs of single decisions by address; a change of any other decision costs 1."""
         self.reference = reference
         self.costs = costs or {}
 
     def branch(self, choice: Choice, place: int) -> float:
-        """1 for the branch of the reference; for a decision that it does not reach, for the default branch."""
+        """Return 1 for the branch of the reference, and 2^cost for any other.
+
+        The reference takes the default branch of decisions that it does not reach.
+        """
         return 1 << self.costs.get(choice.address, 1) * _differs(choice, place, self.reference)
 
 
@@ -60,45 +66,48 @@ def _differs(choice: Choice, place: int, reference: Structure) -> bool:
 
 
 def least(weights: Sequence[float]) -> int:
-    """The place of the first of the least weights: what is drawn where the fewest changes are wanted."""
+    """Return the index of the first of the smallest weights; a `choose` function for the fewest changes."""
     return min(range(len(weights)), key=weights.__getitem__)
 
 
 class Structures:
-    """The admissible structures of a space, counted and tested without being listed."""
+    """The admissible structures of a space, counted and tested without enumerating them.
+
+    A structure maps the address of every reached decision to the name of its branch.
+    """
 
     def __init__(self, space: Space) -> None:
-        """Compile what decides which structures there are; raises UndecidableError (see `network`)."""
+        """Compile the model that determines which structures exist; raise UndecidableError or TooTangledError."""
         self.space = space
         self.decisive = Model(_decisive(space), space.constraints)
-        """The model without what has no say in which structures there are."""
+        """The model without the conditions that cannot affect which structures exist."""
 
     def __reduce__(self) -> tuple[type["Structures"], tuple[Space]]:
-        """A pickle has the space alone: what was counted depends on what was asked."""
+        """Pickle the space alone, because cached counts depend on what was asked so far."""
         return type(self), (self.space,)
 
     @cached_property
     def model(self) -> Model:
-        """The counting model of all hyperparameters."""
+        """The counting model of all variables."""
         if self.decisive.variables is self.space.variables:
             return self.decisive
         return Model(self.space.variables, self.space.constraints)
 
     @cached_property
     def existence(self) -> Solver:
-        """The model with a weight of 1 for each structure."""
+        """A solver in which every admissible structure weighs 1."""
         return Solver(self.model, Weights())
 
     @cached_property
     def count(self) -> int:
-        """How many structures have at least one admissible configuration."""
+        """The number of structures that have at least one admissible configuration."""
         return int(self._decided.total())
 
     @cached_property
     def supported_branches(self) -> dict[str, frozenset[int]]:
-        """For every decision the places of the branches that some admissible configuration takes.
+        """The indices of the branches of each decision that some admissible configuration takes.
 
-        Of decisions that no admissible configuration reaches nothing is said.
+        Nothing is guaranteed about decisions that no admissible configuration reaches.
         """
         return self._decided.supported_branches()
 
@@ -108,10 +117,10 @@ class Structures:
 
     @cached_property
     def configurations(self) -> int | None:
-        """How many configurations there are; None with a continuous hyperparameter.
+        """The number of configurations; None if it is infinite or not counted.
 
-        Also None where existence is decided, not counted: where large integer ranges are compared with each other, or
-        conditions tie too many variables to each other.
+        It is infinite with a continuous hyperparameter. It is not counted where large integer ranges are compared with
+        each other, since only existence is decided there, or where conditions connect too many variables.
         """
         infinite = any(node.domain.size is None for node in self.space.hyperparameters)
         if infinite or self.model.only_existence:
@@ -122,18 +131,19 @@ class Structures:
             return None
 
     def by_discrepancy(self, reference: Structure) -> tuple[int, ...]:
-        """How many structures differ from the reference in exactly 0, 1, 2, ... decisions.
+        """Return the numbers of structures that differ from `reference` in exactly 0, 1, 2, ... decisions.
 
-        A decision that the reference does not reach differs where it does not take its default.
+        A decision that the reference does not reach counts as different if it does not take its default.
         """
         polynomials = Polynomials(self.count.bit_length())
         return polynomials.coefficients(int(Solver(self.model, Discrepancy(reference, polynomials)).total()))
 
     def nearest(self, taken: Structure) -> Structure:
-        """The structure nearest to the default that takes the given branches, which some admissible one must take.
+        """Return the structure with the given branches that is nearest to the default structure.
 
-        It differs from the default in as few further decisions as possible; where several structures do, which of them
-        it is depends on the space alone. Where a decision is nested, the branches that lead to it are given too.
+        It differs from the default in as few further decisions as possible. Among several such structures, the choice
+        depends only on the space. At least one admissible structure must take the branches. If a decision in `taken` is
+        nested, the branches that lead to it must be included.
         """
         usual = default_structure(self.space, taken)
         return usual if self.admits(usual) else self._changes.given(taken).structure(least)
@@ -143,7 +153,10 @@ class Structures:
         return Solver(self.model, Changes({}))
 
     def admits(self, structure: Structure) -> bool:
-        """Whether a structure has an admissible configuration; its decisions must be exactly those it reaches."""
+        """Return True if a structure has at least one admissible configuration.
+
+        The structure must contain exactly the decisions that it reaches.
+        """
         waiting: list[Context] = [()]
         while waiting:
             context = waiting.pop()
@@ -155,9 +168,9 @@ class Structures:
         return True
 
     def exchanges(self, structure: Structure, choice: Choice) -> list[str]:
-        """The other branches that a decision may take in an admissible structure, all other decisions kept.
+        """Return the other branches of a decision that keep the structure admissible if nothing else changes.
 
-        Only for a decision inside of which there are no others.
+        The branches of the decision must not contain other decisions.
         """
         own = choice.places[structure[choice.address]]
         left = [place for place in range(len(choice.branches)) if place != own]
@@ -167,20 +180,20 @@ class Structures:
         return [choice.branches[place].name for place in left]
 
     def exchanges_depend_on(self, choice: Choice) -> Iterator[str]:
-        """The addresses of the decisions that say what `exchanges` gives, its own among them."""
+        """Yield the addresses of the decisions that the result of `exchanges` depends on, `choice` included."""
         yield choice.address
         for hurdle in self._hurdles_of.get(choice.address, ()):
             yield from (other.address for other in hurdle.choices)
 
     @cached_property
     def _hurdles_of(self) -> dict[str, list["_Hurdle"]]:
-        """The hurdles that each decision is part of: no context of theirs is below it."""
+        """The constraint tables that each decision takes part in; none of them belongs to a context below it."""
         hurdles = (each for several in self._hurdles.values() for each in several)
         return grouped((choice.address, hurdle) for hurdle in hurdles for choice in hurdle.choices)
 
     @cached_property
     def _deciding(self) -> dict[Context, list[Variable]]:
-        """The decisions of each context that may have hurdles below them."""
+        """The decisions of each context that may have constraint tables below them."""
         found: dict[Context, list[Variable]] = {}
         for context in self._hurdles:
             for length in range(len(context)):
@@ -192,7 +205,7 @@ class Structures:
 
     @cached_property
     def _hurdles(self) -> dict[Context, list["_Hurdle"]]:
-        """What structures must pass below each context; what all of them pass is left out."""
+        """The constraint tables of each context; tables that exclude nothing are omitted."""
         found: dict[Context, list[_Hurdle]] = {}
         for context, networks in self.model.by_context.items():
             for network in (each for each in networks if not each.is_free):
@@ -205,10 +218,10 @@ class Structures:
 
 
 def _decisive(space: Space) -> Mapping[str, Variable]:
-    """The variables without the conditions that have no say in which structures there are.
+    """Return the variables without conditions that cannot affect which structures exist.
 
-    Those are of hyperparameters of which nothing else speaks: whether such a one is active or not, some value exists.
-    Thousands of alternatives may have them, each beside what stands elsewhere, and need not be tied to this.
+    These are the conditions of hyperparameters that no other expression mentions: whether they are active or not, some
+    value exists. There may be thousands of them in alternatives that would otherwise all be connected.
     """
     expressions = said(space.variables.values(), space.constraints)
     mentioned = {address for expression in expressions for address in scope(expression)}
@@ -222,13 +235,13 @@ def _decisive(space: Space) -> Mapping[str, Variable]:
 
 @fact
 class _Hurdle:
-    """The joint places of some decisions with a positive weight where something admissible has them."""
+    """A table of the joint branches of some decisions; a positive weight means that something admissible has them."""
 
     choices: tuple[Choice, ...]
     table: Table
 
     def places(self, structure: Structure) -> tuple[State, ...]:
-        """The places of the branches that a structure takes."""
+        """Return the indices of the branches that a structure takes; UNREACHED for decisions that it does not reach."""
         taken = [(choice, structure.get(choice.address)) for choice in self.choices]
         return tuple([UNREACHED if branch is None else choice.places[branch] for choice, branch in taken])
 
@@ -238,7 +251,7 @@ def _excludes(factor: Factor, states: Mapping[str, Sequence[State]]) -> bool:
 
 
 def _together(factors: Sequence[Factor]) -> Iterator[Factor]:
-    """The factors with those over the same variables made one."""
+    """Yield the factors, with those over the same variables merged into one."""
     for first, *others in grouped((frozenset(factor.scope), factor) for factor in factors).values():
         places = [[first.scope.index(name) for name in other.scope] for other in others]
         table: Table = {

@@ -1,4 +1,4 @@
-"""Default configurations: of the space, and of any structure."""
+"""Default configurations of a space and of any structure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,17 +20,17 @@ from spacelang.solver.network import UNREACHED, Network
 
 
 def default(space: Space) -> Configuration:
-    """The configuration in which every decision and every active hyperparameter has its default.
+    """Return the configuration in which every decision and active hyperparameter has its default.
 
-    A checked space admits it: analysis reports a default that a constraint excludes.
+    It is admissible in a checked space, because analysis reports defaults that a constraint excludes.
     """
     return assemble(space, default_structure(space), lambda node: node.default)
 
 
 def nearest_admissible(structures: Structures) -> tuple[Structure, Configuration]:
-    """The member that is nearest to the default, with its structure.
+    """Return the admissible configuration nearest to the default, preceded by its structure.
 
-    It differs from the default in as few decisions as possible (see `Structures.nearest`); its hyperparameters are
+    It differs from the default in as few decisions as possible (see `Structures.nearest`). Its hyperparameters are
     those of `Completer.complete`. The space must not be empty.
     """
     structure = default_structure(structures.space)
@@ -42,10 +42,10 @@ def nearest_admissible(structures: Structures) -> tuple[Structure, Configuration
 
 
 def with_nearest_default(structures: Structures) -> Space:
-    """The space whose default is the member that is nearest to its own one (see `nearest_admissible`)."""
+    """Return a copy of the space whose default is the admissible configuration nearest to its old default."""
     space = structures.space
     taken, nearest = nearest_admissible(structures)
-    # A key alone says too little: in another branch the same one stands for something else.
+    # Values are identified by address, because a key may mean another hyperparameter in another branch.
     values = {
         variable.address: nearest[variable.key]
         for variable, _ in reached(space, lambda choice: taken[choice.address])
@@ -62,7 +62,7 @@ def with_nearest_default(structures: Structures) -> Space:
 
 
 class Completer:
-    """Default configurations of structures: what algorithm selection evaluates."""
+    """An object that completes structures to default configurations, which algorithm selection evaluates."""
 
     def __init__(self, structures: Structures) -> None:
         self._space = structures.space
@@ -71,15 +71,15 @@ class Completer:
         self._independent = lru_cache(maxsize=None)(self._make_independent)
 
     def complete(self, structure: Structure) -> Configuration:
-        """The member that has this structure and the default of every active hyperparameter.
+        """Return the configuration of a structure in which every active hyperparameter has its default.
 
-        Where the defaults together break a constraint, the hyperparameters that it ties together take other values,
-        as few as possible: the middle of the nearest admissible part of their domains. `structure` must be admissible.
+        If the defaults violate a constraint, as few as possible of the hyperparameters that it connects take another
+        value: the middle of the nearest admissible part of their domain. `structure` must be admissible.
         """
         return Configuration(self.values(structure))
 
     def values(self, structure: Structure) -> dict[str, Value]:
-        """The same as a new dictionary, unsorted."""
+        """Return the result of `complete` as a new, unsorted dictionary."""
         values: dict[str, Value] = {}
         for variable, branch in reached(self._space, lambda choice: structure[choice.address]):
             if branch is not None:
@@ -91,11 +91,14 @@ class Completer:
         return values
 
     def independent(self, context: Context) -> Mapping[str, Value]:
-        """By key, the values below a context that depend on no decision but those that lead there."""
+        """Return the values below a context, by key, that depend only on the decisions that lead there.
+
+        The branches of the context count as taken.
+        """
         return self._independent(context)
 
     def part(self, component: Component, structure: Structure) -> Mapping[str, Value]:
-        """By key, the values of the active members of a component in a structure that leads to it."""
+        """Return the values of the active members of a component, by key, in a structure that reaches it."""
         return self._part(component, self.conditioning.situation(component, structure))
 
     def _make_independent(self, context: Context) -> Mapping[str, Value]:
@@ -126,7 +129,7 @@ class Completer:
 def _nearest(
     ranges: Mapping[str, Simple], needed: Sequence[tuple[Rows, ...]], defaults: Mapping[str, Value]
 ) -> dict[str, Value]:
-    """Values in the ranges that satisfy the comparisons; each keeps its default where those before it let it."""
+    """Return values in the ranges that satisfy the comparisons; earlier hyperparameters keep their default first."""
     settled = dict(ranges)
     for address, cell in ranges.items():
         point = {**settled, address: Categorical((defaults[address],))}
@@ -138,12 +141,12 @@ def _nearest(
 
 
 class Preference(Weights):
-    """A cell with the default weighs far more than any other, so that the heaviest states keep most defaults."""
+    """Weights that strongly prefer cells with the default, so that the heaviest states keep the most defaults."""
 
     existential = False
 
     def cell(self, hyperparameter: Hyperparameter, cell: Simple) -> float:
-        """A million for the default's cell, 1 for others."""
+        """Return a million for the cell that contains the default, otherwise 1."""
         return 1_000_000 if contains(cell, hyperparameter.default) else 1
 
 

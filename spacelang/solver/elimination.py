@@ -1,13 +1,13 @@
-"""Bucket elimination: the one algorithm behind counts, existence, distances, probabilities and draws.
+"""Bucket elimination: the algorithm behind counts, existence, distances, probabilities and draws.
 
-A factor graph has variables with states, and factors: tables of what joint states of a few variables weigh; states
-that are not in a table weigh 0. A joint state of all variables weighs the product of what its factors give it. These
-weights are added up one variable at a time, which costs what the variables that factors tie together cost, never the
-size of the space. What adding up means is a semiring's matter:
+A factor graph has variables with states, and factors. A factor is a table of the weights of joint states of a few
+variables; states that are not in the table weigh 0. The weight of a joint state of all variables is the product of its
+weights in all factors. These weights are summed one variable at a time. The cost depends on the variables that factors
+connect, never on the size of the space. A semiring defines what a sum is:
 
-    SUM     x weighs 2 + 3 = 5    how many, or how probable; integers are Python's own, of any size
-    EXISTS  x weighs 1            whether any
-    FEWEST  x weighs min(2, 3)    the fewest changes, each of which weighs 2: products of powers add exponents up
+    SUM     x weighs 2 + 3 = 5    counts and probabilities; integers of any size
+    EXISTS  x weighs 1            existence
+    FEWEST  x weighs min(2, 3)    fewest changes: each change weighs 2, so products add the exponents
 
 See Dechter, Bucket Elimination: A Unifying Framework for Reasoning, Artificial Intelligence 1999.
 """
@@ -23,20 +23,23 @@ from spacelang.solver.ties import Ties
 
 State: TypeAlias = int
 Table: TypeAlias = dict[tuple[State, ...], float]
-"""Weights by joint state: integers where something is counted, floats where probabilities are."""
+"""Weights by joint state: integers for counts, floats for probabilities."""
 
 
 LARGEST_TABLE: Final = 250_000
-"""The most joint states of variables that are looked at together: about half a second and 100 MiB."""
+"""The maximum number of joint states in one table; takes about half a second and 100 MiB."""
 
 
 class TangledError(Exception):
-    """Constraints tie so many variables to each other that their joint states cannot be looked at."""
+    """Constraints connect so many variables that their joint states cannot be enumerated."""
 
 
 @fact
 class Semiring:
-    """What becomes of the weights of a variable's states, one or more and none of them 0; factors are multiplied."""
+    """A semiring: `add` combines the weights of the states of a variable; factors are always multiplied.
+
+    `add` receives one or more weights, none of which is 0.
+    """
 
     name: str
     add: Callable[[Collection[float]], float]
@@ -49,16 +52,19 @@ FEWEST: Final = Semiring("(min, +)", min)
 
 @fact
 class Polynomials:
-    """Polynomials as weights of `SUM`: the coefficient of x^k stands k times so many bits to the left in an integer."""
+    """Polynomials encoded as integers, to be used as weights with `SUM`.
+
+    The coefficient of x^k occupies the bits from `k * bits` on.
+    """
 
     bits: int
 
     def power(self, exponent: int) -> int:
-        """The weight x^k."""
+        """Return the weight x^exponent."""
         return 1 << self.bits * exponent
 
     def coefficients(self, weight: int) -> tuple[int, ...]:
-        """The coefficients of a weight, that of x^0 first; each must be below 2^bits."""
+        """Return the coefficients of a weight, lowest power first; each must be below 2^bits."""
         found = []
         while weight:
             found.append(weight & self.power(1) - 1)
@@ -68,13 +74,16 @@ class Polynomials:
 
 @fact
 class Factor:
-    """Weights of the joint states of the variables of `scope`, in that order."""
+    """A table of weights for the joint states of the variables in `scope`, in that order."""
 
     scope: tuple[str, ...]
     table: Table
 
     def given(self, left: Mapping[str, Collection[State]]) -> "Factor":
-        """The rows in which variables are in the states that are left of them, over those with more than one."""
+        """Return the factor restricted to the remaining states of some variables.
+
+        Variables with a single remaining state are removed from the scope.
+        """
         known = [(place, left[name]) for place, name in enumerate(self.scope) if name in left]
         if not known:
             return self
@@ -89,29 +98,33 @@ class Factor:
 
 @fact
 class FactorGraph:
-    """Variables with their states, and the factors over them."""
+    """A set of variables with their states, and the factors over them."""
 
     states: Mapping[str, Sequence[State]]
     factors: tuple[Factor, ...]
 
     def times(self, factors: Iterable[Factor]) -> "FactorGraph":
-        """The graph with more factors."""
+        """Return the graph with additional factors."""
         return FactorGraph(self.states, (*self.factors, *factors))
 
     def given(self, left: Mapping[str, Sequence[State]]) -> "FactorGraph":
-        """The graph once no more than some states of some variables are left: one with a single state is gone.
+        """Return the graph with some variables restricted to the states in `left`.
 
-        `FactorGraph(u: 0 1, v: 0 1; (u, v): 01 10 11).given({"u": [0]})` has v alone, with the row 1.
+        A variable with a single state is removed. For example, `FactorGraph(u: 0 1, v: 0 1; (u, v): 01 10
+        11).given({"u": [0]})` contains only v, with the row 1.
         """
         states = {name: left.get(name, mine) for name, mine in self.states.items() if len(left.get(name, ())) != 1}
         return FactorGraph(states, tuple([factor.given(left) for factor in self.factors]))
 
     def without(self, names: Collection[str]) -> "FactorGraph":
-        """The graph of the other variables: positive where these have states in which all is. Raises TangledError."""
+        """Return the graph of the other variables: the variables in `names` are eliminated with `EXISTS`.
+
+        A joint state has a positive weight if some states of the eliminated variables give it one. Raise TangledError.
+        """
         return _summed_out(self, names, EXISTS)[0]
 
     def around(self, name: str) -> "FactorGraph":
-        """The part of the graph that factors tie to a variable, directly or through others."""
+        """Return the connected part of the graph that contains the variable `name`."""
         ties = Ties(self.states)
         for factor in self.factors:
             ties.tie(factor.scope)
@@ -122,7 +135,7 @@ class FactorGraph:
 
 @fact
 class Bucket:
-    """One eliminated variable: its weights by state, for each joint state of the variables it was tied to."""
+    """An eliminated variable with its weights by state, for each joint state of the variables in `separator`."""
 
     variable: str
     separator: tuple[str, ...]
@@ -131,22 +144,25 @@ class Bucket:
 
 @fact
 class Elimination:
-    """The total weight and the buckets in the order of elimination."""
+    """The result of an elimination: the total weight, and the buckets in the order of elimination."""
 
     total: float
     buckets: tuple[Bucket, ...]
 
 
 Phase: TypeAlias = tuple[Collection[str], Semiring]
-"""Variables that are eliminated before those of the next turn, and what adds up the weights of their states."""
+"""Variables to eliminate in one turn, and the semiring that adds the weights of their states."""
 
 
 def eliminate(graph: FactorGraph, *turns: Phase, keep_trivial: bool = False) -> Elimination:
-    """Add up the weights of all joint states, the variables of each turn before those of the next; `SUM` at last.
+    """Sum the weights of all joint states by eliminating one variable after another.
 
-    Read from its end, it tells the variables of the last turn first. A variable without a factor has each of its
-    states weigh 1. Raises TangledError where a joint table would become too large. `supported` needs an elimination
-    with `keep_trivial`: without it, what limits nothing is dropped on the way.
+    The variables of each turn are eliminated before those of the next one, each turn with its own semiring. The
+    remaining variables are eliminated last, with `SUM`. The buckets can be read backwards to determine the variables
+    one by one, beginning with those of the last turn. Every state of a variable without a factor weighs 1.
+
+    With `keep_trivial`, factors in which every state weighs 1 are retained; `supported` needs them. Raise TangledError
+    if a joint table becomes too large.
     """
     buckets: list[Bucket] = []
     for names, semiring in (*turns, (graph.states, SUM)):
@@ -159,7 +175,7 @@ def eliminate(graph: FactorGraph, *turns: Phase, keep_trivial: bool = False) -> 
 def _summed_out(
     graph: FactorGraph, names: Collection[str], semiring: Semiring, *, keep_trivial: bool = False
 ) -> tuple[FactorGraph, list[Bucket]]:
-    """The graph of the other variables, and the buckets of those that are gone."""
+    """Return the graph without the variables in `names`, and the buckets of these variables."""
     states, alive = graph.states, dict(enumerate(graph.factors))
     touching: dict[str, dict[int, None]] = {name: {} for name in states}
     for number, factor in alive.items():
@@ -171,9 +187,9 @@ def _summed_out(
     heapify(queue)
     buckets: list[Bucket] = []
     while queue:
-        cost, variable = heappop(queue)  # ties by name, so that runs are alike
+        cost, variable = heappop(queue)  # equal costs are ordered by name, for determinism
         if costs.get(variable) != cost:
-            continue  # it is gone, or costs something else by now
+            continue  # outdated entry: the variable is eliminated or its cost has changed
         del costs[variable]
         bucket = _join(variable, states[variable], [alive.pop(number) for number in touching[variable]])
         mine, message = touching.pop(variable), _told(bucket, semiring)
@@ -190,20 +206,20 @@ def _summed_out(
 
 
 def _is_trivial(factor: Factor, states: Mapping[str, Sequence[State]]) -> bool:
-    """Whether a factor weighs every joint state of its variables 1, as where nothing of them is limited."""
+    """Return True if a factor gives every joint state of its variables the weight 1, so it limits nothing."""
     if not factor.scope or len(factor.table) < prod(len(states[name]) for name in factor.scope):
         return False
-    # Tables may have rows for states that are not looked at: counting rows is not enough.
+    # Counting rows is not enough: tables may have rows for states that are not in `states`.
     return all(factor.table.get(joint) == 1 for joint in product(*(states[name] for name in factor.scope)))
 
 
 def _cost(scopes: Sequence[Sequence[str]], states: Mapping[str, Sequence[State]]) -> int:
-    """The size of the joint table of factors with these scopes: what eliminating the variable that they share costs."""
+    """Return the number of joint states in `scopes`: the cost of eliminating the variable that they share."""
     return prod(len(states[name]) for name in {name for scope in scopes for name in scope})
 
 
 def _join(variable: str, states: Sequence[State], factors: Sequence[Factor]) -> Bucket:
-    """The product of the factors of a variable, joined one after the other over what they share."""
+    """Return the bucket of a variable: the product of all its factors, joined one after the other."""
     scope: tuple[str, ...] = (variable,)
     joint: Table = {(state,): 1 for state in states}
     for factor in sorted(factors, key=lambda factor: len(factor.table)):
@@ -245,15 +261,15 @@ def draw(
     choose: Callable[[Sequence[float]], int],
     existential: frozenset[str] = frozenset(),
 ) -> dict[str, State]:
-    """One joint state with probability proportional to its weight, without rejection.
+    """Return one joint state, drawn with probability proportional to its weight and without rejection.
 
-    `choose` picks an index in proportion to the weights that it is given. `existential` names the variables that were
-    eliminated as such: they are left out.
+    `choose` receives weights and returns an index, drawn in proportion to them. Variables in `existential` must have
+    been eliminated first; they are left out.
     """
     assignment: dict[str, State] = {}
     for bucket in reversed(elimination.buckets):
         if bucket.variable in existential:
-            break  # they were eliminated first, and so come last
+            break  # existential variables were eliminated first, so only they remain
         weights = bucket.weights[tuple([assignment[name] for name in bucket.separator])]
         place = choose(tuple(weights.values())) if len(weights) > 1 else 0
         assignment[bucket.variable] = tuple(weights)[place]
@@ -261,7 +277,10 @@ def draw(
 
 
 def supported(elimination: Elimination) -> dict[str, frozenset[State]]:
-    """For every variable the states that some joint state of positive weight has; see `keep_trivial`."""
+    """Return, for every variable, the states that occur in some joint state of positive weight.
+
+    The elimination must have been made with `keep_trivial`.
+    """
     if not elimination.total:
         return {bucket.variable: frozenset() for bucket in elimination.buckets}
     order = {bucket.variable: place for place, bucket in enumerate(elimination.buckets)}
@@ -269,7 +288,8 @@ def supported(elimination: Elimination) -> dict[str, frozenset[State]]:
     for bucket in reversed(elimination.buckets):
         rests = set(bucket.weights)
         if bucket.separator:
-            # A bucket's message went to the first of its separator to be eliminated, whose scope has all of it.
+            # The message of a bucket went to the first variable of its separator to be eliminated, whose scope
+            # includes the whole separator.
             scope, entries = alive[min(bucket.separator, key=order.__getitem__)]
             places = [scope.index(name) for name in bucket.separator]
             rests &= {tuple(entry[place] for place in places) for entry in entries}

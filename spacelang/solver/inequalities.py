@@ -1,7 +1,7 @@
-"""Systems of linear inequalities over rationals and integers, solved exactly.
+"""Exact solutions of systems of linear inequalities over rationals and integers.
 
-Fourier-Motzkin elimination decides the rational part, strict inequalities included; integers are branched on. The
-systems are those of a few constraints: a handful of variables, each between two ends.
+Fourier-Motzkin elimination solves the rational relaxation, including strict inequalities. Branching on fractional
+values makes variables integral. The systems come from a few constraints: a handful of bounded variables.
 """
 
 import math
@@ -11,16 +11,16 @@ from fractions import Fraction
 from spacelang.facts import fact
 
 BRANCHES = 2_000
-"""After how many branchings on integers a search is given up."""
+"""The maximum number of branchings on integers before a search gives up."""
 
 
 class SearchTooLongError(Exception):
-    """Whether integers satisfy a system of inequalities was not decided in reasonable time."""
+    """The search for an integer solution of a system of inequalities exceeded the limit on branchings."""
 
 
 @fact
 class Inequality:
-    """`sum of factors[name] * name + constant <= 0`, `< 0` where strict."""
+    """An inequality: sum of `factors[name] * name`, plus `constant`, is <= 0, or < 0 if `strict`."""
 
     factors: Mapping[str, Fraction]
     constant: Fraction
@@ -28,9 +28,9 @@ class Inequality:
 
 
 def solve(rows: Sequence[Inequality], integers: frozenset[str]) -> dict[str, Fraction] | None:
-    """A solution in which the named variables are integers; None where there is none.
+    """Return a solution in which the variables in `integers` are integers, or None if there is none.
 
-    Every integer must be bounded by the rows. Raises SearchTooLongError.
+    The rows must bound every integer variable. Raise SearchTooLongError.
     """
     waiting = [list(rows)]
     for _ in range(BRANCHES):
@@ -50,7 +50,7 @@ def solve(rows: Sequence[Inequality], integers: frozenset[str]) -> dict[str, Fra
 
 
 def _relaxed(rows: Iterable[Inequality], integers: frozenset[str]) -> dict[str, Fraction] | None:
-    """A solution in which integers are whole where the others leave them that choice."""
+    """Return a rational solution, with whole values for integer variables where possible, or None."""
     system = _tightest(rows, integers)
     eliminated: list[tuple[str, list[Inequality]]] = []
     while names := {name: None for row in system for name in row.factors}:
@@ -68,13 +68,13 @@ def _relaxed(rows: Iterable[Inequality], integers: frozenset[str]) -> dict[str, 
 
 
 def _cost(name: str, rows: Sequence[Inequality]) -> tuple[int, str]:
-    """How many rows eliminating a variable makes; ties by name, so that runs are alike."""
+    """Return the number of rows that eliminating a variable creates, then its name to make ties deterministic."""
     signs = [row.factors[name] > 0 for row in rows if name in row.factors]
     return signs.count(True) * signs.count(False), name
 
 
 def _combined(name: str, rows: Sequence[Inequality]) -> list[Inequality]:
-    """What the rows say about the other variables: each lower end is at most each upper end."""
+    """Return the rows without the variable `name`: each of its lower ends is at most each of its upper ends."""
     lower = [row for row in rows if row.factors[name] < 0]
     upper = [row for row in rows if row.factors[name] > 0]
     return [_sum(low, high, name) for low in lower for high in upper]
@@ -87,7 +87,7 @@ def _sum(low: Inequality, high: Inequality, name: str) -> Inequality:
 
 
 def added(left: Mapping[str, Fraction], right: Mapping[str, Fraction], weight: Fraction | int) -> dict[str, Fraction]:
-    """The factors of a sum of two, the right one so many times; those of 0 are left out."""
+    """Return the factors of `left + weight * right`, without those that are 0."""
     factors = dict(left)
     for key, factor in right.items():
         factors[key] = factors.get(key, Fraction(0)) + weight * factor
@@ -95,7 +95,7 @@ def added(left: Mapping[str, Fraction], right: Mapping[str, Fraction], weight: F
 
 
 def _tightest(rows: Iterable[Inequality], integers: frozenset[str]) -> list[Inequality]:
-    """The rows brought to a common scale, of each direction only the tightest."""
+    """Return the rows on a common scale, reduced to the tightest row of each direction."""
     best: dict[tuple[tuple[str, Fraction], ...], Inequality] = {}
     for row in (_scaled(row, integers) for row in rows):
         direction = tuple(sorted(row.factors.items()))
@@ -106,7 +106,10 @@ def _tightest(rows: Iterable[Inequality], integers: frozenset[str]) -> list[Ineq
 
 
 def _scaled(row: Inequality, integers: frozenset[str]) -> Inequality:
-    """The row with coprime whole factors; over integers alone its constant is rounded to what they can reach."""
+    """Return the row with coprime integer factors.
+
+    If all its variables are integers, the constant is rounded to the tightest equivalent one.
+    """
     if not row.factors:
         return row
     whole = math.lcm(*(factor.denominator for factor in row.factors.values()))
@@ -119,7 +122,10 @@ def _scaled(row: Inequality, integers: frozenset[str]) -> Inequality:
 
 
 def _between(name: str, rows: Sequence[Inequality], found: Mapping[str, Fraction], *, whole: bool) -> Fraction:
-    """A value that the rows allow, given the variables that come after it: the middle, whole where one is."""
+    """Return a value that the rows allow, given the values in `found`.
+
+    It is the middle of the allowed range, rounded to an allowed integer if `whole` is true and there is one.
+    """
     lower, upper, lower_strict, upper_strict = _ends(name, rows, found)
     middle = (lower + upper) / 2
     if whole:
@@ -134,7 +140,7 @@ def _between(name: str, rows: Sequence[Inequality], found: Mapping[str, Fraction
 def _ends(
     name: str, rows: Sequence[Inequality], found: Mapping[str, Fraction]
 ) -> tuple[Fraction, Fraction, bool, bool]:
-    """The ends of a variable and whether they are excluded; the ends of the cells make sure that both exist."""
+    """Return the lower and upper end of a variable and whether each is excluded; cells bound every variable."""
     lower: list[tuple[Fraction, bool]] = []
     upper: list[tuple[Fraction, bool]] = []
     for row in rows:

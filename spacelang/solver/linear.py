@@ -1,6 +1,6 @@
-"""Linear atoms: comparisons of sums of hyperparameters with constant factors, and whether several can hold together.
+"""Linear comparisons of hyperparameters, and whether several of them can hold at once.
 
-Everything is rational arithmetic, so that the answers are exact.
+All arithmetic uses rational numbers, so the answers are exact.
 """
 
 import math
@@ -18,37 +18,41 @@ from spacelang.solver.inequalities import Inequality, added, solve
 
 @fact
 class Linear:
-    """The sum of `factors[address] * value(address)` and `constant`."""
+    """A linear form: the sum of `factors[address] * value(address)`, plus `constant`."""
 
     factors: Mapping[str, Fraction]
     constant: Fraction
 
     @property
     def roots(self) -> tuple[Fraction, ...] | None:
-        """Where a form of at most one hyperparameter changes its sign, exactly; None for a form of several."""
+        """The exact roots of a form in at most one hyperparameter; None for a form in several."""
         if len(self.factors) > 1:
             return None
         return tuple(-self.constant / factor for factor in self.factors.values())
 
 
 def difference(atom: Compare) -> Linear | None:
-    """Left minus right as a linear form; None where it is not one."""
+    """Return the left side of a comparison minus its right side as a linear form, or None if it is not linear."""
     left, right = linear(atom.left), linear(atom.right)
     return None if left is None or right is None else _sum(left, right, -1)
 
 
 @fact
 class WholeSum:
-    """A linear comparison brought to whole numbers: a sum of one of each of `summands`, and `constant`, beside 0."""
+    """A linear comparison scaled to integers, to be evaluated for many values at once.
+
+    It compares a sum with 0: one entry of each tuple of `summands`, plus `constant`.
+    """
 
     summands: tuple[tuple[int, ...], ...]
     constant: int
 
 
 def whole_sum(atom: Compare, worths: Mapping[str, Sequence[object]]) -> WholeSum | None:
-    """A comparison for some values of each hyperparameter, in their order: what each of them adds to the sum.
+    """Return the integer form of a comparison for the given values of each hyperparameter.
 
-    None where it is not linear, or where some of the values are no numbers.
+    The summands of a hyperparameter are in the order of its values. The result is None if the comparison is not linear
+    or some value is not a number.
     """
     form = difference(atom)
     if form is None:
@@ -66,7 +70,7 @@ def whole_sum(atom: Compare, worths: Mapping[str, Sequence[object]]) -> WholeSum
 
 
 def linear(expression: Expr) -> Linear | None:
-    """The linear form of an arithmetic expression; None where it has none."""
+    """Return the linear form of an arithmetic expression, or None if it is not linear."""
     match expression:
         case Constant():
             number = rational(expression.value)
@@ -107,11 +111,14 @@ def _scale(form: Linear, factor: Fraction) -> Linear:
 
 
 Rows = tuple[Inequality, ...]
-"""Inequalities that must hold together."""
+"""A system of inequalities that must all hold."""
 
 
 def rows(relation: Sign, form: Linear, truth: bool) -> tuple[Rows, ...]:
-    """The alternatives of which one must hold for `form relation 0` to have the given truth."""
+    """Return alternative systems of inequalities of which one must hold for `form relation 0` to have a truth value.
+
+    There are two alternatives only if the values must differ.
+    """
     if not truth:
         relation = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}[relation]  # type: ignore[assignment]
     opposite = _scale(form, Fraction(-1))
@@ -131,15 +138,18 @@ def _row(form: Linear, *, strict: bool) -> Inequality:
 
 
 def feasible(cells: Mapping[str, Simple], alternatives: Sequence[tuple[Rows, ...]]) -> bool:
-    """Whether some values in the cells satisfy one alternative of every entry.
+    """Return True if some values in the cells satisfy one alternative of every entry.
 
-    Every cell must hold numbers alone, a set just one. Raises SearchTooLongError (see `inequalities`).
+    Cells must contain numbers only, and a categorical cell exactly one. Raise SearchTooLongError.
     """
     return witness(cells, alternatives) is not None
 
 
 def witness(cells: Mapping[str, Simple], alternatives: Sequence[tuple[Rows, ...]]) -> dict[str, Value] | None:
-    """Values in the cells that satisfy one alternative of every entry, away from the ends where they can be."""
+    """Return values in the cells that satisfy one alternative of every entry, or None if there are none.
+
+    Values away from the ends of the cells are preferred. Raise SearchTooLongError.
+    """
     variables = {name: _Variable.of(cell) for name, cell in cells.items()}
     bounds = [row for name, variable in variables.items() for row in variable.bounds(name)]
     integers = frozenset(name for name, variable in variables.items() if variable.grid)
@@ -153,7 +163,10 @@ def witness(cells: Mapping[str, Simple], alternatives: Sequence[tuple[Rows, ...]
 
 @fact
 class _Variable:
-    """A cell as `offset + unit * x`, x between two ends; on a grid x is an integer, the index of the member."""
+    """A cell as `offset + unit * x` with x between two ends.
+
+    On a grid, x is an integer, the index of the member.
+    """
 
     offset: Fraction
     unit: Fraction

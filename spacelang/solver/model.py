@@ -1,7 +1,7 @@
-"""The solver of a space: its networks, made once, and what is asked of them under the weights that a question needs.
+"""The solver of a space: its networks, compiled once, and queries on them under different weights.
 
-Branches that are taken fix decisions; everything else is as it was. So what a network leaves of its decisions is worked
-out once, and serves whatever is taken of them.
+Fixing branches only fixes decisions; everything else stays the same. A network is therefore reduced to its decisions
+once, and this result is reused for all combinations of fixed branches.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,44 +29,44 @@ from spacelang.solver.elimination import (
 from spacelang.solver.network import UNREACHED, Fixed, Network
 
 KEPT: Final = 8_192
-"""For so many sets of fixed members what was solved is kept."""
+"""The maximum number of cached eliminations with fixed members."""
 SMALL_GROUP: Final = 100
-"""So many variables of a network are solved with all that is needed to tell what is supported."""
+"""The maximum number of variables of a network whose first elimination also serves `supported`."""
 
 
 class Weights:
-    """What the branches of decisions and the cells of hyperparameters weigh.
+    """The weights of branches and cells; subclasses define what a solver sums.
 
-    As they are here, every structure weighs 1 if some values of its hyperparameters are admissible.
+    By default, every structure weighs 1 if it has at least one admissible configuration.
     """
 
     existential = True
-    """Whether hyperparameters only have to exist: a structure then counts once, however many values it allows."""
+    """If true, values of hyperparameters only have to exist: a structure counts once, however many values it allows."""
 
     semiring = SUM
-    """What adds weights up."""
+    """The semiring that adds weights."""
 
     def branch(self, choice: Choice, place: int) -> float:  # noqa: ARG002
-        """The weight of taking a branch, on top of what lies inside it."""
+        """Return the weight of taking a branch, in addition to the weights of its contents."""
         return 1
 
     def cell(self, hyperparameter: Hyperparameter, cell: Simple) -> float:  # noqa: ARG002
-        """The weight of a value in the cell."""
+        """Return the weight of a cell of a hyperparameter."""
         return 1
 
 
 class Model:
-    """Variables and the constraints over them, in networks by their context; see `Solver` for what is asked of them."""
+    """Variables and the constraints over them, compiled to networks by context; see `Solver` for queries."""
 
     def __init__(self, variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> None:
-        """Raises UndecidableError for arithmetic that cannot be decided exactly."""
+        """Compile the networks; raise UndecidableError for undecidable arithmetic, or TooTangledError."""
         self.variables = variables
         networks = networks_of(variables, constraints)
         self.by_context: dict[Context, list[Network]] = grouped((each.context, each) for each in networks)
 
     @cached_property
     def deciding(self) -> dict[Context, list[Network]]:
-        """The networks with decisions among their members, by their context."""
+        """The networks with at least one decision, by context."""
         found = {
             context: [each for each in networks if any(isinstance(member.node, Choice) for member in each.members)]
             for context, networks in self.by_context.items()
@@ -75,21 +75,21 @@ class Model:
 
     @cached_property
     def network_of(self) -> dict[str, Network]:
-        """The network of each decision, by its address."""
+        """The network of each decision, by the address of the decision."""
         deciding = (network for networks in self.deciding.values() for network in networks)
         return {member.address: network for network in deciding for member in network.members}
 
     @cached_property
     def only_existence(self) -> bool:
-        """Whether some comparison of ranges was decided without its solutions being countable."""
+        """True if some comparison of ranges is decided without counting its solutions."""
         return any(network.ranges for networks in self.by_context.values() for network in networks)
 
 
 class Solver:
-    """A model under weights: what is below every context, computed on demand and once."""
+    """A model with weights; the sums below each context are computed on demand and cached."""
 
     def __init__(self, model: Model, weights: Weights) -> None:
-        """Nothing is solved before it is asked for."""
+        """Store the model and the weights; nothing is solved yet."""
         self.model = model
         self.weights = weights
         self._whole: dict[Network, Elimination] = {}
@@ -97,15 +97,15 @@ class Solver:
         self._conditioned: dict[tuple[Network, Fixed, str], Elimination] = {}
 
     def given(self, taken: Structure) -> "ConditionedSolver":
-        """The solver of what is left once decisions have taken branches.
+        """Return a solver conditioned on the branches that some decisions take.
 
-        Where a decision is nested, those that lead to it are given too. `given({"model": "GaussianNB"}).exists` says
-        whether some admissible structure ends in naive Bayes.
+        If a decision is nested, the branches that lead to it must be included. For example, `given({"model":
+        "GaussianNB"}).exists` is True if some admissible structure uses naive Bayes.
         """
         return ConditionedSolver(self, taken)
 
     def total(self, context: Context = ()) -> float:
-        """The weight of everything below a context, its branches taken."""
+        """Return the total weight of everything below a context, assuming that its branches are taken."""
         return prod(
             self.solve(network).total
             for network in self.model.by_context.get(context, ())
@@ -113,11 +113,14 @@ class Solver:
         )
 
     def structure(self, choose: Callable[[Sequence[float]], int]) -> dict[str, str]:
-        """The branches of one structure by the addresses of its decisions, drawn in proportion to the weights."""
+        """Return one structure, drawn in proportion to the weights, as branch names by address."""
         return self.given({}).structure(choose)
 
     def supported(self) -> dict[str, frozenset[State]]:
-        """For every variable the states that some admissible configuration has, given that its context is reached."""
+        """Return the states of each variable that some admissible configuration has.
+
+        Each context is assumed to be reached.
+        """
         return {
             address: states
             for networks in self.model.by_context.values()
@@ -127,7 +130,7 @@ class Solver:
         }
 
     def supported_branches(self) -> dict[str, frozenset[int]]:
-        """For every decision the places of the branches that some admissible configuration takes."""
+        """Return the indices of the branches of each decision that some admissible configuration takes."""
         found: dict[str, frozenset[int]] = {}
         for networks in self.model.deciding.values():
             for network in networks:
@@ -140,7 +143,7 @@ class Solver:
         return found
 
     def _open_branches(self, variable: Variable) -> frozenset[int]:
-        """The branches below which something is left, of a decision that nothing else limits."""
+        """Return the branches of an otherwise unconstrained decision that have admissible contents."""
         return frozenset(place for place in range(len(variable.choice.branches)) if self.total(inside(variable, place)))
 
     def _supported(self, network: Network) -> dict[str, frozenset[State]]:
@@ -148,13 +151,14 @@ class Solver:
         return supported(kept)
 
     def decisions(self, network: Network) -> FactorGraph:
-        """The decisions of a network: what is possible of them, and what they weigh."""
+        """Return the graph of the decisions of a network: the possible combinations and their weights."""
         return self._weighed(network.decisions, network)
 
     def solve(self, network: Network, fixed: Fixed = (), last: str = "") -> Elimination:
-        """One networks, its context taken, under weights that are existential where members are fixed.
+        """Return the elimination of one network, assuming that its context is taken.
 
-        With `last`, only what is tied to this decision, which goes last: its bucket has its weights. Raises
+        `fixed` are decisions with known branches; the weights must then be existential. With `last`, only the part
+        connected to this decision is solved, and it is eliminated last, so its bucket holds its weights. Raise
         TooTangledError.
         """
         if not fixed and not last:
@@ -179,12 +183,12 @@ class Solver:
             return eliminate(graph, *turns, keep_trivial=keep_trivial)
 
     def _weighed(self, graph: FactorGraph, network: Network) -> FactorGraph:
-        """A graph of some of a network's variables, times what those that are members weigh."""
+        """Return a graph over variables of a network, with the weights of its members as additional factors."""
         members = (member.address for member in network.members)
         return graph.times(self._weights_of(network, address) for address in members if address in graph.states)
 
     def _weights_of(self, network: Network, address: str) -> Factor:
-        """What the states of a variable weigh; a branch, with all that is inside it."""
+        """Return the weights of the states of a variable; the weight of a branch includes everything below it."""
         if address not in self._weighted:
             node, states = self.model.variables[address].node, network.states[address]
             table: Table = {(s,): 1 if s == UNREACHED else self._weight(network, node, s) for s in states}
@@ -198,7 +202,7 @@ class Solver:
 
 
 class ConditionedSolver:
-    """A solver once decisions have taken branches; whatever is solved stays with the solver."""
+    """A solver conditioned on branches that some decisions take; results are cached in the original solver."""
 
     def __init__(self, solver: Solver, taken: Structure) -> None:
         self._solver = solver
@@ -206,7 +210,7 @@ class ConditionedSolver:
 
     @property
     def exists(self) -> bool:
-        """Whether some admissible structure takes the branches."""
+        """True if some admissible structure takes the branches."""
         model = self._solver.model
         waiting: list[Context] = [()]
         while waiting:
@@ -218,7 +222,10 @@ class ConditionedSolver:
         return True
 
     def structure(self, choose: Callable[[Sequence[float]], int]) -> dict[str, str]:
-        """One structure with the branches that are taken, drawn in proportion to the weights; one must exist."""
+        """Return one structure with the given branches, drawn in proportion to the weights.
+
+        At least one must exist.
+        """
         model = self._solver.model
         result: dict[str, str] = {}
         waiting: list[Context] = [()]
@@ -233,20 +240,25 @@ class ConditionedSolver:
         return result
 
     def shares(self, choice: Choice) -> dict[str, int]:
-        """The proportions of the structures that take each branch that some take of a decision that is reached."""
+        """Return the weight of the structures that take each branch of a reached decision.
+
+        Branches that no structure takes are left out. The weights are proportional, not absolute.
+        """
         network = self._solver.model.network_of[choice.address]
         buckets = self._solver.solve(network, network.fixed(self._taken), choice.address).buckets
         return {choice.branches[place].name: int(share) for place, share in buckets[-1].weights[()].items()}
 
 
 def inside(variable: Variable, state: State) -> Context:
-    """The context of what a branch of a decision leads to."""
+    """Return the context below a branch of a decision; `state` is the index of the branch."""
     return (*variable.owners, (variable.address, variable.choice.branches[state].name))
 
 
 def _is_small(network: Network) -> bool:
-    """Whether dropping what limits nothing would save less than solving the network again for what is supported.
+    """Return True if trivial factors should be retained, so that one elimination also serves `supported`.
 
-    Without a constraint nobody asks, and what limits nothing may tie together what nothing else does.
+    For a small network, dropping them would save less than a second elimination costs. Networks without constraints
+    return False: no caller asks what is supported there, and trivial factors may connect variables that nothing else
+    connects.
     """
     return len(network.constraints) > 0 and len(network.members) <= SMALL_GROUP

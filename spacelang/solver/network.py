@@ -1,4 +1,4 @@
-"""Networks: variables that conditions and constraints tie together, and what these say of them as factors."""
+"""Networks: variables that conditions and constraints connect, with their factors."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,11 +16,11 @@ from spacelang.solver.linear import Rows, difference, rows
 UNREACHED: Final = -1
 """The state of a variable that is not active."""
 Fixed: TypeAlias = tuple[tuple[str, State], ...]
-"""The addresses of some decisions of a network with the places of their branches, in the order of its members."""
+"""Addresses of some decisions of a network with the indices of their branches, in the order of its members."""
 
 
 class UndecidableError(Exception):
-    """An atom whose truth over very many values cannot be decided exactly: arithmetic that is not linear."""
+    """An atom whose truth over very many values cannot be decided exactly because it is not linear."""
 
     def __init__(self, atom: Expr) -> None:
         super().__init__("arithmetic over a large range must be linear to be decided exactly")
@@ -28,22 +28,26 @@ class UndecidableError(Exception):
 
 
 class TooTangledError(Exception):
-    """Constraints that tie so many variables to each other that they cannot be counted exactly."""
+    """Constraints that connect so many variables that configurations cannot be counted exactly."""
 
     def __init__(self, constraints: tuple[Constraint, ...]) -> None:
-        super().__init__("the constraints tie too many decisions to each other to be counted exactly")
+        super().__init__("the constraints connect too many decisions to be counted exactly")
         self.constraints = constraints
 
 
 @dataclass(frozen=True, eq=False)
 class Network(FactorGraph):
-    """Variables that are tied together, with their states, and the factors, of weights 0 and 1, that tie them.
+    """A factor graph of connected variables; its factors have the weights 0 and 1.
 
-    Those of the space are its `members`, in the order of the text, within the branches that all of them lie below, its
-    `context`. `cells` holds the cells of each hyperparameter by state. `truths` are variables that stand for the truth
-    (1 or 0) of parts of expressions; all others decide them. `ranges` are those of the comparisons of large ranges:
-    what cells allow them to be is known, not how many values it takes, so that with any of them only existence is
-    decided. A network equals itself alone.
+    - `members` are its variables of the space, in the order of the text.
+    - `context` holds the branches that all members lie below.
+    - `cells` holds the cells of each hyperparameter; a state is the index of a cell.
+    - `truths` are auxiliary variables for the truth (1 or 0) of parts of expressions; all other variables determine
+      them.
+    - `ranges` are those truths that belong to comparisons of large ranges. The solver knows which truths are
+      possible in which cells, but not for how many values. With any of them, only existence is decided.
+
+    A network is equal only to itself.
     """
 
     context: Context
@@ -58,7 +62,7 @@ class Network(FactorGraph):
 
     @property
     def is_free(self) -> bool:
-        """Whether it has hyperparameters alone, and nothing limits them: some values always exist."""
+        """True if the network has only hyperparameters and no factor limits them, so that values always exist."""
         return not self.factors and len(self.cells) == len(self.members)
 
     @property
@@ -68,12 +72,15 @@ class Network(FactorGraph):
 
     @cached_property
     def decisions(self) -> FactorGraph:
-        """The decisions alone: positive where hyperparameters have values; raises TooTangledError."""
+        """The graph of the decisions alone: a joint state is positive if the hyperparameters can have values.
+
+        Raise TooTangledError.
+        """
         with self.blamed():
             return self.without(self.existential)
 
     def fixed(self, taken: Mapping[str, str | None]) -> Fixed:
-        """The decisions whose branches are given."""
+        """Return the decisions of the network whose branches are given, with the indices of these branches."""
         found = ((member.address, member.node, taken.get(member.address)) for member in self.members)
         return tuple(
             (address, node.places[branch])
@@ -82,7 +89,10 @@ class Network(FactorGraph):
         )
 
     def compared(self, states: Mapping[str, State]) -> tuple[dict[str, Simple], list[tuple[Rows, ...]]]:
-        """The cells of the numbers that are compared as ranges, in some states, and what the comparisons need there."""
+        """Return the cells of numbers that are compared as ranges, and the inequalities that must hold there.
+
+        Both are those of the given states.
+        """
         over = {address for atom in self.ranges.values() for address in references(atom)}
         cells = {address: self.cells[address][states[address]] for address in over if states[address] != UNREACHED}
         numbers = {address: cell for address, cell in cells.items() if is_number(cell.middle)}
@@ -95,7 +105,7 @@ class Network(FactorGraph):
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """Where this network is what becomes too large, its constraints are to blame: raises TooTangledError."""
+        """Turn a TangledError in the `with` block into a TooTangledError that names the constraints of this network."""
         try:
             yield
         except TangledError as error:
@@ -103,7 +113,10 @@ class Network(FactorGraph):
 
 
 def alternatives_of(atom: Compare, truth: bool) -> tuple[Rows, ...]:
-    """The alternatives of which one must hold for a linear comparison of numbers to have the given truth."""
+    """Return alternative systems of inequalities that give a linear comparison of numbers a truth value.
+
+    One of them must hold.
+    """
     form = difference(atom)
     assert form is not None
     return rows(atom.relation, form, truth)

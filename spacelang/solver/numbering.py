@@ -1,9 +1,9 @@
-"""Numbers for structures and configurations: which one has number k, and which number it has, without listing any.
+"""Numbers of structures and configurations: map an index to a structure or configuration and back.
 
-Numbers follow the tree: what comes first in the text counts most, the branches of a decision and the values of a
-hyperparameter come in their order, and where nothing is tied the order is that of nested loops. Variables that
-conditions and constraints tie together are taken in the order in which they are summed, which depends on the space
-alone, and the values of a set in the order of the cells that these cut it into. All numbers are exact, of any size.
+Nothing is enumerated. The order follows the tree like nested loops: what comes first in the text is most significant.
+Branches and values come in their order. Variables that conditions and constraints connect are taken in the order of
+elimination, which depends on the space alone. The values of a set are then ordered by the cells into which the set is
+cut. All numbers are exact and of any size.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,42 +21,43 @@ from spacelang.solver.network import UNREACHED, Network, TooTangledError
 
 
 def structure_at(structures: Structures, number: int) -> dict[str, str]:
-    """The structure with a number from 0 to the count less 1; raises IndexError for another number."""
+    """Return the structure with a number from 0 to count - 1; raise IndexError for any other number."""
     _check_number(number, structures.count, "structures")
     return _Numbering(structures.space, structures.existence).unrank(number)[0]
 
 
 def number_of_structure(structures: Structures, structure: Structure) -> int:
-    """The number of an admissible structure."""
+    """Return the number of an admissible structure."""
     return _Numbering(structures.space, structures.existence).rank(structure, {})
 
 
 class ConfigurationNumbers:
-    """The numbers of the configurations of a finite space."""
+    """A bijection between the configurations of a finite space and the numbers from 0 to count - 1."""
 
     def __init__(self, structures: Structures) -> None:
-        """Raises ValueError, with the reason, where the configurations cannot be counted."""
+        """Count the configurations; raise ValueError, with the reason, if they cannot be counted."""
         self._space = structures.space
         solver = Solver(structures.model, Sizes())
         endless = [node.key for node in self._space.hyperparameters if node.domain.size is None]
         if endless:
-            raise ValueError(f"the configurations have no numbers: `{endless[0]}` is continuous")
+            raise ValueError(f"the configurations cannot be numbered: `{endless[0]}` is continuous")
         if structures.model.only_existence:
-            raise ValueError("the configurations have no numbers: a constraint compares large ranges with each other")
+            reason = "a constraint compares large ranges with each other"
+            raise ValueError(f"the configurations cannot be numbered: {reason}")
         try:
             self.count = int(solver.total())
         except TooTangledError as error:
-            raise ValueError(f"the configurations have no numbers: {error}") from error
+            raise ValueError(f"the configurations cannot be numbered: {error}") from error
         self._numbering = _Numbering(self._space, solver)
 
     def at(self, number: int) -> Configuration:
-        """The configuration with a number from 0 to the count less 1; raises IndexError for another number."""
+        """Return the configuration with a number from 0 to count - 1; raise IndexError for any other number."""
         _check_number(number, self.count, "configurations")
         structure, values = self._numbering.unrank(number)
         return assemble(self._space, structure, lambda node: values[node.address])
 
     def of(self, configuration: Configuration) -> int:
-        """The number of a member."""
+        """Return the number of a configuration of the space."""
         assignment = Assignment.of(self._space, configuration)
         worths = {node.address: assignment(node.address) for node in self._space.hyperparameters}
         return self._numbering.rank(structure_of(self._space, configuration), worths)
@@ -64,11 +65,14 @@ class ConfigurationNumbers:
 
 def _check_number(number: int, count: int, what: str) -> None:
     if not 0 <= number < count:
-        raise IndexError(f"the {what} have the numbers from 0 to {count - 1:,}" if count else "the space is empty")
+        raise IndexError(f"the {what} are numbered from 0 to {count - 1:,}" if count else "the space is empty")
 
 
 class _Numbering:
-    """The sums of a solver read as digits: a network below a context is one, and so is each of its variables."""
+    """A mixed-radix number system over the sums of a solver.
+
+    Each network below a context is a digit; it is itself made of one digit for each of its variables.
+    """
 
     def __init__(self, space: Space, solver: Solver) -> None:
         self._space = space
@@ -113,7 +117,10 @@ class _Numbering:
         return self._trees[network]
 
     def _unrank_network(self, network: Network, number: int) -> Iterator[tuple[str, State, int]]:
-        """The reached members of a network with their states, and what is left to be told about each."""
+        """Yield the reached members of a network with their states for a number.
+
+        Each comes with the part of the number that is left for the contents of its branch or the values of its cell.
+        """
         tree = self._tree(network)
         states: dict[str, State] = {}
         digits = dict(zip(tree.roots, _digits(number, [tree.total(root, states) for root in tree.roots]), strict=True))
@@ -140,7 +147,7 @@ class _Numbering:
         return _number([digits[root] for root in tree.roots], [tree.total(root, states) for root in tree.roots])
 
     def _own_total(self, network: Network, variable: str, state: State) -> int:
-        """How much a state of a variable leaves to be told: what lies inside a branch, the values in a cell."""
+        """Return the number of possibilities inside a state: those below a branch, or the values in a cell."""
         if state == UNREACHED or variable in network.truths:
             return 1
         if variable in network.cells:
@@ -158,7 +165,7 @@ class _Numbering:
 
 
 class _Tree:
-    """The buckets of an elimination as a tree: each tells the first of those that it depends on."""
+    """The buckets of an elimination as a forest: the parent of a bucket is the first one of its separator."""
 
     def __init__(self, buckets: Iterable[Bucket]) -> None:
         self.buckets = {bucket.variable: bucket for bucket in buckets}
@@ -170,7 +177,7 @@ class _Tree:
             told.append(variable)
 
     def state_at(self, variable: str, states: Mapping[str, State], number: int) -> tuple[State, int]:
-        """The state that a number falls into, and the number within."""
+        """Return the state that contains a number, and the number relative to the start of that state."""
         for state, weight in sorted(self._weights(variable, states).items()):
             if number < weight:
                 return state, number
@@ -178,12 +185,12 @@ class _Tree:
         raise IndexError(variable)
 
     def start_of(self, variable: str, states: Mapping[str, State]) -> int:
-        """The first number that falls into the variable's state."""
+        """Return the first number of the state that `states` gives the variable."""
         weights = self._weights(variable, states)
         return int(sum(weight for state, weight in weights.items() if state < states[variable]))
 
     def total(self, variable: str, states: Mapping[str, State]) -> int:
-        """How many numbers there are for the states of the variables that this one depends on."""
+        """Return the number of possibilities of a variable for the given states of the variables it depends on."""
         return int(sum(self._weights(variable, states).values()))
 
     def _weights(self, variable: str, states: Mapping[str, State]) -> Mapping[State, float]:
@@ -192,7 +199,7 @@ class _Tree:
 
 
 def _digits(number: int, totals: Sequence[int]) -> list[int]:
-    """The digits of a number in a mixed base, the first of which counts most."""
+    """Return the digits of a number in a mixed radix system, most significant first."""
     found = []
     for total in reversed(totals):
         number, digit = divmod(number, total)
@@ -208,7 +215,7 @@ def _number(digits: Sequence[int], totals: Sequence[int]) -> int:
 
 
 def _states(network: Network, structure: Structure, values: Mapping[str, Worth]) -> dict[str, State]:
-    """The states of all variables of a network; those of truths follow by the factors that define them."""
+    """Return the states of all variables of a network; truth variables follow from the factors that define them."""
     states: dict[str, State] = {}
     for member in network.members:
         if isinstance(member.node, Choice):

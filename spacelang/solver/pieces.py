@@ -1,4 +1,4 @@
-"""Parts of a domain put together again as a domain."""
+"""Join pieces of a domain, such as cells, into a domain."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -9,9 +9,10 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, Union, 
 
 
 def joined(domain: Domain, pieces: Sequence[Simple]) -> Domain:
-    """The values of disjoint pieces of a domain, one or more, as one domain: in its order, with its log and steps.
+    """Return one domain with the values of one or more disjoint pieces of `domain`.
 
-    Pieces are what `cells` and `singletons` cut. All of them together are the domain itself.
+    It has the order, scale and steps of `domain`. The pieces are those that `cells` and `singletons` return. All pieces
+    together give the original domain.
     """
     found = [part for whole in parts(domain) for part in _joined_part(whole, _within(whole, pieces))]
     if tuple(found) == parts(domain):
@@ -39,7 +40,7 @@ def _joined_part(whole: Simple, pieces: Sequence[Simple]) -> list[Simple]:
 
 
 def _runs(whole: Grid, pieces: Sequence[Simple]) -> list[Simple]:
-    """Runs of neighbouring members."""
+    """Return grids for the runs of neighbouring members."""
     ends = sorted(_ends(whole, piece) for piece in pieces)
     runs = [ends[0]]
     for first, last in ends[1:]:
@@ -49,12 +50,12 @@ def _runs(whole: Grid, pieces: Sequence[Simple]) -> list[Simple]:
 
 
 def _ends(whole: Grid, piece: Simple) -> tuple[int, int]:
-    """The places of the first and the last member of a piece."""
+    """Return the indices of the first and last member of a piece."""
     return whole.index_of(piece.at(0)), whole.index_of(piece.at(piece.last_index))
 
 
 def _intervals(whole: Real, pieces: Sequence[Simple]) -> list[Simple]:
-    """Intervals that touch each other made one; a point is an interval of no length."""
+    """Return the intervals with those merged that touch each other; a point is an interval of length 0."""
     spans = sorted(map(_span, pieces), key=lambda span: (span.lower, span.lower_open, span.upper))
     found = [spans[0]]
     for span in spans[1:]:
@@ -69,7 +70,7 @@ def _intervals(whole: Real, pieces: Sequence[Simple]) -> list[Simple]:
 
 
 def _touch(left: Real, right: Real) -> bool:
-    """Whether no float lies between two disjoint intervals, of which the left one ends first."""
+    """Return True if no float lies between two disjoint intervals, of which `left` ends first."""
     if left.upper == right.lower:
         return not (left.upper_open and right.lower_open)
     return right.least == math.nextafter(left.greatest, math.inf)

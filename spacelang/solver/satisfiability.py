@@ -1,4 +1,4 @@
-"""Whether a condition or constraint can be true, and whether it can be false, where it says something at all."""
+"""Decide whether a condition or constraint can be true and can be false wherever it applies."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,21 +19,21 @@ from spacelang.solver.network import UNREACHED, TooTangledError
 from spacelang.solver.ties import Ties, common_context
 
 FEW: Final = 64
-"""So many values of a variable are simply tried; of more than that, a few."""
+"""The maximum size of a domain whose values are all tried; of a larger one, a few are tried."""
 
 MOST_TRIED: Final = 4_096
-"""So many combinations of values are tried at most, before anything is decided by reasoning."""
+"""The maximum number of combinations of values to try before a solver is used."""
 
 MANY: Final = 8
-"""Statements that depend on so many variables are reasoned about together where these are tied to each other."""
+"""Statements that depend on at least this many connected variables are solved together."""
 
 
 @fact
 class Statement:
-    """An expression of a space, and what must hold for it to say something.
+    """An expression of a space, and the circumstances under which it applies.
 
-    For a condition `owners` are the branches that lead to its hyperparameter, for a constraint in a body those that
-    lead to its operator; a constraint applies where besides all the hyperparameters of `active` are.
+    `owners` are the branches that lead to the hyperparameter of a condition, or to the operator whose body declares a
+    constraint. A constraint also requires that all hyperparameters in `active` are active.
     """
 
     expression: Expr
@@ -42,18 +42,18 @@ class Statement:
 
 
 def truths(space: Space, statement: Statement) -> tuple[bool, bool]:
-    """Whether the statement can be true, and whether it can be false, if there were no constraints.
+    """Return whether a statement can be true and whether it can be false, ignoring all constraints.
 
-    Looks at the variables that the expression depends on and at nothing else of the space. Raises UndecidableError.
+    Only the variables that the expression depends on are considered. Raise UndecidableError.
     """
     return truths_of_all(space, (statement,))[0]
 
 
 def truths_of_all(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
-    """The `truths` of each statement; those that are alike, but for where they stand, are looked at once.
+    """Return the `truths` of each statement; statements with the same content are examined once.
 
-    Where statements depend on many of the same variables, as the conditions of a long chain do, they are reasoned
-    about together: one after the other would look at the beginning of the chain once for each.
+    Statements that depend on many of the same variables, such as the conditions of a long chain, are solved together.
+    Solving them one by one would process the start of the chain once for each.
     """
     alike = [_anywhere(space, statement) for statement in statements]
     found: dict[Statement, tuple[bool, bool]] = {}
@@ -72,9 +72,9 @@ def truths_of_all(space: Space, statements: Sequence[Statement]) -> list[tuple[b
 
 
 def leaves_nothing(space: Space, constraints: Sequence[Constraint], branch: tuple[str, str] | None = None) -> bool:
-    """Whether some constraints, without all others, leave no configuration: none in which a branch is taken.
+    """Return True if some constraints alone leave no configuration, or none that takes a branch.
 
-    The branch is given by the address of its decision and its name. Raises UndecidableError.
+    `branch` is the address of a decision and the name of a branch. Raise UndecidableError.
     """
     wished = () if branch is None else (Constraint(Is(branch[0], (branch[1],)), forbidden=False),)
     together = (*constraints, *wished)
@@ -85,9 +85,10 @@ def leaves_nothing(space: Space, constraints: Sequence[Constraint], branch: tupl
 
 
 def _anywhere(space: Space, statement: Statement) -> Statement:
-    """The statement without the owners that have no say: nothing that it depends on is below them or tests them.
+    """Return the statement without owners that cannot matter to it.
 
-    A thousand alternatives of one stage may each say the same of another stage.
+    An owner cannot matter if nothing that the statement depends on lies below it or tests it. A thousand alternatives
+    of one stage may contain the same statement about another stage, which is then examined once.
     """
     wanted = depended(space.variables, _named(statement), MANY)
     if not statement.owners or len(wanted) == MANY:
@@ -100,9 +101,10 @@ def _anywhere(space: Space, statement: Statement) -> Statement:
 
 
 def _try_values(space: Space, statement: Statement) -> set[bool] | None:
-    """The truths over all values of the variables, where these are always reached; None where that is not known.
+    """Return the truths found by trying values, or None if that is not conclusive.
 
-    That both truths occur is known as soon as both were seen; that only one does, only once all values were tried.
+    All variables must always be reached. Both truths are certain as soon as both have occurred; a single truth is
+    certain only if all combinations of values were tried.
     """
     variables = [
         space.variables[address] for address in dict.fromkeys((*scope(statement.expression), *statement.active))
@@ -123,7 +125,7 @@ def _try_values(space: Space, statement: Statement) -> set[bool] | None:
 
 
 def _taken(space: Space, statement: Statement) -> dict[str, str] | None:
-    """The branches that are taken wherever the statement says something; None where it never does."""
+    """Return the branches that are taken wherever a statement applies, or None if it never applies."""
     taken = dict(statement.owners)
     for address in statement.active:
         for owner, branch in space.variables[address].owners:
@@ -143,7 +145,7 @@ def _size(variable: Variable, taken: Mapping[str, str]) -> int | None:
 
 
 def _samples(variable: Variable, taken: Mapping[str, str]) -> list[Value]:
-    """All values of a variable, where there are few, else some of them."""
+    """Return all values of a variable if there are few, otherwise some of them."""
     if isinstance(variable.node, Choice):
         known = taken.get(variable.address)
         return [branch.name for branch in variable.node.branches] if known is None else [known]
@@ -166,11 +168,11 @@ def _some(domain: Domain) -> list[Value]:
     return found
 
 
-# ---- reasoning
+# ---- solving
 
 
 def _reasoned_together(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
-    """The truths of statements at once, or one by one where all of them tie too much together."""
+    """Return the truths of statements solved together, or one by one if they connect too many variables."""
     try:
         return _reasoned(space, statements)
     except TooTangledError:
@@ -181,11 +183,11 @@ def _reasoned_together(space: Space, statements: Sequence[Statement]) -> list[tu
 
 def _reasoned(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
     wanted = depended(space.variables, [address for statement in statements for address in _named(statement)])
-    # A constraint over hyperparameters says nothing where these are not reached; anything else does.
+    # A constraint over hyperparameters does not apply if they are not reached; any other statement does.
     own = [each.owners for each in statements if each.owners or not each.active]
     context = common_context([*(space.variables[address].owners for address in wanted), *own])
     inner = [owner for statement in statements for owner, _ in statement.owners[len(context) :]]
-    # Two hyperparameters for each statement, active exactly where it is true, and where it is false.
+    # Two auxiliary hyperparameters per statement: one is active exactly if it is true, the other if it is false.
     probes = [probe for place, statement in enumerate(statements) for probe in _probes(statement, len(context), place)]
     variables = _relevant(space, context, (*wanted, *inner), [probe.condition for probe in probes if probe.condition])
     variables |= {probe.address: Variable(probe, ()) for probe in probes}
@@ -200,7 +202,7 @@ def _probes(statement: Statement, depth: int, place: int) -> Iterator[Hyperparam
         *(Active(address) for address in statement.active),
     )
     for word, test in (("true", statement.expression), ("false", Not(statement.expression))):
-        name = f"{word} {place}"  # no address of a space has a blank
+        name = f"{word} {place}"  # cannot clash with an address, since these contain no blanks
         yield Hyperparameter(name, name, name, BOOLEANS, True, And((*reached, test)))
 
 
@@ -209,7 +211,7 @@ def _named(statement: Statement) -> tuple[str, ...]:
 
 
 def _tied(space: Space, statements: Sequence[Statement]) -> list[list[Statement]]:
-    """The statements that depend on variables that are tied to each other, together."""
+    """Return the statements grouped by connected variables."""
     wanted = depended(space.variables, [address for each in statements for address in _named(each)])
     ties = Ties(wanted)
     for address in wanted:
@@ -223,10 +225,10 @@ def _tied(space: Space, statements: Sequence[Statement]) -> list[list[Statement]
 def _relevant(
     space: Space, context: Context, wanted: Iterable[str], expressions: Iterable[Expr]
 ) -> dict[str, Variable]:
-    """Some variables and their owners, each reached just as it is in the space where a context is taken throughout.
+    """Return the wanted variables and their owners, reached as in the space if `context` is taken.
 
-    `expressions` are all that is said beside their conditions. Branches below which nothing is wanted, and of which
-    nothing is said, are one.
+    `expressions` are all expressions that count besides the conditions. Branches of a decision that nothing wanted lies
+    below and no expression tests are merged into one.
     """
     found: dict[str, Variable] = {}
     apart: dict[str, set[str]] = {}
@@ -245,7 +247,7 @@ def _relevant(
 
 
 def _fewer(node: Hyperparameter | Choice, apart: Collection[str]) -> Hyperparameter | Choice:
-    """A decision with the branches that are told apart and the first of all others."""
+    """Return a decision with only the branches in `apart` and the first of all others."""
     if isinstance(node, Hyperparameter):
         return node
     other = next((branch.name for branch in node.branches if branch.name not in apart), None)

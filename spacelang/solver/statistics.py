@@ -1,4 +1,4 @@
-"""What is in a space, in numbers."""
+"""Statistics of a space: numbers of stages, structures, hyperparameters, conditions and constraints."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from spacelang.solver.counting import Structures
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many hyperparameters are continuous, and how many discrete."""
+    """The numbers of continuous and of discrete hyperparameters."""
 
     continuous: int = 0
     discrete: int = 0
 
     def plus(self, hyperparameter: Hyperparameter) -> "Tally":
-        """The tally with one more hyperparameter; a union with a continuous part is continuous."""
+        """Return the counts with one more hyperparameter; a union with a continuous part is continuous."""
         if is_finite(hyperparameter.domain):
             return Tally(self.continuous, self.discrete + 1)
         return Tally(self.continuous + 1, self.discrete)
@@ -24,7 +24,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Exact counts; `configurations` is None where a hyperparameter is continuous."""
+    """The exact counts of a space; `configurations` is None with a continuous hyperparameter or if not countable."""
 
     space: str
     stages: tuple[tuple[str, int], ...]
@@ -36,7 +36,7 @@ class Statistics:
     configurations: int | None
 
     def to_json(self) -> dict[str, object]:
-        """What `stats --json` prints."""
+        """Return the document that `stats --json` prints."""
         total = self.hyperparameters
         return {
             "space": self.space,
@@ -59,10 +59,11 @@ class Statistics:
 
 
 def statistics(structures: Structures) -> Statistics:
-    """The statistics of a space; a hyperparameter counts for the algorithm that it is a part of.
+    """Return the statistics of a space.
 
-    That is the operator whose body declares it, or, where that operator is only the fixed value of a parameter, the one
-    that has the parameter: the depth of the trees that a boosting algorithm is given is one of its own.
+    A hyperparameter counts for the operator whose body declares it. If that operator is the fixed value of a parameter,
+    it counts for the operator that has the parameter: the depth of the trees that a boosting algorithm uses counts for
+    the boosting algorithm.
     """
     space = structures.space
     by_algorithm: dict[str, Tally] = {}
@@ -85,7 +86,7 @@ def statistics(structures: Structures) -> Statistics:
 
 
 def _algorithms(node: Node) -> Iterator[tuple[str, list[Hyperparameter]]]:
-    """Every operator of the tree that may be chosen, with its hyperparameters."""
+    """Yield every operator that can be chosen, with its hyperparameters."""
     below: list[Node] = [*children_of(node)]
     if isinstance(node, Operator):
         below = [child for body in bodies(node) for child in body.children]

@@ -1,4 +1,4 @@
-"""What conditions and constraints tie together, directly or through others, and nothing more."""
+"""Group variables that conditions and constraints connect, directly or through others."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
@@ -11,20 +11,20 @@ T = TypeVar("T")
 
 
 class Ties:
-    """Disjoint sets of names: union-find."""
+    """A union-find structure: disjoint sets of names."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._parent = {name: name for name in names}
 
     def root(self, name: str) -> str:
-        """The name that stands for all that are tied to one."""
+        """Return the representative of the set that contains a name."""
         while self._parent[name] != name:
             self._parent[name] = self._parent[self._parent[name]]
             name = self._parent[name]
         return name
 
     def tie(self, names: Iterable[str]) -> bool:
-        """Tie the names together; whether they were not already."""
+        """Merge the sets of all names; return True if anything changed."""
         roots = {self.root(name): None for name in names}
         first, *others = roots or [""]
         for other in others:
@@ -32,12 +32,12 @@ class Ties:
         return bool(others)
 
     def sets(self, items: Iterable[tuple[str, T]]) -> list[list[T]]:
-        """The items whose names are tied to each other, together, in the order of the first ones."""
+        """Return the items grouped by the sets of their names, in the order of first occurrence."""
         return [*grouped((self.root(name), item) for name, item in items).values()]
 
 
 class Tied(NamedTuple):
-    """Variables in the order of the text, the constraints over them, and the branches that all of them lie below."""
+    """A group of connected variables in the order of the text, with their constraints and common context."""
 
     context: Context
     members: tuple[Variable, ...]
@@ -45,10 +45,10 @@ class Tied(NamedTuple):
 
 
 def tied(variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> Iterator[Tied]:
-    """What is tied together, in the order of the first variables; every variable is in exactly one.
+    """Yield the groups of connected variables, in the order of their first variables.
 
-    What is said of others, as of decisions that are known, ties nothing. Constraints that name none of the variables
-    come last, without members.
+    Every variable is in exactly one group. Addresses that are not in `variables`, such as decisions that are already
+    known, connect nothing. Constraints that name none of the variables come last, in a group without members.
     """
     ties = Ties(variables)
     for variable in variables.values():
@@ -75,9 +75,9 @@ def _among(variables: Mapping[str, Variable], addresses: Iterable[str]) -> list[
 
 
 def _outside(variables: Mapping[str, Variable], constraint: Constraint) -> Iterator[str]:
-    """The owners of what a constraint tests if it says something about where none of it is reached.
+    """Yield the owners of the variables that a constraint tests, if it can fail where none of them is reached.
 
-    Where a constraint names a hyperparameter it says nothing there.
+    A constraint that names a hyperparameter does not apply there.
     """
     if constraint.scope or holds(constraint.expression, lambda _: INACTIVE) != constraint.forbidden:
         return
@@ -86,7 +86,7 @@ def _outside(variables: Mapping[str, Variable], constraint: Constraint) -> Itera
 
 
 def _tie_owners(variables: Mapping[str, Variable], ties: Ties) -> None:
-    """Add the decisions between a context and what lies below it: whether a member is reached depends on them."""
+    """Connect variables with the decisions between their group's context and them, which decide if they are reached."""
     changed = True
     while changed:
         changed = False
@@ -102,7 +102,7 @@ def _inner_owners(members: Sequence[Variable]) -> Iterator[tuple[str, str]]:
 
 
 def common_context(contexts: Iterable[Context]) -> Context:
-    """The branches that all contexts begin with."""
+    """Return the longest common prefix of several contexts."""
     first, *others = contexts
     for other in others:
         length = 0

@@ -1,1 +1,1 @@
-"""Starting: a commented space for data that has none yet."""
+"""Generators of commented starter spaces: for a user's data, and for tables in general."""

@@ -1,4 +1,4 @@
-"""Who learns in the spaces to start from, and what is searched of each."""
+"""The estimators of the starter spaces, and the hyperparameters that are searched for each."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,11 +8,11 @@ from spacelang.ir.task import Kind
 
 @dataclass(frozen=True, slots=True)
 class Learner:
-    """An alternative of the last stage: an `operator` called `name`, with the members of its body.
+    """An alternative of the last stage: an `operator` called `name`, with the lines of its body in `members`.
 
-    With more than `most_rows` rows it takes longer than it is worth at first. One that `is_scaled` sees columns by
-    their size; one that has `weights` can count a rare class as much as a frequent one. One of a `package` is there
-    where the caller allows that.
+    With more than `most_rows` rows it is too slow for a first search. `takes_sparse` is False if it cannot fit sparse
+    data, `is_scaled` is True if it needs scaled columns, and `has_weights` if it can balance the classes by weights. It
+    is available only if the caller allows its `package`; an empty `package` stands for scikit-learn.
     """
 
     name: str
@@ -25,21 +25,24 @@ class Learner:
     package: str = ""
 
     def text(self, *, weighs: bool) -> str:
-        """The alternative as a space says it; where it `weighs`, whether classes have weights is searched."""
+        """Return the text of the alternative in a space.
+
+        If `weighs` is True and the learner supports it, class weights are searched as well.
+        """
         weights = (WEIGHTS,) if weighs and self.has_weights else ()
         inside = "".join(f"      {line}\n" for line in (*self.members, *weights))
         return f"| {self.operator} as {self.name} {{\n{inside}    }}\n"
 
 
 def learners(kind: Kind) -> tuple[Learner, ...]:
-    """All of them for a kind of task, the first one being the default."""
+    """Return all learners for a kind of task. The first one is the default."""
     return CLASSIFIERS if kind == "classification" else REGRESSORS
 
 
 SLOW_ROWS: Final = 5_000
-"""With more rows kernels take longer than they are worth at first."""
+"""With more rows, kernel methods are too slow for a first search."""
 NEIGHBOUR_ROWS: Final = 20_000
-"""With more rows every prediction of neighbours takes too long."""
+"""With more rows, predictions by nearest neighbours are too slow."""
 
 WEIGHTS: Final = "class_weight : {none, balanced} = none"
 BOOSTING: Final = (
@@ -119,7 +122,7 @@ REGRESSORS: Final = (
     Learner(
         "network",
         "TransformedTargetRegressor",
-        # Labels far from 0 would take its gradients to numbers that are none.
+        # Without scaling, the gradients overflow if the labels are far from 0.
         (
             "transformer = StandardScaler",
             "regressor = MLPRegressor {",

@@ -1,7 +1,4 @@
-"""The stages of the spaces to start from, without a word of comment: what there is to try at each step.
-
-Each is a text, laid out as `fmt` does once it stands in a space.
-"""
+"""The stages of the starter spaces as text without comments. `fmt` lays them out once they are in a space."""
 
 from collections.abc import Iterable
 from textwrap import indent
@@ -11,7 +8,7 @@ from spacelang.ir.task import Kind
 from spacelang.starting.learners import Learner
 
 CATEGORIES: Final = 50
-"""No column of categories becomes more columns than this."""
+"""The maximum number of columns that a column of categories is encoded to."""
 
 IMPUTER: Final = """\
 stage imputer = SimpleImputer {
@@ -34,7 +31,8 @@ stage scaler =
 
 SPARSE_SCALER: Final = "stage scaler = MaxAbsScaler | none\n"
 
-# Hashed: a text of single letters, or of none, leaves a vocabulary empty, and few words one that has no ten directions.
+# Hashing needs no vocabulary, which could be empty or too small: texts may have only single letters, no words or few
+# different words, and `TruncatedSVD` needs at least as many features as components.
 READER: Final = """\
 stage reader = (HashingVectorizer {
     ngram_range : {(1, 1), (1, 2)} = (1, 1)
@@ -45,19 +43,22 @@ stage reader = (HashingVectorizer {
   } -> TruncatedSVD { n_components : int[2, 30] log = 10 }) as words
 """
 
-# By ranks: a missing date is a number before all others, of which ranks make the first and scales the only one.
-# There is nothing left to impute then, which only the imputer behind can say.
+# A missing date is a number far below all others. Ranks make it the first one, while a scale would squeeze all other
+# dates together. Nothing is left to impute, but the imputer tells the pipeline that missing values are handled.
 CALENDAR: Final = """\
 stage calendar = (QuantileTransformer { n_quantiles = 100 } -> SimpleImputer { keep_empty_features = true }) as ranks
 """
-OF_DATES: Final = "They become numbers from 0 to 1 in their order; a missing one is before all others."
+OF_DATES: Final = "Dates become numbers between 0 and 1, in chronological order; a missing date comes first."
 
 
 def encoder(kind: Kind, most: int | None = None) -> str:
-    """What becomes of categories: where a column may have many, the rare ones are joined, `most` being left."""
+    """Return the stage that encodes categories.
+
+    If `most` is given, rare categories are merged, so that at most `most` categories of a column remain.
+    """
     kept = "" if most is None else f"max_categories : int[5, {most}] log = 10\n"
     unknown = "ignore" if most is None else "infrequent_if_exist"
-    # By itself the encoder takes whole numbers for classes, each of which were a column.
+    # By default, the encoder takes whole numbers for classes and makes a column for each.
     labels = "auto" if kind == "classification" else "continuous"
     by_labels = f"  | TargetEncoder {{ target_type = {labels}, smooth : {{auto}} | float[1, 100] log = auto }}\n"
     return f"""\
@@ -75,7 +76,7 @@ stage encoder =
 
 
 def selector(kind: Kind, *, is_sparse: bool = False) -> str:
-    """Which columns are left, one at least."""
+    """Return the stage that selects columns. At least one column is left."""
     score = "f_classif" if kind == "classification" else "f_regression"
     joined = "PCA { n_components : float[0.5, 0.99] = 0.95 }"
     if is_sparse:
@@ -92,11 +93,11 @@ stage selector =
 
 
 def estimator(among: Iterable[Learner], *, weighs: bool) -> str:
-    """Who learns."""
+    """Return the stage of the estimators."""
     return "stage estimator @first =\n" + "".join(indent(each.text(weighs=weighs), "  ") for each in among)
 
 
 def constraint(among: Iterable[Learner]) -> str:
-    """Who wants columns of one size."""
+    """Return the constraint that estimators that need scaled columns are not used without a scaler."""
     sides = " or ".join(f"estimator is {each.name}" for each in among if each.is_scaled)
     return f"forbid scaler is none and {f'({sides})' if ' or ' in sides else sides}\n"

@@ -1,6 +1,7 @@
-"""The stages of a starting space: what there is to try at each step, and why, for data of this kind.
+"""The commented stages of a starter space for a data set: what can be tried at each step, and why.
 
-Each function gives the text of a stage with a comment above it, or of two, or nothing where the data has no use for it.
+Each function returns the text of a stage or a constraint with a comment above it, or an empty string if the data has no
+use for it.
 """
 
 from textwrap import fill
@@ -13,38 +14,38 @@ from spacelang.starting import parts
 from spacelang.starting.learners import NEIGHBOUR_ROWS, SLOW_ROWS, Learner, learners
 
 MANY_COLUMNS: Final = 10
-"""From so many columns of numbers on it may be worth to have fewer."""
+"""The number of numeric columns from which feature selection is worth trying."""
 WIDTH: Final = 110
-"""Of comments."""
+"""The maximum width of comments, in characters."""
 MANY_VALUES: Final = 12
-"""From so many categories on a column is worth to be encoded by the labels."""
+"""The number of categories from which target encoding is worth trying."""
 
 
 def imputer(data: Profile) -> str:
-    """How missing numbers are filled in."""
+    """Return the stage that fills in missing numbers."""
     lacking = [column for column in data.of(Content.NUMBER) if column.missing]
     if not lacking:
         return ""
     said = (
-        f"Missing numbers: {_shares(lacking)}. A set in braces is a choice of values; what stands behind the `=` is "
-        "the default. `add_indicator` adds a column that says where something was missing."
+        f"Missing numbers: {_shares(lacking)}. Braces list the values to choose from, and the value after `=` is the "
+        "default. `add_indicator` adds columns that mark missing values."
     )
     return remark(said) + parts.IMPUTER
 
 
 def scaler(data: Profile) -> str:
-    """To which scale numbers are brought."""
+    """Return the stage that scales numbers."""
     if not data.of(Content.NUMBER):
         return ""
-    said = "A stage is a decision among alternatives, and `none` leaves its step out. "
+    said = "A stage is a choice between alternatives; `none` leaves the step out. "
     if data.is_sparse:
-        return remark(f"{said}Nearly all numbers are 0, and stay it.") + parts.SPARSE_SCALER
-    said += "`int[10, 1000] log` would be searched by its logarithm from 10 to 1000; here the bounds know the data."
+        return remark(f"{said}Nearly all numbers are 0, and this scaler keeps them 0.") + parts.SPARSE_SCALER
+    said += "`int[10, 1000] log` is a range from 10 to 1000 on a logarithmic scale; here the bounds depend on the data."
     return remark(said) + parts.SCALER
 
 
 def encoder(data: Profile) -> str:
-    """What becomes of categories."""
+    """Return the stage that encodes categories."""
     categories = data.of(Content.CATEGORY)
     if not categories:
         return ""
@@ -52,63 +53,72 @@ def encoder(data: Profile) -> str:
     said = f"Categories: {_names(categories)}; `{most.name}` has the most values, {most.distinct:,}."
     if most.distinct < MANY_VALUES:
         return remark(said) + parts.encoder(data.kind)
-    joined = f"{said} Rare ones are joined to one, such that no column becomes a thousand."
+    joined = f"{said} Rare values are merged into one, so that no column is encoded to thousands of columns."
     return remark(joined) + parts.encoder(data.kind, min(parts.CATEGORIES, most.distinct))
 
 
 def reader(data: Profile) -> str:
-    """What becomes of free text."""
+    """Return the stage that converts free text to numbers."""
     if not data.texts:
         return ""
-    said = (
-        f"Free text: {_names(data.texts)}. `->` puts one step behind the other, in an alternative as in the pipeline."
-    )
+    said = f"Free text: {_names(data.texts)}. `->` joins steps to a sequence, here within an alternative."
     return remark(said) + parts.READER
 
 
 def calendar(data: Profile) -> str:
-    """What becomes of dates."""
+    """Return the stage that converts dates to numbers."""
     if not (dates := data.of(Content.DATE)):
         return ""
-    said = (
-        f"Dates: {_names(dates)}. They become numbers from 0 to 1 in their order; a missing one is before all others."
-    )
-    return remark(said) + parts.CALENDAR
+    return remark(f"Date columns: {_names(dates)}. {parts.OF_DATES}") + parts.CALENDAR
 
 
 def selector(data: Profile) -> str:
-    """Which columns are left."""
+    """Return the stage that selects columns."""
     if len(data.of(Content.NUMBER)) < MANY_COLUMNS:
         return ""
     return remark(
-        "Fewer columns: the best by themselves, or combinations of them. `@default` marks the default of a stage, "
-        "which is its first alternative else."
+        "Fewer columns: keep the best ones, or combine them. `@default` marks the default alternative of a stage; "
+        "without it, the default is the first one."
     ) + parts.selector(data.kind, is_sparse=data.is_sparse)
 
 
 def estimator(data: Profile) -> str:
-    """Who learns."""
+    """Return the stage of the estimators."""
+    rows = f"{data.rows:,} rows"
     said = [
-        "Hyperparameters are searched in the body of their estimator; what stands there with a plain `=` is fixed. "
-        "`when` says in which cases one is active.",
-        *([f"With {data.rows:,} rows kernels are left out."] if NEIGHBOUR_ROWS >= data.rows > SLOW_ROWS else ()),
-        *([f"With {data.rows:,} rows neighbours and kernels are left out."] if data.rows > NEIGHBOUR_ROWS else ()),
-        *(["`class_weight` counts a rare class as much as a frequent one."] if data.is_imbalanced else ()),
-        "Other libraries are alternatives too: `use lightgbm` below the first line, and `run` with `--allow lightgbm`.",
+        "The body of an estimator has its hyperparameters: `name : values` is searched, and `name = value` is fixed. "
+        "`when` says under which condition a hyperparameter is active.",
+        *(
+            [f"Kernel methods are left out: they are slow with {rows}."]
+            if NEIGHBOUR_ROWS >= data.rows > SLOW_ROWS
+            else ()
+        ),
+        *(
+            [f"Neighbours and kernel methods are left out: they are slow with {rows}."]
+            if data.rows > NEIGHBOUR_ROWS
+            else ()
+        ),
+        *(
+            ["`class_weight = balanced` gives rare classes as much weight as frequent ones."]
+            if data.is_imbalanced
+            else ()
+        ),
+        "To try another library, write for example `use lightgbm` below the `space` line, add its operators here, and "
+        "run with `--allow lightgbm`.",
     ]
     return remark(" ".join(said)) + parts.estimator(_learners(data), weighs=data.is_imbalanced)
 
 
 def constraint(data: Profile) -> str:
-    """What is known to be of no use."""
+    """Return the constraint that excludes useless combinations of scaler and estimator."""
     if not data.of(Content.NUMBER):
         return ""
-    said = "Distances and gradients want columns of one size: what is forbidden is never tried."
+    said = "Distances and gradients need columns on the same scale. Forbidden combinations are never tried."
     return remark(said) + parts.constraint(_learners(data))
 
 
 def _learners(data: Profile) -> list[Learner]:
-    """Who can learn of such data, and in a time that it is worth at first."""
+    """Return the learners that can fit such data in a reasonable time for a first search."""
     return [
         each
         for each in learners(data.kind)
@@ -119,7 +129,10 @@ def _learners(data: Profile) -> list[Learner]:
 
 
 def remark(text: str) -> str:
-    """A comment of as many lines as it needs; columns are called as whoever made the data liked."""
+    """Return a text as a comment, wrapped to as many lines as it needs.
+
+    Control characters are replaced, because column names may contain any.
+    """
     return fill(visible(text), WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False) + "\n"
 
 

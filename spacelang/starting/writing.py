@@ -1,4 +1,4 @@
-"""The text of a starting space: what the data is like, the stages, how they are joined, and the task."""
+"""The text of a starter space: a summary of the data, the stages, the pipeline and the task."""
 
 import re
 from pathlib import PurePath
@@ -14,17 +14,17 @@ from spacelang.syntax.printer import format_text
 from spacelang.text import counted
 
 FEW_ROWS: Final = 1_000
-"""Up to so many rows trials are judged by a cross-validation."""
+"""The maximum number of rows for which pipelines are evaluated by cross-validation."""
 FOLDS: Final = 5
 SHOWN: Final = 6
-"""So many columns are named one by one."""
+"""The maximum number of classes that are listed."""
 
 
 def starting_space(data: Profile, reference: str, options: str = "", place: str | None = None) -> str:
-    """The text of a space for such data, laid out as `fmt` does; it passes `check`.
+    """Return the text of a space for a data set, formatted as by `fmt`. It passes `check`.
 
-    `reference` is how the user named the data, `options` what else was said of it, each with a space before it, and
-    `place` the file that is written, if any.
+    `reference` is how the user named the data. `options` are the other options for the data, each with a space before
+    it. `place` is the path of the file that is written, if any.
     """
     parts = (
         f'space {_name(data)} "{_title(data)}"\n',
@@ -49,7 +49,7 @@ def _heading(data: Profile, reference: str, options: str, place: str | None) -> 
         f"{_labels(data)}",
         *(f"! {warning}." for warning in (*data.refused, *data.warnings)),
         "",
-        "A space says which pipelines may be tried. Change what you like, and then:",
+        "A space defines which pipelines a search may try. Change it as you like, then run:",
         "",
         f"    spacelang check {file}",
         f"    spacelang stats {file}",
@@ -60,15 +60,15 @@ def _heading(data: Profile, reference: str, options: str, place: str | None) -> 
 
 def _labels(data: Profile) -> str:
     if data.kind == "regression":
-        return "They are numbers: a regression."
+        return "The labels are numbers: a regression task."
     shown = [f"{label} {rows / data.rows:.1%}" for label, rows in data.classes[:SHOWN]]
     more = f" and {len(data.classes) - SHOWN} more" if len(data.classes) > SHOWN else ""
-    rare = " Some class is rare: a share of right answers would not see it." if data.is_imbalanced else ""
-    return f"They are {len(data.classes):,} classes: {', '.join(shown)}{more}.{rare}"
+    rare = " A class is rare, so accuracy would be misleading." if data.is_imbalanced else ""
+    return f"The labels are {len(data.classes):,} classes: {', '.join(shown)}{more}.{rare}"
 
 
 def _pipeline(data: Profile) -> str:
-    """How the stages are joined: column by column where there is more than numbers."""
+    """Return the `pipeline` line. It has `columns(…)` if there are other columns than numbers."""
     numbers = " -> ".join(name for name, text in _NUMBERS if text(data))
     parts = {
         "numeric": numbers if data.of(Content.NUMBER) else "",
@@ -80,7 +80,7 @@ def _pipeline(data: Profile) -> str:
     is_plain = parts["numeric"] and len(given) == 1
     first = numbers if is_plain else f"columns({', '.join(given)})"
     steps = [first, *(["selector"] if stages.selector(data) else []), "estimator"]
-    said = "The columns of each type go their own way, and side by side into what follows." if len(given) > 1 else ""
+    said = "Columns of each type are processed separately, and the results are joined." if len(given) > 1 else ""
     return f"{stages.remark(said) if said else ''}pipeline = {' -> '.join(steps)}\n"
 
 
@@ -91,7 +91,7 @@ def _task(data: Profile) -> str:
     folds = min(FOLDS, data.rarest)
     is_folded = data.rows <= FEW_ROWS and folds >= 2
     validate = f"cv({folds})" if is_folded else "holdout(0.3)"
-    said = "What is searched for. A bound is one more line, such as `subject to predict_latency <= 1ms`."
+    said = "The goal of the search. To add a constraint, write a line such as `subject to predict_latency <= 1ms`."
     return f"""\
 {stages.remark(said)}task {data.kind} {{
   maximize {_metric(data)}
@@ -109,7 +109,7 @@ def _metric(data: Profile) -> str:
 
 
 def _name(data: Profile) -> str:
-    """A word after the data."""
+    """Return a name for the space, made from the name of the data."""
     stem = PurePath(data.name.partition(":")[2] or data.name).name.partition(".")[0]
     word = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_").lower()
     return word if is_word(word) else f"space_{word}".rstrip("_")
@@ -120,5 +120,5 @@ def _title(data: Profile) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text between quotes."""
+    """Return a text that can stand between quotes."""
     return re.sub(r'["\\]', "'", visible(text))

@@ -1,7 +1,7 @@
-"""The cubic spline that goes through all data, and where it says to look next.
+"""The cubic spline that interpolates all data, and its proposal of the next point.
 
-SciPy solves its linear system. Its `RBFInterpolator` is not used: it refuses fewer than d + 1 points, and points that
-lie in a plane, which is what a search begins with.
+The linear system is solved with SciPy. `scipy.interpolate.RBFInterpolator` cannot be used: it rejects fewer than d + 1
+points and points in a hyperplane, and a search starts with such data.
 
 See spacelang/optimizers/README.md, section "Cubic spline".
 """
@@ -19,20 +19,23 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 CANDIDATES: Final = 500
-"""Points drawn uniformly, and as many around the best known one."""
+"""The number of candidates drawn uniformly, and of those drawn around the best known point."""
 
 SPREADS: Final = (0.2, 0.1, 0.05, 0.02)
-"""The standard deviations of those around it, in turn."""
+"""The standard deviations of the candidates around the best point, used in turn."""
 
 WEIGHTS: Final = (0.3, 0.5, 0.8, 0.95)
-"""How much small numbers count against great distances, in turn."""
+"""The weights of a small spline value against a large distance, used in turn."""
 
 
 class CubicRbf:
-    """s(x) = sum_i lambda_i |x - x_i|^3 + c_0 + c^T x."""
+    """The cubic radial basis function s(x) = sum_i lambda_i |x - x_i|^3 + c_0 + c^T x."""
 
     def __init__(self, points: Array, numbers: Array) -> None:
-        """It has the numbers, of shape (n,), at the points, of shape (n, d); their least squares where it cannot."""
+        """Interpolate the numbers, shape (n,), at the points, shape (n, d).
+
+        Uses least squares if the linear system is singular.
+        """
         count, dimensions = points.shape
         self._points = points
         system = np.zeros((count + dimensions + 1, count + dimensions + 1))
@@ -42,17 +45,33 @@ class CubicRbf:
         self._weights = _solved(system, np.concatenate([numbers, np.zeros(dimensions + 1)]))
 
     def __call__(self, points: Array) -> Array:
-        """Its values at m points: shape (m,)."""
+        """Return the values at m points: shape (m,)."""
         count = len(self._points)
         bent = cdist(points, self._points) ** 3 @ self._weights[:count]
         return np.asarray(bent + _plane(points) @ self._weights[count:])
 
 
 def next_point(points: Array, numbers: Array, pending: Array, rng: "Generator") -> Array:
-    """The candidate, of shape (d,), that is best by small numbers and great distances, which count more in turn.
+    """Return the next point: a candidate with a small spline value and a large distance to known points.
 
-    The spline goes through the n > 0 points and their finite numbers, shapes (n, d) and (n,), or through the best and
-    the latest of more than there may be (`growth.chosen`); those under way, of shape (m, d), count as their median.
+    The two criteria are combined in a weighted sum. The weights alternate from call to call (`WEIGHTS`). If there are
+    more points than a model may have, the spline uses the best and the latest ones (`growth.chosen`). Pending points
+    count with the median of all numbers.
+
+    Parameters
+    ----------
+    points : array of shape (n, d)
+        The evaluated points, n > 0.
+    numbers : array of shape (n,)
+        Their finite numbers.
+    pending : array of shape (m, d)
+        The points that are being evaluated.
+    rng
+        The generator from which the candidates are drawn.
+
+    Returns
+    -------
+    array of shape (d,)
     """
     taken = np.vstack([points, pending])
     turn, best = len(taken), points[numbers.argmin()]
@@ -67,7 +86,7 @@ def next_point(points: Array, numbers: Array, pending: Array, rng: "Generator") 
 
 
 def _unit(values: Array) -> Array:
-    """Values from 0, the least, to 1; all are 1 where they are equal."""
+    """Return the values scaled to [0, 1]; all are 1 if they are equal."""
     low, high = values.min(), values.max()
     return np.ones(len(values)) if low == high else np.asarray((values - low) / (high - low))
 

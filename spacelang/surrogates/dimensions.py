@@ -1,4 +1,4 @@
-"""Dimensions: what a coordinate of an encoded point may be, a number in [0, 1] or one of some of them."""
+"""Dimensions: the possible values of one coordinate of an encoded point."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,10 +11,10 @@ from spacelang.draws.codes import Array
 
 @dataclass(frozen=True)
 class Dimension:
-    """One coordinate: all of [0, 1] where there are no `members`, else these, ascending, none twice.
+    """One coordinate: all of [0, 1] if there are no `members`, else one of these, which ascend without duplicates.
 
-    What lies between two members stands for the nearer one, the upper one of two. `is_ordered` says whether near
-    members are alike; those of a set of categories are not.
+    A value between two members stands for the nearest one, the upper one in a tie. `is_ordered` is True if neighbouring
+    members are similar; it is False for categories.
     """
 
     members: tuple[float, ...] = ()
@@ -22,7 +22,11 @@ class Dimension:
 
     @cached_property
     def edges(self) -> Array:
-        """The k + 1 ends of the cells of k members: half-way to the next one, the outer ones as far to both sides."""
+        """The k + 1 edges of the cells around k members.
+
+        An inner edge is half-way between two members. The outer members have cells that extend equally far to both
+        sides.
+        """
         members = np.array(self.members)
         if len(members) == 1:
             return np.array([0.0, 1.0])
@@ -30,12 +34,12 @@ class Dimension:
         return np.concatenate([[2 * members[0] - middles[0]], middles, [2 * members[-1] - middles[-1]]])
 
     def places(self, values: Array) -> Array:
-        """The place of the nearest member of each value; the dimension must have members."""
+        """Return the index of the nearest member for each value; the dimension must have members."""
         return np.searchsorted(self.edges[1:-1], values, side="right")
 
 
 def rounded(dimensions: Sequence[Dimension], points: Array) -> Array:
-    """The points, of shape (n, d), with each coordinate at its nearest member."""
+    """Return the points, shape (n, d), with each coordinate rounded to its nearest member."""
     found = np.array(points, float)
     for column, dimension in enumerate(dimensions):
         if dimension.members:

@@ -1,7 +1,7 @@
-"""Random forests with a variance: how far their trees are apart (spacelang/optimizers/README.md, section "Forest").
+"""A random-forest surrogate whose uncertainty is the standard deviation over its trees.
 
-scikit-learn's forest, which is imported when one is fitted. It is asked tree by tree: what it predicts as a whole has
-no deviation.
+See spacelang/optimizers/README.md, section "Forest". It uses scikit-learn's forest, which is imported when one is
+fitted. The trees are evaluated one by one, because the prediction of the whole forest has no standard deviation.
 """
 
 from dataclasses import dataclass
@@ -15,21 +15,24 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 INACTIVE: Final = -1.0
-"""What stands for a coordinate that is not active: less than all that are."""
+"""The value of an inactive coordinate, less than that of any active one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """How many trees there are, and which share of the coordinates each split looks at."""
+    """The settings of a random forest.
+
+    `trees` is the number of trees. `features` is the share of the coordinates that each split considers.
+    """
 
     trees: int = 100
     features: float = 1.0
 
     def fitted(self, points: Array, numbers: Array, rng: "Generator", groups: Array | None = None) -> "Trees":
-        """Trees for n > 0 points and their finite numbers, shapes (n, d) and (n,), each for a draw of them.
+        """Return a forest fitted to n > 0 points, shape (n, d), and their finite numbers, shape (n,).
 
-        A coordinate that is no number is `INACTIVE`. With `groups`, of shape (n,), all points of a group together
-        count as much as those of any other one.
+        Each tree is fitted to a bootstrap sample. NaN coordinates are replaced by `INACTIVE`. With `groups`, shape
+        (n,), the points are weighted such that all groups have the same total weight.
         """
         from sklearn.ensemble import RandomForestRegressor
 
@@ -43,23 +46,23 @@ class Forest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trees:
-    """Fitted trees."""
+    """The trees of a fitted forest."""
 
     trees: tuple[Any, ...]
 
     def posterior(self, points: Array) -> tuple[Array, Array]:
-        """The mean and the standard deviation of what the trees predict at m points, of shape (m,) each."""
+        """Return the mean and the standard deviation over the trees at m points, shape (m,) each."""
         encoded = _encoded(points)
         predicted = np.array([tree.predict(encoded)[:, 0] for tree in self.trees])
         return predicted.mean(axis=0), predicted.std(axis=0)
 
 
 def balanced(groups: Array) -> Array:
-    """Weights, of shape (n,), that sum to 1 in each group."""
+    """Return weights, shape (n,), that sum to 1 in each group."""
     _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     return np.asarray(1 / sizes[group])
 
 
 def _encoded(points: Array) -> Array:
-    # Trees compare floats of single precision, and ask for such.
+    # scikit-learn trees require single-precision floats.
     return np.nan_to_num(points, nan=INACTIVE).astype(np.float32)

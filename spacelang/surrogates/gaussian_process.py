@@ -1,8 +1,9 @@
-"""Gaussian processes with a Matern 5/2 kernel that has a length for each dimension.
+"""Gaussian processes with a Matern 5/2 kernel that has one length per dimension.
 
-NumPy's arrays, and SciPy's distances and Cholesky factors. scikit-learn's `GaussianProcessRegressor` is not used: each
-step of its fits makes an array of n x n x d numbers, a further row needs a new factor, and what it predicts comes
-without the gradient that the search for the best point needs. `tests/benchmarks/surrogates.py` compares the two.
+It uses NumPy arrays, and SciPy's distances and Cholesky factors. scikit-learn's `GaussianProcessRegressor` is not used
+for three reasons: each step of its fit allocates an n x n x d array, adding a row requires a new factorization, and its
+predictions have no gradient, which the search for the best point needs. `tests/benchmarks/surrogates.py` compares the
+two.
 
 See spacelang/optimizers/README.md, section "Gaussian process".
 """
@@ -18,27 +19,30 @@ from scipy.spatial.distance import cdist
 from spacelang.draws.codes import Array
 
 JITTERS: Final = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
-"""What is added to the diagonal, one after the other, until it has a Cholesky factor; times the variance."""
+"""Multiples of the variance that are added to the diagonal, in turn, until there is a Cholesky factor."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matern:
-    """The kernel and the noise: `variance` is tau_0^2, `lengths` the d numbers tau_i, `noise` s2, that of a number."""
+    """The Matern 5/2 kernel with noise.
+
+    `variance` is tau_0^2, `lengths` has tau_1 .. tau_d, and `noise` is the noise variance s2.
+    """
 
     variance: float
     lengths: Array
     noise: float
 
     def covariance(self, left: Array, right: Array) -> Array:
-        """The covariances of the function at n and at m points: shape (n, m), without noise."""
+        """Return the covariances of the function at n and at m points, without noise: shape (n, m)."""
         far = self._distances(left, right)
         return np.asarray(self.variance * np.exp(-far) * (1 + far + far * far / 3))
 
     def with_steepness(self, left: Array, right: Array) -> tuple[Array, Array]:
-        """The covariances of n points with m others, and how steep they are there: shape (n, m) each.
+        """Return the covariances of n points with m others, and a factor of their gradients: shape (n, m) each.
 
-        A covariance changes with coordinate i of the right point as its steepness times the difference, right minus
-        left, over the square of the i-th length.
+        The derivative of a covariance by coordinate i of the right point is this factor times (right_i - left_i) /
+        length_i^2.
         """
         far = self._distances(left, right)
         fading = self.variance * np.exp(-far)
@@ -50,7 +54,7 @@ class Matern:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CholeskyFactor:
-    """The lower Cholesky factor of the covariances of n points, the noise included."""
+    """The lower Cholesky factor of the covariance matrix of n points, noise included."""
 
     kernel: Matern
     points: Array
@@ -58,7 +62,10 @@ class CholeskyFactor:
 
     @classmethod
     def of(cls, kernel: Matern, points: Array) -> "CholeskyFactor":
-        """The factor of some points, of shape (n, d); their order counts in the last bits."""
+        """Return the factor for points of shape (n, d); their order affects the last bits.
+
+        If the matrix has no factor, a jitter (`JITTERS`) is added to its diagonal.
+        """
         covariance = kernel.covariance(points, points)
         for jitter in JITTERS:
             noisy = covariance.copy()
@@ -67,48 +74,48 @@ class CholeskyFactor:
                 return cls(kernel, points, cholesky(noisy, lower=True, overwrite_a=True, check_finite=False))
             except np.linalg.LinAlgError:
                 continue
-        raise AssertionError("covariances with a millionth on the diagonal have a factor")
+        raise AssertionError("a covariance matrix with the largest jitter must have a Cholesky factor")
 
     def with_row(self, point: Array) -> "CholeskyFactor":
-        """The factor with one more point, in n^2 steps."""
+        """Return the factor with one more point, in O(n^2)."""
         count = len(self.points)
         grown = np.zeros((count + 1, count + 1))
         grown[:count, :count] = self.lower
         row = self.solve(self.kernel.covariance(self.points, point[None]))[:, 0]
         grown[count, :count] = row
-        # What the others leave unknown of a number is never less than its own noise.
+        # The conditional variance of an observation is never less than its noise.
         rest = self.kernel.variance + self.kernel.noise - float(row @ row)
         grown[count, count] = sqrt(max(rest, self.kernel.noise, JITTERS[1] * self.kernel.variance))
         return CholeskyFactor(self.kernel, np.vstack([self.points, point]), grown)
 
     def solve(self, columns: Array) -> Array:
-        """L^-1 times some columns of n numbers."""
+        """Return L^-1 times columns of n numbers."""
         return np.asarray(solve_triangular(self.lower, columns, lower=True, check_finite=False))
 
     def solve_transposed(self, columns: Array) -> Array:
-        """L^-T times some columns of n numbers."""
+        """Return L^-T times columns of n numbers."""
         return np.asarray(solve_triangular(self.lower, columns, lower=True, trans="T", check_finite=False))
 
 
 class GaussianProcess:
-    """The posterior of a function with mean 0 of which n numbers are known, each with noise."""
+    """The posterior of a function with prior mean 0, given n noisy observations."""
 
     def __init__(self, factor: CholeskyFactor, numbers: Array) -> None:
-        """`numbers`, of shape (n,), are those at the points of the factor."""
+        """Condition on `numbers`, shape (n,), observed at the points of the factor."""
         self._factor = factor
         self._weights = np.asarray(cho_solve((factor.lower, True), numbers, check_finite=False))
 
     def posterior(self, points: Array) -> tuple[Array, Array]:
-        """The mean and the standard deviation of the function at m points, of shape (m,) each."""
+        """Return the mean and the standard deviation of the function at m points, shape (m,) each."""
         covariances = self._factor.kernel.covariance(self._factor.points, points)
         known = self._factor.solve(covariances)
         variance = self._factor.kernel.variance - np.einsum("nm,nm->m", known, known)
         return np.asarray(covariances.T @ self._weights), np.sqrt(np.maximum(variance, 0.0))
 
     def at(self, places: Array) -> tuple[Array, Array, Array, Array]:
-        """The means and the deviations at m points, (m,), and how each changes with the coordinates, (m, d).
+        """Return the means and standard deviations at m points, shape (m,), and the gradients of both, shape (m, d).
 
-        A deviation of 0 changes with none.
+        The gradient of a standard deviation of 0 is 0.
         """
         kernel, points = self._factor.kernel, self._factor.points
         covariances, steepness = kernel.with_steepness(points, places)
@@ -116,7 +123,7 @@ class GaussianProcess:
         deviations = np.sqrt(np.maximum(kernel.variance - np.einsum("nm,nm->m", known, known), 0.0))
 
         def slopes(weights: Array) -> Array:
-            """How sums of the covariances change, by the weights of each point, (n, m)."""
+            """Return the gradients, (m, d), of sums of the covariances weighted by `weights`, (n, m) or (n, 1)."""
             steep = steepness * weights
             return np.asarray((places * steep.sum(axis=0)[:, None] - steep.T @ points) / kernel.lengths**2)
 

@@ -1,8 +1,9 @@
-"""A Gaussian process of data that grow row by row: when it is fitted again, and to which of them.
+"""A Gaussian process for data that grow row by row: when its kernel is fitted again, and to which rows.
 
-The kernel is fitted when there are a tenth more data than when it was fitted last, or 100 more; in between, rows are
-added to its factor. At which sizes that is depends on nothing: the process of n data is the same whether or not any
-smaller one was ever made, so that a search that was interrupted goes on as it would have.
+The kernel is fitted again once the data have grown by a tenth, or by 100 rows. In between, new rows are only added to
+the Cholesky factor. The sizes at which it is fitted are fixed, so the process of n rows is the same whether or not
+smaller ones were computed. A search that was interrupted therefore continues exactly as it would have without the
+interruption.
 
 See spacelang/optimizers/README.md, section "Gaussian process".
 """
@@ -18,25 +19,25 @@ from spacelang.surrogates.likelihood import most_likely
 from spacelang.surrogates.sizes import KEPT, MOST
 
 STEP: Final = 100
-"""The kernel is fitted again after so many further data at the latest."""
+"""The kernel is fitted again after at most this many further rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandardisedProcess:
-    """A process of standardised numbers: `mean` and `deviation` bring them to those that were given."""
+    """A Gaussian process of standardised numbers, with the mean and the standard deviation of the original numbers."""
 
     process: GaussianProcess
     mean: float
     deviation: float
 
     def standardised(self, numbers: Array) -> Array:
-        """Numbers as the process has them."""
+        """Return the numbers on the scale of the process."""
         return np.asarray((numbers - self.mean) / self.deviation)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Fitted:
-    """The factor of some `rows` of data, ascending, whose kernel was fitted to the first `size` of them."""
+    """A Cholesky factor for some `rows` of the data, ascending; its kernel was fitted to the first `size` rows."""
 
     points: Array
     numbers: Array
@@ -45,7 +46,7 @@ class _Fitted:
     factor: CholeskyFactor
 
     def is_of(self, size: int, points: Array, numbers: Array) -> bool:
-        """Whether the data go on from these, with the same kernel."""
+        """Return True if the given data extend these data and use the same kernel."""
         count = len(self.numbers)
         return (
             self.size == size
@@ -55,16 +56,18 @@ class _Fitted:
 
 
 class Growing:
-    """Models of data that grow at their end; the last factor is kept, so that only what is new has to be added."""
+    """A model of growing data; caches the last Cholesky factor, so that only new rows must be added."""
 
     def __init__(self) -> None:
         self._last: _Fitted | None = None
 
     def model(self, points: Array, numbers: Array, pending: Array) -> StandardisedProcess:
-        """The model of n > 0 points and their finite numbers, shapes (n, d) and (n,), and of those under way, (m, d).
+        """Return the model of n > 0 points, shape (n, d), and of their finite numbers, shape (n,).
 
-        What is under way is taken to have the median of all numbers, as long as there is room for it: the constant
-        liar, who keeps others away from there.
+        `pending` are the points that are being evaluated, shape (m, d).
+
+        Pending points count with the median of all numbers, which keeps further proposals away from them (the constant
+        liar). Pending points beyond the maximum size of a model are ignored.
         """
         fitted = self._last = self._extended(points, numbers)
         known = numbers[fitted.rows]
@@ -77,7 +80,7 @@ class Growing:
 
     @property
     def rows(self) -> Array:
-        """Which of the data the last model had, ascending: shape (at most 500,)."""
+        """The rows of the data that the last model used, ascending: at most 500 of them."""
         return np.arange(0) if self._last is None else self._last.rows
 
     def _extended(self, points: Array, numbers: Array) -> _Fitted:
@@ -92,9 +95,10 @@ class Growing:
 
 
 def fitted_at(count: int, part: int = 10) -> int:
-    """With how many data the model of `count` > 0 of them is fitted: 1, 2, .., 20, 22, 24, .., 1000, 1100, ..
+    """Return the number of rows to which the kernel for `count` > 0 rows is fitted.
 
-    It is the last of these sizes that is not above `count`. From one to the next they grow by one `part` of so many.
+    This is the largest of the sizes 1, 2, .., 20, 22, 24, .., 1000, 1100, .. that is not above `count`. Each size
+    exceeds the previous one by one `part`-th, by 1 at least and by `STEP` at most.
     """
     size = 1
     while (following := size + min(max(size // part, 1), STEP)) <= count:
@@ -103,9 +107,10 @@ def fitted_at(count: int, part: int = 10) -> int:
 
 
 def chosen(numbers: Array) -> Array:
-    """Which of the numbers a kernel is fitted to, ascending: all or, of too many, the best and of the rest the latest.
+    """Return the ascending indices of the numbers to which a kernel is fitted: at most `KEPT`.
 
-    Of equal numbers the earlier ones are better.
+    If there are more, half of these are the best numbers, and the others are the latest of the rest. Of equal numbers
+    the earlier ones are better.
     """
     if len(numbers) <= KEPT:
         return np.arange(len(numbers))

@@ -1,4 +1,4 @@
-"""Expected improvement, and the point that promises most of it.
+"""Expected improvement, and the search for the point that maximises it.
 
 See spacelang/optimizers/README.md, section "Expected improvement".
 """
@@ -18,44 +18,44 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 CANDIDATES: Final = 2000
-"""Points drawn uniformly."""
+"""The number of candidates that are drawn uniformly."""
 
 NEAR: Final = (0.1, 0.01, 0.001)
-"""How far from the best known point others are drawn, 50 each: standard deviations."""
+"""Standard deviations of the candidates around the best known point, 50 for each."""
 
 CLIMBS: Final = 5
-"""From so many of the best candidates the search goes uphill."""
+"""The number of best candidates from which a gradient ascent starts."""
 
 CLOSE: Final = 1e-6
-"""Points that differ by no more than this in any coordinate are one."""
+"""Points that differ by at most this in every coordinate count as equal."""
 
 STEPS: Final = 30
-"""Steps of the climbs, which are made together."""
+"""The maximum number of steps of the ascents, which run together."""
 
 CERTAIN: Final = 1e-12
-"""A deviation below this is 0."""
+"""A standard deviation below this counts as 0."""
 
 LOWEST: Final = 1e6
-"""What a climb makes of a point that promises nothing: less than any logarithm of a float."""
+"""The negative of the objective of an ascent at a certain point; below the logarithm of any float."""
 
 FAR: Final = -1e3
-"""Below so many deviations the tail of the normal distribution is its first term."""
+"""Below this number of standard deviations, the first term of the tail expansion of the normal is used."""
 
 
 class Posterior(Protocol):
-    """What is believed of a function: see `GaussianProcess`."""
+    """The posterior distribution of a function; `GaussianProcess` is an implementation."""
 
     def posterior(self, points: Array) -> tuple[Array, Array]:
-        """The mean and the standard deviation at m points, of shape (m,) each."""
+        """Return the mean and the standard deviation at m points, shape (m,) each."""
         ...
 
     def at(self, places: Array) -> tuple[Array, Array, Array, Array]:
-        """The means and the deviations at m points, and how each changes with its coordinates, (m, d)."""
+        """Return the means and standard deviations at m points, shape (m,), and the gradients of both, shape (m, d)."""
         ...
 
 
 def expected_improvement(best: float, mean: Array, deviation: Array) -> Array:
-    """By how much numbers are expected to be below `best`: at least 0, of the shape of `mean`."""
+    """Return the expected improvement below `best`: at least 0, of the shape of `mean`."""
     gain, deviation = best - np.asarray(mean, float), np.asarray(deviation, float)
     is_certain = deviation < CERTAIN
     margin = gain / np.where(is_certain, 1.0, deviation)
@@ -66,11 +66,11 @@ def expected_improvement(best: float, mean: Array, deviation: Array) -> Array:
 def most_promising(
     process: Posterior, best: float, incumbent: Array, rng: "Generator", is_known: Callable[[Array], Array]
 ) -> Array:
-    """The point of the unit cube with the largest expected improvement on `best` that was found, of shape (d,).
+    """Return the point of the unit cube with the largest expected improvement on `best` that was found, shape (d,).
 
-    Candidates are drawn uniformly and around the `incumbent`, and the search goes uphill from the best of them. Where
-    it ends at a point that `is_known`, a function of points of shape (m, d), it is the best candidate that is not;
-    where all are known, it is that point.
+    Candidates are drawn uniformly and around the `incumbent`, and the best of them start a gradient ascent. `is_known`
+    maps points of shape (m, d) to booleans of shape (m,). If the ascent ends at a known point, the best candidate that
+    is not known is returned instead. If all are known, the end of the ascent is returned.
     """
     near = [np.clip(incumbent + rng.normal(0.0, far, (50, len(incumbent))), 0.0, 1.0) for far in NEAR]
     candidates = np.vstack([rng.random((CANDIDATES, len(incumbent))), *near])
@@ -84,14 +84,18 @@ def most_promising(
 
 
 def close_to(points: Array) -> Callable[[Array], Array]:
-    """Whether each of m points is one of those given: a function from shape (m, d) to (m,)."""
+    """Return a function that maps m points to booleans: True if a point is equal to one of `points`.
+
+    Coordinates may differ by `CLOSE`.
+    """
     return lambda others: np.asarray((cdist(others, points, "chebyshev") <= CLOSE).any(axis=1))
 
 
 def log_improvement(best: float, mean: Array, deviation: Array) -> Array:
-    """The logarithm of the expected improvement, which tells points apart where that itself is too small for a float.
+    """Return the logarithm of the expected improvement, which still differs where the improvement underflows to 0.
 
-    Where the deviation is 0 it is that of the improvement, minus infinity where there is none.
+    If the standard deviation is 0, this is the logarithm of the certain improvement, or minus infinity if there is
+    none.
     """
     gain, is_certain = best - mean, deviation < CERTAIN
     sure = np.where(is_certain, 1.0, deviation)
@@ -101,9 +105,9 @@ def log_improvement(best: float, mean: Array, deviation: Array) -> Array:
 
 
 def _uphill(process: Posterior, best: float, starts: Array) -> Array:
-    """The best of the points where the improvement has no slope any more, uphill from each of m starts.
+    """Return the best of the local maxima of the expected improvement that are found from m starts.
 
-    All climb at once, as one sum that falls apart: what a step costs is for the most part calls of functions.
+    All ascents run together as one separable sum, because the cost of a step is mostly the overhead of function calls.
     """
 
     def downhill(flat: Array) -> tuple[float, Array]:
@@ -117,7 +121,10 @@ def _uphill(process: Posterior, best: float, starts: Array) -> Array:
 
 
 def _promise(process: Posterior, best: float, places: Array) -> tuple[Array, Array]:
-    """The logarithm of the expected improvement at m points, (m,), and its slopes, (m, d), none where it is certain."""
+    """Return the logarithms of the expected improvement at m points, (m,), and their gradients, (m, d).
+
+    Where the standard deviation is 0, the value is `-LOWEST` and the gradient 0.
+    """
     means, deviations, mean_slopes, deviation_slopes = process.at(places)
     is_certain = deviations < CERTAIN
     sure = np.where(is_certain, 1.0, deviations)
@@ -130,7 +137,7 @@ def _promise(process: Posterior, best: float, places: Array) -> tuple[Array, Arr
 
 
 def _log_gain(margin: Array) -> Array:
-    """log(phi(g) + g Phi(g)), where both terms cancel as well."""
+    """Return log(phi(g) + g Phi(g)), computed without cancellation of the two terms."""
     below = np.minimum(margin, -1.0)
     near = np.maximum(below, FAR)
     tail = np.where(below < FAR, -2 * np.log(-below), np.log1p(sqrt(pi / 2) * near * erfcx(-near / sqrt(2))))

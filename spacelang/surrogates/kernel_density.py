@@ -1,8 +1,8 @@
-"""Kernel densities over mixed dimensions, of good points and of bad ones (BOHB, section 3.2).
+"""Kernel densities over mixed dimensions, for good and for bad points (BOHB, section 3.2).
 
-Own code on NumPy and SciPy. SciPy's and scikit-learn's densities know numbers only. Those of statsmodels, which the
-authors use, reckon the width of a set of categories from their places in a list, so that another order of the same
-alternatives is another search, and beyond a width of 1 they have weights below 0.
+The code is our own, on NumPy and SciPy, because the densities of SciPy and scikit-learn support numbers only. The
+authors of BOHB use statsmodels. It computes the width of categories from their positions in a list, so that reordering
+the alternatives changes the search, and its weights become negative for widths above 1.
 """
 
 from collections.abc import Sequence
@@ -19,27 +19,28 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 NORMAL_REFERENCE: Final = 1.06
-"""The width of a kernel is so many deviations of the data, over the (4 + d)-th root of their number."""
+"""The factor of the normal reference rule: width = 1.06 * deviation * n^(-1 / (4 + d))."""
 
 NARROWEST: Final = 1e-3
-"""No kernel is narrower, however alike the data are."""
+"""The minimum width of a kernel, even if all data are equal."""
 
 WIDER: Final = 3.0
-"""What is proposed is drawn from normal distributions so many times as wide as the kernels."""
+"""Proposals are drawn from normal distributions that are this many times as wide as the kernels."""
 
 LEAST: Final = float(np.log(1e-32))
-"""The logarithm below which no density is told from another."""
+"""The lower bound of logarithms of densities; smaller ones count as equal."""
 
 GOOD: Final = 15
-"""So many of a hundred points are good."""
+"""The percentage of points that are good."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelDensity:
-    """The mean of a product of kernels at each of n points: `points` (n, d), `widths` (d,), without any NaN.
+    """A kernel density estimate: the mean of product kernels at n points.
 
-    The kernel of a number is a normal distribution of that width, that of a set of categories has 1 - width at its own
-    and shares the width evenly among the others. n and d are at least 1.
+    `points` has shape (n, d) and no NaN, `widths` has shape (d,), and n and d are at least 1. The kernel of a number is
+    a normal distribution with that width as its standard deviation. The kernel of a category gives probability 1 -
+    width to the category itself and divides the width evenly among the others.
     """
 
     dimensions: Sequence[Dimension]
@@ -48,10 +49,11 @@ class KernelDensity:
 
     @classmethod
     def of(cls, dimensions: Sequence[Dimension], points: Array) -> "KernelDensity":
-        """That of some points, the widths by the normal reference rule; of a set at most where all are alike.
+        """Return the density of some points, shape (n, d), with widths by the normal reference rule.
 
-        The deviation of categories is the root of half the probability that two of them differ: that of 0 and 1 where
-        there are two, and the same in whatever order they stand.
+        The width of a categorical dimension is at most the one at which all categories are equally likely. Its
+        deviation is the square root of half the probability that two points differ. With two categories, this is the
+        standard deviation of 0 and 1. It does not depend on the order of the categories.
         """
         count, width = points.shape
         spreads = [_spread(dimension, column) for dimension, column in zip(dimensions, points.T, strict=True)]
@@ -60,7 +62,7 @@ class KernelDensity:
         return cls(dimensions, points, np.clip(widths, NARROWEST, widest))
 
     def log(self, values: Array) -> Array:
-        """The logarithms of the density at m values, (m, d): shape (m,)."""
+        """Return the logarithms of the density at m points, shape (m, d): shape (m,)."""
         total = np.zeros((len(values), len(self.points)))
         columns = zip(self.dimensions, self.points.T, values.T, self.widths, strict=True)
         for dimension, centres, column, width in columns:
@@ -73,9 +75,10 @@ class KernelDensity:
         return np.asarray(logsumexp(total, axis=1) - np.log(len(self.points)))
 
     def draw(self, count: int, rng: "Generator") -> Array:
-        """So many points near some of its own, (count, d): normal ones within [0, 1], wider than the kernels.
+        """Return `count` points near random points of the density, shape (count, d).
 
-        A category is kept with the probability 1 - width, and else any one.
+        Numbers follow normal distributions truncated to [0, 1], wider than the kernels. A category stays the same with
+        probability 1 - width; otherwise any category is drawn.
         """
         found = self.points[rng.integers(len(self.points), size=count)]
         for place, (dimension, width) in enumerate(zip(self.dimensions, self.widths, strict=True)):
@@ -89,18 +92,18 @@ class KernelDensity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GoodAndBad:
-    """Where points are good, and where they are bad."""
+    """The densities of the good and of the bad points."""
 
     good: KernelDensity
     bad: KernelDensity
 
     @classmethod
     def of(cls, dimensions: Sequence[Dimension], points: Array, numbers: Array, rng: "Generator") -> "GoodAndBad":
-        """The model of n points and their numbers, (n, d) and (n,), infinite ones of failures; n must be enough.
+        """Return the model of n points, shape (n, d), and of their numbers, shape (n,).
 
-        Good are the least 15 %, bad the others, of both at least d + 1. Of equal numbers the earlier ones are better. A
-        coordinate that is no number was not active in its point: it is imputed from another one that is good or bad
-        likewise.
+        The number of a failure is infinite. The 15 % with the smallest numbers are good and the others bad, at least d
+        + 1 each. Of equal numbers the earlier ones are better. NaN coordinates, which are inactive in their points, are
+        imputed from other points of the same group. `are_enough` must be true for n and d.
         """
         good, bad = shares(len(numbers), len(dimensions))
         order = np.argsort(numbers, kind="stable")
@@ -109,28 +112,31 @@ class GoodAndBad:
         return cls(one, other)
 
     def proposals(self, count: int, rng: "Generator") -> Array:
-        """So many points from where the good ones are, (count, d), the likeliest to be one first."""
+        """Return `count` points near good points, shape (count, d), best first.
+
+        The best one has the largest ratio of good to bad density.
+        """
         drawn = self.good.draw(count, rng)
         ratios = np.maximum(self.bad.log(drawn), LEAST) - np.maximum(self.good.log(drawn), LEAST)
         return np.asarray(drawn[np.argsort(ratios, kind="stable")])
 
 
 def shares(count: int, width: int) -> tuple[int, int]:
-    """How many of `count` points in so many dimensions are good, and how many of the others are bad at most."""
+    """Return how many of `count` points with `width` dimensions are good, and the maximum number of bad ones."""
     return max(width + 1, GOOD * count // 100), max(width + 1, (100 - GOOD) * count // 100)
 
 
 def are_enough(count: int, width: int) -> bool:
-    """Whether so many points in so many dimensions, at least 1, leave more than d to the good and to the bad."""
+    """Return True if `count` points leave more than `width` good and bad points each, and `width` is at least 1."""
     good, bad = shares(count, width)
     return width > 0 and min(good, bad, count - good) > width
 
 
 def imputed(dimensions: Sequence[Dimension], points: Array, rng: "Generator") -> Array:
-    """The points, (n, d), with something in place of each NaN.
+    """Return the points, shape (n, d), with every NaN replaced.
 
-    A point takes all that it lacks and another one has from that one, which is any of those that have the first
-    coordinate that it lacks. What none has is any value.
+    For the first NaN of a point, a random other point is drawn that has this coordinate, and all NaN of the point that
+    the other one has are copied from it. A coordinate that no point has is drawn uniformly.
     """
     found = points.copy()
     for column, dimension in enumerate(dimensions):
@@ -147,7 +153,7 @@ def imputed(dimensions: Sequence[Dimension], points: Array, rng: "Generator") ->
 
 
 def _is_set(dimension: Dimension) -> bool:
-    """Whether a dimension has categories; near members of all others are alike, as near numbers are."""
+    """Return True if a dimension is categorical; all other dimensions are treated as numbers."""
     return bool(dimension.members) and not dimension.is_ordered
 
 
@@ -163,7 +169,7 @@ def _anywhere(dimension: Dimension, count: int, rng: "Generator") -> Array:
 
 
 def _truncated(centres: Array, width: float, rng: "Generator") -> Array:
-    """A number in [0, 1] near each centre there, by a normal distribution."""
+    """Return a random number in [0, 1] for each centre, from a normal distribution that is truncated there."""
     below = ndtr(-centres / width)
     inside = ndtr((1 - centres) / width) - below
     return np.asarray(np.clip(centres + width * ndtri(below + rng.random(len(centres)) * inside), 0, 1))

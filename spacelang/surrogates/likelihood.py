@@ -1,8 +1,7 @@
-"""The kernel that data make most probable, by SciPy's L-BFGS-B from fixed starts.
+"""The kernel with the highest posterior probability for given data, by SciPy's L-BFGS-B from fixed starts.
 
-It is the one under which they are most likely, but for lengths, which have a prior: of few data in many dimensions
-likelihood alone makes some lengths as long or as short as they may be, and what is expected of such a process leads the
-search to the corners.
+Its lengths have a prior; all other parameters are fitted by maximum likelihood. With few data in many dimensions, the
+likelihood alone pushes some lengths to their bounds, and expected improvement then leads the search into the corners.
 
 See spacelang/optimizers/README.md, section "Gaussian process".
 """
@@ -25,19 +24,19 @@ LENGTH: Final = (0.01, 100.0)
 NOISE: Final = (1e-8, 1.0)
 
 STARTS: Final = ((1.0, 1.0, 1e-4), (1.0, 0.2, 1e-2), (1.0, 5.0, 1e-6))
-"""Variance, length and noise from which the search begins; the best of what it finds from each of them is taken."""
+"""Variances, lengths and noises from which the optimization starts; the best result is used."""
 
 SPREAD: Final = 1.0
-"""The logarithms of lengths are normally distributed around 0 with this deviation before there are any data."""
+"""The standard deviation of the normal prior of the logarithms of lengths, whose mean is 0."""
 
 STEPS: Final = 40
-"""After so many steps from one start the next one has its turn."""
+"""The maximum number of iterations from each start."""
 
 
 def most_likely(points: Array, numbers: Array) -> Matern:
-    """The kernel that numbers of mean 0 at n points, of shapes (n,) and (n, d), make most probable.
+    """Return the most probable kernel for n points, shape (n, d), and their numbers of mean 0, shape (n,).
 
-    It depends on nothing but these data.
+    The result depends on nothing but these data.
     """
     dimensions = points.shape[1]
     bounds = [tuple(map(log, each)) for each in (VARIANCE, *[LENGTH] * dimensions, NOISE)]
@@ -53,7 +52,7 @@ def most_likely(points: Array, numbers: Array) -> Matern:
 
 
 def _with_prior(points: Array, numbers: Array, parameters: Array) -> tuple[float, Array]:
-    """The surprise of data and of lengths together, and its gradient."""
+    """Return the deviance plus the penalty of the prior on the lengths, and the gradient of the sum."""
     surprise, gradient = surprise_of(points, numbers, parameters)
     lengths = parameters[1:-1] / SPREAD
     gradient[1:-1] += 2 * lengths / SPREAD
@@ -61,9 +60,10 @@ def _with_prior(points: Array, numbers: Array, parameters: Array) -> tuple[float
 
 
 def surprise_of(points: Array, numbers: Array, parameters: Array) -> tuple[float, Array]:
-    """log det K + y^T K^-1 y for the logarithms of tau_0^2, tau_1 .. tau_d and s2, and its gradient by them.
+    """Return the deviance log det K + y^T K^-1 y and its gradient by the parameters.
 
-    It is twice the negative logarithm of the likelihood, less a constant. Infinite where K has no factor.
+    The parameters, shape (d + 2,), are the logarithms of tau_0^2, tau_1 .. tau_d and s2. The deviance is twice the
+    negative log-likelihood, up to a constant. It is infinite, with gradient 0, if K has no Cholesky factor.
     """
     variance, lengths, noise = np.exp(parameters[0]), np.exp(parameters[1:-1]), np.exp(parameters[-1])
     scaled = points / lengths
@@ -71,7 +71,7 @@ def surprise_of(points: Array, numbers: Array, parameters: Array) -> tuple[float
     decay = variance * np.exp(-far)
     covariance = decay * (1 + far + far * far / 3)
     covariance[np.diag_indices(len(points))] += noise
-    # It is symmetric: its transpose is itself in the order of LAPACK, which needs no copy then.
+    # The matrix is symmetric; its transpose has the memory order of LAPACK, which avoids a copy.
     lower, failed = dpotrf(covariance.T, lower=1, clean=1, overwrite_a=1)
     if failed:
         return np.inf, np.zeros_like(parameters)
@@ -83,7 +83,7 @@ def surprise_of(points: Array, numbers: Array, parameters: Array) -> tuple[float
     gradient = np.empty_like(parameters)
     gradient[-1] = noise * (np.trace(inverse) - weights @ weights)
     gradient[0] = len(points) - agreement - gradient[-1]
-    # Sums over all pairs of (a_i - b_i)^2 are sums over rows and a product of matrices: no array of n x n x d numbers.
+    # The sums of (a_i - b_i)^2 over all pairs are row sums and a matrix product, without an n x n x d array.
     pairs = (inverse - np.outer(weights, weights)) * decay * (1 + far) * (5 / 3)
     gradient[1:-1] = 2 * (pairs.sum(axis=1) @ scaled**2 - np.einsum("nd,nd->d", scaled, pairs @ scaled))
     return surprise, gradient

@@ -1,12 +1,15 @@
-"""How much a model is made of: a fit takes time with the cube of the number of points, and they become ever more."""
+"""Limits on the number of training points of a surrogate.
+
+Fitting a Gaussian process is O(n^3), so long histories are subsampled.
+"""
 
 from typing import Final
 
 MOST: Final = 500
-"""As many points enter a model."""
+"""The maximum number of points in a model."""
 
 KEPT: Final = 384
-"""As many are left of more when a model is fitted: half of them the best, the others the latest."""
+"""The number of points to which a model is fitted if there are more: half the best, half the latest."""
 
-LEFT_OUT: Final = f"Models are made of {MOST} trials at most: of more, of the best and the latest."
-"""What the summary says of a search that has had more than are kept."""
+LEFT_OUT: Final = f"Models use at most {MOST} trials: of more, the best and the latest ones."
+"""The sentence in the summary of a search that had more trials than a model uses."""

@@ -1,15 +1,15 @@
-"""One thread for linear algebra: what two threads share out is summed in an order that nobody fixes."""
+"""Single-threaded linear algebra: with several threads, the order of summation is not deterministic."""
 
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
-import scipy.linalg  # noqa: F401 - the control knows the libraries that are loaded when it is made
+import scipy.linalg  # noqa: F401 - the controller finds only libraries that are already loaded
 from threadpoolctl import ThreadpoolController
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """A context in which NumPy and SciPy compute with one thread; what was set before is set again after it."""
+    """Return a context in which NumPy and SciPy use one thread; the previous setting is restored afterwards."""
     limited: AbstractContextManager[Any] = _controller().limit(limits=1)
     return limited
 

@@ -1,8 +1,8 @@
-"""Tree-structured Parzen estimators, one dimension after the other.
+"""Tree-structured Parzen estimators, which model one dimension at a time.
 
-hyperopt's parts say where the bells of a density stand, how wide they are and how much each counts. Drawing from it,
-and how dense it is, are own code on SciPy's normal distribution: hyperopt draws numbers one by one until they fall into
-the range, and knows cells of equal width only, which members on a logarithmic scale do not have.
+hyperopt computes the centres, widths and weights of the normal distributions of a density. Sampling and evaluating the
+density are our own code on SciPy's normal distribution, for two reasons. hyperopt samples numbers one by one until they
+fall into the range. It also supports only cells of equal width, which the members of a logarithmic scale do not have.
 
 See spacelang/optimizers/README.md, section "Parzen estimators".
 """
@@ -22,15 +22,20 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 MOST_BELOW: Final = 25
-"""The good are never more than these."""
+"""The maximum number of good points."""
 
 FORGETTING: Final = 25
-"""So many of the latest observations count fully."""
+"""The number of latest observations with full weight; the weights of earlier ones decrease linearly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parzen:
-    """How dimensions are modelled: after how many points at random, what is good, and how many values are drawn."""
+    """The settings of tree-structured Parzen estimators.
+
+    `startup` is the number of random points before the first model. `gamma` determines how many points are good.
+    `candidates` is the number of values drawn for each coordinate. `prior_weight` is the weight of the prior in each
+    density.
+    """
 
     startup: int = 20
     gamma: float = 0.25
@@ -38,17 +43,20 @@ class Parzen:
     prior_weight: float = 1.0
 
     def below(self, numbers: Array) -> Array:
-        """Which of n numbers are good, of shape (n,): the least gamma sqrt(n), earlier ones of equal numbers."""
+        """Return a boolean array, shape (n,), that marks the good ones of n numbers.
+
+        These are the gamma sqrt(n) smallest, at most `MOST_BELOW`; of equal numbers the earlier ones.
+        """
         count = min(ceil(self.gamma * sqrt(len(numbers))), MOST_BELOW)
         found = np.zeros(len(numbers), bool)
         found[np.argsort(numbers, kind="stable")[:count]] = True
         return found
 
     def suggest(self, dimensions: Sequence[Dimension], points: Array, numbers: Array, rng: "Generator") -> Array:
-        """The next point, of shape (d,), after n points and their numbers, of shapes (n, d) and (n,), in their order.
+        """Return the next point, shape (d,), after n points, shape (n, d), and their numbers, shape (n,), in order.
 
-        A coordinate that is no number was not active in its point; whoever has active ones only takes what is theirs.
-        Infinite numbers are those of failures.
+        A NaN coordinate was not active in its point. All coordinates of the result are filled in; the caller uses those
+        that are active. The number of a failed trial is infinite.
         """
         if len(numbers) < self.startup:
             return np.array([_at_random(dimension, rng) for dimension in dimensions])
@@ -61,13 +69,16 @@ class Parzen:
         )
 
     def value(self, dimension: Dimension, good: Array, bad: Array, rng: "Generator") -> float:
-        """Of some values drawn from where the good ones lie the one that is likeliest among them against the bad."""
+        """Return the best of several values drawn from the good density.
+
+        The best one has the largest ratio of good to bad density.
+        """
         likes, dislikes = (self.density(dimension, values[~np.isnan(values)]) for values in (good, bad))
         drawn = likes.draw(self.candidates, rng)
         return float(drawn[(likes.log(drawn) - dislikes.log(drawn)).argmax()])
 
     def density(self, dimension: Dimension, values: Array) -> "Density":
-        """Where values, in the order in which they were observed, lie in a dimension."""
+        """Return the density of a dimension for values in the order in which they were observed."""
         if dimension.members and not dimension.is_ordered:
             return _counted(dimension, values, self.prior_weight)
         from hyperopt.tpe import adaptive_parzen_normal
@@ -81,20 +92,20 @@ class Parzen:
 
 
 class Density(Protocol):
-    """How probable the values of a dimension are."""
+    """A probability distribution over the values of a dimension."""
 
     def draw(self, count: int, rng: "Generator") -> Array:
-        """So many values: shape (count,)."""
+        """Return `count` random values: shape (count,)."""
         ...
 
     def log(self, values: Array) -> Array:
-        """The logarithm of the density or, of members, of the probability of each value."""
+        """Return the logarithm of the density at each value, or of the probability of each member."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mixture:
-    """Normal distributions with their weights, which sum to 1, and nothing outside of [low, high]."""
+    """A mixture of normal distributions, truncated to [low, high]; the weights sum to 1."""
 
     weights: Array
     centres: Array
@@ -103,43 +114,43 @@ class Mixture:
     high: float
 
     def draw(self, count: int, rng: "Generator") -> Array:
-        """So many values: shape (count,)."""
+        """Return `count` random values: shape (count,)."""
         below, inside = self._inside()
         bell = rng.choice(len(self.weights), count, p=inside * self.weights / (inside @ self.weights))
         share = below[bell] + rng.random(count) * inside[bell]
         return np.asarray(np.clip(self.centres[bell] + self.widths[bell] * ndtri(share), self.low, self.high))
 
     def log(self, values: Array) -> Array:
-        """The logarithms of the density at values between low and high."""
+        """Return the logarithms of the density at values between `low` and `high`."""
         margins = (values[:, None] - self.centres) / self.widths
         terms = np.log(self.weights / self.widths) - margins * margins / 2 - np.log(2 * np.pi) / 2
         return np.asarray(logsumexp(terms, axis=1) - np.log(self._inside()[1] @ self.weights))
 
     def masses(self, edges: Array) -> Array:
-        """The probabilities of the cells between edges, from low to high."""
+        """Return the probabilities of the cells between edges that go from `low` to `high`."""
         masses = np.diff(ndtr((edges[:, None] - self.centres) / self.widths), axis=0) @ self.weights
         return np.asarray(masses / masses.sum())
 
     def _inside(self) -> tuple[Array, Array]:
-        """Of each bell what lies below `low`, and what between the ends."""
+        """Return for each normal distribution its probability below `low`, and its probability within [low, high]."""
         below = ndtr((self.low - self.centres) / self.widths)
         return below, ndtr((self.high - self.centres) / self.widths) - below
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Members with their probabilities."""
+    """A categorical distribution over the members of a dimension."""
 
     dimension: Dimension
     masses: Array
 
     def draw(self, count: int, rng: "Generator") -> Array:
-        """So many members: shape (count,)."""
+        """Return `count` random members: shape (count,)."""
         return np.array(self.dimension.members)[rng.choice(len(self.masses), count, p=self.masses)]
 
     def log(self, values: Array) -> Array:
-        """The logarithms of the probabilities of members."""
-        # A cell so far out that no float says how improbable it is still is one.
+        """Return the logarithms of the probabilities of members."""
+        # The probability of a remote cell may underflow to 0; its logarithm must stay finite.
         return np.asarray(np.log(np.maximum(self.masses, np.finfo(float).tiny))[self.dimension.places(values)])
 
 

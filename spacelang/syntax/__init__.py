@@ -1,1 +1,1 @@
-"""Text to syntax tree and back: the grammar stands in `grammars/spacelang.lark`."""
+"""Text to syntax tree and back. The grammar is `grammars/spacelang.lark`."""

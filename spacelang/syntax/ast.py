@@ -1,6 +1,6 @@
-"""The syntax tree: what an author wrote, every node with the span that it came from.
+"""The nodes of the syntax tree: the text as its author wrote it, every node with its source span.
 
-Trees are equal when they say the same: spans are left out of comparisons.
+Two trees are equal if they mean the same text: spans are ignored in comparisons.
 """
 
 from dataclasses import field
@@ -12,7 +12,7 @@ from spacelang.text import Span
 
 @fact
 class Word:
-    """One identifier, or a name in quotes or `ticked`: in backticks."""
+    """A single name: an identifier, a name in quotes, or a name in backticks (`ticked`)."""
 
     text: str
     span: Span = field(compare=False, repr=False)
@@ -28,7 +28,7 @@ class Dotted:
 
     @property
     def text(self) -> str:
-        """The name as it is written, without quotes."""
+        """The whole name as it is written, without quotes."""
         return ".".join(word.text for word in self.words)
 
 
@@ -37,7 +37,7 @@ class Dotted:
 
 @fact
 class Number:
-    """A number; `12` is an integer, `12.0` and `1e3` are not."""
+    """A number. `12` is an integer; `12.0` and `1e3` are floats."""
 
     value: int | float
     span: Span = field(compare=False, repr=False)
@@ -53,7 +53,7 @@ class Text:
 
 @fact
 class Keyword:
-    """`true`, `false` or `none`."""
+    """One of the constants `true`, `false` and `none`."""
 
     value: bool | None
     span: Span = field(compare=False, repr=False)
@@ -69,7 +69,7 @@ class Tuple:
 
 @fact
 class OperatorValue:
-    """An operator with a body where a value stands."""
+    """An operator with a body, used as a value."""
 
     name: Dotted
     body: "Body"
@@ -77,12 +77,12 @@ class OperatorValue:
 
 
 Value: TypeAlias = Number | Text | Keyword | Tuple | Dotted | OperatorValue
-"""A bare word is a `Dotted` of one word."""
+"""A value. A bare word is a `Dotted` with a single word."""
 
 
 @fact
 class Annotation:
-    """`@name(arguments)`: guides a search and never changes the set."""
+    """An annotation `@name(arguments)`. It guides a search and never changes the set of configurations."""
 
     name: Word
     arguments: tuple[Value, ...]
@@ -94,7 +94,7 @@ class Annotation:
 
 @fact
 class Quantity:
-    """A number with a unit, as the task block has them."""
+    """A number with a unit, as used in the task block."""
 
     number: float
     unit: str
@@ -103,7 +103,7 @@ class Quantity:
 
 @fact
 class Binary:
-    """Two expressions joined by a comparison or an arithmetic sign."""
+    """Two expressions joined by a comparison or an arithmetic operator."""
 
     operator: str
     left: "Expression"
@@ -122,7 +122,7 @@ class Logical:
 
 @fact
 class Unary:
-    """`not` or a minus sign before an expression."""
+    """An expression preceded by `not` or a minus sign."""
 
     operator: Literal["not", "-"]
     term: "Expression"
@@ -131,7 +131,7 @@ class Unary:
 
 @fact
 class Membership:
-    """`expression in {values}`."""
+    """A test `expression in {values}`."""
 
     item: "Expression"
     values: tuple[Value, ...]
@@ -140,7 +140,7 @@ class Membership:
 
 @fact
 class IsTest:
-    """`decision is Operator`; `None` stands for `none`."""
+    """A test `decision is Operator`. The operator is `None` for the alternative `none`."""
 
     decision: "Expression"
     operator: Dotted | None
@@ -149,7 +149,7 @@ class IsTest:
 
 @fact
 class FunctionCall:
-    """A function of expressions."""
+    """A call of a function with expressions as arguments."""
 
     function: Word
     arguments: tuple["Expression", ...]
@@ -166,7 +166,7 @@ Expression: TypeAlias = (
 
 @fact
 class Nothing:
-    """`none`: the step is left out."""
+    """The alternative `none`: the step is left out."""
 
     annotations: tuple[Annotation, ...]
     span: Span = field(compare=False, repr=False)
@@ -174,7 +174,7 @@ class Nothing:
 
 @fact
 class Operator:
-    """A class, a stage or an abstract operator by its name, perhaps with a body and another name for it."""
+    """A class, a stage or an abstract operator by its name, with an optional alias and body."""
 
     name: Dotted
     alias: Word | None
@@ -185,7 +185,7 @@ class Operator:
 
 @fact
 class Joined:
-    """Structures joined by `|` (one of them), `->` (in sequence) or `&` (side by side)."""
+    """Structures joined by `|` (one of them), `->` (in sequence) or `&` (in parallel)."""
 
     sign: Literal["|", "->", "&"]
     parts: tuple["Structure", ...]
@@ -194,7 +194,7 @@ class Joined:
 
 @fact
 class Maybe:
-    """`A?`: it or nothing."""
+    """An optional structure `A?`: `A` or nothing."""
 
     part: "Structure"
     span: Span = field(compare=False, repr=False)
@@ -202,7 +202,7 @@ class Maybe:
 
 @fact
 class Parenthesised:
-    """A structure in parentheses."""
+    """A structure in parentheses, with an optional alias."""
 
     part: "Structure"
     alias: Word | None
@@ -212,7 +212,7 @@ class Parenthesised:
 
 @fact
 class Columns:
-    """`columns(selector: structure, ...)`."""
+    """A column split `columns(selector: structure, ...)`."""
 
     parts: tuple[tuple[Word | Text, "Structure"], ...]
     annotations: tuple[Annotation, ...]
@@ -221,7 +221,10 @@ class Columns:
 
 @fact
 class Permute:
-    """`permute(a, name: b, ...)`: every order of the steps; `labels` is empty where no step has one."""
+    """A permutation `permute(a, name: b, ...)`: every order of its steps.
+
+    `labels` is empty if no step has a label.
+    """
 
     parts: tuple["Structure", ...]
     annotations: tuple[Annotation, ...]
@@ -237,7 +240,7 @@ Structure: TypeAlias = Nothing | Operator | Joined | Maybe | Parenthesised | Col
 
 @fact
 class Range:
-    """`float[a, b]` or `int(a, b]` with its modifiers."""
+    """A range `float[a, b]` or `int(a, b]` with its modifiers."""
 
     kind: Literal["float", "int"]
     lower: Expression
@@ -251,14 +254,14 @@ class Range:
 
 @fact
 class Booleans:
-    """`bool`."""
+    """The domain `bool`."""
 
     span: Span = field(compare=False, repr=False)
 
 
 @fact
 class Values:
-    """`{a, b}` or `ordered {a, b}`."""
+    """A set of values `{a, b}` or `ordered {a, b}`."""
 
     values: tuple[Value, ...]
     ordered: bool
@@ -274,12 +277,12 @@ class UnionDomain:
 
 
 Domain: TypeAlias = Range | Booleans | Values | UnionDomain | Nothing | Operator | Parenthesised
-"""The last three are structures as values: a nested decision."""
+"""A domain. The last three are structures as values, that is, a nested decision."""
 
 
 @fact
 class Parameter:
-    """`name : domain = default when condition @annotations`."""
+    """A hyperparameter `name : domain = default when condition @annotations`."""
 
     name: Word
     domain: Domain
@@ -291,7 +294,7 @@ class Parameter:
 
 @fact
 class Fixed:
-    """`name = value when condition`."""
+    """A parameter with a fixed value: `name = value when condition`."""
 
     name: Word
     value: Value | Expression
@@ -301,7 +304,7 @@ class Fixed:
 
 @fact
 class Include:
-    """`include name`."""
+    """An inclusion of a parameter group: `include name`."""
 
     name: Dotted
     span: Span = field(compare=False, repr=False)
@@ -309,7 +312,7 @@ class Include:
 
 @fact
 class Rule:
-    """`forbid E` or `require E`."""
+    """A constraint `forbid E` or `require E`."""
 
     forbidden: bool
     expression: Expression
@@ -332,7 +335,7 @@ class Body:
 
 @fact
 class SpaceName:
-    """`space name "title"`."""
+    """The header of a file: `space name "title"`."""
 
     name: Word
     title: Text | None
@@ -341,7 +344,7 @@ class SpaceName:
 
 @fact
 class Import:
-    """`import "file" as name`."""
+    """An import of another file: `import "file" as name`."""
 
     path: Text
     alias: Word | None
@@ -350,7 +353,7 @@ class Import:
 
 @fact
 class Use:
-    """`use catalogue`."""
+    """A line that takes a catalogue into use: `use catalogue`."""
 
     name: Dotted
     span: Span = field(compare=False, repr=False)
@@ -358,7 +361,7 @@ class Use:
 
 @fact
 class Params:
-    """`params name { ... }`."""
+    """A declaration of a parameter group: `params name { ... }`."""
 
     name: Word
     body: Body
@@ -367,7 +370,7 @@ class Params:
 
 @fact
 class Abstract:
-    """`abstract name { ... }`."""
+    """A declaration of an abstract operator: `abstract name { ... }`."""
 
     name: Word
     body: Body | None
@@ -376,7 +379,7 @@ class Abstract:
 
 @fact
 class Stage:
-    """`stage name = structure`."""
+    """A declaration of a stage: `stage name = structure`."""
 
     name: Word
     annotations: tuple[Annotation, ...]
@@ -386,7 +389,7 @@ class Stage:
 
 @fact
 class Pipeline:
-    """`pipeline = structure`."""
+    """The pipeline of a file: `pipeline = structure`."""
 
     structure: Structure
     span: Span = field(compare=False, repr=False)
@@ -394,7 +397,7 @@ class Pipeline:
 
 @fact
 class Setting:
-    """One line of a task block: its keyword and what follows it."""
+    """One line of a task block: its keyword and the arguments after it."""
 
     keyword: str
     arguments: tuple[Expression | Word, ...]
@@ -403,7 +406,7 @@ class Setting:
 
 @fact
 class Task:
-    """`task kind { ... }`."""
+    """A task block: `task kind { ... }`."""
 
     kind: Word
     settings: tuple[Setting, ...]
@@ -415,7 +418,7 @@ Item: TypeAlias = SpaceName | Import | Use | Params | Abstract | Stage | Pipelin
 
 @fact
 class File:
-    """A whole file."""
+    """The tree of a whole file."""
 
     items: tuple[Item, ...]
     span: Span = field(compare=False, repr=False)

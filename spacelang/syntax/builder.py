@@ -1,6 +1,7 @@
-"""Builds the syntax tree while the parser reads: one method for each rule of the grammar, called from the inside out.
+"""The builder of the syntax tree, with one method for each rule of the grammar.
 
-The methods are called as it reduces, so that no tree is walked afterwards and no nesting exhausts the stack.
+The parser calls a method whenever it reduces a rule, so inner nodes are built first. No tree is walked afterwards, and
+deep nesting cannot exhaust the stack.
 """
 
 import re
@@ -13,24 +14,30 @@ from spacelang.syntax.driver import Token
 from spacelang.text import Source, Span
 
 Child: TypeAlias = Any
-"""A token or a node that another method returned; which of them is said by the grammar."""
+"""A token, or a node that another method returned, depending on the grammar rule."""
 T = TypeVar("T")
 
 
 class Builder:
-    """The methods; `begin` comes before each parse."""
+    """A builder of syntax trees: each method builds the node of one grammar rule from its parts.
+
+    It must be reset before each parse.
+    """
 
     def __init__(self) -> None:
         self.begin(Source("", ""), 0)
 
     def begin(self, source: Source, shift: int) -> None:
-        """Forget the parse before; `shift` is the offset in the source of the text that is parsed next."""
+        """Reset the builder for a new parse.
+
+        `shift` is the offset of the parsed text within the source.
+        """
         self.source = source
         self.shift = shift
         self.deepest: tuple[int, Span] | None = None
-        """The height of the highest expression and its place; None where no expression has parts."""
+        """The height and the place of the highest expression, or None if no expression has parts."""
         self.bodies: list[ast.Body] = []
-        """All bodies, the inner ones first."""
+        """All bodies, inner ones first."""
         self._heights: dict[int, int] = {}
 
     # ---- items
@@ -91,7 +98,7 @@ class Builder:
     group_part = group
 
     def _decision(self, children: list[Child]) -> ast.Joined:
-        """What follows a `|` that stands first: a decision also where it has one alternative only."""
+        """Return the decision of a group that begins with `|`. It is a decision even with a single alternative."""
         bar, part = children
         parts = part.parts if isinstance(part, ast.Joined) and part.sign == "|" else (part,)
         return ast.Joined("|", parts, self._span([bar, part]))
@@ -257,7 +264,7 @@ class Builder:
         return outer
 
     def _raised(self, node: T, terms: Sequence[Child]) -> T:
-        """The node, after noting how high the expression is that it is on top of."""
+        """Record the height of the expression whose root is `node`, and return `node`."""
         height = 1 + max([self._heights.get(id(term), 0) for term in terms])
         self._heights[id(node)] = height
         if self.deepest is None or height > self.deepest[0]:
@@ -300,7 +307,7 @@ class Builder:
         return ast.Word(str(token)[1:-1], span, ticked=True) if token.type == "TICKED" else ast.Word(str(token), span)
 
     def _called(self, part: Child) -> ast.Word:
-        """A name, which is a word or stands in quotes."""
+        """Return a name that is written as a word or in quotes."""
         if isinstance(part, ast.Word):
             return part
         return ast.Word(self._text(part).value, self._span([part])) if part.type == "STRING" else self._word(part)
@@ -331,7 +338,7 @@ def _number(token: Token) -> int | float:
 
 
 def _node(child: Child, place: int) -> Child:
-    """A node, or the one at a place of several."""
+    """Return the node itself, or the one at index `place` if `child` is a list or tuple of nodes."""
     return child[place] if isinstance(child, list | tuple) else child
 
 

@@ -1,4 +1,4 @@
-"""Walking through the lexemes of a text in step with its tree, and the spaces between lexemes on a line."""
+"""A cursor over the lexemes of a text, which also decides on the spaces between lexemes of one line."""
 
 from bisect import bisect_left
 from typing import Final
@@ -17,49 +17,49 @@ _NO_ENDS: Final = _OPERATIONS | _SIGNS_BEHIND | _NO_TERMS | {",", ""}
 
 
 class Cursor:
-    """A place among the lexemes."""
+    """A position in a list of lexemes."""
 
     def __init__(self, all_lexemes: list[Lexeme]) -> None:
         self.lexemes = all_lexemes
         self.place = 0
         self.tight = False
-        """Whether the last lexeme was a minus sign that stands right before its term."""
+        """True if the last lexeme was a unary minus, which no space separates from its term."""
 
     def peek(self) -> str:
-        """The text of the next lexeme."""
+        """Return the text of the next lexeme without moving."""
         return self.lexemes[self.place].text
 
     def take(self) -> Lexeme:
-        """The next lexeme; the cursor stands behind it."""
+        """Return the next lexeme and move behind it."""
         self.place += 1
         self.tight = False
         return self.lexemes[self.place - 1]
 
     def skip_comma(self) -> None:
-        """Leave the next lexeme out where it is a comma; commas have no comments."""
+        """Skip the next lexeme if it is a comma. No comments are lost, as commas have none."""
         if self.peek() == ",":
             self.place += 1
 
     def hand_on(self, dropped: Lexeme | None) -> None:
-        """Give the comments of a sign that is left out to what follows it."""
+        """Give the comments of a dropped lexeme to the next lexeme. Do nothing for None."""
         if dropped is not None:
             behind = [Comment(text, blank=False, indented=True) for text in dropped.trailing]
             following = self.lexemes[self.place]
             following.leading = [*dropped.leading, *behind, *following.leading]
 
     def index(self, offset: int) -> int:
-        """The place of the lexeme that begins at an offset."""
+        """Return the index of the lexeme that begins at an offset of the text."""
         return bisect_left(self.lexemes, offset, key=lambda lexeme: lexeme.start)
 
     def sign_before(self, node: ast.Structure, sign: str) -> Lexeme:
-        """The nearest sign of a kind before a node."""
+        """Return the nearest lexeme before the node whose text is `sign`."""
         place = self.index(node.span.start) - 1
         while self.lexemes[place].text != sign:
             place -= 1
         return self.lexemes[place]
 
     def upto(self, end: int) -> list[Document]:
-        """The lexemes before an offset, with the spaces between them."""
+        """Take all lexemes before the offset `end`, and return them with the spaces between them."""
         found: list[Document] = []
         while self.lexemes[self.place].start < end:
             before = self.lexemes[self.place - 1].text if self.place else ""
@@ -72,7 +72,7 @@ class Cursor:
 
 
 def _spaced(before: str, text: str) -> bool:
-    """Whether a space stands between two lexemes of a line."""
+    """Return True if a space belongs between two lexemes of one line."""
     if text in _SIGNS_BEFORE or before in _SIGNS_BEHIND:
         return False
     if text in ("(", "["):
@@ -81,5 +81,8 @@ def _spaced(before: str, text: str) -> bool:
 
 
 def _is_term(before: str) -> bool:
-    """Whether a lexeme ends a term: a call or a sign between terms follows, no new term."""
+    """Return True if a lexeme ends a term.
+
+    Then a call or a binary operator may follow, but no new term.
+    """
     return before not in _NO_ENDS

@@ -1,8 +1,9 @@
-"""Reads a text by the parser's tables: what Lark does with them, without what only other grammars need.
+"""An LALR(1) parser that is driven by tables, and its contextual lexer.
 
-Lark computes the tables, and reads every text alike (laws compare the two). It is not used for reading because a check
-is a command of a moment: importing Lark, restoring its objects and making a regular expression for each of a hundred
-kinds of states takes as long as all the rest, and large spaces are read three times as fast without it.
+Lark computes the tables and would read every text in the same way; the law tests compare the two. Lark itself is not
+used for reading, because checking a file is a short command. Importing Lark, restoring its objects and compiling a
+regular expression for each of about a hundred lexer states takes as long as everything else. Without it, large spaces
+are read three times as fast.
 """
 
 import re
@@ -17,12 +18,12 @@ Make: TypeAlias = Callable[[list[Any]], Any]
 
 
 class Token(str):
-    """The text of a terminal, with its name and its place."""
+    """The text of a terminal, with the name of the terminal and its position."""
 
     __slots__ = ("end_pos", "start_pos", "type")
 
     type: str
-    """Empty where the text is no terminal that could stand here."""
+    """The name of the terminal. Empty if the text is no terminal that is allowed here."""
 
     start_pos: int
     end_pos: int
@@ -30,25 +31,28 @@ class Token(str):
 
 @fact
 class Unexpected:
-    """What does not fit."""
+    """A token that does not fit, and the terminals that could be in its place."""
 
     token: Token
     expected: frozenset[str]
-    """The terminals that could stand here."""
+    """The terminals that are allowed in its place."""
 
 
 @fact
 class ParseOutcome:
-    """What the builder made of the text, or where that ends to be one of the language."""
+    """The result of parsing a text: the value that the builder made, or the first error."""
 
     value: Any
-    """Where there is an error, the parts of the whole that are complete before it."""
+    """The value that the builder made. After an error, a list of the parts that are complete before it."""
 
     error: Unexpected | None
 
 
 class Driver:
-    """Shifts terminals and reduces them by the rules; the builder has a method for each kind of node."""
+    """An LALR(1) parser: it shifts tokens and reduces them by the rules of the grammar.
+
+    It calls a method of the builder for each kind of node.
+    """
 
     def __init__(self, tables: Tables, builder: object) -> None:
         self._states = tables.states
@@ -56,7 +60,7 @@ class Driver:
         self._lexer = Lexer(tables)
 
     def read(self, text: str) -> ParseOutcome:
-        """What a text says, up to the first terminal that does not fit."""
+        """Parse a text, up to the first token that does not fit."""
         actions, rules = self._states, self._rules
         states, values = [0], list[Any]()
         for token in self._lexer.tokens(text, states):
@@ -84,7 +88,11 @@ class Driver:
         return frozenset(name for name in known if self._accepts(list(states), name))
 
     def _accepts(self, states: list[int], terminal: str) -> bool:
-        """Whether a terminal can follow: rules may be complete before it that it does not follow in the end."""
+        """Return True if a terminal can follow in the state at the top of the stack `states`.
+
+        The reductions before it are simulated, because LALR tables allow reductions for some terminals that cannot
+        follow in the end. `states` is modified.
+        """
         while (action := self._states[states[-1]].get(terminal)) is not None:
             if action >= 0:
                 return True
@@ -96,7 +104,10 @@ class Driver:
 
 
 class Lexer:
-    """Cuts a text into terminals: those that can stand in the parser's state, so that keywords are names elsewhere."""
+    """A contextual lexer: it recognises only terminals that the state of the parser allows.
+
+    So keywords are ordinary names wherever the grammar does not allow them.
+    """
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -107,9 +118,11 @@ class Lexer:
         self._of_state: dict[int, re.Pattern[str]] = {}
 
     def tokens(self, text: str, states: Sequence[int]) -> Iterator[Token]:
-        """The terminals in their order, `END` behind them; what may stand at a place is said by the last state then.
+        """Yield the tokens of a text in order, and an `END` token at the end.
 
-        What most often stands there is looked for first, all over the text. Only where it may not is it asked what may.
+        The last entry of `states` is read before each token; it decides which terminals are allowed. First, the most
+        common terminals are searched for. Only if the found one is not allowed, a pattern for that state is used. A
+        text that is no allowed terminal is yielded as an empty token with an empty type, and ends the iteration.
         """
         place, actions, kind = 0, self._tables.states, ""
         while kind != END:
@@ -127,7 +140,10 @@ class Lexer:
                     break
 
     def _kind(self, match: re.Match[str]) -> str:
-        """The terminal that was matched; empty where it is a keyword that goes on behind its word."""
+        """Return the terminal of a match.
+
+        Return an empty string for a keyword whose terminal extends beyond the matched word.
+        """
         kind = match.lastgroup or END
         if kind == "NAME" and (word := match["NAME"]) in self._tables.keywords:
             keyword = self._tables.keywords[word]
@@ -137,12 +153,12 @@ class Lexer:
         return self._tables.signs[match["SIGN"]] if kind == "SIGN" else kind
 
     def _stranger(self, text: str, place: int) -> Token:
-        """What is no terminal that may stand here: it begins behind what is ignored."""
+        """Return an empty token at the first text after blanks that is no allowed terminal."""
         blank = re.compile(self._blank).match(text, place)
         return _token("", "", place if blank is None else blank.end())
 
     def _in_state(self, state: int) -> re.Pattern[str]:
-        """A pattern of what may stand in a state."""
+        """Return a pattern of the terminals that are allowed in a state."""
         if state not in self._of_state:
             accepted = self._tables.states[state]
             self._of_state[state] = self._compiled([name for name in self._tables.terminals if name in accepted])
@@ -162,7 +178,10 @@ def _token(text: str, kind: str, end: int) -> Token:
 
 
 def _make(builder: object, name: str | None, parts: Sequence[int]) -> Make | None:
-    """What makes a node of its parts: a method of the builder, or a list; None where the only part is handed on."""
+    """Return the function that makes the value of a rule from its parts.
+
+    It is a method of the builder or a function that returns a list; None means that the only part is passed on.
+    """
     if name is None:
         return None
     if not name:
@@ -176,7 +195,10 @@ def _with_listed(method: Make, places: Sequence[int], parts: list[Any]) -> Any:
 
 
 def _listed(places: Sequence[int], parts: list[Any]) -> list[Any]:
-    """The parts, and the members of those that are lists; the first list grows, so that long ones cost no more."""
+    """Return the parts as one list, with the members of the lists at `places` inlined.
+
+    If the first part is such a list, it is extended in place, so that long lists take linear time.
+    """
     if not places:
         return parts
     listed: list[Any] = parts[0] if 0 in places else parts[:1]

@@ -1,4 +1,4 @@
-"""A text of the language in pieces by what they are, to be shown in colours; it need not be one without mistakes."""
+"""Syntax highlighting: cuts a text into pieces by their kind. The text may have syntax errors."""
 
 import re
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ KINDS: Final = {
     "QUANTITY": "number",
     "NUMBER": "number",
 }
-"""What pieces are called that are no keywords, by their terminals."""
+"""The kinds of pieces that are not keywords, by terminal."""
 
 
 def highlighted(text: str) -> Iterator[tuple[str, str]]:
-    """The pieces of a text in their order, each behind its kind; together they are the text.
+    """Yield the pieces of a text in order, as pairs of kind and text. Joined, they are the whole text.
 
-    Kinds are `keyword`, `comment`, `string`, `annotation`, `number`, and for all else the empty text. A name that is
-    spelled like a keyword and stands where only a parser knows that it is none counts as a keyword.
+    Kinds are `keyword`, `comment`, `string`, `annotation`, `number`, and an empty string for everything else. A name
+    that is spelled like a keyword counts as a keyword, as only a parser could tell the two apart.
     """
     place = 0
     for match in _pattern().finditer(text):
@@ -36,7 +36,7 @@ def highlighted(text: str) -> Iterator[tuple[str, str]]:
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    """Keywords before names, as the terminals of the grammar say them."""
+    """Compile a pattern from the terminals of the grammar, with keywords before names."""
     tables = load()
     keywords = "|".join(tables.terminals[name] for name in tables.keywords.values())
     kinds = "|".join(f"(?P<{name}>{tables.terminals[name]})" for name in KINDS)

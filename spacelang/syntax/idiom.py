@@ -1,4 +1,4 @@
-"""An idiom: what people write who come from elsewhere, with how the same is said here."""
+"""Idioms: notations of other languages, with the way to write the same here."""
 
 import re
 from collections.abc import Callable
@@ -6,18 +6,19 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 _Told: TypeAlias = str | Callable[[re.Match[str]], str]
-"""A template of the pattern's groups, or what makes a text of a match."""
+"""A template with the groups of the pattern, or a function from a match to the text."""
 
 _STRING: Final = r'"(?:[^"\\\r\n]|\\[^\r\n])*"'
 
 
 @dataclass(frozen=True, slots=True)
 class Idiom:
-    """A custom of other languages.
+    """A notation of other languages that is recognised by a regular expression.
 
-    What is pointed at is the group `at` of the pattern, where it has one, else all of it; `behind` is what stands
-    before it on its line. `instead` stands for the same here: where that is no longer than what is written, the text
-    is read on as if it said so. What is `everywhere` is a habit, of which one message for an item is enough.
+    The reported place is the group `at` of the pattern if it has one, or the whole match otherwise. If `behind` is
+    given, it must match before that place on its line. `instead` is a template of the notation to use here. If it is no
+    longer than the original text, reading continues as if it had been written. An idiom that is `everywhere` is a
+    habit: all its occurrences in an item are rewritten and only one message is shown.
     """
 
     pattern: re.Pattern[str]
@@ -29,7 +30,7 @@ class Idiom:
 
 @dataclass(frozen=True, slots=True)
 class IdiomMatch:
-    """An idiom in a text, from `start` to `end`."""
+    """An idiom that was found in a text, from `start` to `end`."""
 
     idiom: Idiom
     match: re.Match[str]
@@ -38,18 +39,21 @@ class IdiomMatch:
 
     @property
     def instead(self) -> str | None:
-        """What an editor may put in its place."""
+        """The replacement that an editor can offer, or None."""
         if self.idiom.instead is None or self.idiom.everywhere:
             return None
         return self.match.expand(self.idiom.instead) or None
 
     @property
     def remedy(self) -> str:
-        """How it is said here."""
+        """The help text: how to write the same in this language."""
         return _filled(self.idiom.remedy, self.match)
 
     def rewritten(self, text: str) -> str | None:
-        """The text, as long as before, as it is read on; None where it cannot be."""
+        """Return the text with the idiom replaced and its length unchanged, or None if that is impossible.
+
+        Reading continues with this text, so that later mistakes are found at the right offsets.
+        """
         if self.idiom.instead is None:
             return None
         if self.idiom.everywhere:
@@ -65,13 +69,13 @@ class IdiomMatch:
         return found[0] if own is None else own.expand(self.idiom.instead or "").ljust(len(found[0]))
 
 
-def _filled(told: _Told, match: re.Match[str]) -> str:
-    return match.expand(told) if isinstance(told, str) else told(match)
+def _filled(remedy: _Told, match: re.Match[str]) -> str:
+    return match.expand(remedy) if isinstance(remedy, str) else remedy(match)
 
 
 def idiom_of(
     pattern: str, remedy: _Told = "", instead: str | None = None, *, everywhere: bool = False, behind: str | None = None
 ) -> Idiom:
-    """An idiom whose remedy is, where nothing else is said, to write what it stands for."""
+    """Return an idiom. Without a remedy, the remedy is to write `instead`."""
     before = None if behind is None else re.compile(behind, re.MULTILINE)
     return Idiom(re.compile(pattern, re.MULTILINE), remedy or f"write `{instead}`", instead, everywhere, before)

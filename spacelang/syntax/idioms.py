@@ -1,7 +1,6 @@
-"""Idioms of other languages, each a pattern over the text around a mistake.
+"""The list of known idioms of other languages, as patterns over the text around a mistake.
 
-They are looked for only where the parser has found something that does not fit, so that nothing that is right is ever
-taken for one.
+They are tried only where the parser has found an error, so correct text is never mistaken for an idiom.
 """
 
 from collections.abc import Sequence
@@ -26,11 +25,11 @@ from spacelang.syntax.remedies import (
 )
 
 _MOST: Final = 400
-"""So many characters around a mistake are looked at."""
+"""The number of characters searched before and after the place of a mistake."""
 
 
 def idiom_at(text: str, place: int) -> IdiomMatch | None:
-    """The idiom that a place belongs to, the first of the list; None where it belongs to none."""
+    """Return the first idiom of the list that covers a place in the text, or None."""
     start = text.rfind("\n", 0, place) + 1
     for idiom in IDIOMS:
         for match in idiom.pattern.finditer(text, max(start, place - _MOST), place + _MOST):
@@ -47,7 +46,7 @@ _NUMBER: Final = r"-?\.?\d[\w.]*(?:(?<=[eE])[-+]\d+)?"
 _BOUND: Final = r"[^\s,()\[\]{}:=|]+"
 _ENDS: Final = r"\[[^\[\](){}\n]*\]"
 _FIRST: Final = r"(?:^|(?<=[{,]))[ \t]*"
-"""Where a member of a body may begin."""
+"""The beginning of a member of a body."""
 
 _COMMENTS: Final = (
     idiom_of(
@@ -55,7 +54,7 @@ _COMMENTS: Final = (
         r"write `floor(\g<one> / \g<two>)`; comments begin with `#`",
     ),
     idiom_of(r"//[^\n]*", "comments begin with `#`", "", everywhere=True),
-    idiom_of(r"/\*(?:[^*]|\*(?!/))*\*/", "comments begin with `#`, and end with their line", "", everywhere=True),
+    idiom_of(r"/\*(?:[^*]|\*(?!/))*\*/", "comments begin with `#` and end at the end of the line", "", everywhere=True),
     idiom_of(r"(?:^[ \t]*|(?<=[ \t]))--(?!>)[^\n]*", "comments begin with `#`", "", everywhere=True),
     idiom_of(r'^[ \t]*(?:%|;|"""|REM\b)[^\n]*', "comments begin with `#`", "", everywhere=True),
 )
@@ -74,25 +73,25 @@ _QUOTES: Final = (
     ),
     idiom_of(
         r"`[^`\"\n]*`",
-        "only names of parameters stand in backticks: write a word, or for an alternative a string in double quotes",
+        "backticks are for names of parameters: write a plain word, or for an alternative a string in double quotes",
     ),
 )
 
 _GOAL: Final = r"metric|scoring|score|scorer|objective|goal|optimi[sz]e|target"
 _ITEMS: Final = (
     idiom_of(r"^(?P<at>steps?|stages|Stage|STAGE|component|node|choice|decision)(?=[ \t]+\w+[ \t]*=)", "", "stage"),
-    idiom_of(r"^stages[ \t]*[{:=]", "each decision is an item of its own: `stage name = … | …`"),
+    idiom_of(r"^stages[ \t]*[{:=]", "declare each decision on its own: `stage name = … | …`"),
     idiom_of(
         r"^(?:let|var|const|define|set|val)[ \t]+\w+[ \t]*:?=",
-        "there are no variables: write the value where it is needed, or a group, `params name { … }`",
+        "variables are not supported: write the value where it is needed, or a group, `params name { … }`",
     ),
-    idiom_of(r"^from[ \t]+sklearn\b[^\n]*", "leave it out: the operators of scikit-learn are known", ""),
+    idiom_of(r"^from[ \t]+sklearn\b[^\n]*", "remove this: the operators of scikit-learn are always available", ""),
     idiom_of(r"^from[ \t]+([A-Za-z_]\w*)[^\n]*", r"write `use \1`"),
     idiom_of(
         r"^import[ \t]+(?P<path>[\w./-]+\.space)\b(?P<rest>[^\n]*)",
         r'the path is a string: write `import "\g<path>"\g<rest>`',
     ),
-    idiom_of(r"^import[ \t]+sklearn\b[^\n]*", "leave it out: the operators of scikit-learn are known", ""),
+    idiom_of(r"^import[ \t]+sklearn\b[^\n]*", "remove this: the operators of scikit-learn are always available", ""),
     idiom_of(r"^import[ \t]+(?P<package>[A-Za-z_][\w.]*)[^\n]*", r"write `use \g<package>`"),
     idiom_of(
         r"^(?P<word>params|abstract)[ \t]+(?P<name>\w+)[ \t]*(?P<at>[=:])(?=[ \t]*\{)",
@@ -103,18 +102,21 @@ _ITEMS: Final = (
     idiom_of(r"^space[ \t]*[:=][ \t]*(\w+)", "", r"space \1"),
     idiom_of(r"^stage[ \t]+(?P<at>\w+(?:-\w+)+)", as_name),
     idiom_of(r"^stage[ \t]+(?P<at>\d\w*)", "names begin with a letter or `_`"),
-    idiom_of(r"^stage\b[^{}\n]*[A-Z]\w*[ \t]*(?P<at>:)[ \t]*$", "hyperparameters stand in braces: `Operator { … }`"),
+    idiom_of(r"^stage\b[^{}\n]*[A-Z]\w*[ \t]*(?P<at>:)[ \t]*$", "write hyperparameters in braces: `Operator { … }`"),
     idiom_of(r"^stage[ \t]+(\w+)[ \t]*(?P<at>:=?)", r"write `stage \1 = …`", "="),
     idiom_of(r"^stage[ \t]+(\w+)[ \t]*(?P<at>\{|\[)", r"write `stage \1 = …`"),
-    idiom_of(r"^stage[ \t]+(\w+)(?P<at>\?)", r"what may be left out has `none` among its alternatives: `none | …`", ""),
-    idiom_of(r"^task[ \t]*\{", "say of which kind: `task classification { … }`"),
+    idiom_of(
+        r"^stage[ \t]+(\w+)(?P<at>\?)", r"to make a stage optional, add `none` to its alternatives: `none | …`", ""
+    ),
+    idiom_of(r"^task[ \t]*\{", "give the kind of task: `task classification { … }`"),
     idiom_of(r"^task[ \t]*[:=][ \t]*(\w+)", r"write `task \1 { … }`"),
     idiom_of(
-        r"^(?:maximi[sz]e|minimi[sz]e|subject|validate)\b[^\n]*", "goals stand in a task: `task classification { … }`"
+        r"^(?:maximi[sz]e|minimi[sz]e|subject|validate)\b[^\n]*",
+        "write goals in a task block: `task classification { … }`",
     ),
     idiom_of(
         r"^(?:" + _GOAL + r")[ \t]*[:=][ \t]*\"?(?P<what>[a-z]\w*)\"?[ \t]*$",
-        r"goals stand in a task: `task classification { maximize \g<what> }`",
+        r"write goals in a task block: `task classification { maximize \g<what> }`",
     ),
     idiom_of(r"^(?P<name>[a-z]\w*)[ \t]*=(?!=)", r"write `stage \g<name> = …`"),
     idiom_of(r"^if\b[ \t]*(.+?)[ \t]*(?:\bthen\b|:)[ \t]*([^\n]+)", r"write `require not (\1) or \2`"),
@@ -136,9 +138,9 @@ _STRUCTURE: Final = r"^(?:pipeline|stage[ \t]+\w+)[ \t]*=[^{}\n]*$"
 _ONE_OF: Final = r"one_?of|OneOf|choice|choose|select|any_?of|either|alternatives?"
 _STRUCTURES: Final = (
     idiom_of(r"=>|>>|\|>|[-–—][–—-]?>", "write `->`", "->", behind=_PIPELINE),
-    idiom_of(r"(?<!-)[>→⇒+,/–—]", "steps are joined by `->`", behind=_PIPELINE),
+    idiom_of(r"(?<!-)[>→⇒+,/–—]", "join steps with `->`", behind=_PIPELINE),
     idiom_of(
-        r'"([A-Za-z_]\w*)"', r"names of operators and stages have no quotes: write `\1`", r"\1", behind=_STRUCTURE
+        r'"([A-Za-z_]\w*)"', r"write names of operators and stages without quotes: `\1`", r"\1", behind=_STRUCTURE
     ),
     idiom_of(r"^pipeline[ \t]*=[ \t]*(?P<at>\[(?P<list>[^\]\n]*)\])", as_steps),
     idiom_of(r"^pipeline[ \t]*=[ \t]*(?P<at>(?:make_pipeline|Pipeline)[ \t]*\((?P<list>[^\n]*)\))", as_steps),
@@ -146,18 +148,18 @@ _STRUCTURES: Final = (
         r"^stage[ \t]+\w+[ \t]*=[ \t]*(?P<at>(?:" + _ONE_OF + r")?[ \t]*[\[({](?P<list>[^\[\](){}\n]*)[\])}])",
         as_alternatives,
     ),
-    idiom_of(r",|/|\bor\b|\|\|", "alternatives are separated by `|`", "|", behind=_STAGE),
+    idiom_of(r",|/|\bor\b|\|\|", "separate alternatives with `|`", "|", behind=_STAGE),
     idiom_of(r"^stage[ \t]+\w+[ \t]*=[ \t]*(?P<at>optional[ \t]+(\w+))", r"write `none | \2`", r"none | \2"),
-    idiom_of(r"(?<=\})[ \t]*(?P<at>,)[ \t]*\n?[ \t]*(?=[A-Z]\w*)", "alternatives are separated by `|`", "|"),
-    idiom_of(r"^[ \t]*(?P<at>-)[ \t]+(?=[A-Z])", "alternatives are separated by `|`", "|"),
-    idiom_of(r"\bwith\b[ \t]+(?=\w+[ \t]*[:=])", "hyperparameters stand in braces: `Operator { … }`"),
+    idiom_of(r"(?<=\})[ \t]*(?P<at>,)[ \t]*\n?[ \t]*(?=[A-Z]\w*)", "separate alternatives with `|`", "|"),
+    idiom_of(r"^[ \t]*(?P<at>-)[ \t]+(?=[A-Z])", "separate alternatives with `|`", "|"),
+    idiom_of(r"\bwith\b[ \t]+(?=\w+[ \t]*[:=])", "write hyperparameters in braces: `Operator { … }`"),
     idiom_of(
         r"(?<=\w)[ \t]*(?P<at>\[[ \t]*(\d*\.?\d+)[ \t]*\])",
-        r"write `@weight(\2)`: how promising it is",
+        r"write `@weight(\2)` to say how promising it is",
         behind=_STAGE,
     ),
     idiom_of(r"@(?P<name>\w+)[ \t]*[=:][ \t]*(?P<value>[\w.+-]+)", r"write `@\g<name>(\g<value>)`"),
-    idiom_of(r"(?<=\w)[ \t]*\[(?=[ \t]*\w+[ \t]*[:=])", "hyperparameters stand in braces: `Operator { … }`"),
+    idiom_of(r"(?<=\w)[ \t]*\[(?=[ \t]*\w+[ \t]*[:=])", "write hyperparameters in braces: `Operator { … }`"),
 )
 
 _LOG: Final = (
@@ -193,12 +195,10 @@ _DOMAINS: Final = (
         r"\b[A-Za-z_]\w*\.shape[ \t]*\[[ \t]*(?P<axis>[01])[ \t]*\]",
         lambda match: f"write `{('n_samples', 'n_features')[int(match['axis'])]}`",
     ),
-    idiom_of(
-        r"\b(?P<number>\d+\.?\d*)[fFdDlL]\b", r"numbers have no letters behind them: write `\g<number>`", r"\g<number>"
-    ),
+    idiom_of(r"\b(?P<number>\d+\.?\d*)[fFdDlL]\b", r"write numbers without a letter: `\g<number>`", r"\g<number>"),
     idiom_of(
         r"\blog[ \t]*(?P<at>[(_]?[ \t]*base[ \t]*=?[ \t]*(?:\d+|e)[ \t]*\)?)",
-        "leave it out: the scale is the same by any base",
+        "remove it: a logarithmic range is the same for any base",
         "",
     ),
     idiom_of(r":[ \t]*(?P<at>True|False)\b", "`: bool` lets it vary, `= true` and `= false` fix it", "bool"),
@@ -238,7 +238,7 @@ _DOMAINS: Final = (
     ),
     idiom_of(
         r"\b(?:[a-z]\w*\.)*(?:randint|uniform_?int|int_?uniform|quniform|range|arange)\([^\n()]*\)",
-        "write `int[…, …]`; both bounds belong to it",
+        "write `int[…, …]`; both bounds are included",
     ),
     idiom_of(
         r"\b(?:np|numpy)\.(?:log|geom)space\([^\n()]*\)",
@@ -292,7 +292,7 @@ _DOMAINS: Final = (
     idiom_of(r":[ \t]*(?P<at><(?P<list>[^<>\n]*)>)", as_set, r"{\g<list>}"),
     idiom_of(r":[ \t]*(?P<at>log[ \t]*(?P<ends>" + _ENDS + "))", r"write `float\g<ends> log`"),
     idiom_of(r"\bbool[ \t]*(?P<at>[\[({][^\n\])}]*[\])}])", "write `bool`", ""),
-    idiom_of(r"\b(?:float|int)[ \t]*(?:[},=\n]|$)", "a range has bounds: `float[…, …]`, `int[…, …]`"),
+    idiom_of(r"\b(?:float|int)[ \t]*(?:[},=\n]|$)", "give the range bounds: `float[…, …]`, `int[…, …]`"),
     idiom_of(
         r":[ \t]*(?P<at>" + _NUMBER + r"(?:[ \t]*\|[ \t]*" + _NUMBER + r")+)",
         lambda match: f"write `{{{', '.join(part.strip() for part in match['at'].split('|'))}}}`",
@@ -306,16 +306,16 @@ _DOMAINS: Final = (
     idiom_of(
         r"(?<=[\])}])[ \t]*(?P<at>[\[(][ \t]*([^\[\](){},\n]+?)[ \t]*[\])])", r"a default follows `=`: write `= \2`"
     ),
-    idiom_of(r"(?<=[\])])[ \t]*,[ \t]*log[ \t]*[},\n]", "`log` stands right behind its range, without a comma"),
+    idiom_of(r"(?<=[\])])[ \t]*,[ \t]*log[ \t]*[},\n]", "write `log` directly after its range, without a comma"),
     idiom_of(r"(?<=[\])])[ \t]+" + _LOG + r"[ \t]*[},\n]", "write `log`"),
-    idiom_of(r"(?<==)[ \t]*(?P<at>(\d+),(\d+))(?=[ \t]*(?:[}\n]|$))", r"a decimal has a point: write `\2.\3`"),
+    idiom_of(r"(?<==)[ \t]*(?P<at>(\d+),(\d+))(?=[ \t]*(?:[}\n]|$))", r"use a decimal point: write `\2.\3`"),
     idiom_of(r":=", "write `=`", "="),
 )
 _MEMBERS: Final = (
     idiom_of(
         _FIRST
         + r"(?P<at>(?:\*\*?|\.\.\.|<<[ \t]*:?[ \t]*\*?|(?:use|extends|import|inherit)[ \t]+)(\w+))(?=[ \t]*(?:[,}]|$))",
-        r"a group of hyperparameters is brought in by `include \2`",
+        r"include a group of hyperparameters with `include \2`",
     ),
     idiom_of(
         _FIRST
@@ -324,9 +324,7 @@ _MEMBERS: Final = (
         r"write `\2 : …`; a domain follows `:`",
     ),
     idiom_of(_FIRST + r"(?P<at>(\w+)[ \t]+in\b)[ \t]*[\[({]", r"write `\2 : …`; a domain follows `:`"),
-    idiom_of(
-        _FIRST + r"(?P<at>when\b[ \t]*\w+)", "a condition stands behind its hyperparameter: `name : domain when …`"
-    ),
+    idiom_of(_FIRST + r"(?P<at>when\b[ \t]*\w+)", "write a condition after its hyperparameter: `name : domain when …`"),
     idiom_of(
         r"(?P<at>\|[ \t]*(\w+[ \t]*(?:==|!=|<=?|>=?|in\b)(?:[^,{}\n]|\{[^{}\n]*\})*?))(?=[ \t]*(?:[,}]|$))",
         r"a condition follows `when`: write `when \2`",
@@ -348,7 +346,7 @@ _MEMBERS: Final = (
     idiom_of(
         r"\bwhen\b(?P<condition>[^,{}=\n]*(?:[=!<>]=|\bin[ \t]*\{[^{}\n]*\})?[^,{}=\n]*?)[ \t]*"
         r"(?P<at>(?<![=!<>])=(?!=)[ \t]*(?P<value>[\w.+-]+))(?=[ \t]*(?:[,}@]|$))",
-        r"a default stands before the condition: write `= \g<value> when\g<condition>`",
+        r"a default comes before the condition: write `= \g<value> when\g<condition>`",
         behind=r"(?:[=!<>]=|[<>]|\bin[ \t]*\{[^{}\n]*\})[^=]*$",
     ),
     idiom_of(r"(?P<at>\bonly[ \t]+(?:when|if)[ \t]+([^,{}\n]+?))[ \t]*(?=[,}\n]|$)", r"write `when \2`", r"when \2"),
@@ -357,7 +355,7 @@ _MEMBERS: Final = (
     ),
 )
 _KEPT: Final = r"(?!subject|validate|limit|fidelity|maximi|minimi)"
-"""What a line of a task does not begin with."""
+"""A lookahead that excludes the keywords at which the next line of a task begins."""
 
 _RULE: Final = r"\b(?:forbid|require|when)\b"
 _EXPRESSIONS: Final = (
@@ -366,12 +364,12 @@ _EXPRESSIONS: Final = (
     idiom_of(r"≥", "write `>=`"),
     idiom_of(r"===", "write `==`", "=="),
     idiom_of(r"\b10[ \t]*(?:\^|\*\*)[ \t]*(-?\d+)", "", r"1e\1"),
-    idiom_of(r"\b([A-Za-z_][\w.]*)[ \t]*(?:\^|\*\*)[ \t]*2\b", r"there are no powers: write `\1 * \1`"),
-    idiom_of(r"[\w.)]+[ \t]*(?:\^|\*\*)[ \t]*[\w.(]+", "there are no powers: multiply"),
+    idiom_of(r"\b([A-Za-z_][\w.]*)[ \t]*(?:\^|\*\*)[ \t]*2\b", r"powers are not supported: write `\1 * \1`"),
+    idiom_of(r"[\w.)]+[ \t]*(?:\^|\*\*)[ \t]*[\w.(]+", "powers are not supported: multiply instead"),
     idiom_of(r"\b(\d+(?:\.\d+)?)[ \t]*%(?![ \t]*[\w(])", as_share),
     idiom_of(
         r"\brequire\b[ \t]*(?P<one>[^\n]+?)[ \t]*(?P<at>=>|⇒|→|\bimplies\b)[ \t]*(?P<other>[^\n}]+)",
-        r"there is no implication: write `require not (\g<one>) or \g<other>`",
+        r"implication is not supported: write `require not (\g<one>) or \g<other>`",
     ),
     idiom_of(r"&&?", "write `and`", behind=_RULE),
     idiom_of(r"\|\|?", "write `or`", behind=_RULE),
@@ -407,17 +405,17 @@ _TASKS: Final = (
     ),
     idiom_of(
         r"(?<=[\w)])[ \t]*(?P<at>,)(?=[ \t]*(?:maximi|minimi|subject|validate|limit|fidelity))",
-        "the lines of a task have no commas between them",
+        "lines of a task are not separated by commas",
         " ",
     ),
     idiom_of(
         r"\blimit[ \t]+\w+[ \t]+(?P<at>(?P<number>\d[\d.]*)[ \t]*"
         r"(?P<unit>hours?|minutes?|mins?|seconds?|secs?|[GMk]i?B))(?=[ \t]*(?:[},\n]|$))",
-        lambda match: f"write a unit right behind its number: `{with_unit(match['number'], match['unit'])}`",
+        lambda match: f"write the unit directly after the number: `{with_unit(match['number'], match['unit'])}`",
     ),
     idiom_of(r"\bvalidate[ \t]*[:=]", "write `validate cv(5)` or `validate holdout(0.3)`", "validate"),
     idiom_of(r"\blimit[ \t]+(?P<what>[A-Za-z_]\w*)[ \t]*(?P<at>[:=])", r"write `limit \g<what> …`", ""),
-    idiom_of(r"\blimit[ \t]+(?P<at>[\d.]+[A-Za-z]+)", r"say of what: `limit trial \g<at>`"),
+    idiom_of(r"\blimit[ \t]+(?P<at>[\d.]+[A-Za-z]+)", r"name what is limited: `limit trial \g<at>`"),
 )
 
 IDIOMS: Final[Sequence[Idiom]] = (
@@ -430,4 +428,4 @@ IDIOMS: Final[Sequence[Idiom]] = (
     *_EXPRESSIONS,
     *_DOMAINS,
 )
-"""Those that are looked for, what is more certain first."""
+"""All idioms, the most certain ones first."""

@@ -1,7 +1,7 @@
-"""How lexemes become lines: a document says where a line may be broken, and the writer breaks it where it must.
+"""Pretty-printing: documents mark where lines may be broken, and a writer breaks them where necessary.
 
-A group is written on one line where it fits, with the text behind it, and is broken at all of its breaks otherwise
-(P. Wadler, "A prettier printer", 2003). A comment ends its line wherever it stands, in a group or not.
+A group is written on one line if it fits, together with the text after it. Otherwise it is broken at all of its breaks
+(P. Wadler, "A prettier printer", 2003). A comment always ends its line, inside a group or not.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,55 +11,55 @@ from typing import Final, TypeAlias, assert_never
 from spacelang.syntax.lexemes import Comment, Lexeme
 
 WIDTH: Final = 120
-"""Lines are broken before this many characters where there is a place to break them."""
+"""Lines are broken before they exceed this many characters, if there is a place to break them."""
 
 INDENT: Final = 2
 _BEFORE_COMMENT: Final = 2
 _BEHIND_COMMENT: Final = 4
-"""How much further a line is indented that begins only because a comment ended the one before."""
+"""The extra indent of a line that begins only because a comment ended the line before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Spaces, unless the line begins or ends here."""
+    """Spaces between lexemes. They are dropped at the beginning and the end of a line."""
 
     width: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """A new line where the group is broken, otherwise `flat`."""
+    """A line break if the group around it is broken, and the text `flat` otherwise."""
 
     flat: str = " "
     keeps_blank: bool = False
-    """Whether an empty line that the author left here is kept."""
+    """True if a blank line that the author left here is preserved."""
 
     fills: bool = False
-    """Whether, in a broken group, only what does not fit begins a new line."""
+    """True if, in a broken group, only parts that do not fit begin a new line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What is broken at all of its breaks, or at none."""
+    """Parts that are broken at all of their breaks or at none."""
 
     parts: tuple["Document", ...]
     broken: bool = False
-    """Whether it is broken in any case."""
+    """True if it is always broken."""
 
     width: int = WIDTH
-    """How long its line may become."""
+    """The longest line that the group may be written on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Indented:
-    """Parts whose new lines begin further to the right."""
+    """Parts whose new lines are indented one level further."""
 
     parts: tuple["Document", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """Something that depends on whether the group around it is broken."""
+    """Two versions of some parts: one if the group around it is flat, and one if it is broken."""
 
     flat: tuple["Document", ...]
     broken: tuple["Document", ...]
@@ -70,28 +70,31 @@ Document: TypeAlias = Lexeme | Gap | Break | Group | Indented | Either
 
 @dataclass(slots=True)
 class LayoutLine:
-    """A line to be: its text, or a comment alone, and the comment behind the text, which may go on below."""
+    """A line of output: its text or a comment alone, and comments after the text.
+
+    The first of the comments stands after the text; further ones continue below it.
+    """
 
     indent: int
     text: str = ""
     comments: tuple[str, ...] = ()
     blank: bool = False
-    """Whether an empty line stands before it."""
+    """True if a blank line precedes it."""
 
     @property
     def is_comment(self) -> bool:
-        """Whether it is a comment alone."""
+        """True if the line is a comment alone."""
         return self.text.startswith("#")
 
 
 def group(parts: Iterable[Document], *, broken: bool = False, width: int = WIDTH) -> Group:
-    """A group that is broken also where a comment stands between its parts."""
+    """Return a group of parts. It is always broken if a comment stands between its parts."""
     inside = tuple(parts)
     return Group(inside, broken or _commented(inside), width)
 
 
 def is_broken(parts: Iterable[Document]) -> bool:
-    """Whether some group among parts is broken in any case."""
+    """Return True if some group among the parts is always broken."""
     return any(
         (isinstance(part, Group) and (part.broken or is_broken(part.parts)))
         or (isinstance(part, Indented) and is_broken(part.parts))
@@ -100,13 +103,13 @@ def is_broken(parts: Iterable[Document]) -> bool:
 
 
 def _commented(parts: Sequence[Document]) -> bool:
-    """Whether a comment stands between two parts; what stands inside of a part is its own concern."""
+    """Return True if a comment stands between two of the parts. Comments within a part do not count."""
     ends = [end for part in parts for end in _ends(part)]
     return any(first.trailing for first, _ in ends[:-1]) or any(second.leading for _, second in ends[1:])
 
 
 def _ends(part: Document) -> Iterator[tuple[Lexeme, Lexeme]]:
-    """The last and the first lexeme of each direct part."""
+    """Yield the last and the first lexeme of each direct part, in this order."""
     match part:
         case Lexeme():
             yield part, part
@@ -129,21 +132,21 @@ def _ends(part: Document) -> Iterator[tuple[Lexeme, Lexeme]]:
 # ---- writing
 
 _Pending: TypeAlias = tuple[int, bool, Document]
-"""A part that is still to be written: its indent, and whether the group around it stands on one line."""
+"""A part that is still to be written: its indent, whether the group around it is flat, and the part."""
 
 
 @dataclass(slots=True)
 class Writer:
-    """Writes documents; `rows` are the lines so far."""
+    """A writer of documents. `rows` are the lines that it has written so far."""
 
     rows: list[LayoutLine] = field(default_factory=lambda: [LayoutLine(0)])
     gap: str = ""
-    """Spaces to come, if the line goes on."""
+    """Pending spaces, which are written if the line continues."""
 
     keeps_blank: bool = True
 
     def write(self, parts: Iterable[Document]) -> None:
-        """Write the parts of a document that begins at the left edge."""
+        """Write the parts of a document that begins at the left margin."""
         stack: list[_Pending] = [(0, False, part) for part in (*parts,)[::-1]]
         while stack:
             indent, flat, part = stack.pop()
@@ -209,7 +212,7 @@ class Writer:
         self.keeps_blank = False
 
     def _fits(self, first: list[_Pending], stack: list[_Pending], width: int, gap: int = 0) -> bool:
-        """Whether what comes next fits on the line, up to the next place where it may be broken."""
+        """Return True if the next parts fit on the line, up to the next place where it may be broken."""
         room = width - self.rows[-1].indent - len(self.rows[-1].text)
         begun = bool(self.rows[-1].text)
         gap = max(gap, len(self.gap)) if begun else 0
@@ -242,7 +245,10 @@ class Writer:
 
 
 def _inside(part: Group | Indented | Either, *, flat: bool) -> Iterator[_Pending]:
-    """What is in a part, the last first, as it is measured: a group is on one line where it may be."""
+    """Return the parts of a part for measuring, the last one first.
+
+    A group is measured as one line, unless it is always broken.
+    """
     match part:
         case Group(parts=parts, broken=broken):
             flat = not broken
@@ -259,7 +265,7 @@ def _inside(part: Group | Indented | Either, *, flat: bool) -> Iterator[_Pending
 
 
 def text_of(rows: Sequence[LayoutLine]) -> str:
-    """The lines of rows; comments behind lines that follow one another begin in one column."""
+    """Return the text of the lines. Comments after lines of one run are aligned in one column."""
     lines: list[str] = []
     runs = list(_runs(rows))
     for run, following in zip(runs, [*runs[1:], []], strict=False):
@@ -272,14 +278,14 @@ def text_of(rows: Sequence[LayoutLine]) -> str:
                 continue
             place = max(len(line) + _BEFORE_COMMENT, column)
             if row is run[-1] and following and following[0].is_comment and following[0].indent == place:
-                place += 1  # or the next comment would seem to go on with this one
+                place += 1  # Otherwise the next comment would look like a continuation of this one.
             lines.append(f"{line:<{place}}{row.comments[0]}")
             lines.extend(" " * place + comment for comment in row.comments[1:])
     return "".join(f"{line}\n" for line in lines)
 
 
 def _runs(rows: Sequence[LayoutLine]) -> Iterator[list[LayoutLine]]:
-    """Rows that follow one another at one indent without anything between."""
+    """Yield runs of lines: consecutive lines with the same indent and no blank line or comment line between them."""
     run: list[LayoutLine] = []
     for row in rows:
         if run and (row.blank or row.indent != run[-1].indent or row.is_comment):
@@ -291,7 +297,10 @@ def _runs(rows: Sequence[LayoutLine]) -> Iterator[list[LayoutLine]]:
 
 
 def _comment_column(run: Sequence[LayoutLine]) -> int:
-    """The column of the comments of a run; 0, right behind each line, where a common one would make lines too long."""
+    """Return the column in which the comments of a run begin.
+
+    Return 0 if a common column would make lines too long; then each comment directly follows its line.
+    """
     commented = [
         (row.indent + len(row.text) + _BEFORE_COMMENT, max(map(len, row.comments))) for row in run if row.comments
     ]

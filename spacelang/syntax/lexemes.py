@@ -1,7 +1,8 @@
-"""The words and signs of a text in their order, each with the comments that belong to it.
+"""A lossless lexer: the lexemes of a text in order, each with the comments that belong to it.
 
-The parser forgets comments. Here a comment behind a lexeme on its line is that lexeme's, a comment on a line of its own
-the next lexeme's, so that whoever writes the lexemes again, in whatever layout, has every comment at its place.
+The parser drops comments. Here, a comment after a lexeme on the same line belongs to that lexeme, and a comment on a
+line of its own belongs to the next lexeme. So the lexemes can be written again in any layout, with every comment in its
+place.
 """
 
 import re
@@ -17,18 +18,22 @@ _LEXEME: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment on a line of its own, with its `#`."""
+    """A comment on a line of its own, including its `#`."""
 
     text: str
     blank: bool
-    """Whether an empty line stands before it."""
+    """True if a blank line precedes it."""
 
     indented: bool
+    """True if it does not begin at the left margin."""
 
 
 @dataclass(slots=True)
 class Lexeme:
-    """A word, a number, a string or a sign; the last one of a text is empty and has the comments at its end."""
+    """A word, number, string or punctuation mark, with its comments.
+
+    The last lexeme of a text is empty and has the comments at the end of the text.
+    """
 
     text: str
     start: int
@@ -36,19 +41,19 @@ class Lexeme:
     """The comments on the lines before it."""
 
     blank: bool = False
-    """Whether an empty line stands before it, behind its leading comments."""
+    """True if a blank line precedes it, after its leading comments."""
 
     trailing: tuple[str, ...] = ()
-    """The comment behind it on its line, with those that go on right below it."""
+    """The comment after it on its line, and comments directly below in the same column that continue it."""
 
 
 def normalised(text: str) -> str:
-    """The text without a byte order mark and with `\\n` for every line end."""
+    r"""Return the text without a byte order mark and with `\n` for every line end."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def lexemes(text: str) -> list[Lexeme]:
-    """The lexemes of a normalised text; commas have no comments."""
+    """Return the lexemes of a normalised text. The comments of commas are moved to their neighbours."""
     found = list(_attached(text))
     for before, comma, after in zip(found, found[1:], found[2:], strict=False):
         if comma.text == ",":
@@ -80,7 +85,7 @@ def _attached(text: str) -> Iterator[Lexeme]:
 
 
 def _pass_on(before: Lexeme, comma: Lexeme, after: Lexeme) -> None:
-    """Give a comma's comments to its neighbours, in their order: commas come and go with the layout."""
+    """Move the comments of a comma to its neighbours, in order. The layout may add and remove commas."""
     behind: list[Comment] = []
     if not before.trailing and not comma.leading:
         before.trailing = comma.trailing

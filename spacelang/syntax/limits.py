@@ -1,4 +1,4 @@
-"""What a text may be at most, so that a stranger's file cannot exhaust the machine; checked before it is parsed."""
+"""Limits on the size of a text, checked before parsing, so that no file can exhaust the machine."""
 
 import math
 import re
@@ -9,16 +9,16 @@ from spacelang.text import Source, Span
 
 MAX_BYTES: Final = 2**20
 MAX_NESTING: Final = 64
-"""Of brackets, counted together."""
+"""The deepest nesting of brackets, of all kinds together."""
 
 MAX_NUMBER: Final = 400
-"""Characters of one number."""
+"""The most characters of one number."""
 
 MAX_TOKENS: Final = 150_000
-"""Names, numbers, strings and signs; a tree has fewer nodes than that, some 100,000 at most in what people write."""
+"""The most names, numbers, strings and signs of a text. A tree has fewer nodes: about 100,000 at most in practice."""
 
 MAX_HEIGHT: Final = 100
-"""Of an expression: operators without brackets nest as well (`not not x`, `a + b + c`)."""
+"""The greatest height of an expression. Operators nest without brackets too (`not not x`, `a + b + c`)."""
 
 _LEXEME = re.compile(
     r'[ \t\r\n]*(?:#[^\r\n]*|"(?:[^"\\\r\n]|\\[^\r\n])*"|`[^`\r\n]*`|[A-Za-z_]\w*|(?P<bracket>[\[\](){}])'
@@ -27,7 +27,7 @@ _LEXEME = re.compile(
 
 
 def beyond_limits(source: Source) -> TooLarge | None:
-    """The first limit that a text goes beyond, with its place."""
+    """Return a diagnostic for the first limit that the text exceeds, with its place, or None."""
     text = source.text
     if len(text) > MAX_BYTES or (not text.isascii() and len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES):
         return TooLarge(primary=Span(source, 0, 0), what="the file", limit="1 MiB")

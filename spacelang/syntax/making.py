@@ -1,4 +1,4 @@
-"""Parts of a syntax tree that no author has written."""
+"""Functions that create parts of a syntax tree without a source text."""
 
 from collections.abc import Sequence
 from typing import assert_never
@@ -10,17 +10,17 @@ from spacelang.text import NOWHERE
 
 
 def named(text: str) -> ast.Word:
-    """A single name; those of hyperparameters may be no words."""
+    """Return a single name. If it is not a plain word, it is marked as written in backticks."""
     return ast.Word(text, NOWHERE, ticked=not is_word(text))
 
 
 def dotted(text: str) -> ast.Dotted:
-    """Names with points between them."""
+    """Return a dotted name from its text."""
     return ast.Dotted(tuple(map(named, text.split("."))), NOWHERE)
 
 
 def value(given: Value) -> ast.Number | ast.Text | ast.Keyword | ast.Tuple | ast.Dotted:
-    """A value as it is written: a word where one can stand alone."""
+    """Return a value as a tree node. A string that is a plain word is written without quotes."""
     match given:
         case None | bool():
             return ast.Keyword(given, NOWHERE)
@@ -35,14 +35,17 @@ def value(given: Value) -> ast.Number | ast.Text | ast.Keyword | ast.Tuple | ast
 
 
 def fixed(name: str, written: ast.Value) -> ast.Fixed:
-    """What a parameter is fixed to; a word that would stand for the size of the data there is put in quotes."""
+    """Return a parameter that is fixed to a value.
+
+    A word such as `n_features` would mean the size of the data, so it is put in quotes.
+    """
     if isinstance(written, ast.Dotted) and written.text in SYMBOLS:
         written = ast.Text(written.text, NOWHERE)
     return ast.Fixed(named(name), written, NOWHERE)
 
 
 def takes(decision: ast.Dotted, alternatives: Sequence[str]) -> ast.Expression:
-    """That a decision takes one of some alternatives."""
+    """Return the expression that a decision chooses one of the alternatives. It is `false` if there are none."""
     if not alternatives:
         return ast.Keyword(value=False, span=NOWHERE)
     if len(alternatives) == 1:

@@ -1,4 +1,4 @@
-"""From where the parser stopped to a diagnostic that a person understands."""
+"""Conversion of syntax errors of the parser into diagnostics with hints."""
 
 import re
 import unicodedata
@@ -20,17 +20,17 @@ _STRING = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"')
 _TICKED = re.compile(r"`[^`\r\n]*`")
 _BRACKET = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"?|`[^`\r\n]*`?|[\[\](){}]')
 _SIGNS: Final = frozenset("=!<>|&?-+*/.,:@#\"`'()[]{}")
-"""Characters of which something in the language is made, beside letters, digits and `_`."""
+"""Characters that the language uses, apart from letters, digits and `_`."""
 
 SPACE: Final = " \t\r\n\f"
-"""What the language takes for empty; Unicode knows more."""
+"""Whitespace of the language. Unicode has more."""
 
 _BEFORE_EXPRESSIONS: Final = frozenset({"when", "forbid", "require", "and", "or", "not"})
 _NEAR: Final = 2000
-"""Characters before a mistake among which its cause is looked for."""
+"""The number of characters before a mistake that are searched for its cause."""
 
 _SHOWN: Final = 60
-"""Characters of an idiom that a message shows."""
+"""The number of characters of an idiom that a message shows."""
 
 _UNITS: Final = ("us", "ms", "s", "min", "m", "h", "kB", "KB", "MB", "GB", "TB")
 _UNFINISHED = re.compile(
@@ -40,49 +40,52 @@ _UNFINISHED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """Where an item goes wrong; the places count in the item's text."""
+    """A syntax error within an item. All places are offsets in `text`, the text of the item."""
 
     text: str
     shift: int
     place: int
-    """Where what does not fit begins."""
+    """The offset of the text that does not fit."""
 
     behind: int
-    """The end of what came last and still fitted."""
+    """The end of the last text before `place` that fits."""
 
     found: str
     expected: frozenset[str]
     """The terminals that could have followed."""
 
     unfinished: bool = False
-    """Whether what was found is the sign at which a line stops; the next line was taken for its rest."""
+    """True if `found` is the sign at which a line stops early, so that the next line was read as its rest."""
 
     def within(self, begin: int, end: int) -> "Mistake":
-        """The same mistake, with its places counted in a piece of the text."""
+        """Return the same mistake with its places relative to the piece `[begin, end)` of the text."""
         text = self.text[begin:end]
         return replace(self, text=text, shift=begin, place=self.place - begin, behind=max(self.behind - begin, 0))
 
     @property
     def at_end(self) -> bool:
-        """Whether it is the end of the item that comes too early."""
+        """True if the item ends too early."""
         return not self.found
 
     @property
     def said(self) -> "IdiomMatch | None":
-        """The custom of another language that it is; their patterns are made only where there is a mistake."""
+        """The idiom of another language that the mistake is, or None.
+
+        The patterns of idioms are compiled only if there is a mistake.
+        """
         from spacelang.syntax.idioms import idiom_at
 
         return None if self.at_end or self.unfinished else idiom_at(self.text, self.place)
 
     @property
     def foreign(self) -> bool:
-        """Whether what was found is a character that has no place in the language at all."""
+        """True if the found text is a character that occurs nowhere in the language."""
         first = self.found[:1]
         return bool(first) and first not in _SIGNS and not re.match(r"\w", first)
 
 
 def locate(error: Unexpected, text: str, shift: int = 0) -> Mistake:
-    """What an error of the parser says about `text`, which has no comments."""
+    """Return the mistake that a parser error describes. `text` must not contain comments."""
     place, accepted = error.token.start_pos, error.expected
     if error.token.type == END or not text[place:].strip(SPACE):
         end = len(text.rstrip(SPACE))
@@ -95,7 +98,7 @@ def locate(error: Unexpected, text: str, shift: int = 0) -> Mistake:
 
 
 def diagnose(mistake: Mistake, source: Source) -> Diagnostic:
-    """What to tell about a mistake."""
+    """Return the diagnostic for a mistake."""
     text, place, start = mistake.text, mistake.place, mistake.place + mistake.shift
     if mistake.at_end:
         return _incomplete(mistake, source)
@@ -106,9 +109,10 @@ def diagnose(mistake: Mistake, source: Source) -> Diagnostic:
             return UnclosedString(primary=span, what=what, sign=f"`{sign}`" if sign != "`" else "a backtick")
     if mistake.unfinished:
         return _unfinished_line(mistake, source)
-    if (said := mistake.said) is not None:
-        span = Span(source, said.start + mistake.shift, said.end + mistake.shift)
-        return SaidElsewhere(primary=span, found=_shown(_in_short(span.text)), remedy=said.remedy, instead=said.instead)
+    if (idiom := mistake.said) is not None:
+        span = Span(source, idiom.start + mistake.shift, idiom.end + mistake.shift)
+        found = _shown(_in_short(span.text))
+        return SaidElsewhere(primary=span, found=found, remedy=idiom.remedy, instead=idiom.instead)
     expected, opened = mistake.expected, _still_open(mistake, source)
     known = keywords(expected) if "NAME" not in expected else []
     near = nearest(mistake.found, known) if mistake.found.isidentifier() else None
@@ -123,19 +127,17 @@ def diagnose(mistake: Mistake, source: Source) -> Diagnostic:
 
 
 def _hint_in_braces(found: str, expected: frozenset[str], *, is_open: bool) -> str | None:
-    """Remedies for a brace that is left open, which is shown, and for values with nothing between them."""
+    """Return a hint for a brace that is left open, or for values without a comma between them, or None."""
     if is_open:
         return "close the body before the next alternative" if found == "|" else None
     in_set = {"COMMA", "RBRACE"} <= expected and not {"NAME", "FORBID"} & expected
     if in_set and found in ("+", "-", "*", "/"):
-        return (
-            "a member of a set is written as what it comes to; bounds, steps, defaults and fixed values take arithmetic"
-        )
-    return "the values of a set are separated by `,`" if in_set and re.match(r'[\w."(]', found) else None
+        return "sets do not take arithmetic, write the result; only bounds, steps, defaults and fixed values take it"
+    return "separate the values of a set with `,`" if in_set and re.match(r'[\w."(]', found) else None
 
 
 def _in_short(text: str) -> str:
-    """The text on one line, the middle left out where it is long."""
+    """Return the text on one line, with its middle left out if it is long."""
     line = " ".join(text.split())
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN // 2]} … {line[-_SHOWN // 4 :]}"
 
@@ -144,11 +146,14 @@ def _unfinished_line(mistake: Mistake, source: Source) -> UnexpectedText:
     sign, start = mistake.found, mistake.place + mistake.shift
     expected = {":": "a domain", "=": "a value"}.get(sign, "an expression" if sign in _BEFORE_EXPRESSIONS else "a name")
     span = Span(source, start, start + len(sign))
-    return UnexpectedText(primary=span, found=f"end of the line after `{sign}`", expected=f"{expected} behind it")
+    return UnexpectedText(primary=span, found=f"end of the line after `{sign}`", expected=f"{expected} after it")
 
 
 def _incomplete(mistake: Mistake, source: Source) -> UnexpectedEnd:
-    """The item ends too early; points at its last character and back at the bracket that is still open."""
+    """Return the diagnostic for an item that ends too early.
+
+    It points at the last character of the item, and its related place is the bracket that is still open.
+    """
     text, end = mistake.text, mistake.place + mistake.shift
     place = _opening(text, len(text))
     related = () if place is None else (_opened(source, place + mistake.shift, "opened here and never closed"),)
@@ -161,7 +166,7 @@ def _incomplete(mistake: Mistake, source: Source) -> UnexpectedEnd:
 
 
 def _opening(text: str, end: int) -> int | None:
-    """Where the bracket stands that is open at the end of a text."""
+    """Return the offset of the innermost bracket that is still open at `end`, or None."""
     opened: list[int] = []
     for lexeme in _BRACKET.finditer(text, 0, end):
         if lexeme[0] in ("]", ")", "}"):
@@ -172,7 +177,11 @@ def _opening(text: str, end: int) -> int | None:
 
 
 def _still_open(mistake: Mistake, source: Source) -> tuple[Related, ...]:
-    """The bracket of an earlier line that seems to have been left open: that of a set, or of a body before a `|`."""
+    """Return the bracket of an earlier line that seems to have been left open, as a related place.
+
+    That is the bracket of a set or another list, or the brace of a body before a `|`. The result is empty if there is
+    none.
+    """
     text, place = mistake.text, _opening(mistake.text, mistake.place)
     begins = text.rfind("\n", 0, mistake.place) + 1
     if place is None or place >= begins or text[begins : mistake.place].strip(SPACE):
@@ -180,7 +189,7 @@ def _still_open(mistake: Mistake, source: Source) -> tuple[Related, ...]:
     in_list = "COMMA" in mistake.expected and not {"NAME", "FORBID"} & mistake.expected
     if not in_list and (mistake.found != "|" or text[place] != "{"):
         return ()
-    return (_opened(source, place + mistake.shift, "opened here and not closed before"),)
+    return (_opened(source, place + mistake.shift, "opened here and not closed"),)
 
 
 def _opened(source: Source, place: int, label: str) -> Related:
@@ -188,7 +197,7 @@ def _opened(source: Source, place: int, label: str) -> Related:
 
 
 def _shown(found: str) -> str:
-    """What was found, by its name where it could not be seen."""
+    """Return the found text for a message. Invisible characters are given by code point and name."""
     if found.isprintable() and not found.isspace():
         return f"`{found}`"
     name = unicodedata.name(found[0], "a control character").lower()
@@ -200,9 +209,9 @@ def _hint(mistake: Mistake) -> str | None:
     previous = re.search(r"[\w.]+$|\S$", before)
     last = previous[0] if previous else ""
     if "VBAR" in expected and "RBRACE" not in expected and re.match(r"\w+[ \t]*[:=]", mistake.text[mistake.place :]):
-        return "hyperparameters stand in braces behind their operator: `Operator { … }`"
+        return "write hyperparameters in braces after their operator: `Operator { … }`"
     if "QUANTITY" in expected and "NUMBER" not in expected and found[0].isdigit():
-        return f"write a unit right behind its number, such as `{found}s`"
+        return f"write a unit directly after the number, such as `{found}s`"
     return (
         _hint_by_text(found, before)
         or _hint_on_domain(found, last, expected)
@@ -212,31 +221,31 @@ def _hint(mistake: Mistake) -> str | None:
 
 
 def _hint_by_text(found: str, before: str) -> str | None:
-    """Remedies for what is in no place right."""
+    """Return a hint for text that is wrong in every place, or None."""
     fixed = {
-        ";": "end a line without a sign; members on one line are separated by `,`",
+        ";": "lines need no sign at the end; separate members on one line with `,`",
         "&&": "write `and`",
         "||": "write `or`",
         "!": "write `not`",
         "True": "write `true`",
         "False": "write `false`",
         "None": "write `none`",
-        "**": "there are no powers; multiply",
-        "\ufeff": "a byte order mark stands only at the very beginning",
+        "**": "powers are not supported; multiply instead",
+        "\ufeff": "a byte order mark is allowed only at the very beginning",
     }
     if found in fixed:
         return fixed[found]
     if found[0] == "'" or (unicodedata.category(found[0]) in ("Pi", "Pf", "Ps") and found[0] not in "([{"):
         return 'write strings in double quotes: `"…"`'
     if found in _UNITS and before[-1:].isdigit():
-        return "write a unit right behind its number"
+        return "write the unit directly after the number"
     if found.isspace() and not found.isascii():
         return "replace it with a plain space"
     return None
 
 
 def _hint_on_domain(found: str, last: str, expected: frozenset[str]) -> str | None:
-    """Remedies where values and domains were mixed up."""
+    """Return a hint if values and domains were mixed up, or None."""
     domain = {"FLOAT", "INT"} <= expected
     if found == "[" and (domain or {"NUMBER", "NAME"} <= expected):
         return "write a set of values as `{…}` and a tuple as `(…)`"
@@ -248,21 +257,21 @@ def _hint_on_domain(found: str, last: str, expected: frozenset[str]) -> str | No
 
 
 _CUSTOMARY: Final = (
-    ("->", r"", {"AND", "OR"}, "there is no implication: write `not … or …`"),
-    ("(", r"\b[A-Z]\w*$", {"LBRACE"}, "parameters stand in braces: `{ … }`"),
-    ("{", r"(?:[=!]=|\bis)\s*[\w.]+$", {"OR"}, "conditions speak of operators by their names: leave the body out"),
+    ("->", r"", {"AND", "OR"}, "implication is not supported: write `not … or …`"),
+    ("(", r"\b[A-Z]\w*$", {"LBRACE"}, "write parameters in braces: `{ … }`"),
+    ("{", r"(?:[=!]=|\bis)\s*[\w.]+$", {"OR"}, "conditions refer to operators by name: remove the body"),
     ("pipeline", r"", set[str](), "write `pipeline = …`"),
-    ("as", r"\bnone$", {"VBAR"}, "`none` is the name of leaving out, and takes no other"),
+    ("as", r"\bnone$", {"VBAR"}, "`none` cannot have another name"),
     ("?", r"", {"VBAR"}, "write `… | none`"),
-    (")", r"\(\s*[^\s,()]+$", {"COMMA"}, "a tuple with one member is written `(…,)`"),
+    (")", r"\(\s*[^\s,()]+$", {"COMMA"}, "write a tuple of one value as `(…,)`"),
     ("%", r"\bholdout\s*\(\s*[\d.]+$", {"RPAR"}, "write a share, such as `holdout(0.3)`"),
-    ("%", r"", set[str](), "there is no remainder; bound a range and give it a `step`"),
+    ("%", r"", set[str](), "the remainder is not supported; use a range with a `step`"),
 )
-"""What is written elsewhere: the sign, what stands before it, what could follow there, and how it is said here."""
+"""Notations of other languages: the sign, the text before it, terminals that could follow, and the hint."""
 
 
 def _hint_by_pattern(found: str, before: str, expected: frozenset[str]) -> str | None:
-    """Remedies for what is the custom in other languages, or elsewhere in this one."""
+    """Return a hint for notations that are used in other languages, or elsewhere in this one, or None."""
     for sign, pattern, needed, remedy in _CUSTOMARY:
         if found == sign and needed <= expected and re.search(pattern, before):
             return remedy
@@ -270,7 +279,7 @@ def _hint_by_pattern(found: str, before: str, expected: frozenset[str]) -> str |
 
 
 def _hint_by_place(found: str, last: str, before: str, expected: frozenset[str]) -> str | None:
-    """Remedies for what would be right in another place."""
+    """Return a hint for text that would be right in another place, or None."""
     if found == "=" and "COMPARE" in expected:
         return "compare with `==`"
     if found in ("<", "<=", ">", ">=", "==", "!=") and {"AND", "OR"} <= expected:
@@ -278,19 +287,19 @@ def _hint_by_place(found: str, last: str, before: str, expected: frozenset[str])
     if last == "not" and (found == "in" or re.search(r"\bis\s+not$", before)):
         return f"write `not … {'in' if found == 'in' else 'is'} …`"
     if last == "is" and re.match(r"[-.\d]", found):
-        return "`is` asks for an alternative by its name: compare values with `==`"
+        return "`is` tests for an alternative: compare values with `==`"
     if found == last and found in ("=", "|", "&"):
         return f"write one `{found}`"
     if expected == {"COLON", "EQUAL"}:
         return _hint_behind_word(found, last)
     if "VBAR" in expected and re.match(r"[A-Za-z_]", found):
-        return "alternatives are separated by `|`"
+        return "separate alternatives with `|`"
     return None
 
 
 def _hint_behind_word(found: str, last: str) -> str | None:
-    """Remedies for a word in a body with neither sign behind it."""
+    """Return a hint for a word in a body that is not followed by `:` or `=`, or None."""
     if found in ("}", ","):
-        return f"`{last} : …` lets it vary, `{last} = …` fixes it, `include {last}` brings in a group"
+        return f"`{last} : …` lets it vary, `{last} = …` fixes it, `include {last}` includes a group"
     meant = nearest(last, ("when", "include", "forbid", "require"))
     return f"did you mean `{meant} {found}`?" if meant else None

@@ -1,7 +1,7 @@
-"""Text to syntax tree, with every syntax mistake that can be told apart in one run.
+"""The parser: text to syntax tree, with all independent syntax errors in one run.
 
-A text is read at once by the parser that the grammar gives. Only where that fails is it cut into items, and these into
-lines (`recovery.py`), to find the mistakes after the first.
+A text is first read as a whole. Only if that fails is it cut into items, and these into lines, to find the errors after
+the first one (see `recovery.py`).
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,10 @@ from spacelang.text import Source, Span
 
 @fact
 class Parsed:
-    """What could be read of a file; `damaged` names the stages and parameter groups that could not be read whole."""
+    """The readable part of a file, with diagnostics.
+
+    `damaged` has the names of the stages and parameter groups that could not be read completely.
+    """
 
     file: ast.File
     diagnostics: tuple[Diagnostic, ...]
@@ -28,7 +31,7 @@ class Parsed:
 
 
 def parse(source: Source) -> Parsed:
-    """The syntax tree of a text and all syntax mistakes; never raises for any text."""
+    """Return the syntax tree of a text with all its syntax errors. Never raises, whatever the text."""
     nothing = ast.File((), Span(source, 0, len(source.text)))
     too_large = beyond_limits(source)
     if too_large is not None:
@@ -37,7 +40,7 @@ def parse(source: Source) -> Parsed:
     mistakes: tuple[Diagnostic, ...] = ()
     damaged: frozenset[str] = frozenset()
     if reading.error is not None:
-        # Most files have no syntax mistake: what looks for the others is imported where there is one.
+        # Most files have no syntax errors, so error recovery is imported only if there is one.
         from spacelang.syntax.recovery import recover
 
         reading, mistakes, damaged = recover(source, reading, reading.error)
@@ -49,7 +52,7 @@ def parse(source: Source) -> Parsed:
 
 
 def _missing_separators(bodies: Iterable[ast.Body]) -> list[Diagnostic]:
-    """Members of a body that follow one another on a line without a comma."""
+    """Return diagnostics for members of a body that are on one line without a separator."""
     found: list[Diagnostic] = []
     for body in bodies:
         for before, after in pairwise(body.members):
@@ -62,7 +65,7 @@ def _missing_separators(bodies: Iterable[ast.Body]) -> list[Diagnostic]:
 
 
 def _with_sign(before: ast.Member, after: ast.Member) -> str | None:
-    """How a range gets its step or its default, which stand behind it without a sign, or with another."""
+    """Return a hint if the second member was meant as the step or the default of the range before it, or None."""
     match before, after:
         case ast.Parameter(domain=ast.Range()), ast.Fixed(name=ast.Word("step"), value=ast.Number()):
             return f"write `step {after.value.span.text}`"

@@ -1,8 +1,9 @@
-"""The canonical layout of a text: words, signs and comments stay as they are, space and optional separators change.
+"""The formatter: the canonical layout of a text.
 
-There are no options. A body with one hyperparameter or none may stand on one line; of two or more each gets a line,
-with their `:` and `=` in one column. The alternatives of a stage stand on one line where that is short. Empty lines
-between members, alternatives and items are kept, at most one.
+Words, signs and comments are unchanged; whitespace and optional separators change. There are no options. A body with at
+most one hyperparameter may stand on one line. With two or more, each gets a line of its own, with their `:` and `=`
+aligned in one column. The alternatives of a stage stand on one line if that is short. Blank lines between members,
+alternatives and items are preserved, at most one.
 """
 
 from collections.abc import Sequence
@@ -30,22 +31,22 @@ from spacelang.syntax.spelling import spell_file
 from spacelang.text import Source
 
 SHORT: Final = 80
-"""How long the line of a stage may be that shows its alternatives side by side."""
+"""The longest line on which the alternatives of a stage are written side by side."""
 
 _ALIKE: Final = ((ast.Import, ast.Use), (ast.Abstract,), (ast.Rule,), (ast.Stage,))
-"""Items between which an author may leave an empty line or not."""
+"""Kinds of items between which a blank line is optional."""
 
 
 def format_file(file: ast.File) -> str:
-    """The canonical text of a tree; ends with a newline, or is empty.
+    """Return the canonical text of a syntax tree. It is empty or ends with a newline.
 
-    Every tree that a text can say comes back from its text. Comments are not in the tree.
+    Parsing the text gives the tree back, for every tree that a text can express. Trees contain no comments.
     """
     return format_text(spell_file(file))
 
 
 def format_text(text: str) -> str:
-    """The canonical layout of a text without syntax errors; ends with a newline, or is empty.
+    """Return the text in the canonical layout. The result is empty or ends with a newline.
 
     Raises ValueError for a text with syntax errors.
     """
@@ -65,7 +66,7 @@ def format_text(text: str) -> str:
 
 
 def _apart(before: ast.Item, item: ast.Item, rows: Sequence[LayoutLine], following: Sequence[LayoutLine]) -> bool:
-    """Whether an empty line stands between two items in any case."""
+    """Return True if a blank line is always inserted between two items."""
     if not any(isinstance(before, kinds) and isinstance(item, kinds) for kinds in _ALIKE):
         return True
     return not isinstance(item, ast.Rule) and (_is_long(rows) or _is_long(following))
@@ -76,12 +77,18 @@ def _is_long(rows: Sequence[LayoutLine]) -> bool:
 
 
 class _Layout(Cursor):
-    """Walks through the tree and the lexemes in step; each method takes the lexemes of its node."""
+    """A cursor that turns the nodes of a tree into documents.
+
+    Tree and lexemes are walked in parallel: each method takes the lexemes of its node.
+    """
 
     # ---- items
 
     def block(self, item: ast.Item, following: ast.Item | None) -> list[LayoutLine]:
-        """The lines of an item, with the comments before it and the indented ones right behind it."""
+        """Return the lines of an item.
+
+        They include the comments before it and the indented comments directly after it.
+        """
         last = self.index(following.span.start) if following is not None else len(self.lexemes) - 1
         tail = _tail(self.lexemes[last])
         writer = Writer()
@@ -93,7 +100,7 @@ class _Layout(Cursor):
         return rows if rows[-1].text else rows[:-1]
 
     def end(self) -> list[LayoutLine]:
-        """The comments at the end of the file."""
+        """Return the comments at the end of the file as lines."""
         writer = Writer()
         for comment in self.lexemes[-1].leading:
             writer.comment(comment, 0, blank=comment.blank)
@@ -180,7 +187,7 @@ class _Layout(Cursor):
                 assert_never(structure)
 
     def _joined(self, joined: ast.Joined) -> list[Document]:
-        # In brackets a first `|` may say that this is a decision.
+        # In parentheses, a leading `|` may mark this as a decision.
         bar: list[Document] = [self.take(), Gap()] if self.peek() == "|" else []
         inside = [*bar, *self._structure(joined.parts[0])]
         for part in joined.parts[1:]:
@@ -190,7 +197,7 @@ class _Layout(Cursor):
     def _enclosed(
         self, parts: Sequence[ast.Structure], structure: ast.Parenthesised | ast.Columns | ast.Permute
     ) -> list[Document]:
-        """Structures in parentheses, each with what stands before it."""
+        """Return structures in parentheses, each with its label or selector."""
         head: list[Document] = [self.take()] if isinstance(structure, ast.Parenthesised) else [self.take(), self.take()]
         inside: list[Document] = []
         for place, part in enumerate(parts):
@@ -209,7 +216,7 @@ class _Layout(Cursor):
     # ---- bodies
 
     def _body(self, body: ast.Body, *, long: bool = False) -> list[Document]:
-        """A body; on one line where it has at most one member that is searched or constrains what is."""
+        """Return a body. It may stand on one line if at most one member is a hyperparameter or constraint."""
         start = self.take()
         widths = self._name_widths(body)
         inside: list[Document] = []
@@ -230,7 +237,10 @@ class _Layout(Cursor):
         return [grouped(parts, broken=(long and bool(inside)) or is_broken(inside))]
 
     def _name_widths(self, body: ast.Body) -> list[int]:
-        """The width of the column of names in which each member stands; empty lines end a column."""
+        """Return, for each member, the width of the name column that it belongs to.
+
+        Blank lines end a column.
+        """
         columns: list[list[ast.Member]] = []
         for member in body.members:
             first = self.lexemes[self.index(member.span.start)]
@@ -265,7 +275,7 @@ class _Layout(Cursor):
         return [*name, *self._conditional(inside, parameter.condition), *self.upto(parameter.span.end)]
 
     def _conditional(self, inside: list[Document], condition: ast.Expression | None) -> list[Document]:
-        """What a condition is of, and the condition: on the next line where both are too long for one."""
+        """Return parts and their condition, which moves to the next line if one line would be too long."""
         if condition is None:
             return inside
         when = self.index(condition.span.start) - 1
@@ -313,7 +323,7 @@ class _Layout(Cursor):
                 assert_never(value)
 
     def _given(self, given: ast.Value | ast.Expression) -> list[Document]:
-        """A value, or arithmetic, which may be in parentheses of its own."""
+        """Return a value or an arithmetic expression, which may have parentheses of its own."""
         match given:
             case ast.Number() | ast.OperatorValue():
                 return self._value(given)
@@ -323,7 +333,7 @@ class _Layout(Cursor):
                 return self._expression(given)
 
     def _opens(self, value: ast.Tuple) -> bool:
-        """Whether the next parenthesis is that of a tuple."""
+        """Return True if the next parenthesis begins the tuple itself, rather than enclosing it."""
         first: ast.Value | None = value
         depth = 0
         while isinstance(first, ast.Tuple):
@@ -336,7 +346,10 @@ class _Layout(Cursor):
         return [*sign, *self.upto(number.span.end)]
 
     def _list(self, values: Sequence[ast.Value], *, only: bool = False) -> list[Document]:
-        """Values in brackets; many fill several lines. The comma behind the `only` item of a tuple makes the tuple."""
+        """Return values in brackets. Long lists fill several lines.
+
+        If `only` is true, the comma after the only item of a tuple is preserved, as it makes the tuple.
+        """
         start = self.take()
         inside: list[Document] = []
         for place, value in enumerate(values):
@@ -348,7 +361,7 @@ class _Layout(Cursor):
         return [grouped([start, Indented((*inside,)), Break(""), end], broken=is_broken(inside))]
 
     def _expression(self, expression: ast.Expression) -> list[Document]:
-        """An expression, with the parentheses around it that the author wrote."""
+        """Return an expression, with the parentheses that the author wrote around it."""
         inside: list[Document] = []
         match expression:
             case ast.Logical(terms=terms):
@@ -377,7 +390,10 @@ class _Layout(Cursor):
 
 
 def _tail(lexeme: Lexeme) -> list[Comment]:
-    """Take the comments before a lexeme that are indented and stand right below what comes before."""
+    """Remove and return the indented comments directly after the previous item.
+
+    They are stored as leading comments of `lexeme`, the first one of the next item.
+    """
     count = 0
     while count < len(lexeme.leading) and lexeme.leading[count].indented and not lexeme.leading[count].blank:
         count += 1
@@ -386,7 +402,7 @@ def _tail(lexeme: Lexeme) -> list[Comment]:
 
 
 def _before_closing(closing: Lexeme, inside: Sequence[Document]) -> list[Document]:
-    """The comments before a closing bracket, as the last thing inside of the brackets."""
+    """Move the comments before a closing bracket inside the brackets, and return them."""
     comments, closing.leading, closing.blank = closing.leading, [], False
     return [Break(keeps_blank=bool(inside)), Lexeme("", closing.start, comments)] if comments else []
 
@@ -400,5 +416,8 @@ def _padding(name: ast.Word, width: int) -> Document:
 
 
 def _needs_comma(member: ast.Member) -> bool:
-    """Whether a line break would not do: `log =` gives a range its default and `pipeline =` begins an item."""
+    """Return True if a line break is not a sufficient separator before a member.
+
+    On a new line, `log =` would give the range above a default, and `pipeline =` would begin an item.
+    """
     return isinstance(member, ast.Fixed) and member.name.text in ("log", "pipeline")

@@ -1,4 +1,4 @@
-"""A text to a tree, up to the first mistake."""
+"""Reading of a text into items of the syntax tree, up to the first syntax error."""
 
 from functools import cache
 from threading import Lock
@@ -11,23 +11,23 @@ from spacelang.syntax.tables import load
 from spacelang.text import Source, Span
 
 _IN_USE = Lock()
-"""The builder is told the source before each parse, so that only one text may be parsed at a time."""
+"""The builder holds the source of the current parse, so only one text can be parsed at a time."""
 
 
 @fact
 class ReadItems:
-    """The items before the first mistake (all, where there is none), the bodies in them, and the mistake."""
+    """The items and bodies before the first syntax error (all, if there is none), and the error."""
 
     items: tuple[ast.Item, ...]
     bodies: tuple[ast.Body, ...]
     deepest: tuple[int, Span] | None
-    """The height of the highest expression and its place."""
+    """The height and the place of the highest expression."""
 
     error: Unexpected | None
 
 
 def read(source: Source, text: str, shift: int = 0) -> ReadItems:
-    """What `text` says, which stands at `shift` in the source."""
+    """Parse `text`, which begins at offset `shift` of the source."""
     driver, builder = _driver()
     with _IN_USE:
         builder.begin(source, shift)

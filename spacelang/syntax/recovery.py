@@ -1,8 +1,8 @@
-"""Finding the mistakes after the first.
+"""Error recovery: finds the syntax errors after the first one.
 
-The text behind the last item that could be read is cut into items, at the words that begin lines outside of brackets,
-and each is read by itself. Within an item a mistake is taken out and the rest read again: a misplaced sign by itself,
-anything else with its line. What could be read is analysed, so that one mistake does not hide another.
+The text after the last readable item is cut into items, at words that begin lines outside of brackets. Each item is
+read by itself. After an error within an item, the rest is read again without it: a misplaced sign is removed alone,
+anything else with its line. Everything readable is analysed, so that one mistake does not hide another.
 """
 
 import re
@@ -17,20 +17,22 @@ from spacelang.syntax.reading import ReadItems, read
 from spacelang.text import Source
 
 MISTAKES_AN_ITEM: Final = 20
+"""The most mistakes that are reported for one item."""
+
 MOST_MISTAKES: Final = 500
-"""In a text; what follows is not looked at."""
+"""The most mistakes that are reported for one text. The rest of the text is not checked."""
 
 MOST_CHARACTERS: Final = 60_000
-"""How much text is read again at most, once mistakes are taken out; dense text takes half a second for as much."""
+"""The most characters that are read again after mistakes. Dense text of this length takes half a second."""
 
 _LEXEME = re.compile(r'#[^\r\n]*|"(?:[^"\\\r\n]|\\[^\r\n])*"?|`[^`\r\n]*`?|[\[\](){}]|^[A-Za-z_]\w*', re.MULTILINE)
 _CERTAIN = re.compile(
     r"(?:space|params|stage|task|abstract)\s+\w|use\s+\w+[^\S\n]*$|import\s*\"|(?:pipeline)\s*=", re.MULTILINE
 )
-"""How an item begins even where a bracket before it is still open."""
+"""Text that begins a new item even if an earlier bracket is still open."""
 
 _GOES_ON = ("=", "|", "&", ">", ",", ":", "(")
-"""Signs behind which an item goes on, whatever begins the next line."""
+"""Signs after which an item continues on the next line, whatever that begins with."""
 
 _NAMED = re.compile(r"\s*(?:(?!forbid|require|use|import)\w+\s+(\w+)|(pipeline)|import\b.*\bas\s+(\w+)|(\w+)\s*[=:])")
 _CAPITALS = re.compile(r"(?:True|False|None)\b")
@@ -38,7 +40,7 @@ _CAPITALS = re.compile(r"(?:True|False|None)\b")
 
 @dataclass(slots=True)
 class _Progress:
-    """What has been read so far."""
+    """The items, diagnostics and damaged names that have been found so far."""
 
     source: Source
     readings: list[ReadItems]
@@ -50,7 +52,10 @@ class _Progress:
 def recover(
     source: Source, reading: ReadItems, error: Unexpected
 ) -> tuple[ReadItems, tuple[Diagnostic, ...], frozenset[str]]:
-    """What can be read of a text whose reading ended with `error`, all mistakes, and the names of what is damaged."""
+    """Return the readable part of a text after a first error, with all errors.
+
+    The last value has the names of the stages and parameter groups that are damaged.
+    """
     text = _without_comments(source.text)
     start = reading.items[-1].span.end if reading.items else 0
     progress = _Progress(source, [reading])
@@ -77,7 +82,7 @@ def _without_comments(text: str) -> str:
 
 
 def _items(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """The ends of the pieces that are items, whole or not."""
+    """Yield the start and end of each piece of text that is an item, complete or not."""
     depth = 0
     begin = start
     for lexeme in _LEXEME.finditer(text, start):
@@ -99,12 +104,12 @@ def _items(text: str, start: int) -> Iterator[tuple[int, int]]:
 
 
 def _read_item(progress: _Progress, text: str, shift: int, known: Mistake | None) -> None:
-    """Read a piece, whose first mistake may be known, as often as there are mistakes in it."""
+    """Read a piece of text again after each mistake in it. Its first mistake may be known already."""
     mistakes: list[Mistake] = []
     while len(mistakes) < MISTAKES_AN_ITEM:
         mistake = known if known is not None and not mistakes else _next_mistake(progress, text, shift)
         if mistake is None or (mistakes and mistake.at_end and not text[mistakes[-1].place :].strip(SPACE)):
-            break  # A text that was cut off in its last line has open brackets as well: that is the same mistake.
+            break  # A text that ends in the middle of a line also has open brackets. That is the same mistake.
         again = bool(mistakes) and mistake.behind == mistakes[-1].behind
         if not again:
             mistakes.append(mistake)
@@ -119,7 +124,7 @@ def _read_item(progress: _Progress, text: str, shift: int, known: Mistake | None
 
 
 def _next_mistake(progress: _Progress, text: str, shift: int) -> Mistake | None:
-    """The first mistake of a piece; where it has none, what it says is kept."""
+    """Return the first mistake in a piece of text, or store its items and return None if there is none."""
     reading = read(progress.source, text, shift)
     if reading.error is not None:
         return locate(reading.error, text, shift)
@@ -133,11 +138,11 @@ def _names(text: str) -> list[str]:
 
 
 def _repaired(text: str, mistake: Mistake) -> str | None:
-    """The text with a mistake taken out, of the same length; None where nothing can be done about it."""
+    """Return the text with a mistake replaced or blanked out, in the same length, or None if impossible."""
     place = mistake.place
     if mistake.at_end:
         return None
-    if (said := mistake.said) is not None and (rewritten := said.rewritten(text)) is not None:
+    if (idiom := mistake.said) is not None and (rewritten := idiom.rewritten(text)) is not None:
         return rewritten
     capital = _CAPITALS.match(text, place)
     if capital:
@@ -148,9 +153,9 @@ def _repaired(text: str, mistake: Mistake) -> str | None:
 
 
 def _without_line(text: str, place: int, torn: bool = False) -> str | None:
-    """The text with the line of a mistake blanked out; None where that would tear a pair of braces apart.
+    """Return the text with the line of a mistake blanked out, or None if that would separate a pair of brackets.
 
-    `torn` allows to take out a bracket without its other half, provided that it is no brace.
+    With `torn`, a round or square bracket may be removed without its other half, but no brace.
     """
     start = text.rfind("\n", 0, place) + 1
     end = text.find("\n", place)
@@ -163,5 +168,5 @@ def _without_line(text: str, place: int, torn: bool = False) -> str | None:
 
 
 def _open_brackets(text: str) -> int:
-    """How many round and square brackets are open behind a text; what opens and closes on one line tears nothing."""
+    """Return the number of opening minus closing round and square brackets of a text."""
     return sum(text.count(sign) for sign in "[(") - sum(text.count(sign) for sign in ")]")

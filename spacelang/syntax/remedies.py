@@ -1,49 +1,49 @@
-"""Remedies of idioms that say more than a template of a pattern's groups can."""
+"""Help texts of idioms that are computed from the matched text, rather than filled into a template."""
 
 import re
 from typing import Final
 
 
 def _listed(text: str, sign: str) -> str:
-    """The names of a list joined by a sign, or three dots where it holds more than names."""
+    """Join the names of a list by a sign. If the list contains anything else, use `…` instead of the names."""
     parts = [part.strip().strip("\"'") for part in text.strip("[] ").split(",") if part.strip()]
     return sign.join(parts) if parts and all(re.fullmatch(r"[\w.]+", part) for part in parts) else f"…{sign}…"
 
 
 def as_alternatives(match: re.Match[str]) -> str:
-    """A list as the alternatives of a stage."""
-    return f"alternatives are separated by `|`: write `{_listed(match['list'], ' | ')}`"
+    """Return a remedy that writes a list as the alternatives of a stage."""
+    return f"separate alternatives with `|`: write `{_listed(match['list'], ' | ')}`"
 
 
 def as_steps(match: re.Match[str]) -> str:
-    """A list as the steps of a pipeline."""
-    return f"steps are joined by `->`: write `{_listed(match['list'], ' -> ')}`"
+    """Return a remedy that writes a list as the steps of a pipeline."""
+    return f"join steps with `->`: write `{_listed(match['list'], ' -> ')}`"
 
 
 def as_set(match: re.Match[str]) -> str:
-    """A list as a set of values."""
+    """Return a remedy that writes a list as a set of values."""
     return f"write `{{{match['list'].strip()}}}`"
 
 
 def as_rule(match: re.Match[str]) -> str:
-    """A clause that forbids values together."""
-    said = re.sub(r"\s*(?<![=!<>])=(?!=)\s*(?=[A-Z])", " is ", match["list"].strip())
-    said = re.sub(r"\s*(?<![=!<>])=(?!=)\s*", " == ", said)
-    return f"write `forbid {re.sub(r' *, *', ' and ', said)}`"
+    """Return a remedy that writes a list of forbidden values as a `forbid` constraint."""
+    clause = re.sub(r"\s*(?<![=!<>])=(?!=)\s*(?=[A-Z])", " is ", match["list"].strip())
+    clause = re.sub(r"\s*(?<![=!<>])=(?!=)\s*", " == ", clause)
+    return f"write `forbid {re.sub(r' *, *', ' and ', clause)}`"
 
 
 def as_share(match: re.Match[str]) -> str:
-    """A percentage as a share."""
-    return f"there is no sign for a share: write `{float(match[1]) / 100:.6g}`, or `{match[1]}` for a percentile"
+    """Return a remedy that writes a percentage as a fraction."""
+    return f"percentages are not supported: write `{float(match[1]) / 100:.6g}`, or `{match[1]}` for a percentile"
 
 
 def as_name(match: re.Match[str]) -> str:
-    """A name with signs in it as one without."""
-    return f"names are words: write `{re.sub(r'[-. ]+', '_', match['at'].strip())}`"
+    """Return a remedy that replaces the signs in a name by underscores."""
+    return f"names consist of letters, digits and `_`: write `{re.sub(r'[-. ]+', '_', match['at'].strip())}`"
 
 
 def as_one_or_several(match: re.Match[str]) -> str:
-    """Alternatives behind the sign that fixes a value: operators by themselves, other values as a set."""
+    """Return a remedy for alternatives after `=`: operators joined by `|`, other values as a set."""
     name, parts = match["name"], [part.strip() for part in match["list"].split("|")]
     is_of_operators = any(part[:1].isupper() for part in parts)
     several = " | ".join(parts) if is_of_operators else f"{{{', '.join(parts)}}}"
@@ -51,46 +51,47 @@ def as_one_or_several(match: re.Match[str]) -> str:
 
 
 def with_unit(number: str, unit: str) -> str:
-    """A quantity with its unit in short."""
+    """Return a quantity with the short form of its unit."""
     short = {"h": "h", "m": "min", "s": "s"}.get(unit[0])
     return f"{number}{short or unit.replace('i', '')}"
 
 
 def _range_of(match: re.Match[str]) -> str:
-    """A range between two numbers: of integers where both are."""
+    """Return a range between two numbers: an `int` range if both are integers, else a `float` range."""
     low, high = match["low"], match["high"]
     is_whole = all(re.fullmatch(r"-?\d+", end) for end in (low, high))
     return f"{'int' if is_whole else 'float'}[{low}, {high}]"
 
 
 def as_range(match: re.Match[str]) -> str:
-    """Two numbers as the ends of a range."""
+    """Return a remedy that writes two numbers as the bounds of a range."""
     return f"write `{_range_of(match)}`"
 
 
 def as_range_or_set(match: re.Match[str]) -> str:
-    """Two numbers in brackets without a word before them, which may be a tuple."""
+    """Return a remedy for two numbers in brackets without a type: a range, a set, or a tuple."""
     ends = f"{match['low']}, {match['high']}"
     or_tuple = f", `{{({ends})}}` for a tuple" if match["at"].startswith("(") else ""
     return f"{as_range(match)} for a range, `{{{ends}}}` for two values{or_tuple}"
 
 
 def as_declared(match: re.Match[str]) -> str:
-    """A hyperparameter of ConfigSpace, with its bounds."""
+    """Return a remedy that writes a hyperparameter of ConfigSpace as a range."""
     kind = "int" if match["kind"].startswith("Int") else "float"
     return f"write `{kind}[{match['low']}, {match['high']}]{' log' if match['log'] else ''}`"
 
 
 def beside_range(match: re.Match[str]) -> str:
-    """A set with a range in it."""
+    """Return a remedy for a set that contains a range: a union of the set and the range."""
     others = [part.strip() for part in f"{match['before']},{match['after']}".split(",") if part.strip()]
     ordinary = f"{{{', '.join(others)}}} | " if others else ""
-    return f"ranges stand beside sets: write `{ordinary}{match['range']}`"
+    return f"a set cannot contain a range: write `{ordinary}{match['range']}`"
 
 
-TICKED: Final = "names of parameters that are no words stand in backticks"
+TICKED: Final = "write other names of parameters in backticks"
+"""The remedy for parameter names with characters that plain words do not have."""
 
 
 def as_parameter(match: re.Match[str]) -> str:
-    """A name with signs in it as that of a parameter, which may keep them in backticks."""
+    """Return a remedy for a parameter name with signs: replace them, or write the name in backticks."""
     return f"{as_name(match)}; {TICKED}"

@@ -1,4 +1,4 @@
-"""Where the text of a space comes from: a path, or the name of a space that ships with the package."""
+"""Reading of sources: files, bundled spaces, imported files and bytes."""
 
 import os.path
 import re
@@ -16,29 +16,33 @@ from spacelang.suggest import nearest
 from spacelang.text import Origin, Source, Span
 
 LARGEST: Final = 2**20
-"""The largest file that is read, in bytes."""
+"""The size of the largest file that is read, in bytes."""
 
 LARGEST_JSON: Final = 2**23
-"""The same for JSON: the document of a compiled space is some three times as long as its text, and has more in it."""
+"""The same for JSON: the document of a compiled space has more content and is about three times as long as its text."""
 
 STAGE: Final = re.compile(r"\bstage\s[^=]*=")
+"""The beginning of a stage declaration, by which the text of a space is told from a path."""
 
 MOST_NEIGHBOURS: Final = 1000
-"""Of this many files beside a missing one names are compared."""
+"""The most files in a folder whose names are compared with that of a missing file."""
 
 
 def bundled() -> tuple[str, ...]:
-    """The names of the spaces that ship with the package."""
+    """Return the names of the spaces that are included in the package."""
     return tuple(sorted(path.stem for path in folder("spaces").glob("*.space")))
 
 
 def is_text(reference: str) -> bool:
-    """Whether it is the text of a space rather than a path or a name: it has several lines, or a stage."""
+    """Return True if `reference` is the text of a space, not a path or name: it has several lines, or a stage."""
     return "\n" in reference or STAGE.search(reference) is not None
 
 
 def read_source(reference: str) -> Source | Diagnostic:
-    """The text of a path or of a bundled name, or why it cannot be had; never raises."""
+    """Read the source of a path or a bundled space. Never raises.
+
+    A diagnostic is returned if it cannot be read.
+    """
     if not reference:
         return _unreadable(reference, "the name is empty")
     path = folder("spaces") / f"{reference}.space" if reference in bundled() else Path(reference)
@@ -46,7 +50,10 @@ def read_source(reference: str) -> Source | Diagnostic:
 
 
 def read_file(path: str, remedy: str) -> Source | Diagnostic:
-    """The text of a file that is no space, or why it cannot be had, with a remedy where it is not there."""
+    """Read a file that is not a space, such as a file of configurations.
+
+    A diagnostic is returned if it cannot be read. `remedy` is its help text.
+    """
     start = Span(Source(path, ""), 0, 0)
     return _read(
         Path(path), path, lambda reason: UnreadableFile(primary=start, path=path, reason=reason, remedy=remedy)
@@ -68,7 +75,10 @@ def _read(path: Path, reference: str, unreadable: Callable[[str], Diagnostic]) -
 
 
 def source_of(name: str, content: bytes) -> Source | Diagnostic:
-    """The text that came from elsewhere than a file (the standard input), or why it is none; never raises."""
+    """Return the source of bytes that did not come from a file, such as standard input. Never raises.
+
+    A diagnostic is returned if the bytes are not UTF-8 text or exceed the size limit.
+    """
     start = Span(Source(name, ""), 0, 0)
     match _TooLong() if len(content) > LARGEST else _decoded(content):
         case str() as text:
@@ -81,23 +91,24 @@ def source_of(name: str, content: bytes) -> Source | Diagnostic:
 
 @fact
 class FoundImport:
-    """Where a file that is imported was found, and the name under which it is shown."""
+    """The location of an imported file, and the name under which it is shown."""
 
     name: str
     origin: Origin
 
 
 def find_import(reference: str, importer: Source, at: Span) -> FoundImport | Diagnostic:
-    """The place of a file that another one imports, or why it may not be read or is not there; opens nothing.
+    """Return the location of an imported file, or a diagnostic. Opens no file.
 
-    A bundled name, else a path from the importing file on that stays, links resolved, below the folder of the first
-    file. `at` is where it is named.
+    `reference` is a bundled name or a path relative to the importing file. With links resolved, the path must stay
+    below the folder of the first file. `at` is the span of the reference. The diagnostic says that the file does not
+    exist or may not be read.
     """
     if reference in bundled():
         root = Path(os.path.realpath(folder("spaces")))
         return FoundImport(reference, Origin(root / f"{reference}.space", root))
     if importer.origin is None:
-        reason = "a text that is no file has no folder to look in"
+        reason = "a text that is not a file can import bundled spaces only"
         return UnreadableImport(primary=at, path=reference, reason=reason, near=nearest(reference, bundled()))
     outside = _leaves_folder(reference)
     if outside is not None:
@@ -108,13 +119,13 @@ def find_import(reference: str, importer: Source, at: Span) -> FoundImport | Dia
         near = nearest(reference, [*bundled(), *_importable(reference, importer.origin)])
         return UnreadableImport(primary=at, path=reference, reason=_why(error), near=near)
     if not real.is_relative_to(importer.origin.root):
-        return OutsideImport(primary=at, path=reference, reason="it is a link that leads out of the folder")
+        return OutsideImport(primary=at, path=reference, reason="it is a link to a place outside the folder")
     name = str(Path(importer.name).parent / reference)
     return FoundImport(name, Origin(real, importer.origin.root))
 
 
 def read_import(place: FoundImport, reference: str, at: Span) -> Source | Diagnostic:
-    """The text of a file that another one imports, or why it cannot be had; never raises."""
+    """Read an imported file, or return a diagnostic. Never raises."""
     match _content(place.origin.path):
         case str() as text:
             return Source(place.name, text, place.origin)
@@ -142,11 +153,14 @@ class _TooLong:
 
 
 def _content(path: Path) -> str | _Unreadable | _NoText | _TooLong:
-    """The text of a regular file; nothing else is ever opened: reading a device or a pipe might not end."""
+    """Return the text of a regular file.
+
+    Nothing else is ever opened, because reading a device or a pipe might never end.
+    """
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            return _Unreadable("it is a folder" if stat.S_ISDIR(status.st_mode) else "it is no regular file")
+            return _Unreadable("it is a folder" if stat.S_ISDIR(status.st_mode) else "it is not a regular file")
         largest, limit = (LARGEST_JSON, "8 MiB") if path.suffix == ".json" else (LARGEST, "1 MiB")
         if status.st_size > largest:
             return _TooLong(limit)
@@ -167,22 +181,28 @@ def _decoded(content: bytes) -> str | _NoText:
 
 def _why(error: OSError | ValueError) -> str:
     if isinstance(error, FileNotFoundError):
-        return "there is no such file"
-    return error.strerror.lower() if isinstance(error, OSError) and error.strerror else "it has no valid name"
+        return "the file does not exist"
+    return error.strerror.lower() if isinstance(error, OSError) and error.strerror else "the path is not valid"
 
 
 def _leaves_folder(reference: str) -> str | None:
-    """Why a path may not be imported, judged by how it is written, alike on every system; None where it may."""
+    """Return the reason why a path may not be imported, or None if it may.
+
+    Only the spelling of the path counts, so the result is the same on every system.
+    """
     if not reference:
         return "the path is empty"
     windows = PureWindowsPath(reference)
     if reference.startswith(("/", "\\")) or windows.drive or windows.root:
         return "it is an absolute path"
-    return "it has `..` in it" if ".." in windows.parts else None
+    return "it contains `..`" if ".." in windows.parts else None
 
 
 def _importable(reference: str, importer: Origin) -> list[str]:
-    """The files beside a missing one, as they would have to be written; the importing file is none of them."""
+    """Return the paths of the spaces in the folder of a missing import, as they would have to be written.
+
+    The importing file itself is excluded.
+    """
     try:
         home = Path(os.path.realpath(importer.path.parent / reference)).parent
     except (OSError, ValueError):
@@ -194,14 +214,14 @@ def _importable(reference: str, importer: Origin) -> list[str]:
 def _unreadable(reference: str, reason: str) -> UnreadableFile:
     beside = Path(reference).parent
     near = nearest(reference, [*bundled(), *(str(beside / name) for name in _beside(beside))])
-    # A program may take one for the other.
+    # A program may pass the text of a space as a path by mistake.
     remedy = "this is the text of a space: write it to a file, or give it to `sl.load`" if is_text(reference) else None
     start = Span(Source(reference, ""), 0, 0)
     return UnreadableFile(primary=start, path=reference, reason=reason, near=near, remedy=remedy)
 
 
 def _beside(place: Path) -> list[str]:
-    """The names of spaces in a folder."""
+    """Return the file names of the spaces in a folder."""
     try:
         return [path.name for path in islice(place.glob("*.space"), MOST_NEIGHBOURS)]
     except (OSError, ValueError):

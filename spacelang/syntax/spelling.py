@@ -1,4 +1,7 @@
-"""How every node is written on one line, with the parentheses that precedence asks for; `printer.py` breaks lines."""
+"""A printer that writes every node of a syntax tree on one line; `printer.py` breaks the lines.
+
+It adds the parentheses that operator precedence requires.
+"""
 
 import re
 from collections.abc import Sequence
@@ -8,7 +11,7 @@ from typing import Final, assert_never
 from spacelang.syntax import ast
 
 RESERVED_VALUES: Final = frozenset({"true", "false", "none", "True", "False", "None"})
-"""Words that stand for something else where a value is expected, or for nothing."""
+"""Words that are not strings where a value is expected: constants, and their Python spellings, which are errors."""
 
 _NO_REFERENCES: Final = RESERVED_VALUES | {"not"}
 _WORD: Final = r"(?!(?:True|False|None)\Z)[A-Za-z_][A-Za-z0-9_]*"
@@ -20,7 +23,10 @@ _ARITHMETIC: Final = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT}
 
 
 def spell_file(file: ast.File) -> str:
-    """A file with one item a line; items of different kinds, and stages, have an empty line between them."""
+    """Return the text of a file with one item per line.
+
+    A blank line separates items, except consecutive imports and uses, abstract operators, and constraints.
+    """
     parts: list[str] = []
     before: ast.Item | None = None
     for item in file.items:
@@ -31,7 +37,7 @@ def spell_file(file: ast.File) -> str:
 
 
 def spell_item(item: ast.Item) -> str:
-    """An item of a file."""
+    """Return the text of an item."""
     match item:
         case ast.SpaceName(name=name, title=title):
             return f"space {name.text}" + (f" {spell_text(title.value)}" if title is not None else "")
@@ -62,7 +68,7 @@ def _spell_block(item: ast.Params | ast.Abstract | ast.Stage | ast.Pipeline | as
 
 
 def spell_setting(setting: ast.Setting) -> str:
-    """One line of a task block; the grammar says which arguments a keyword has."""
+    """Return the text of one line of a task block."""
     first, *rest = map(_argument, setting.arguments)
     match setting.keyword:
         case "validate":
@@ -84,7 +90,7 @@ def _argument(argument: ast.Expression | ast.Word) -> str:
 
 
 def spell_value(value: ast.Value) -> str:
-    """A value on one line."""
+    """Return the text of a value."""
     match value:
         case ast.Number(value=number):
             return spell_number(number)
@@ -104,24 +110,28 @@ def spell_value(value: ast.Value) -> str:
 
 
 def spell_path(dotted: ast.Dotted) -> str:
-    """Names with dots between them."""
+    """Return the text of a dotted name."""
     return ".".join(map(spell_name, dotted.words))
 
 
 def spell_name(name: ast.Word) -> str:
-    """A name: in quotes where it is no word."""
+    """Return the text of a name, in quotes if it is not a plain word."""
     return name.text if re.fullmatch(_WORD, name.text) else spell_text(name.text)
 
 
 def spell_reference(dotted: ast.Dotted) -> str:
-    """A path in an expression: in backticks what is written so, and a first name that no word stands for."""
+    """Return the text of a dotted name in an expression.
+
+    Names that were written in backticks stay in backticks. The first name also needs backticks if it is not a plain
+    word or is a word with a meaning of its own.
+    """
     first, *rest = dotted.words
     start = f"`{first.text}`" if first.text in _NO_REFERENCES else _spell_parameter(first)
     return ".".join((start, *(_spell_parameter(word) if word.ticked else spell_name(word) for word in rest)))
 
 
 def _spell_parameter(name: ast.Word) -> str:
-    """The name of a parameter: in backticks where it is written so, and where it is no word."""
+    """Return the name of a parameter, in backticks if it was written so or is not a plain word."""
     return name.text if re.fullmatch(_WORD, name.text) and not name.ticked else f"`{name.text}`"
 
 
@@ -132,7 +142,10 @@ def _tested(operator: ast.Dotted | None) -> str:
 
 
 def spell_number(number: float) -> str:
-    """The shortest text that gives the number back; powers of ten only beyond four places."""
+    """Return the shortest text that gives the number back.
+
+    Powers of ten are used for floats of at least 1e4 or below 1e-3 in absolute value, if that is shorter.
+    """
     plain = repr(number)
     if isinstance(number, int):
         return plain
@@ -146,18 +159,18 @@ def spell_number(number: float) -> str:
 
 
 def spell_text(text: str) -> str:
-    """A string in quotes."""
+    """Return a string in quotes, with escapes."""
     return f'"{text.translate(_ESCAPES)}"'
 
 
 def spell_expression(expression: ast.Expression, lowest: int = _OR) -> str:
-    """An expression; in parentheses where it binds less tightly than `lowest`."""
+    """Return the text of an expression, in parentheses if it binds less tightly than `lowest`."""
     text = _bare(expression)
     return f"({text})" if _tightness(expression) < lowest else text
 
 
 def spell_arithmetic(expression: ast.Expression) -> str:
-    """An expression where only arithmetic may stand without parentheses."""
+    """Return the text of an expression in a place where only arithmetic may stand without parentheses."""
     return spell_expression(expression, _SUM)
 
 
@@ -213,7 +226,7 @@ def _spell_atom(
 
 
 def spell_quantity(number: float, unit: str) -> str:
-    """A number with its unit, written without a power of ten."""
+    """Return a number with its unit, written without a power of ten."""
     text = format(Decimal(repr(number)), "f")
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text}{unit}"
 
@@ -222,7 +235,10 @@ def spell_quantity(number: float, unit: str) -> str:
 
 
 def spell_structure(structure: ast.Structure, lowest: int = 0) -> str:
-    """A structure; in parentheses where it binds less tightly than `lowest`: 0 for `|`, 1 `->`, 2 `&`, 3 a step."""
+    """Return the text of a structure, in parentheses if it binds less tightly than `lowest`.
+
+    The levels of `lowest` are 0 for `|`, 1 for `->`, 2 for `&`, and 3 for a single step.
+    """
     match structure:
         case ast.Nothing(annotations=annotations):
             return f"none{spell_annotations(annotations)}"
@@ -253,22 +269,22 @@ def spell_structure(structure: ast.Structure, lowest: int = 0) -> str:
 
 
 def spell_label(label: ast.Word) -> str:
-    """The name of a permuted step, where the keyword `none` may stand as well."""
+    """Return the label of a permuted step. The label `none` is put in quotes, as it would be the keyword."""
     return spell_text("none") if label.text == "none" else spell_name(label)
 
 
 def spell_selector(selector: ast.Word | ast.Text) -> str:
-    """What a part of `columns` is for."""
+    """Return the selector of a part of `columns`."""
     return selector.text if isinstance(selector, ast.Word) else spell_text(selector.value)
 
 
 def spell_alias(node: ast.Operator | ast.Parenthesised | ast.Import) -> str:
-    """` as name` or nothing."""
+    """Return ` as name`, or an empty string without an alias."""
     return f" as {spell_name(node.alias)}" if node.alias is not None else ""
 
 
 def spell_annotations(annotations: Sequence[ast.Annotation]) -> str:
-    """Annotations, each with a space before it."""
+    """Return the annotations, each preceded by a space."""
     return "".join(f" @{each.name.text}{_arguments(each.arguments)}" for each in annotations)
 
 
@@ -280,12 +296,12 @@ def _arguments(arguments: Sequence[ast.Value]) -> str:
 
 
 def spell_body(body: ast.Body) -> str:
-    """A body with commas between its members."""
+    """Return a body with commas between its members."""
     return f"{{ {', '.join(map(spell_member, body.members))} }}" if body.members else "{}"
 
 
 def spell_member(member: ast.Member) -> str:
-    """A member of a body."""
+    """Return a member of a body."""
     match member:
         case ast.Parameter(name=name, domain=domain):
             return f"{_spell_parameter(name)} : {spell_domain(domain)}{spell_rest(member)}"
@@ -300,7 +316,10 @@ def spell_member(member: ast.Member) -> str:
 
 
 def spell_rest(parameter: ast.Parameter) -> str:
-    """What follows the domain of a parameter: annotations directly behind an operator would become the operator's."""
+    """Return everything after the domain of a parameter: default, condition and annotations.
+
+    Annotations come last if they would otherwise directly follow an operator and become annotations of that operator.
+    """
     default = f" = {_spell_given(parameter.default)}" if parameter.default is not None else ""
     condition = spell_condition(parameter.condition)
     annotations = spell_annotations(parameter.annotations)
@@ -314,18 +333,18 @@ def _spell_given(given: ast.Value | ast.Expression) -> str:
 
 
 def spell_condition(condition: ast.Expression | None) -> str:
-    """` when E` or nothing."""
+    """Return ` when E`, or an empty string without a condition."""
     return f" when {spell_expression(condition)}" if condition is not None else ""
 
 
 def takes_annotations(domain: ast.Domain) -> bool:
-    """Whether an annotation right behind a domain belongs to its last part."""
+    """Return True if an annotation directly after a domain belongs to the last part of the domain."""
     last = domain.parts[-1] if isinstance(domain, ast.UnionDomain) else domain
     return isinstance(last, ast.Operator | ast.Nothing | ast.Parenthesised)
 
 
 def spell_domain(domain: ast.Domain) -> str:
-    """A domain."""
+    """Return the text of a domain."""
     match domain:
         case ast.Range():
             return _range(domain)

@@ -1,8 +1,8 @@
-"""The parser's tables: computing them from the grammar takes longer than checking a space, so they are kept as JSON.
+"""The tables of the parser, stored as JSON.
 
-`grammars/spacelang.tables.json` is data, read without running anything. It is used only for the very grammar that it
-was made from; otherwise Lark computes the tables. Refresh it after a change of the grammar with
-`python -m spacelang.syntax.tables`.
+Computing them from the grammar takes longer than checking a space. `grammars/spacelang.tables.json` is pure data; no
+code is run to read it. It is used only for the exact grammar that it was made from; otherwise Lark computes the tables.
+After a change of the grammar, update the file with `python -m spacelang.syntax.tables`.
 """
 
 import json
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 GRAMMAR: Final = "spacelang.lark"
 TABLES: Final = "spacelang.tables.json"
 END: Final = "$END"
-"""The terminal behind the last one of a text."""
+"""The terminal at the end of every text."""
 
 _KEYWORD: Final = re.compile(r"([a-z]+)\\[bs]")
-"""How the pattern of a keyword begins: with its word, which ends there."""
+"""The beginning of the pattern of a keyword: its word, followed by the end of the word."""
 
 
 @dataclass(frozen=True)
@@ -32,40 +32,46 @@ class Tables:
     """An LALR(1) parser as numbers and names."""
 
     terminals: Mapping[str, str]
-    """The regular expression of each terminal, in the order in which a contextual lexer tries them."""
+    """The regular expression of each terminal, in the order in which the contextual lexer tries them."""
 
     ignored: Sequence[str]
-    """The terminals between others, which no rule has."""
+    """The terminals that are skipped, such as blanks and comments."""
 
     keywords: Mapping[str, str]
-    """The terminals that begin like a name, by the word that they begin with."""
+    """The terminals that begin like a name, by their first word."""
 
     signs: Mapping[str, str]
-    """The terminals of one fixed character, by that."""
+    """The terminals of one fixed character, by that character."""
 
     rules: Sequence[tuple[str, int, str | None, Sequence[int]]]
-    """The symbol of each rule, its length, what builds its node, and which parts are lists whose members are the
-    node's: None builds nothing but hands on the only part, an empty name makes such a list."""
+    """The symbol of each rule, its length, the name of its builder method, and the places of inlined lists.
+
+    The members of an inlined list become parts of the node. Without a method (None), the only part is passed on; an
+    empty name makes a list to be inlined.
+    """
 
     states: Sequence[Mapping[str, int]]
-    """What comes of a symbol in each state: the number of the next state, or `~rule` where that rule is complete."""
+    """The action for a symbol in each state: the number of the next state, or `~rule` to reduce by that rule."""
 
 
 def load() -> Tables:
-    """The tables of the grammar, from the file where that is fresh and whole."""
+    """Return the tables of the grammar.
+
+    They are read from the stored file if that is complete and up to date, and computed otherwise.
+    """
     grammar = _grammar()
     return _kept(grammar) or _compute(grammar)
 
 
 def dump() -> str:
-    """The tables of the grammar as they are kept; the same text in every process."""
+    """Compute the tables, and return them in the stored format. The text is the same in every process."""
     grammar = _grammar()
     tables = json.dumps(asdict(_compute(grammar)), separators=(",", ":"))
     return f"[{_checksum(grammar, tables)},\n{tables}\n]\n"
 
 
 def by_lark(transformer: object = None) -> "Lark":
-    """Lark's own parser of the grammar."""
+    """Return Lark's own parser of the grammar."""
     return _lark(_grammar(), transformer)
 
 
@@ -80,7 +86,7 @@ def _grammar() -> str:
 
 
 def _kept(grammar: str) -> Tables | None:
-    """What the file says, or None where it is missing, damaged or made for another grammar."""
+    """Return the stored tables, or None if they are missing, damaged or made for another grammar."""
     try:
         head, tables, *_ = (folder("grammars") / TABLES).read_text(encoding="utf-8").split("\n")
         return Tables(**json.loads(tables)) if head == f"[{_checksum(grammar, tables)}," else None
@@ -89,7 +95,7 @@ def _kept(grammar: str) -> Tables | None:
 
 
 def _checksum(grammar: str, tables: str) -> int:
-    """A number that is right only where the tables are whole and made for this grammar."""
+    """Return a checksum over the grammar and the tables."""
     return crc32(tables.encode(), crc32(grammar.encode()))
 
 
@@ -123,7 +129,10 @@ def _rule(rule: "Rule") -> tuple[str, int, str | None, list[int]]:
 
 
 def _numbered(states: Mapping[int, Any], start: int, end: int, rules: Mapping["Rule", int]) -> list[dict[str, int]]:
-    """The states in the order of a walk from the start: Lark numbers them as its sets happen to run."""
+    """Return the states in the order of a walk from the start state.
+
+    Lark's own numbers depend on the iteration order of sets.
+    """
     from lark.parsers.lalr_analysis import Shift
 
     order = {start: 0}
@@ -140,7 +149,7 @@ def _numbered(states: Mapping[int, Any], start: int, end: int, rules: Mapping["R
         }
         for state in queue
     ]
-    # The end of the text is taken where the whole of it has been read, as any other terminal is.
+    # The end of a completely read text is shifted like any other terminal.
     numbered[order[end]][END] = order[end]
     return numbered
 

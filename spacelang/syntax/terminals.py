@@ -1,4 +1,4 @@
-"""How messages name what the grammar calls by terminals."""
+"""Names for the terminals of the grammar in messages."""
 
 import re
 from collections.abc import Set
@@ -44,28 +44,29 @@ _TOKEN = re.compile(
 
 
 def describe_token(text: str) -> str:
-    """The first token of a text, whatever it is."""
+    """Return the first token of a text. The text may be invalid."""
     found = _TOKEN.match(text)
     return found[0] if found else ""
 
 
 def keywords(terminals: Set[str]) -> list[str]:
-    """The keywords among some terminals, as they are written."""
+    """Return the keywords among the terminals, as they are written."""
     words = [name.lower() for name in terminals if name.isalpha() and name not in _DESCRIPTIONS]
     return [*words, *(["subject"] if "SUBJECT" in terminals else [])]
 
 
 def expectation(terminals: Set[str]) -> str:
-    """A list of what could stand at a place, the likely things first; groups of terminals go by one name."""
-    left = set(terminals) - {"TICKED"}  # wherever a name in backticks may stand, a plain one may, too
+    """Return a list in words of the terminals that could be in a place, the likely ones first.
+
+    Groups of terminals, such as all values, are summarised by one name.
+    """
+    left = set(terminals) - {"TICKED"}  # A plain name is allowed wherever a name in backticks is.
     words: list[str] = []
     for group, name in _GROUPS:
         if group <= left:
             left -= group
             words.append(name)
-    if (
-        "PLUS" in left
-    ):  # behind a term, where all of them may stand, though the parser may have gone on to look for a sum
+    if "PLUS" in left:  # All of them are allowed after a term, even if the parser expects only a sum by now.
         left -= _SIGNS
         words.append("an arithmetic sign")
     ordered = sorted(left, key=lambda name: (name not in _DESCRIPTIONS, name))

@@ -1,4 +1,4 @@
-"""What structures are called that their author gives no name."""
+"""Titles of structures: their alias or, without one, a short text of the structure."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from spacelang.syntax.spelling import spell_label, spell_selector
 
 
 def title(structure: ast.Structure) -> str:
-    """What a structure is called where its author gives it no name: itself, without bodies."""
+    """Return the title of a structure: its alias or, without one, its text without bodies."""
     match structure:
         case ast.Nothing():
             return "none"
@@ -26,7 +26,7 @@ def title(structure: ast.Structure) -> str:
 
 
 def labels_of(permutation: ast.Permute) -> tuple[str, ...]:
-    """What each permuted step is called in the orders: its own name, else itself."""
+    """Return the name of each permuted step as used in the orders: its label or, without one, its title."""
     given = permutation.labels or (None,) * len(permutation.parts)
     return tuple(title(p) if label is None else label.text for p, label in zip(permutation.parts, given, strict=True))
 
@@ -38,5 +38,5 @@ def _labelled(permutation: ast.Permute) -> Iterator[str]:
 
 
 def _said(selector: ast.Word | ast.Text) -> str:
-    """As its author has written it, where somebody has."""
+    """Return the selector as its author wrote it, or a canonical text if it has no source."""
     return selector.span.text or spell_selector(selector)

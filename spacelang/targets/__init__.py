@@ -1,4 +1,4 @@
-"""Targets: the forms that a space is compiled to, each with the way back and a report of what it could not keep."""
+"""Targets: compilers from a space to the form of an optimizer or library, with decoders and reports."""
 
 from spacelang.plugins import Plugins
 

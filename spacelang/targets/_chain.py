@@ -1,6 +1,7 @@
-"""The chain of reductions of a target that knows neither conditions nor constraints, and what it keeps of a space.
+"""The chain of reductions for targets that know neither conditions nor constraints, with its verdicts.
 
-The first line has the target's own words for what it accepts, the second names with what each may be answered:
+A target declares its verdicts with `keeps_of`, and overrides those for which it has more specific words. `questions`
+applies the chain to a space:
 
     keeps = {**keeps_of(accepts), Construct.FLOATS: (exact("a dial"),)}
     chain = questions(structures, accepts, keeps)
@@ -37,8 +38,10 @@ from spacelang.targets._lowered import (
 
 L = TypeVar("L")
 
-NESTED: Final = rewritten("choices are nested so that only what is admissible is left")
-TIED: Final = refused("it compares large ranges with each other or ties too much: no nested choices say it")
+NESTED: Final = rewritten("choices are nested so that only valid configurations remain")
+TIED: Final = refused(
+    "it compares large ranges with each other or connects too many variables to be written as nested choices"
+)
 UNIFORM: Final = exact("values are drawn uniformly")
 
 EXAMPLES: Final[Mapping[Construct, tuple[Simple, ...]]] = {
@@ -50,17 +53,23 @@ EXAMPLES: Final[Mapping[Construct, tuple[Simple, ...]]] = {
     Construct.SETS: (Categorical(("a", "b")), Categorical((None, 1))),
     Construct.ORDERED: (Ordinal(("a", "b")),),
 }
-"""What constructs of domains stand for: ranges and sets that have nothing else."""
+"""Minimal example domains of each domain construct, from which `keeps_of` derives the verdicts."""
 
 OF_DOMAINS: Final = (*EXAMPLES, Construct.UNIONS)
 RULES: Final = (Construct.RULES_ON_DECISIONS, Construct.RULES_ON_VALUES)
 
 
 def keeps_of(accepts: Accepts, choice: str = "a choice") -> dict[Construct, tuple[Verdict, ...]]:
-    """What the chain makes of each construct where ranges and sets of some kinds are accepted.
+    """Return the verdicts of the reduction chain on every construct.
 
-    That is what reductions do to it, the worst first; a target has words of its own where it makes more of what it
-    accepts. `choice` is what it calls one of several options.
+    The verdicts on ranges and sets follow from what the reductions do to `EXAMPLES`, the worst first.
+
+    Parameters
+    ----------
+    accepts : callable
+        Returns True for the ranges and sets that the target supports directly.
+    choice : str
+        The name of a choice in the target, for the messages.
     """
     found: dict[Construct, tuple[Verdict, ...]] = {**ADVICE}
     for construct, examples in EXAMPLES.items():
@@ -71,16 +80,20 @@ def keeps_of(accepts: Accepts, choice: str = "a choice") -> dict[Construct, tupl
     found[Construct.NESTED] = (exact(f"{choice} within the alternative that leads to it"),)
     found[Construct.ORDERS] = (exact(f"{choice} of the orders"),)
     found[Construct.UNIONS] = (rewritten(f"{choice} of the parts"),)
-    found[Construct.CONDITIONS] = (rewritten("a hyperparameter stands in the options in which it is active"), TIED)
+    found[Construct.CONDITIONS] = (
+        rewritten("a hyperparameter appears only in the options in which it is active"),
+        TIED,
+    )
     found |= dict.fromkeys(RULES, (NESTED, TIED))
     found[Construct.PRIORS] = (*ADVICE[Construct.PRIORS], UNIFORM)
     return found
 
 
 def questions(structures: Structures, accepts: Accepts, keeps: Keeps) -> Questions:
-    """The questions of a space; raises RefusedError where no chain leads there.
+    """Reduce a space to questions: named choices and draws whose answers always give a member.
 
-    These are giants, and conditions and constraints that no nested choices say: `keeps` declares the refusal of them.
+    Raises RefusedError for numbers that floats cannot represent exactly, and for conditions and constraints that nested
+    choices cannot express. `keeps` must declare the verdict of that refusal.
     """
     space = structures.space
     refuse_giants(space, keeps)
@@ -97,12 +110,12 @@ def questions(structures: Structures, accepts: Accepts, keeps: Keeps) -> Questio
 
 
 def reported(chain: Questions, keeps: Keeps) -> tuple[ReportEntry, ...]:
-    """The report of a chain: of each place the worst of what its links make of it, as far as `keeps` declares it."""
+    """Return the report on a chain: for each place the worst verdict of its reductions that `keeps` declares."""
     return report_of(chain.space, keeps, findings_of(chain, keeps))
 
 
 def findings_of(chain: Questions, keeps: Keeps) -> Iterator[Finding]:
-    """What the links of a chain make of places where that is not the usual."""
+    """Yield the findings for the places where a chain has another verdict than the usual one."""
 
     def says(node: Hyperparameter, slot: Slot) -> Iterator[tuple[Construct, Verdict]]:
         for construct in {*constructs_in(slot.part)} & {*constructs_in(node.domain)}:
@@ -119,7 +132,10 @@ def of_links(
     links: Iterable[tuple[Hyperparameter, L]],
     says: Callable[[Hyperparameter, L], Iterable[tuple[Construct, Verdict]]],
 ) -> Iterable[Finding]:
-    """The worst of what the links of each hyperparameter make of each construct."""
+    """Return the worst finding for each pair of a hyperparameter and a construct.
+
+    `says` yields the constructs and verdicts of a hyperparameter and one of its links.
+    """
     found: dict[tuple[str, Construct], Finding] = {}
     for node, link in links:
         for construct, verdict in says(node, link):
@@ -130,7 +146,7 @@ def of_links(
 
 
 def uniform_priors(space: Space) -> Iterator[Finding]:
-    """The priors that ask for what is drawn without any."""
+    """Yield a finding for each uniform prior: values are drawn that way without a prior, too."""
     for node in space.hyperparameters:
         match node.prior:
             case Uniform():
@@ -140,7 +156,7 @@ def uniform_priors(space: Space) -> Iterator[Finding]:
 
 
 def of_rules(rules: Iterable[Constraint], verdict: Verdict) -> Iterator[Finding]:
-    """What becomes of some constraints."""
+    """Return an iterator of findings that give all constraints the same verdict."""
     return (Finding(RULES[bool(rule.scope)], verdict, rule.span) for rule in rules)
 
 
@@ -149,20 +165,20 @@ def _badness(verdict: Verdict) -> int:
 
 
 def _verdict(link: Reduction, construct: Construct) -> Verdict:
-    """What a reduction makes of a construct of what it is applied to."""
+    """Return the verdict of a reduction on a construct of the domain to which it is applied."""
     match link:
         case Closed() if construct is Construct.OPEN:
-            return rewritten("bounds are the next floats inside")
+            return rewritten("the bounds are moved inward to the next float")
         case Renamed():
-            return rewritten("words stand for the values")
+            return rewritten("values are encoded as strings")
         case Indices(part=Grid(log=True)) if construct is Construct.LOG:
-            return approximated("the number of the step stands for it, without logarithms")
+            return approximated("encoded as the index of the step, without the log scale")
         case Indices(part=Grid()):
-            return rewritten("the number of the step stands for it")
+            return rewritten("encoded as the index of the step")
         case Indices():
-            return rewritten("the place of the value stands for it")
+            return rewritten("encoded as the index of the value")
         case _:
-            return exact("as it stands")
+            return exact("unchanged")
 
 
 def _says(expression: Expr, part: RangeComparison) -> bool:
@@ -172,7 +188,10 @@ def _says(expression: Expr, part: RangeComparison) -> bool:
 def _refusals(
     space: Space, rules: Sequence[Constraint], refusal: Verdict, related: Sequence[RangeComparison] = ()
 ) -> list[Finding]:
-    """A finding for each constraint, else for each condition: what ties the variables comes from one of them."""
+    """Return a finding for each constraint, or for conditions if there are no constraints.
+
+    These are the conditions that mention the hyperparameters of the comparisons in `related`, or all of them.
+    """
     if rules:
         return [*of_rules(rules, refusal)]
     conditions = [*space.conditions.values()]

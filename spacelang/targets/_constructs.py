@@ -1,4 +1,4 @@
-"""What a space is made of, as far as a form may keep it or not, and where in the text it stands."""
+"""The constructs of the language on which targets give verdicts, and where a space has them."""
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -9,7 +9,7 @@ from spacelang.text import Span
 
 
 class Construct(StrEnum):
-    """A construct of the language that a target has to say something about; the value is what reports call it."""
+    """A construct of the language on which every target gives a verdict; the value is its name in reports."""
 
     DECISIONS = "decisions"
     NESTED = "nested decisions"
@@ -34,9 +34,10 @@ class Construct(StrEnum):
 
 
 def constructs_of(space: Space) -> Mapping[Construct, tuple[Span, ...]]:
-    """Where each construct stands in a space, in the order of the text; constructs that it does not have are left out.
+    """Return the places of each construct in a space, in the order of the text.
 
-    Defaults stand where decisions and hyperparameters do.
+    Constructs that the space does not have are left out. The places of defaults are those of the decisions and
+    hyperparameters.
     """
     found: dict[Construct, list[Span]] = {construct: [] for construct in Construct}
     for choice in space.decisions:
@@ -74,7 +75,7 @@ def _of_hyperparameter(node: Hyperparameter) -> Iterator[Construct]:
 
 
 def constructs_in(domain: Domain) -> Iterator[Construct]:
-    """The constructs that a domain is made of, part by part."""
+    """Yield the constructs of a domain, part by part."""
     if isinstance(domain, Union):
         yield Construct.UNIONS
     for part in parts(domain):

@@ -1,4 +1,4 @@
-"""What every target returns: its form, the way down, the way back, and what it could not keep."""
+"""The interface of targets: `Target`, the compiled space `Lowered`, and the report on every construct."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 
 
 class Preservation(StrEnum):
-    """How well a form keeps a construct of the space.
+    """A degree to which a form preserves a construct of the space.
 
-    Exact: as it stands; rewritten: by other means, nothing is lost; approximated: the form denotes no other
-    configurations, but does not search all of them, or not as the author advises; refused: the form cannot say it.
+    - EXACT: as written.
+    - REWRITTEN: by other means; nothing is lost.
+    - APPROXIMATED: the form has no configurations beyond those of the space, but it does not search all of them,
+      or it ignores guidance of the author.
+    - REFUSED: the form cannot represent the construct.
     """
 
     EXACT = "exact"
@@ -36,52 +39,55 @@ class Preservation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a target makes of a construct; the message is lowercase, without a full stop."""
+    """A statement of what a target does with a construct; `message` is lowercase, without a full stop."""
 
     status: Preservation
     message: str
 
 
 def exact(message: str) -> Verdict:
-    """The form keeps the construct as it stands."""
+    """Return the verdict that the form preserves the construct as written."""
     return Verdict(Preservation.EXACT, message)
 
 
 def rewritten(message: str) -> Verdict:
-    """The form keeps the construct by other means."""
+    """Return the verdict that the form preserves the construct by other means."""
     return Verdict(Preservation.REWRITTEN, message)
 
 
 def approximated(message: str) -> Verdict:
-    """The form denotes no other configurations, but not all of them, or advice is lost."""
+    """Return the verdict that the form does not search all configurations, or ignores guidance of the author.
+
+    The form has no configurations beyond those of the space.
+    """
     return Verdict(Preservation.APPROXIMATED, message)
 
 
 def refused(message: str) -> Verdict:
-    """The form cannot say the construct."""
+    """Return the verdict that the form cannot represent the construct."""
     return Verdict(Preservation.REFUSED, message)
 
 
 GIANT: Final = refused(BEYOND)
-"""What every form says that needs numbers for values."""
+"""The refusal of integers that floats cannot represent exactly, shared by all targets that encode values as floats."""
 
 Keeps: TypeAlias = Mapping[Construct, tuple[Verdict, ...]]
-"""What a target may make of each construct, what it usually makes of it first."""
+"""The possible verdicts of a target on each construct; the first one is the usual verdict."""
 
 ADVICE: Final[Keeps] = {
-    Construct.DEFAULTS: (approximated("it says none: whoever searches may try the default configuration first"),),
-    Construct.FIRST: (approximated("no decision comes before another"),),
-    Construct.WEIGHTS: (approximated("alternatives are alike"),),
-    Construct.PRIORS: (approximated("values are drawn as if there were no prior"),),
-    Construct.SPLITS: (approximated("nothing is split"),),
-    Construct.BOUNDS: (approximated("whoever evaluates configurations measures them"),),
+    Construct.DEFAULTS: (approximated("not included; evaluate the default configuration first if you want it"),),
+    Construct.FIRST: (approximated("ignored: decisions have no order"),),
+    Construct.WEIGHTS: (approximated("ignored: all alternatives have the same weight"),),
+    Construct.PRIORS: (approximated("ignored: values are drawn without the prior"),),
+    Construct.SPLITS: (approximated("ignored: hyperparameters are not split"),),
+    Construct.BOUNDS: (approximated("not included; check them when you evaluate configurations"),),
 }
-"""What becomes of advice in a form that says what may be, and nothing else."""
+"""The verdicts on guidance (defaults, annotations, bounds) of a form that cannot represent any of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a target makes of a construct where it does not make the usual of it."""
+    """A construct at one place of the text whose verdict differs from the usual verdict of the target."""
 
     construct: Construct
     verdict: Verdict
@@ -89,12 +95,12 @@ class Finding:
 
 
 FEW: Final = 4
-"""So many lines of one construct are named."""
+"""The maximum number of source lines that are listed for one construct."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportEntry:
-    """One line of a report: what became of a construct, with the places where it stands in the order of the text."""
+    """A line of a report: the verdict on a construct, with its places in the order of the text."""
 
     construct: str
     status: Preservation
@@ -103,22 +109,25 @@ class ReportEntry:
 
     @property
     def line(self) -> int | None:
-        """The first line of the construct, counted from 1; None where no text says it."""
+        """The first line of the construct, counted from 1; None if the construct has no source text."""
         return next(iter(self.lines), None)
 
     @property
     def lines(self) -> tuple[int, ...]:
-        """The lines of the construct that a text says, each once."""
+        """The lines of the construct that have source text, without duplicates."""
         return tuple(dict.fromkeys(span.line for span in self.spans if span.source is not NOWHERE.source))
 
     @property
     def place(self) -> str:
-        """The lines in brackets, a blank before them; empty where there are none."""
+        """The lines in parentheses, preceded by a space; an empty string if there are none.
+
+        Example: `" (lines 3, 5)"`.
+        """
         shown = ", ".join(map(str, self.lines[:FEW])) + (", …" if len(self.lines) > FEW else "")
         return f" (line{'s' * (len(self.lines) > 1)} {shown})" if self.lines else ""
 
     def to_json(self) -> dict[str, object]:
-        """The entry as the JSON module takes it."""
+        """Return the entry as a dictionary that the `json` module can write."""
         return {
             "construct": self.construct,
             "status": self.status.value,
@@ -129,9 +138,10 @@ class ReportEntry:
 
 
 def report_of(space: Space, keeps: Keeps, findings: Iterable[Finding] = ()) -> tuple[ReportEntry, ...]:
-    """What became of each construct of a space: the usual (first) verdict, but for what was found to differ.
+    """Return the report on a space: one entry for each construct and verdict.
 
-    Raises RefusedError where that is a refusal.
+    A construct gets the usual verdict, which is the first one in `keeps`, except at the places in `findings`. Raises
+    RefusedError if any verdict is a refusal.
     """
     differing = grouped((finding.construct, finding) for finding in findings)
     entries = [
@@ -145,7 +155,7 @@ def report_of(space: Space, keeps: Keeps, findings: Iterable[Finding] = ()) -> t
 
 
 def refuse_giants(space: Space, keeps: Keeps) -> None:
-    """Raise RefusedError for a space with integers, or places on a grid, that no coding holds."""
+    """Raise RefusedError if the space has integers, or indices of steps, too large to be exact as floats."""
     findings = [
         Finding(
             Construct.INTEGERS if isinstance(part, Grid) and part.is_integral else Construct.STEPS, GIANT, node.span
@@ -172,12 +182,18 @@ def _entries(
 
 
 def _place(span: Span) -> tuple[str, int, int] | int:
-    """What tells spans apart; those without a text, of which many may be the same, are counted."""
+    """Return a key that distinguishes spans.
+
+    Spans without source text may be equal, so their identity is the key of a count.
+    """
     return id(span) if span.source is NOWHERE.source else (span.source.name, span.start, span.end)
 
 
 class RefusedError(Carried):
-    """A space that a form cannot hold; `report` says which constructs it refuses, and where they stand."""
+    """An error for a space that a form cannot represent.
+
+    `report` says which constructs are refused and where they are.
+    """
 
     def __init__(self, report: tuple[ReportEntry, ...]) -> None:
         refusals = [entry for entry in report if entry.status is Preservation.REFUSED]
@@ -186,27 +202,27 @@ class RefusedError(Carried):
 
 
 class Form(Protocol):
-    """The structure that a target compiles a space to."""
+    """A protocol for compiled spaces: the structures to which targets compile a space."""
 
     def to_json(self) -> dict[str, object]:
-        """Its keys of the JSON document of `compile`."""
+        """Return the keys that the form adds to the JSON document of `compile`."""
         ...
 
     def to_text(self) -> str:
-        """What a terminal shows, without a line end at its end."""
+        """Return a description for the terminal, without a final newline."""
         ...
 
     def to_dot(self) -> str:
-        """A graph in the DOT language."""
+        """Return a graph in the DOT language."""
         ...
 
 
 @runtime_checkable
 class WithSource(Protocol):
-    """A form that can be written as Python source of the tool that it is for."""
+    """A protocol for forms that can be written as Python source for their library."""
 
     def to_python(self) -> str:
-        """A module that needs nothing but the tool, without a line end at its end."""
+        """Return the source of a module that imports nothing but the library, without a final newline."""
         ...
 
 
@@ -216,23 +232,25 @@ E = TypeVar("E")
 
 @runtime_checkable
 class WithNative(Protocol):
-    """A form that is for a tool, whose own object it can make."""
+    """A protocol for forms that can build the object of their library."""
 
     @property
     def native(self) -> Any:
-        """What the tool takes; raises MissingLibraryError where it is not installed."""
+        """The object that the library takes; raises MissingLibraryError if the library is not installed."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Lowered(Generic[F_co, E]):
-    """A space in the form of a target.
+    """A compiled space: the form of a target, its encoding and decoding functions, and the report.
 
-    `encode` takes a member down to the form's own encoding, `decode` takes an encoding back:
-    `decode(encode(configuration)) == configuration` for every member. `reaches` says whether the form itself, by its
-    own rules (those of its library, where it is one's), takes an encoding; `sample` draws encodings by the form's own
-    means. All that it draws and reaches decode to members. One that was compiled by its target's name is pickled as
-    its `origin`, the target and what it compiled, and is compiled again where it arrives.
+    `encode` turns a member of the space into an encoding of the form, and `decode` turns an encoding into a
+    configuration: `decode(encode(configuration)) == configuration` for every member. `reaches` returns True if the form
+    accepts an encoding by its own rules, which are those of the library if the form belongs to one. `sample` draws
+    encodings with the means of the form. Every encoding that is drawn or accepted decodes to a member.
+
+    If `origin` is given, the object is pickled as its target and the structures, and is compiled again when it is
+    unpickled.
     """
 
     form: F_co
@@ -248,19 +266,25 @@ class Lowered(Generic[F_co, E]):
 
 
 def of_origin(target: "Target", structures: Structures) -> Lowered[Any, Any]:
-    """What a target makes of structures, which can be pickled; raises as `Target.lower` does."""
+    """Compile structures with a target and return the result, which can be pickled.
+
+    Raises the errors of `Target.lower`.
+    """
     return replace(target.lower(structures), origin=(target, structures))
 
 
 class Target(Protocol):
-    """A target: a frozen dataclass whose fields are its options, with what it makes of each construct."""
+    """A protocol for targets: frozen dataclasses whose fields are their options.
+
+    `keeps` declares the possible verdicts on each construct.
+    """
 
     keeps: ClassVar[Keeps]
 
     def lower(self, structures: Structures) -> Lowered[Any, Any]:
-        """The space of the structures, which is not empty, in the target's form.
+        """Compile the space of the structures, which must not be empty.
 
-        Raises RefusedError for a space that the form cannot hold, and OptionError for options that do not suit it.
+        Raises RefusedError if the form cannot represent the space, and OptionError if the options do not fit the space.
         """
         ...
 
@@ -272,10 +296,22 @@ def document(
     options: Mapping[str, object] | None = None,
     bound: Mapping[str, int | None] | None = None,
 ) -> dict[str, object]:
-    """What `compile --format json` prints, which `grammars/compiled.schema.json` describes.
+    """Return the document that `compile --format json` prints (see `grammars/compiled.schema.json`).
 
-    The form with the report, and the definition of the space, of which it can be loaded again. `options` are those of
-    the target, `bound` the symbols of the data that the text mentions, each with its number (None: it is not bound).
+    It contains the form, the report, and the definition of the space, from which the space can be loaded again.
+
+    Parameters
+    ----------
+    target : str
+        The name of the target.
+    space : Space
+        The compiled space.
+    lowered : Lowered
+        The result of the target.
+    options : mapping, optional
+        The options of the target.
+    bound : mapping, optional
+        The symbols of the data that the text mentions, each with its number; None for a symbol that is not bound.
     """
     return {
         "target": target,

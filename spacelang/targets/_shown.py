@@ -1,15 +1,18 @@
-"""What all targets show alike: words side by side, and graphs in the DOT language."""
+"""Text layout shared by all targets: wrapped lists of words, and graphs in the DOT language."""
 
 import textwrap
 from collections.abc import Iterable
 from typing import Final
 
 WIDTH: Final = 110
-"""Where lines of words are broken."""
+"""The column at which lines of words are wrapped."""
 
 
 def wrapped(words: Iterable[str], start: str, indent: str) -> list[str]:
-    """Words side by side behind a start, and in further lines behind an indent; none is broken."""
+    """Lay out words in lines, without breaking any word.
+
+    The first line begins with `start`, the following lines with `indent`.
+    """
     text = "  ".join(word.replace(" ", "\0") for word in words)
     wide = max(WIDTH, len(start) + 40)
     lines = textwrap.wrap(
@@ -19,12 +22,12 @@ def wrapped(words: Iterable[str], start: str, indent: str) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """A text as the DOT language has it."""
+    """Return a text as a quoted string of the DOT language."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
 
 def digraph(name: str, title: str, lines: Iterable[str]) -> str:
-    """A graph of rounded boxes below a title."""
+    """Return a directed graph of rounded boxes with a title in the DOT language."""
     head = (f"label={quoted(title)}", "node [shape=box, style=rounded]")
     return "\n".join([f"digraph {quoted(name)} {{", *(f"  {line};" for line in (*head, *lines)), "}"])

@@ -1,4 +1,4 @@
-"""What each target makes of each construct, as a page; `python -m spacelang.targets._table` writes it."""
+"""The README of the targets, generated from their verdicts; run `python -m spacelang.targets._table` to write it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,50 +19,50 @@ SIGNS: Final = {
 }
 HEAD: Final = """# Targets
 
-`spacelang compile SPACE --target T` hands a space to an optimizer or a tool in the form that it takes. No construct of
-a space is lost in silence: every compilation reports what became of each, with its lines, and `--strict` makes an error
-of all that is not *exact* or *rewritten*.
+`spacelang compile SPACE --target T` compiles a space to the form that an optimizer or a library needs. No construct of
+a space is dropped silently: every compilation reports what happened to each construct, with its lines. With `--strict`,
+everything that is not *exact* or *rewritten* is an error.
 
-| target | form |
+| target | compiled space |
 | --- | --- |
 | `blds` | the tree of limited discrepancy search (BLDS, AAAI 2022) |
 | `mosaic` | the structural tree of Monte-Carlo tree search with a vector for its surrogate (MOSAIC, IJCAI 2019) |
 | `admm` | one-hot blocks z and continuous and discrete blocks theta, as NumPy arrays (ADMM, AAAI 2020) |
-| `boasf` | arms, each a space of its own: one an algorithm, or the k^n parts of a partition (BOASF) |
-| `configspace` `hyperopt` `optuna` `sklearn` | the tool's own objects, and source that makes them |
-| `random` | arrays of random configurations, for anybody |
+| `boasf` | arms, each a space of its own: one per algorithm, or the k^n parts of a partition (BOASF) |
+| `configspace` `hyperopt` `optuna` `sklearn` | the objects of the library, and Python source that builds them |
+| `random` | NumPy arrays of random configurations |
 
-`compile` prints them as text, JSON, dot or Python. Compiled JSON holds the whole space: `spacelang run compiled.json …`
-needs no text any more. What became of a construct is one of these:
+`compile` prints the compiled space as text, JSON, dot or Python. Compiled JSON contains the whole space:
+`spacelang run compiled.json …` does not need the text. Each construct gets one of these verdicts:
 
-- exact: kept as it stands;
-- rewritten: kept by other means, nothing is lost;
-- approximated: the form has no configurations that the space does not have, but does not search all of them, or what
-  the author advises (a default, a prior, a weight) is lost;
-- refused: the form cannot say it, and so the space is not compiled; the message stands on the space's own line.
+- exact: preserved as written;
+- rewritten: preserved by other means, nothing is lost;
+- approximated: every configuration of the compiled space is one of the space, but not all of them are searched, or
+  guidance of the author (a default, a prior, a weight) is lost;
+- refused: the target cannot represent the construct, and the space is not compiled; the error points to the line.
 
-`space.compile(T).form.native` is what the tool itself takes:
+`space.compile(T).form.native` is the object of the library:
 
 | target | `form.native` |
 | --- | --- |
-| `configspace` | a `ConfigurationSpace`, for SMAC and all that takes one |
-| `hyperopt` | a dictionary of `hp.choice` and the like, for `fmin` |
-| `optuna` | a function that a trial is given to, and that returns its configuration, for objectives |
+| `configspace` | a `ConfigurationSpace`, for SMAC and other tools that use ConfigSpace |
+| `hyperopt` | a dictionary of `hp.choice` and other `hp` expressions, for `fmin` |
+| `optuna` | a function that takes a trial and returns its configuration, to be called by an objective |
 | `sklearn` | a list of dictionaries, for `RandomizedSearchCV` and, with `search=grid`, `GridSearchCV` |
 
-`spacelang compile SPACE --target optuna --format python` writes such as a module that needs no spacelang, with `decode`
-from what the tool found to a configuration and `build` from that to a pipeline; that of `sklearn` has `Estimator`, too,
-which searches take.
+`spacelang compile SPACE --target optuna --format python` writes a Python module that does not need spacelang. Its
+function `decode` turns a result of the library into a configuration, and `build` turns a configuration into a pipeline.
+The module for `sklearn` also has an `Estimator` for the searches of scikit-learn.
 
-What `compile` returns is pickled as the space and its target, and compiled again where it arrives.
+The result of `compile` is pickled as the space and its target, and compiled again when it is unpickled.
 
-The tables below are made from what the targets declare (`python -m spacelang.targets._table`). Where there are several
-words, it depends on the place: the report of the compilation says which.
+The tables below are generated from the declarations of the targets (`python -m spacelang.targets._table`). Where a
+construct has several verdicts, they depend on the place; the report of the compilation says which one applies.
 """
 
 
 def page() -> str:
-    """The whole page in Markdown, with a line end at its end."""
+    """Return the whole README in Markdown, with a final newline."""
     targets = {name: TARGETS.load(name) for name in TARGETS.names()}
     return "\n".join([HEAD, *_table(targets), "", *_details(targets)]).rstrip("\n") + "\n"
 

@@ -1,8 +1,8 @@
-"""The target `admm`: one-hot blocks of z, and theta of all algorithms, continuous and discrete.
+"""The target `admm`: one-hot blocks z, and the continuous and discrete hyperparameters theta of all algorithms.
 
-z says which alternative each stage takes, theta_c and theta_d hold the hyperparameters of all alternatives, those that
-z does not choose included. Searches move theta_d between the integers of its box; `project` brings any point back to a
-member, so that only configurations of the space are ever evaluated.
+z selects one alternative of each stage. theta_c and theta_d have the hyperparameters of all alternatives, including
+those that z does not select. A search may move theta_d between the integers of its box. `project` turns any point into
+a member, so that only configurations of the space are evaluated.
 
 See spacelang/optimizers/README.md, section "ADMM: variables".
 """
@@ -28,17 +28,17 @@ from spacelang.targets._lowered import GIANT, Finding, Keeps, Lowered, exact, re
 
 __all__ = ["Admm", "AdmmForm", "AdmmPoint", "AdmmPoints", "Block", "LinearRule", "Mask", "StepOrder", "ThetaBox"]
 
-MASK = rewritten("masks, which z and theta decide, say what counts")
+MASK = rewritten("masks, computed from z and theta, select the active hyperparameters")
 FLAT = rewritten("further alternatives of z")
-ELSEWHERE = rewritten("a mask: it asks about more than single variables of its own alternative")
-MANY = rewritten(f"a mask: one alternative would become more than {MOST}")
-CODED = rewritten("integers of theta_d that belong to the alternative around them")
-CODED_MANY = rewritten(f"integers of theta_d: one alternative would become more than {MOST}")
-TWO = rewritten("an integer of theta_d says which member or range it is, a variable of theta_c where in the range")
-LISTED = rewritten("`project` moves to values that satisfy them, and `reaches` asks for them")
+ELSEWHERE = rewritten("a mask: the condition depends on more than single variables of its own alternative")
+MANY = rewritten(f"a mask: one alternative would be split into more than {MOST}")
+CODED = rewritten("integers of theta_d that belong to the enclosing alternative")
+CODED_MANY = rewritten(f"integers of theta_d: one alternative would be split into more than {MOST}")
+TWO = rewritten("an integer of theta_d for the member or range, and a variable of theta_c for the value in the range")
+LISTED = rewritten("enforced by `project`, which moves points to the nearest values that satisfy them")
 LINEAR = rewritten("linear constraints over z")
 NOT_LINEAR = rewritten(
-    "`project` and `reaches` keep to it: it is about integers of theta_d, or ties too much for z alone"
+    "enforced by `project`: it depends on integers of theta_d, or connects too many variables for constraints over z"
 )
 
 
@@ -56,22 +56,27 @@ class Admm:
         **keeps_of(lambda part: isinstance(part, Real) or (isinstance(part, Grid) and part.is_consecutive)),
         Construct.DECISIONS: (exact("one-hot blocks of z, one for each stage"),),
         Construct.NESTED: (CODED, FLAT, CODED_MANY),
-        Construct.ORDERS: (exact("0-1 variables for steps and positions, whose rows and columns sum to one"),),
+        Construct.ORDERS: (
+            exact("a matrix of 0-1 variables for steps and positions, whose rows and columns sum to 1"),
+        ),
         Construct.FLOATS: (exact("variables of theta_c; a single point is an integer of theta_d"),),
         Construct.INTEGERS: (exact("integers of theta_d"), GIANT),
         Construct.UNIONS: (
-            rewritten("integers of theta_d: the place among the members of all parts"),
+            rewritten("integers of theta_d: the index among the members of all parts"),
             TWO,
         ),
         Construct.CONDITIONS: (MASK, FLAT, ELSEWHERE, MANY),
         Construct.RULES_ON_DECISIONS: (LINEAR, NOT_LINEAR),
         Construct.RULES_ON_VALUES: (LISTED, LINEAR),
-        Construct.DEFAULTS: (exact("the default point, and what is not active"),),
+        Construct.DEFAULTS: (exact("the default point, and the values of inactive hyperparameters"),),
         Construct.BOUNDS: (exact("black-box constraints with their epsilons"),),
     }
 
     def lower(self, structures: Structures) -> Lowered[AdmmForm, AdmmPoint]:
-        """The variables of the space of the structures, with the maps between points and configurations."""
+        """Return the ADMM variables of the space of the structures, with the conversions to and from points.
+
+        Raises RefusedError for integers, or indices of steps, that are not exact as floats.
+        """
         space = structures.space
         refuse_giants(space, self.keeps)
         ways = _ways(space) if self.conditions == "flatten" else {}
@@ -84,7 +89,7 @@ class Admm:
 
 
 def _ways(space: Space) -> dict[tuple[str, str], Flattened]:
-    """What each branch of each stage is flattened to."""
+    """Return the flattened cases of each branch of each stage."""
     orders = frozenset(space.permutations)
     return {
         (stage.address, branch): flattened(space, stage, branch, orders)
@@ -101,7 +106,7 @@ def _of_unions(space: Space) -> Iterator[Finding]:
 
 
 def _of_flattening(space: Space, ways: Mapping[tuple[str, str], Flattened]) -> Iterator[Finding]:
-    """What became of each condition and each nested decision; the orders of nested steps stay orders."""
+    """Yield the verdict on each condition and each nested decision; the orders of nested steps stay orders."""
     many = {node.address for each in ways.values() for node in each.many}
     kept = {node.address for each in ways.values() for node in each.elsewhere}
     for variable in space.variables.values():
@@ -126,7 +131,7 @@ def _of_rules(form: AdmmForm) -> Iterator[Finding]:
 
 
 def _added(masked: Layout, layout: Layout, findings: Sequence[Finding]) -> Added:
-    """How many variables flattening adds, and what for."""
+    """Return the numbers of variables that flattening adds, and of the conditions and decisions that caused them."""
     flat = Counter(finding.construct for finding in findings if finding.verdict == FLAT)
     before, after = (len(each.theta_c) + len(each.theta_d) for each in (masked, layout))
     width = layout.width - masked.width

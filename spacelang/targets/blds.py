@@ -1,8 +1,9 @@
 """The target `blds`: the discrepancy tree that limited discrepancy search walks.
 
-Every decision is a layer, every admissible structure a leaf. A leaf's discrepancy from a pipeline is the number of
-decisions in which it differs from it; a decision that the pipeline does not reach differs where it does not take its
-default. Nothing is listed before it is walked.
+Every decision is a layer of the tree, and every admissible structure is a leaf. A structure is a choice of one
+alternative for every reached decision. The discrepancy of a leaf from a pipeline is the number of decisions in which
+they differ. A decision that the pipeline does not reach counts as different if the leaf does not take its default.
+Leaves are generated lazily.
 
 See spacelang/optimizers/README.md, section "Discrepancy search".
 """
@@ -29,14 +30,14 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 Pipeline: TypeAlias = tuple[int, ...]
-"""The place of the branch that each layer's decision takes; NOT_REACHED for a decision that is not reached."""
+"""For each layer, the index of the branch that its decision takes, or NOT_REACHED if the decision is not reached."""
 NOT_REACHED: Final = -1
-AT_DEFAULTS = approximated("algorithm selection keeps hyperparameters at their defaults; a leaf carries others along")
+AT_DEFAULTS = approximated("not searched: hyperparameters stay at their defaults; encoded configurations keep theirs")
 
 
 @dataclass(frozen=True, slots=True)
 class Blds:
-    """The discrepancy tree: algorithm selection, every hyperparameter at its default."""
+    """The discrepancy tree of the admissible structures, with every hyperparameter at its default."""
 
     paper: ClassVar[str] = (
         "Kishimoto et al., Bandit Limited Discrepancy Search and Application to Machine Learning Pipeline "
@@ -46,17 +47,17 @@ class Blds:
     keeps: ClassVar[Keeps] = {
         **ADVICE,
         Construct.DECISIONS: (exact("each decision is a layer, each admissible structure a leaf"),),
-        Construct.NESTED: (exact("a layer that has one alternative where it is not reached"),),
+        Construct.NESTED: (exact("a layer with a single placeholder branch where the decision is not reached"),),
         Construct.ORDERS: (exact("the order of the steps is a layer"),),
         **dict.fromkeys(OF_DOMAINS, (AT_DEFAULTS,)),
         Construct.CONDITIONS: (exact("the configuration of a leaf has exactly the active hyperparameters"),),
-        Construct.RULES_ON_DECISIONS: (exact("what they exclude is not in the tree"),),
-        Construct.RULES_ON_VALUES: (exact("a structure is a leaf where some values satisfy them"),),
+        Construct.RULES_ON_DECISIONS: (exact("excluded structures are not in the tree"),),
+        Construct.RULES_ON_VALUES: (exact("a structure is a leaf if some values satisfy them"),),
         Construct.DEFAULTS: (exact("defaults are the heuristic's choices"),),
     }
 
     def lower(self, structures: Structures) -> Lowered["DiscrepancyTree", "Leaf"]:
-        """The discrepancy tree of the space of the structures."""
+        """Return the discrepancy tree of the space of the structures."""
         tree = DiscrepancyTree(structures)
         report = report_of(structures.space, self.keeps)
         return Lowered(tree, tree.encode, tree.decode, tree.reaches, tree.sample, report)
@@ -64,9 +65,9 @@ class Blds:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A leaf of the tree with the values of one of its configurations by their keys.
+    """A leaf of the tree, with the hyperparameter values of one of its configurations by key.
 
-    Without values it stands for the default completion of its pipeline (`DiscrepancyTree.complete`).
+    Without values, it represents the default completion of its pipeline (`DiscrepancyTree.complete`).
     """
 
     pipeline: Pipeline
@@ -74,10 +75,10 @@ class Leaf:
 
 
 class DiscrepancyTree:
-    """The admissible structures of a space as the leaves of a tree that is walked lazily."""
+    """A lazily walked tree whose leaves are the admissible structures of a space."""
 
     def __init__(self, structures: Structures) -> None:
-        """The tree over compiled structures; its cost does not depend on the number of leaves."""
+        """Make the tree over compiled structures; the cost does not depend on the number of leaves."""
         self.structures = structures
         self.space = structures.space
         self.layers: tuple[Layer, ...] = layers_of(self.space)
@@ -92,27 +93,30 @@ class DiscrepancyTree:
 
     @cached_property
     def default(self) -> Pipeline:
-        """The pipeline in which every decision takes its default: the heuristic's choices."""
+        """The pipeline in which every decision takes its default, as the heuristic chooses."""
         return self.pipeline_of(default_structure(self.space))
 
     def leaves_by_discrepancy(self, pipeline: Pipeline) -> tuple[int, ...]:
-        """The numbers of leaves that differ from a pipeline in exactly 0, 1, 2, ... decisions."""
+        """Return the numbers of leaves that differ from a pipeline in exactly 0, 1, 2, ... decisions."""
         counts: tuple[int, ...] = self._counts(pipeline)
         return counts
 
     def leaves_at(self, pipeline: Pipeline, discrepancy: int) -> int:
-        """The number of leaves that differ from a pipeline in exactly so many decisions."""
+        """Return the number of leaves that differ from a pipeline in exactly `discrepancy` decisions."""
         counts = self.leaves_by_discrepancy(pipeline)
         return counts[discrepancy] if discrepancy < len(counts) else 0
 
     def leaves_within(self, pipeline: Pipeline, discrepancy: int) -> int:
-        """The number of leaves that differ from a pipeline in at most so many decisions, itself included."""
+        """Return the number of leaves that differ from a pipeline in at most `discrepancy` decisions.
+
+        The pipeline itself is included.
+        """
         return sum(self.leaves_by_discrepancy(pipeline)[: discrepancy + 1])
 
     def walk(self, pipeline: Pipeline, discrepancy: int) -> Iterator[Pipeline]:
-        """The leaves within a discrepancy of a pipeline, itself included, in the order of BLDS.SEARCH.
+        """Yield the leaves within a discrepancy of a pipeline, itself included, in the order of BLDS.SEARCH.
 
-        Layers are taken in order and alternatives in the order of the text; where the discrepancy is used up, the
+        Layers are taken in order, and alternatives in the order of the text. Once the discrepancy is used up, the
         remaining layers stay as they are in the pipeline.
         """
         waiting: list[tuple[Pipeline, int]] = [((), discrepancy)] if self.leaves else []
@@ -130,14 +134,15 @@ class DiscrepancyTree:
                     waiting.append((child, left - (place != usual)))
 
     def leaves_in_order(self) -> Iterator[Pipeline]:
-        """All leaves, lazily, in the order in which the text lists their branches."""
+        """Return a lazy iterator over all leaves, in the order in which the text lists their branches."""
         return self.walk(self.default, len(self.layers))
 
     def first_leaf(self, orders: Sequence[Sequence[int]]) -> Pipeline:
-        """The first leaf where each layer tries its places in an order of its own.
+        """Return the first leaf if each layer tries its branches in its own order.
 
-        A layer takes the first of its places that leads to a leaf with what earlier layers have taken; one that they
-        do not reach is not asked. Raises ValueError where there is no leaf.
+        `orders` has the branch indices of each layer, in the order to try. A layer takes the first branch that leads to
+        a leaf after the branches of the earlier layers. The order of an unreached layer is ignored. Raises ValueError
+        if there is no leaf.
         """
         prefix: Pipeline = ()
         untried = [iter(self._ordered(prefix, orders))] if self.leaves else []
@@ -154,18 +159,21 @@ class DiscrepancyTree:
         return prefix
 
     def random_leaf(self, rng: "Generator") -> Pipeline:
-        """A leaf, uniformly from all of them; raises ValueError where there is none."""
+        """Draw a leaf uniformly from all leaves; raise ValueError if there is none."""
         return self.pipeline_of(self._sampler.structure(rng))
 
     def random_leaves(self, count: int, rng: "Generator") -> list[Pipeline]:
-        """So many leaves, each uniformly from all of them and in little time; raises ValueError where there is none."""
+        """Draw `count` leaves, each uniformly from all leaves, at once; raise ValueError if there is none.
+
+        This is much faster than calling `random_leaf` repeatedly.
+        """
         places = self._sampler.places(count, rng)
         unreached = [NOT_REACHED] * count
         columns = [places[layer.address].tolist() if layer.address in places else unreached for layer in self.layers]
         return list(zip(*columns, strict=True)) if columns else [()] * count
 
     def is_leaf(self, pipeline: Pipeline) -> bool:
-        """Whether a tuple of places is an admissible pipeline."""
+        """Return True if a tuple of branch indices is an admissible pipeline."""
         return (
             self.leaves > 0
             and len(pipeline) == len(self.layers)
@@ -174,30 +182,33 @@ class DiscrepancyTree:
         )
 
     def pipeline_of(self, structure: Structure) -> Pipeline:
-        """The places of a structure's branches."""
+        """Return the branch indices of a structure."""
         return tuple(
             layer.alternatives.index(structure[layer.address]) if layer.address in structure else NOT_REACHED
             for layer in self.layers
         )
 
     def structure_of(self, pipeline: Pipeline) -> dict[str, str]:
-        """The branches of a pipeline by the addresses of their decisions."""
+        """Return the branches of a pipeline, by the addresses of their decisions."""
         return {layer.address: layer.alternatives[place] for layer, place in self._reached(pipeline)}
 
     def reaches(self, leaf: Leaf) -> bool:
-        """Whether the tree has the leaf, and its values are those of a member."""
+        """Return True if the tree has the leaf and its values are those of a member."""
         return self.is_leaf(leaf.pipeline) and exclusion(self.space, self.decode(leaf)) is None
 
     def sample(self, count: int, rng: "Generator") -> list[Leaf]:
-        """So many leaves without values, each uniformly from all of them."""
+        """Draw `count` leaves without values, each uniformly from all leaves."""
         return [Leaf(self.random_leaf(rng)) for _ in range(count)]
 
     def complete(self, pipeline: Pipeline) -> Configuration:
-        """The configuration of a leaf with the default of every active hyperparameter (see `Completer`)."""
+        """Return the configuration of a leaf with every active hyperparameter at its default (see `Completer`)."""
         return self._completer.complete(self.structure_of(pipeline))
 
     def encode(self, configuration: Configuration) -> Leaf:
-        """The leaf of a member, with its values unless they are those of the default completion."""
+        """Return the leaf of a member.
+
+        Its values are left out if the member is the default completion of the leaf.
+        """
         pipeline = self.pipeline_of(structure_of(self.space, configuration))
         if self.complete(pipeline) == configuration:
             return Leaf(pipeline)
@@ -205,14 +216,14 @@ class DiscrepancyTree:
         return Leaf(pipeline, tuple((key, value) for key, value in configuration.items() if key not in branches))
 
     def decode(self, leaf: Leaf) -> Configuration:
-        """The member that a leaf with values stands for."""
-        # A structure has at most one member without values, and that one is its default completion.
+        """Return the member that a leaf represents."""
+        # A structure has at most one configuration without hyperparameter values: its default completion.
         if not leaf.values:
             return self.complete(leaf.pipeline)
         return Configuration({**self._branches(leaf.pipeline), **dict(leaf.values)})
 
     def to_json(self) -> dict[str, object]:
-        """The layers, the number of leaves, and the leaves at each discrepancy from the default."""
+        """Return the layers, the number of leaves, and the number at each discrepancy from the default."""
         counts = enumerate(self.leaves_by_discrepancy(self.default))
         return {
             "layers": [_layer_to_json(layer, self.layers) for layer in self.layers],
@@ -221,11 +232,11 @@ class DiscrepancyTree:
         }
 
     def to_text(self) -> str:
-        """The layers, the heuristic's choices first, and the leaves by discrepancy."""
+        """Return a listing of the layers, defaults first, and of the number of leaves by discrepancy."""
         return listing(self.space.name, self.layers, self.leaves, self.leaves_by_discrepancy(self.default))
 
     def to_dot(self) -> str:
-        """The whole tree where it has few leaves, its layers where it has many."""
+        """Return a graph of the whole tree if it has few leaves, else of its layers."""
         return draw(self.space.name, self.layers, self.leaves, self.leaves_in_order())
 
     def _reached(self, pipeline: Pipeline) -> Iterator[tuple[Layer, int]]:
@@ -237,19 +248,25 @@ class DiscrepancyTree:
         return {layer.stage: layer.alternatives[place] for layer, place in self._reached(pipeline)}
 
     def _alternatives(self, prefix: Sequence[int]) -> Sequence[int]:
-        """The places that the layer after a prefix may take, constraints aside."""
+        """Return the branch indices that the layer after a prefix may take, ignoring constraints."""
         layer = self.layers[len(prefix)]
         return range(len(layer.alternatives)) if layer.is_reached(prefix) else (NOT_REACHED,)
 
     def _ordered(self, prefix: Sequence[int], orders: Sequence[Sequence[int]]) -> Sequence[int]:
-        """The places that the layer after a prefix may take, constraints aside, in the order given for it."""
+        """Return the branch indices that the layer after a prefix may take, in the given order.
+
+        Constraints are ignored.
+        """
         number = len(prefix)
         if number == len(self.layers):
             return ()
         return orders[number] if self.layers[number].is_reached(prefix) else (NOT_REACHED,)
 
     def _usual(self, prefix: Sequence[int], pipeline: Pipeline) -> int:
-        """The place that the layer after a prefix takes without a discrepancy: the pipeline's, else the default."""
+        """Return the branch index that the layer after a prefix takes without a discrepancy.
+
+        It is that of the pipeline, or the default if the pipeline does not reach the layer.
+        """
         layer = self.layers[len(prefix)]
         if not layer.is_reached(prefix):
             return NOT_REACHED
@@ -264,7 +281,7 @@ class DiscrepancyTree:
         return tuple(leaf)
 
     def _is_admissible(self, prefix: Pipeline, start: int = 0) -> bool:
-        """Whether the branches of the layers from `start` on agree with all that ties them to earlier ones."""
+        """Return True if the layers from `start` on satisfy all tables that connect them to earlier layers."""
         hurdles = self._hurdles
         return not hurdles or all(
             hurdle.is_passed(prefix) for number in range(start, len(prefix)) for hurdle in hurdles.get(number, ())
@@ -272,7 +289,7 @@ class DiscrepancyTree:
 
     @cached_property
     def _is_flat(self) -> bool:
-        """Whether every pipeline reaches every layer."""
+        """True if every pipeline reaches every layer."""
         return all(layer.owner is None for layer in self.layers)
 
     @cached_property

@@ -1,9 +1,9 @@
-"""The target `boasf`: the arms of a bandit, each of them a space.
+"""The target `boasf`: the arms of a bandit, each of which is a space.
 
-`arms=models` has an arm for each alternative of a stage with everything else inside, `arms=subspaces` one for each
-combination of pieces of the hyperparameters. Arms are disjoint and together the space; each is made when it is asked
-for. A hyperparameter under a condition is cut within it: where it is reached but not active, a configuration lies in
-the arm of its first piece.
+With `arms=models`, there is one arm for each alternative of a stage, with everything else inside. With
+`arms=subspaces`, there is one arm for each combination of pieces of the hyperparameters. Arms are disjoint and cover
+the space; each is built when it is first used. A hyperparameter under a condition is cut where it is active. Where it
+is reached but inactive, a configuration belongs to the arm of the first piece.
 
 See spacelang/optimizers/README.md, section "BOASF: arms".
 """
@@ -36,55 +36,60 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 Pull: TypeAlias = tuple[int, Configuration]
-"""The index of an arm, counted from 0, with a configuration in it."""
+"""The index of an arm, counted from 0, and a configuration of that arm."""
 
 SHOWN: Final = 64
-"""So many arms are listed and drawn; JSON has all of them."""
+"""The maximum number of arms in text and graphs; JSON lists all of them."""
 
 EAGER: Final = 16
-"""Up to so many times the cap arms are looked at for empty ones."""
+"""Up to `EAGER * cap` candidate arms are generated in order to find and drop the empty ones."""
 
-_WITHIN = exact("every arm has them as the space does")
+_WITHIN = exact("unchanged in every arm")
 _CUT = exact(
-    "every arm has a piece of each that is cut: the pieces are disjoint and cover it, by logarithms under `log`"
+    "every arm has one piece of each hyperparameter that is cut; the pieces are disjoint and cover the domain, "
+    "cut on the log scale under `log`"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Boasf:
-    """The arms of a bandit: one a model, or one a piece of the space."""
+    """The arms of a bandit, each a part of the space: one per model, or one per combination of pieces."""
 
     paper: ClassVar[str] = "Zhu et al., BOASF: A Unified Framework for Speeding up Automatic Machine Learning, 2022"
 
     keeps: ClassVar[Keeps] = {
-        Construct.DECISIONS: (exact("an arm an alternative of one stage, the others stay in each arm"),),
-        Construct.NESTED: (exact("they stay within the arms"),),
+        Construct.DECISIONS: (exact("one arm for each alternative of one stage; every arm has all other decisions"),),
+        Construct.NESTED: (exact("unchanged within the arms"),),
         **dict.fromkeys(OF_DOMAINS, (_WITHIN, _CUT)),
         **dict.fromkeys((Construct.ORDERS, Construct.FIRST, Construct.WEIGHTS, Construct.PRIORS), (_WITHIN,)),
-        Construct.CONDITIONS: (exact("where they do not hold, a configuration is in the arm of the first piece"),),
-        **dict.fromkeys(RULES, (exact("every arm has those that say something in it; empty arms are dropped"),)),
-        Construct.DEFAULTS: (rewritten("a default outside of an arm is its middle, or the nearest member"),),
-        Construct.SPLITS: (exact("`arms=subspaces` cuts the hyperparameter into so many pieces"),),
+        Construct.CONDITIONS: (exact("an inactive hyperparameter counts as its first piece"),),
+        **dict.fromkeys(RULES, (exact("every arm has the constraints that apply to it; empty arms are dropped"),)),
+        Construct.DEFAULTS: (
+            rewritten("a default outside an arm becomes the middle of the piece, or the nearest member"),
+        ),
+        Construct.SPLITS: (exact("`arms=subspaces` cuts the hyperparameter into that many pieces"),),
         Construct.BOUNDS: (_WITHIN,),
     }
 
-    arms: Literal["models", "subspaces"] = option("models", "an arm a model, or a piece of the hyperparameters")
-    k: int = option(2, "pieces a hyperparameter without `@split`, for `arms=subspaces`")
-    stage: str = option("", "the stage whose alternatives are the models; without it the last one")
-    cap: int = option(1024, "the most arms")
+    arms: Literal["models", "subspaces"] = option(
+        "models", "what an arm is: an alternative of one stage (`models`) or a piece of the space (`subspaces`)"
+    )
+    k: int = option(2, "number of pieces of each hyperparameter without `@split`, for `arms=subspaces`")
+    stage: str = option("", "the stage whose alternatives are the models; by default the last stage")
+    cap: int = option(1024, "maximum number of arms")
 
     def __post_init__(self) -> None:
         for name, value in (("k", self.k), ("cap", self.cap)):
             if value < 1:
-                raise OptionError(f"`{name}` cannot be {value}", f"`{name}` is 1 or more")
+                raise OptionError(f"`{name}` cannot be {value}", f"set `{name}` to 1 or more")
         if self.arms == "subspaces" and self.stage:
-            raise OptionError("`stage` says nothing with `arms=subspaces`", "leave it out, or set `arms=models`")
+            raise OptionError("`stage` has no effect with `arms=subspaces`", "omit `stage`, or set `arms=models`")
 
     def lower(self, structures: Structures) -> Lowered["ArmSpaces", Pull]:
-        """The arms of the space of the structures; raises OptionError where there would be too many."""
+        """Return the arms of the space of the structures; raise OptionError if there are too many."""
         space = structures.space
         arms = self._models(structures) if self.arms == "models" else self._subspaces(space)
-        # What the arms of `subspaces` have of a domain is a piece: the report must not say that it is left whole.
+        # With `subspaces`, an arm has a piece of a domain: the report must not call the domain unchanged.
         cut = dict.fromkeys(OF_DOMAINS, (_CUT,)) if self.arms == "subspaces" else {}
         report = report_of(space, {**self.keeps, **cut})
         return Lowered(arms, arms.encode, arms.decode, arms.reaches, arms.sample, report)
@@ -99,7 +104,7 @@ class Boasf:
         alive = structures.existence.supported_branches()[stage.address]
         names = [branch.name for place, branch in enumerate(stage.branches) if place in alive]
         if len(names) > self.cap:
-            self._refuse(len(names), "choose another stage, `--set stage=…`")
+            self._refuse(len(names), "choose another stage with `--set stage=…`")
         arms = tuple(
             Arm(space, number, name, Subspace({stage.address: frozenset({name})}))
             for number, name in enumerate(names, 1)
@@ -111,10 +116,10 @@ class Boasf:
             return next((stage for stage in reversed(space.stages) if stage.address not in space.permutations), None)
         stages = {stage.key: stage for stage in space.stages}
         if self.stage not in stages:
-            listed = "the stages are " + ", ".join(f"`{name}`" for name in stages) if stages else "the space has none"
-            raise OptionError(
-                f"there is no stage `{self.stage}`", f"{suggestion(self.stage, stages)} {listed}".lstrip()
+            listed = (
+                "the stages are " + ", ".join(f"`{name}`" for name in stages) if stages else "the space has no stages"
             )
+            raise OptionError(f"unknown stage `{self.stage}`", f"{suggestion(self.stage, stages)} {listed}".lstrip())
         return stages[self.stage]
 
     # ---- pieces
@@ -131,7 +136,7 @@ class Boasf:
         vectors: list[Vector] = []
         for vector, part in found:
             arm = Arm(space, len(arms) + 1, partition.name(vector, part) or "all of it", part)
-            # Without constraints nothing is empty that conditions do not empty.
+            # Without constraints, only conditions can make an arm empty, and `Partition.part` has found those.
             if not (space.constraints or part.rules) or arm.part is not None:
                 arms.append(arm)
                 vectors.append(vector)
@@ -148,23 +153,23 @@ class Boasf:
 
     def _refuse_pieces(self, partition: Partition, number: int) -> None:
         cuts = len(partition.cuts)
-        smaller = "cuts into fewer pieces" if self.k > 2 else "cuts only what `@split(n)` marks"
+        smaller = "cuts into fewer pieces" if self.k > 2 else "cuts only where `@split(n)` is given"
         fewer = f"`--set k={self.k - 1}` {smaller}, " if self.k > 1 else ""
-        remedy = f"{fewer}`@split(1)` leaves one of the {cuts:,} hyperparameters whole"
+        remedy = f"{fewer}`@split(1)` keeps one of the {cuts:,} hyperparameters whole"
         self._refuse(number, remedy)
 
     def _refuse(self, number: int, remedy: str) -> None:
         raise OptionError(
-            f"there would be {number:,} arms, of which `cap` allows {self.cap:,}",
-            f"{remedy}, `--set cap=…` allows more",
+            f"this makes {number:,} arms, more than the maximum of {self.cap:,} (`cap`)",
+            f"{remedy}, or allow more arms with `--set cap=…`",
         )
 
 
 class Arm:
-    """A part of a space: made when it is asked for."""
+    """A part of a space, built as a space when it is first used."""
 
     def __init__(self, whole: Space, number: int, name: str, takes: Subspace) -> None:
-        """The arm of a number, counted from 1; `takes` says what it takes of the whole."""
+        """Make the arm with a number, counted from 1; `takes` restricts the whole space to the arm."""
         self.name = name
         self.number = number
         self.takes = takes
@@ -172,7 +177,7 @@ class Arm:
 
     @cached_property
     def part(self) -> Space | None:
-        """The arm as a space; None where it is empty, which those of `ArmSpaces` never are."""
+        """The arm as a space, or None if it is empty; the arms of `ArmSpaces` are never empty."""
         whole = self._whole
         limited = replace(whole, constraints=(*whole.constraints, *self.takes.rules)) if self.takes.rules else whole
         found = restricted(limited, self.takes.branches, self.takes.domains)
@@ -180,7 +185,7 @@ class Arm:
 
     @property
     def space(self) -> Space:
-        """The arm as a space, its name as the title."""
+        """The arm as a space, with the name of the arm as its title."""
         assert self.part is not None, "empty arms are dropped"
         return self.part
 
@@ -191,12 +196,12 @@ class Arm:
 
     @cached_property
     def sampler(self) -> Sampler:
-        """What draws configurations of the arm."""
+        """The sampler of configurations of the arm."""
         return Sampler(self.structures)
 
 
 class ArmSpaces:
-    """The arms of a space: disjoint, together the space, none of them empty."""
+    """The arms of a space: disjoint and nonempty, and together they cover the space."""
 
     def __init__(
         self,
@@ -208,7 +213,10 @@ class ArmSpaces:
         partition: Partition | None = None,
         vectors: Sequence[Vector] = (),
     ) -> None:
-        """Arms are told by the alternative of a stage, or by their vectors in a partition; one alone by neither."""
+        """Take arms that are identified by the alternative of a stage, or by their vectors in a partition.
+
+        A single arm needs neither.
+        """
         self.space = space
         self.arms = arms
         self._title = title
@@ -218,35 +226,38 @@ class ArmSpaces:
         self._named = {arm.name: index for index, arm in enumerate(arms)}
 
     def index_of(self, configuration: Configuration) -> int:
-        """The arm that a member of the space lies in."""
+        """Return the index of the arm to which a member of the space belongs."""
         if self._partition is not None:
             return self._indices[self._partition.vector_of(configuration)]
         return 0 if self._stage is None else self._named[str(configuration[self._stage.key])]
 
     def encode(self, configuration: Configuration) -> Pull:
-        """A member with the index of its arm."""
+        """Return the index of the arm of a member, and the member."""
         return self.index_of(configuration), configuration
 
     def decode(self, pull: Pull) -> Configuration:
-        """The configuration, which is one of the space as it is one of the arm."""
+        """Return the configuration, which is a configuration of the arm and also of the space."""
         return pull[1]
 
     def reaches(self, pull: Pull) -> bool:
-        """Whether the arm of an index has a configuration."""
+        """Return True if the arm with the index contains the configuration."""
         index, configuration = pull
         return 0 <= index < len(self.arms) and exclusion(self.arms[index].space, configuration) is None
 
     def sample(self, count: int, rng: "Generator") -> list[Pull]:
-        """So many configurations: an arm, each alike, then one of its configurations."""
+        """Draw `count` configurations: an arm uniformly, then one of its configurations."""
         indices = rng.integers(len(self.arms), size=count).tolist()
         return [(index, self.arms[index].sampler.configuration(rng)) for index in indices]
 
     def to_json(self) -> dict[str, object]:
-        """The name and the text of every arm; the definition of what has no text, as only programs make it."""
+        """Return the name and the text of every arm.
+
+        A space that cannot be written as text, which only programs can build, has its definition instead.
+        """
         return {"arms": [{"name": arm.name, **_written(arm.space)} for arm in self.arms]}
 
     def to_text(self) -> str:
-        """The arms, each with its structures and hyperparameters."""
+        """Return a listing of the arms, each with its number of structures and its hyperparameters."""
         lines = [f"{self.space.name}: {counted(len(self.arms), 'arm')}, {self._title}"]
         for arm in self.arms[:SHOWN]:
             count = arm.structures.count
@@ -257,7 +268,7 @@ class ArmSpaces:
         return "\n".join(lines)
 
     def to_dot(self) -> str:
-        """The space with a node for each arm in the DOT language."""
+        """Return a graph of the space with a node for each arm, in the DOT language."""
         title = f"{self.space.name}: {counted(len(self.arms), 'arm')}"
         lines = [f'  "{arm.number}" [label={quoted(arm.name)}];' for arm in self.arms[:SHOWN]]
         lines += [f'  "space" -> "{arm.number}";' for arm in self.arms[:SHOWN]]
@@ -267,7 +278,10 @@ class ArmSpaces:
         return "\n".join([f"digraph {quoted(self.space.name)} {{", *head, *lines, "}"])
 
     def _hyperparameters(self, arm: Arm) -> Iterator[tuple[str, str]]:
-        """Those of the alternative that an arm is for, or of the pieces that it has, with their domains."""
+        """Yield the key and the domain of each hyperparameter to list for an arm.
+
+        These are the hyperparameters that are cut, or those of the alternative of the arm.
+        """
         nodes = {node.address: node for node in arm.space.hyperparameters}
         if self._partition is not None:
             for cut in self._partition.cuts:

@@ -1,4 +1,4 @@
-"""The target `configspace`: a `ConfigSpace.ConfigurationSpace` with exactly the members of the space, and its JSON."""
+"""The target `configspace`: a `ConfigSpace.ConfigurationSpace` with exactly the members of a space, and its JSON."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -49,56 +49,56 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 Encoding: TypeAlias = Mapping[str, FlatValue]
-"""The values of ConfigSpace's active hyperparameters by name; one of its own configurations is one, too."""
+"""The values of the active ConfigSpace hyperparameters by name; a ConfigSpace configuration also qualifies."""
 
-WORDS = rewritten("values of several kinds, `none` and tuples are written as words; the way back knows them")
+WORDS = rewritten("values of mixed types, `none` and tuples are written as strings and decoded back")
 SCALED = rewritten("a range of very small or large numbers is scaled by a power of two")
-WEIGHED = rewritten("the values of a short stepped range are weighted on the logarithmic scale")
-CUT = rewritten("an integer that conditions or constraints compare is cut there, each part with its share as weight")
-EVEN = approximated("the places of a long stepped range are drawn evenly, not on the logarithmic scale")
-UNFOLDED = rewritten("worked into categoricals, so that what they exclude is not there")
-NO_PRIOR = approximated("ConfigSpace has no such distribution over these values: they are drawn evenly")
+WEIGHED = rewritten("the values of a short stepped range are weighted on the log scale")
+CUT = rewritten("an integer range is cut where conditions or constraints compare it; parts are weighted by size")
+EVEN = approximated("the indices of a long stepped range are drawn uniformly, not on the log scale")
+UNFOLDED = rewritten("built into categoricals, so that excluded configurations do not exist")
+NO_PRIOR = approximated("ConfigSpace has no such distribution for these values; they are drawn uniformly")
 WIDE = refused("ConfigSpace cannot hold a logarithmic range over more than 280 powers of ten")
-TANGLED = refused("no condition or forbidden clause of ConfigSpace says arithmetic over ranges, or their equality")
+TANGLED = refused("ConfigSpace cannot express arithmetic over ranges, or equality of ranges, in conditions or clauses")
 
 
 def accepts(part: Simple) -> bool:
-    """Whether ConfigSpace has such a range or set: closed ones, and integers of which none is left out."""
+    """Return True if ConfigSpace has such a range or set: closed ranges, and consecutive integers."""
     return part.is_consecutive if isinstance(part, Grid) else not (isinstance(part, Real) and part.is_open)
 
 
 @dataclass(frozen=True, slots=True)
 class Configspace:
-    """A ConfigSpace object and its JSON; decisions are categoricals, what lies below an alternative is conditional.
+    """A ConfigSpace object and its JSON: decisions are categoricals, what is below an alternative is conditional.
 
-    The JSON document has ConfigSpace's own under `configuration_space`: saved in a file of its own,
+    The JSON document contains that of ConfigSpace under `configuration_space`. Saved in a file of its own,
     `ConfigurationSpace.from_json(path)` reads it (`jq .configuration_space compiled.json > space.json`).
     """
 
     choices: bool = option(
-        False, "name decisions `NAME:__choice__`, as auto-sklearn does; `spacelang import` knows them by it"
+        False, "name decisions `NAME:__choice__`, as auto-sklearn does; `spacelang import` recognizes them by this name"
     )
 
     keeps: ClassVar[Keeps] = {
         **keeps_of(accepts, "a categorical"),
-        Construct.FLOATS: (exact("a float, of which ConfigSpace keeps 13 decimals"), SCALED, WIDE),
+        Construct.FLOATS: (exact("a float, which ConfigSpace rounds to 13 decimals"), SCALED, WIDE),
         Construct.INTEGERS: (exact("an integer"), CUT, GIANT),
         Construct.LOG: (exact("`log` of a float or integer"), WEIGHED, CUT, EVEN),
         Construct.STEPS: (
-            rewritten("the values of a short range are an ordinal, the places of a long one an integer"),
+            rewritten("an ordinal of the values of a short range, an integer index for a long range"),
             GIANT,
         ),
         Construct.SETS: (exact("a categorical"), WORDS),
         Construct.ORDERED: (exact("an ordinal"), WORDS),
         Construct.CONDITIONS: (exact("a condition"), UNFOLDED, TANGLED),
         **dict.fromkeys(RULES, (exact("forbidden clauses"), UNFOLDED, TANGLED)),
-        Construct.DEFAULTS: (exact("the default configuration is the space's own"),),
+        Construct.DEFAULTS: (exact("the default configuration of the space"),),
         Construct.WEIGHTS: (exact("weights of a categorical"),),
-        Construct.PRIORS: (exact("a normal distribution, or the uniform one"), NO_PRIOR),
+        Construct.PRIORS: (exact("a normal or uniform distribution"), NO_PRIOR),
     }
 
     def lower(self, structures: Structures) -> Lowered["ConfigSpaceForm", Encoding]:
-        """The space of the structures in ConfigSpace's terms; its object is built when it is first asked for."""
+        """Return the ConfigSpace form of the space of the structures; its object is built when it is first used."""
         space = structures.space
         refuse_giants(space, self.keeps)
         try:
@@ -115,10 +115,10 @@ class Configspace:
 
 
 class ConfigSpaceForm:
-    """A planned space: its object, its JSON, its source, and the way between configurations."""
+    """A planned space: its ConfigSpace object, JSON and source, and the conversion of configurations."""
 
     def __init__(self, structures: Structures, plan: Plan) -> None:
-        """The form of a plan; nothing of ConfigSpace is imported before `native` is asked for."""
+        """Take the structures and a plan; ConfigSpace is imported when `native` is first used."""
         self.structures = structures
         self.space = structures.space
         self.plan = plan
@@ -132,22 +132,22 @@ class ConfigSpaceForm:
 
     @cached_property
     def configuration_space(self) -> Document:
-        """What `ConfigurationSpace.to_json` writes, made without ConfigSpace."""
+        """The document that `ConfigurationSpace.to_json` writes, made without ConfigSpace."""
         return document(self.plan, self.space.name, self._defaults)
 
     def encode(self, configuration: Configuration) -> dict[str, FlatValue]:
-        """The values of ConfigSpace's hyperparameters for a member."""
+        """Return the values of the ConfigSpace hyperparameters for a member."""
         lookup, values = Assignment.of(self.space, configuration), dict[str, FlatValue]()
         for write in self.plan.writers:
             write(lookup, values)
         return values
 
     def decode(self, encoding: Encoding) -> Configuration:
-        """The configuration that values stand for; ValueError for names and values that ConfigSpace does not have."""
+        """Return the configuration of values; raise ValueError for names and values that ConfigSpace does not have."""
         values = {name: plain(value) for name, value in dict(encoding).items()}
         unknown = next((name for name in values if name not in self.plan.parameters), None)
         if unknown is not None:
-            raise ValueError(f"there is no hyperparameter `{unknown}`")
+            raise ValueError(f"unknown hyperparameter `{unknown}`")
         found: dict[str, Value] = {}
         for name, value in values.items():
             if name in self.plan.readers:
@@ -159,7 +159,7 @@ class ConfigSpaceForm:
         return Configuration(found)
 
     def reaches(self, encoding: Encoding) -> bool:
-        """Whether ConfigSpace takes the values for a configuration."""
+        """Return True if ConfigSpace accepts the values as a configuration."""
         try:
             library("ConfigSpace").Configuration(self.native, values=dict(encoding))
         except ValueError:
@@ -167,9 +167,10 @@ class ConfigSpaceForm:
         return True
 
     def sample(self, count: int, rng: "Generator") -> list[dict[str, FlatValue]]:
-        """So many configurations that ConfigSpace draws.
+        """Draw `count` configurations with ConfigSpace.
 
-        It rounds what it has drawn: of a float beside the limit of a constraint the rounded value may be none.
+        ConfigSpace rounds after drawing, so that a float next to the limit of a constraint may violate it. Such draws
+        are dropped.
         """
         space = self.native
         space.seed(int(rng.integers(2**31)))
@@ -182,22 +183,22 @@ class ConfigSpaceForm:
         return found
 
     def to_json(self) -> Document:
-        """ConfigSpace's own document, and what its hyperparameters stand for in configurations."""
+        """Return the document of ConfigSpace, and how its hyperparameters encode those of the space."""
         return {
             "configuration_space": self.configuration_space,
             "codes": [entry for node, coded in self.plan.coded for entry in _codes(node, coded)],
         }
 
     def to_text(self) -> str:
-        """The hyperparameters with their conditions, and the forbidden clauses."""
+        """Return a listing of the hyperparameters with their conditions, and of the forbidden clauses."""
         return listing(self.configuration_space)
 
     def to_dot(self) -> str:
-        """A graph of what depends on what."""
+        """Return a graph of the dependencies between hyperparameters, in the DOT language."""
         return graph(self.configuration_space)
 
     def to_python(self) -> str:
-        """A module that builds the space with ConfigSpace alone, and has `decode(configuration)`."""
+        """Return a module that builds the space with ConfigSpace alone, and has `decode(configuration)`."""
         decode = reading(self.plan)
         built, theirs = source(self.configuration_space), "import ConfigSpace as cs"
         if "math." in decode:
@@ -206,7 +207,10 @@ class ConfigSpaceForm:
 
     @cached_property
     def _defaults(self) -> dict[str, FlatValue]:
-        """Defaults such that ConfigSpace's default configuration is the space's, or the member nearest to it."""
+        """Defaults that make the default configuration of ConfigSpace that of the space.
+
+        If constraints exclude the default configuration, it is the member nearest to it.
+        """
         found: dict[str, FlatValue] = {}
         for node, coded in self.plan.coded:
             if isinstance(coded, Coded):
@@ -218,7 +222,7 @@ class ConfigSpaceForm:
 
 
 def _codes(node: Choice | Hyperparameter, coded: Coded | FlatHyperparameter) -> Iterator[Document]:
-    """What hyperparameters stand for where they do not have the very values of the space."""
+    """Yield how hyperparameters encode values, where these differ from the values of the space."""
     if isinstance(coded, FlatHyperparameter):
         if coded.name != node.key:
             yield {"names": [coded.name], "key": node.key}
@@ -255,7 +259,7 @@ def _findings(plan: Plan) -> Iterator[Finding]:
 
 
 def _made(_: Hyperparameter, piece: Piece) -> Iterator[tuple[Construct, Verdict]]:
-    """What becomes of a piece of a domain."""
+    """Yield the verdicts on a piece of a domain."""
     match piece:
         case Held(reduction=Renamed(), part=Categorical() as part) if is_rewritten(part.values):
             yield Construct.ORDERED if isinstance(part, Ordinal) else Construct.SETS, WORDS
@@ -274,7 +278,10 @@ def _is_log(domain: Domain) -> bool:
 
 
 def _refusals(error: RefusedConstraintsError) -> Iterator[Finding]:
-    """The constraints and conditions of a network that compare ranges; all of them where none does."""
+    """Yield findings for the constraints and conditions of a network that compare ranges.
+
+    If none does, these are all of them.
+    """
     network = error.network
     compared = {address for atom in network.ranges.values() for address in references(atom)}
     rules = [rule for rule in network.constraints if len(compared & set(rule.scope)) > 1 or not compared]

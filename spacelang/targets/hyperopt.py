@@ -1,9 +1,9 @@
-"""The target `hyperopt`: a search space in hyperopt's own words (`hp.choice`, `hp.uniform`, …), for `fmin`.
+"""The target `hyperopt`: a search space of `hp.choice`, `hp.uniform` and other hyperopt expressions, for `fmin`.
 
-Decisions are nested choices; what a condition or a constraint leaves open stands in the alternatives that leave it
-open, so that every sample is a member. A sample is a dictionary, nested ones being of what a choice brings along;
-`HyperoptSpace.configuration` makes a configuration of it. An encoding is what hyperopt's trials hold: the label of
-every node that was drawn with its value, the place in the list for a choice.
+Decisions are nested choices. A hyperparameter appears only in the options that conditions and constraints allow, so
+that every sample is a member. A sample is a dictionary in which a choice may add nested dictionaries;
+`HyperoptSpace.configuration` converts it into a configuration. An encoding has the format of hyperopt trials: the value
+of every drawn node by its label, where a choice has the index of its option.
 """
 
 import math
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 Values: TypeAlias = dict[str, Any]
-"""What was drawn, by label: the place of the option for a choice, a number for everything else."""
+"""Drawn values by label: the index of the option for a choice, a number for everything else."""
 
 LARGE: Final = 2**45
-"""Below this, rounding in logarithms moves no integer."""
+"""Below this bound, rounding errors of logarithms do not change any integer."""
 
 
 def accepts(part: Simple) -> bool:
-    """Whether hyperopt draws the values: closed ranges, and integers that are consecutive or logarithmic."""
+    """Return True if hyperopt can draw the values: closed ranges, and integers that are consecutive or log-scaled."""
     match part:
         case Real():
             return not part.is_open
@@ -62,22 +62,22 @@ def accepts(part: Simple) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Hyperopt:
-    """A search space of hyperopt: nested choices of free hyperparameters, for `fmin`."""
+    """A hyperopt search space for `fmin`: nested choices of independent hyperparameters."""
 
     paper: ClassVar[str] = "Bergstra et al., Making a Science of Model Search, ICML 2013"
 
     keeps: ClassVar[Keeps] = {
         **keeps_of(accepts, "`hp.choice`"),
         Construct.FLOATS: (exact("`hp.uniform`"),),
-        Construct.INTEGERS: (exact("`hp.uniformint`, which draws its two ends half as often"), GIANT),
-        Construct.LOG: (exact("`hp.loguniform` and `hp.qloguniform`, cut where rounding leaves the bounds"),),
+        Construct.INTEGERS: (exact("`hp.uniformint`, which draws the two end values half as often"), GIANT),
+        Construct.LOG: (exact("`hp.loguniform` and `hp.qloguniform`, clipped where rounding leaves the bounds"),),
         Construct.SETS: (exact("`hp.choice` of the values"),),
-        Construct.DEFAULTS: (approximated("hyperopt knows none; `trials([default])` evaluates it first"),),
+        Construct.DEFAULTS: (approximated("hyperopt has no defaults; `trials([default])` evaluates it first"),),
         Construct.WEIGHTS: (exact("`hp.pchoice`"),),
     }
 
     def lower(self, structures: Structures) -> Lowered["HyperoptSpace", Values]:
-        """The search space of the space of the structures; hyperopt itself is imported when it is first needed."""
+        """Return the search space of the structures; hyperopt itself is imported when it is first needed."""
         named = questions(structures, accepts, self.keeps)
         report = reported(named, self.keeps)
         form = HyperoptSpace(named)
@@ -85,20 +85,20 @@ class Hyperopt:
 
 
 class HyperoptSpace(QuestionForm):
-    """A search space of hyperopt with the way from its samples and trials to configurations."""
+    """A hyperopt search space, with the conversion of its samples and trials into configurations."""
 
     @cached_property
     def native(self) -> dict[str, Any]:
-        """What `fmin` takes as its space; raises MissingLibraryError without hyperopt."""
+        """The search space for `fmin`; raises MissingLibraryError if hyperopt is not installed."""
         names = {"hp": library("hyperopt").hp, "scope": library("hyperopt", "hyperopt.pyll").scope, "log": math.log}
         found: dict[str, Any] = evaluated(self._code, names)
         return found
 
     def trials(self, points: Sequence[Mapping[str, Any]]) -> Any:
-        """Trials that `fmin(…, trials=…)` evaluates first, one for the values of each point.
+        """Return trials that `fmin(…, trials=…)` evaluates first, one for the values of each point.
 
-        `points_to_evaluate` of `fmin` does the same for spaces without choices alone: with others, searches that
-        learn from trials stop at the labels that a point does not come by.
+        Use this instead of `points_to_evaluate` of `fmin`: in spaces with choices, that makes searches that learn from
+        trials fail at the labels that a point does not have.
         """
         found = library("hyperopt").Trials()
         found.insert_trial_docs([self.document(number, point) for number, point in enumerate(points)])
@@ -107,12 +107,12 @@ class HyperoptSpace(QuestionForm):
 
     @property
     def labels(self) -> Collection[str]:
-        """The labels of all that may be drawn; none where there is nothing to choose."""
+        """The labels of everything that may be drawn; empty if there is nothing to choose."""
         return self.named.by_name.keys()
 
     def document(self, number: int, point: Mapping[str, Any]) -> dict[str, Any]:
-        """What hyperopt's trials hold of the values of a point that was not evaluated yet, numbered from 0."""
-        absent: list[Any] = []  # hundreds of labels do not occur in a trial, and nobody writes here
+        """Return the hyperopt trial document of an unevaluated point; `number` is its trial id, counted from 0."""
+        absent: list[Any] = []  # shared by all labels that do not occur in the trial; never modified
         drawn_here = {label: [number] if label in point else absent for label in self.labels}
         values = {label: [point[label]] if label in point else absent for label in self.labels}
         misc = {"tid": number, "cmd": _COMMAND, "idxs": drawn_here, "vals": values}
@@ -121,21 +121,24 @@ class HyperoptSpace(QuestionForm):
 
     @staticmethod
     def values_of(document: Mapping[str, Any]) -> Values:
-        """The values by their labels of what hyperopt's trials hold, or what it suggests."""
+        """Return the values by label in a trial document, stored or suggested by hyperopt."""
         return {label: plain(found[0]) for label, found in document["misc"]["vals"].items() if len(found)}
 
     @staticmethod
     def configuration(sample: Mapping[str, Any]) -> Configuration:
-        """The configuration that an objective is given, or that `hyperopt.pyll.stochastic.sample` draws."""
+        """Return the configuration of a sample.
+
+        A sample is the argument of an objective, or a draw of `hyperopt.pyll.stochastic.sample`.
+        """
         return configuration_of(sample)
 
     def encode(self, configuration: Configuration) -> Values:
-        """The values of a member by their labels, as `trials.argmin` and `points_to_evaluate` have them."""
+        """Return the values of a member by label, as in `trials.argmin` and `points_to_evaluate`."""
         return self.named.encode(configuration)
 
     def decode(self, values: Mapping[str, Any]) -> Configuration:
-        """The member that hyperopt itself makes of values by their labels, as its `space_eval` does."""
-        # Of a dictionary without entries, which is the space of the empty configuration, hyperopt makes no graph.
+        """Return the member that hyperopt itself makes of values by label, as `space_eval` does."""
+        # Hyperopt cannot make a graph of an empty dictionary, the space whose only configuration is empty.
         if not self.native:
             return self.configuration({})
         graph, nodes = self._graph
@@ -143,14 +146,17 @@ class HyperoptSpace(QuestionForm):
         return self.configuration(library("hyperopt", "hyperopt.pyll").rec_eval(graph, memo=known))
 
     def reaches(self, values: Mapping[str, Any]) -> bool:
-        """Whether hyperopt can draw exactly these values: each within its distribution, none too many or missing."""
+        """Return True if hyperopt can draw exactly these values.
+
+        Each value must be in its distribution, and no label may be missing or superfluous.
+        """
         supports = self._supports
         if not all(label in supports and supports[label](value) for label, value in values.items()):
             return False
         return self.named.are_answered(values)
 
     def sample(self, count: int, rng: "Generator") -> list[Values]:
-        """So many draws of hyperopt's own random search (`hyperopt.rand.suggest`)."""
+        """Draw `count` points with the random search of hyperopt (`hyperopt.rand.suggest`)."""
         if not self.labels or not count:
             return [{} for _ in range(count)]  # nothing to draw
         base, rand = library("hyperopt", "hyperopt.base"), library("hyperopt", "hyperopt.rand")
@@ -159,7 +165,7 @@ class HyperoptSpace(QuestionForm):
         return list(map(self.values_of, trials))
 
     def to_python(self) -> str:
-        """A module with `space`, a `default` point, `configuration(sample)` and `decode(values)`; it needs hyperopt."""
+        """Return a module with `space`, `default`, `configuration(sample)` and `decode(values)`; it needs hyperopt."""
         used = {name.partition(".")[0] for name in functions(self._code)}
         imports = [
             *(["from math import log", ""] if "log" in used else []),
@@ -167,7 +173,7 @@ class HyperoptSpace(QuestionForm):
             *(["from hyperopt.pyll import scope"] if "scope" in used else []),
         ]
         default = Keyed(tuple((label, Literal(value)) for label, value in self.default.items()))
-        advice = "# The default configuration: what `hyperopt.space_eval(space, default)` says.\n"
+        advice = "# The default configuration, as values for `hyperopt.space_eval(space, default)`.\n"
         blocks = [
             f'"""The search space `{one_line(self.named.space.name)}` for hyperopt."""',
             "\n".join(imports),
@@ -180,7 +186,10 @@ class HyperoptSpace(QuestionForm):
 
     @cached_property
     def _graph(self) -> tuple[Any, dict[str, Any]]:
-        """Hyperopt's graph of the space with its node for every label, which `space_eval` makes again each time."""
+        """The hyperopt graph of the space and its node for every label.
+
+        It is cached because `space_eval` would build it again for each call.
+        """
         pyll = library("hyperopt", "hyperopt.pyll")
         graph = pyll.as_apply(self.native)
         drawn_nodes = (node for node in pyll.dfs(graph) if node.name == "hyperopt_param")
@@ -194,7 +203,7 @@ class HyperoptSpace(QuestionForm):
         return drawn(self.named.draws[id(free)])
 
     def says(self, part: Fork | Free) -> str:
-        """The functions of `hp` that draw it."""
+        """Return the names of the `hp` functions that draw a part."""
         if isinstance(part, Fork):
             return "hp.choice" if shares(part) is None else "hp.pchoice"
         used = sorted(name for name in functions(self._drawn(part)) if name.startswith("hp."))
@@ -202,18 +211,18 @@ class HyperoptSpace(QuestionForm):
 
     @cached_property
     def _supports(self) -> dict[str, Callable[[Any], bool]]:
-        """Whether a label's distribution may give a value."""
+        """For each label, a function that returns True if its distribution may give a value."""
         return {name: _support(domain) for name, domain in self.named.domains.items()}
 
 
 DECODE: Final = '''\
 def decode(values):
-    """The configuration of what `fmin` returns, or `trials.argmin`: values by the labels of what was drawn."""
+    """Return the configuration of the values by label that `fmin` returns, or of `trials.argmin`."""
     return configuration(space_eval(space, values)) if space else {}'''
 
 _EMPTY: Final = ("exp_key", "owner", "book_time", "refresh_time")
 _COMMAND: Final = ("domain_attachment", "FMinIter_Domain")
-"""What a trial that has not been evaluated holds beside its values, as hyperopt itself writes it."""
+"""Fields of an unevaluated trial besides its values, as hyperopt itself writes them."""
 
 
 def _choice(name: str, options: Sequence[Code], shares: Sequence[float] | None) -> Code:
@@ -224,7 +233,7 @@ def _choice(name: str, options: Sequence[Code], shares: Sequence[float] | None) 
 
 
 def drawn(draw: Draw) -> Code:
-    """What gives a value of a free hyperparameter."""
+    """Return the code that draws a value of an independent hyperparameter."""
     pieces = [_slot(piece) if isinstance(piece, Slot) else Literal(piece.value) for piece in draw.pieces]
     return call("hp.choice", draw.choice, Listed(tuple(pieces))) if len(pieces) > 1 else pieces[0]
 
@@ -242,7 +251,7 @@ def _slot(slot: Slot) -> Code:
 
 
 def _number(name: str, domain: Simple) -> Code:
-    """A number of a range that hyperopt draws."""
+    """Return the code that draws a number from a range that hyperopt supports."""
     match domain:
         case Grid(log=True):
             return _log_integer(name, domain)
@@ -259,9 +268,9 @@ def _log_integer(name: str, part: Grid) -> Code:
     bounds = call("log", part.lower), call("log", last)
     if part.step == 1:
         whole = call("scope.int", call("hp.qloguniform", name, *bounds, 1))
-        # Below, whole numbers are too far apart for logarithms to move a bound.
+        # Below LARGE, rounding errors of logarithms cannot move a bound.
         return whole if last < LARGE else call("scope.max", part.lower, call("scope.min", last, whole))
-    # The nearest step: `int` cuts off what is behind the point.
+    # Round to the nearest step: `int` truncates.
     away = infix(infix(call("hp.loguniform", name, *bounds), "-", part.lower), "/", part.step)
     place = call("scope.int", infix(away, "+", 0.5))
     inside = call("scope.max", 0, call("scope.min", part.size - 1, place))
@@ -279,7 +288,7 @@ def _real(name: str, part: Real) -> Code:
 
 
 def _support(domain: Simple) -> Callable[[Any], bool]:
-    """Whether hyperopt may draw a value of a domain, or of what rounding makes of it."""
+    """Return a function that tests whether hyperopt may draw a value of a domain, allowing for rounding."""
     match domain:
         case Grid(log=False):
             return lambda value: contains(domain, value)
@@ -290,7 +299,7 @@ def _support(domain: Simple) -> Callable[[Any], bool]:
 
 
 def _numbers(lower: float, upper: float) -> Callable[[Any], bool]:
-    """Numbers between bounds, or as near to them as rounding in logarithms comes."""
+    """Return a function that tests whether a number is within bounds, up to rounding errors of logarithms."""
     return lambda value: (
         is_number(value)
         and (

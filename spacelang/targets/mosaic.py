@@ -1,7 +1,8 @@
 """The target `mosaic`: the structural tree that Monte Carlo tree search descends.
 
-A node is a prefix: the branches that the first decisions of the tree take. Nothing below a node is listed; what may
-come next, how many structures there are and what a random completion looks like are solved when they are asked for.
+A node is a prefix: the branches that the first decisions of the tree take. Nodes below a prefix are not listed. The
+next branches, the number of structures and random completions are computed on demand. A structure is a choice of one
+alternative for every reached decision.
 
 See spacelang/optimizers/README.md, section "MOSAIC: tree".
 """
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 Prefix: TypeAlias = tuple[str, ...]
-"""A node of the tree: the names of the branches that the decisions above it take, of those that are reached."""
+"""A node of the tree: the names of the branches taken by the reached decisions above the node, in tree order."""
 Vector: TypeAlias = NDArray[np.float64]
 KEPT: Final = 4_096
-"""Of so many nodes what comes next is kept."""
+"""The maximum number of nodes that are cached."""
 
 _FIRST = exact("the decision comes first in the tree")
 _FIRST_INSIDE = approximated("the decision comes first below the branch that leads to it")
@@ -44,7 +45,7 @@ _FIRST_INSIDE = approximated("the decision comes first below the branch that lea
 
 @dataclass(frozen=True, slots=True)
 class Mosaic:
-    """The structural tree: decisions one below the other, the estimator first."""
+    """The structural tree of MOSAIC: one level for each decision, the estimator first."""
 
     paper: ClassVar[str] = "Rakotoarison et al., Automated Machine Learning with Monte-Carlo Tree Search, IJCAI 2019"
 
@@ -53,17 +54,19 @@ class Mosaic:
         Construct.DECISIONS: (exact("each decision is a level of the tree, each admissible structure a leaf"),),
         Construct.NESTED: (exact("a level below the branch that leads to it, and only there"),),
         Construct.ORDERS: (exact("the order of the steps is a level"),),
-        Construct.LOG: (exact("drawn log-uniformly in D(X(s)), on logarithms for the surrogate"),),
-        Construct.UNIONS: (exact("a column of the vector for the part, one for the value in it"),),
-        Construct.CONDITIONS: (exact("what is inactive is not drawn, and -1 in the vector"),),
-        Construct.RULES_ON_DECISIONS: (exact("no node is offered that has no admissible completion"),),
-        Construct.RULES_ON_VALUES: (exact("a node is offered where some values satisfy them, and those are drawn"),),
+        Construct.LOG: (exact("drawn log-uniformly, log-scaled for the surrogate"),),
+        Construct.UNIONS: (exact("one column of the vector for the part and one for the value"),),
+        Construct.CONDITIONS: (exact("inactive hyperparameters are not drawn and are -1 in the vector"),),
+        Construct.RULES_ON_DECISIONS: (exact("nodes without an admissible completion are not offered"),),
+        Construct.RULES_ON_VALUES: (
+            exact("a node is offered if some values satisfy them; only such values are drawn"),
+        ),
         Construct.DEFAULTS: (exact("the default completion of a node is the one nearest to all defaults"),),
         Construct.FIRST: (_FIRST, _FIRST_INSIDE),
     }
 
     def lower(self, structures: Structures) -> Lowered["StructuralTree", Vector]:
-        """The structural tree of the space of the structures."""
+        """Return the structural tree of the space of the structures."""
         refuse_giants(structures.space, self.keeps)
         tree = StructuralTree(structures)
         report = report_of(structures.space, self.keeps, _findings(structures.space))
@@ -71,14 +74,14 @@ class Mosaic:
 
 
 class StructuralTree:
-    """The admissible structures of a space as a tree that is walked lazily, with what a search asks of its nodes.
+    """The admissible structures of a space as a lazily walked tree, with the node queries of a search.
 
-    `decisions` are all decisions in the order of the tree; a prefix names the branches of those that it reaches.
-    Methods that take a prefix raise ValueError where no admissible structure begins with it.
+    `decisions` are all decisions in the order of the tree. A prefix has the branch names of the decisions that it
+    reaches. Methods that take a prefix raise ValueError if no admissible structure begins with it.
     """
 
     def __init__(self, structures: Structures) -> None:
-        """The tree over compiled structures; its cost does not depend on their number."""
+        """Make the tree over compiled structures; the cost does not depend on their number."""
         self.structures = structures
         self.space: Space = structures.space
         self.decisions: tuple[Choice, ...] = tree_order(self.space)
@@ -86,23 +89,23 @@ class StructuralTree:
     # ---- nodes
 
     def decision_after(self, prefix: Prefix) -> Choice | None:
-        """The decision that a node asks for; None where it is a whole structure."""
+        """Return the decision to take at a node, or None if the node is a whole structure."""
         return self._node(prefix).decision
 
     def actions(self, prefix: Prefix) -> tuple[str, ...]:
-        """The branches that may follow, in the order of the text; each has an admissible completion."""
+        """Return the branches that may follow, in the order of the text; each has an admissible completion."""
         return tuple(self.counts(prefix))
 
     def counts(self, prefix: Prefix) -> Mapping[str, int]:
-        """How many structures there are below each branch that may follow."""
+        """Return the number of structures below each branch that may follow."""
         return self._node(prefix).counts
 
     def structures_below(self, prefix: Prefix) -> int:
-        """How many admissible structures begin with the prefix."""
+        """Return the number of admissible structures that begin with the prefix."""
         return self._node(prefix).structures
 
     def leaves(self, prefix: Prefix = ()) -> Iterator[Prefix]:
-        """The whole structures that begin with the prefix, lazily, in the order of the tree."""
+        """Yield the whole structures that begin with the prefix, lazily, in the order of the tree."""
         waiting = [prefix]
         while waiting:
             node = waiting.pop()
@@ -111,32 +114,36 @@ class StructuralTree:
             waiting.extend((*node, branch) for branch in reversed(self.actions(node)))
 
     def structure_of(self, prefix: Prefix) -> Structure:
-        """The branches of a prefix by the addresses of their decisions."""
+        """Return the branches of a prefix, by the addresses of their decisions."""
         return self._node(prefix).taken
 
     def prefix_of(self, configuration: Configuration) -> Prefix:
-        """The whole structure of a member."""
+        """Return the whole structure of a member, as a prefix."""
         return self._prefix(structure_of(self.space, configuration))
 
     # ---- configurations below a node
 
     def default_completion(self, prefix: Prefix) -> Configuration:
-        """The member below a node that is nearest to all defaults (`Structures.nearest`, `Completer.complete`)."""
+        """Return the member below a node that is nearest to all defaults.
+
+        See `Structures.nearest` and `Completer.complete`.
+        """
         return self._completer.complete(self.structures.nearest(self._node(prefix).taken))
 
     def sample(self, prefix: Prefix, count: int, rng: "Generator") -> Batch:
-        """So many draws from D(X(s)): uniform over the structures below a node, then over admissible values.
+        """Draw `count` configurations below a node: uniformly over structures, then over admissible values.
 
-        Values are drawn as `Sampler` does, log-uniformly where the space says so; it may raise UnlikelyError.
+        This is the set D(X(s)) of the paper. Values are drawn as by `Sampler`, log-uniformly under `log`; it may raise
+        UnlikelyError.
         """
         return self._sampler.columns(count, rng, self._node(prefix).taken)
 
     def neighbours(self, configuration: Configuration, prefix: Prefix, rng: "Generator") -> list[Configuration]:
-        """The neighbours of a member below a node, by one exchange; none leaves the prefix.
+        """Return the neighbors of a member by one exchange that stay below the prefix.
 
-        For every active hyperparameter each other value of a set and four draws in a range, then for every decision
-        after the prefix each other admissible branch, with every hyperparameter of the pipeline at its default.
-        Decisions that only this branch leads to are as near to their defaults as they can be.
+        For every active hyperparameter, these have each other value of a set, or four draws from a range. For every
+        decision after the prefix, they have each other admissible branch, with all hyperparameters of the pipeline at
+        their defaults. Decisions inside such a branch are as close to their defaults as possible.
         """
         kept = self._node(prefix).taken
         fixed = [(self._keys[address], branch) for address, branch in kept.items()]
@@ -149,43 +156,46 @@ class StructuralTree:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """What the columns of vectors are: decisions in the order of the tree, then hyperparameters."""
+        """The names of the vector columns: decisions in the order of the tree, then hyperparameters."""
         return self._vectors.names
 
     def encode_all(self, configurations: Sequence[Configuration] | Batch) -> Vector:
-        """Members as rows, exactly; what is inactive is -1 (see `_vectors`)."""
+        """Return members as exact rows, shape (n, d); inactive entries are -1 (see `_vectors`)."""
         return self._vectors.encode(configurations)
 
     def decode_all(self, vectors: Vector) -> list[Configuration]:
-        """The members that rows stand for."""
+        """Return the members that rows encode."""
         return self._vectors.decode(vectors).configurations()
 
     def features(self, configurations: Sequence[Configuration] | Batch) -> Vector:
-        """Members as a surrogate sees them: numbers scaled to [0, 1], places of branches and values, else -1."""
+        """Return members as the rows that a surrogate is fitted to, shape (n, d).
+
+        Numbers are scaled to [0, 1], branches and values are indices, and inactive entries are -1.
+        """
         return self._vectors.scaled(self.encode_all(configurations))
 
     def encode(self, configuration: Configuration) -> Vector:
-        """The row of one member."""
+        """Return the row of one member."""
         row: Vector = self.encode_all([configuration])[0]
         return row
 
     def decode(self, vector: Vector) -> Configuration:
-        """The member of one row."""
+        """Return the member of one row."""
         return self.decode_all(vector[np.newaxis])[0]
 
     def reaches(self, vector: Vector) -> bool:
-        """Whether a walk of the tree takes the branches of a row, and its other columns are those of a member."""
+        """Return True if the branches of a row are a leaf of the tree and its other columns are those of a member."""
         is_row = vector.shape == (len(self.feature_names),) and bool(np.isfinite(vector).all())
         return is_row and self._is_leaf(vector) and self._vectors.has(vector)
 
     def draw(self, count: int, rng: "Generator") -> list[Vector]:
-        """So many draws from the whole space, as rows."""
+        """Draw `count` configurations from the whole space, as rows."""
         return list(self.encode_all(self.sample((), count, rng)))
 
     # ---- documents
 
     def to_json(self) -> dict[str, object]:
-        """The decisions in the order of the tree, what is below each branch of the root, and the vector's columns."""
+        """Return the decisions in tree order, the structure counts of the root, and the vector columns."""
         return {
             "decisions": [choice.address for choice in self.decisions],
             "structures": self.structures.count,
@@ -196,11 +206,11 @@ class StructuralTree:
         }
 
     def to_text(self) -> str:
-        """The tree along its default path, with the structures below each branch that leaves it."""
+        """Return the tree along its default path, with the structure count of each branch that leaves the path."""
         return outline(self.space.name, self.structures.count, self._default_path())
 
     def to_dot(self) -> str:
-        """The same as a graph."""
+        """Return the tree along its default path as a graph in the DOT language."""
         return graph(self.space.name, self.structures.count, self._default_path())
 
     # ---- inside
@@ -227,7 +237,7 @@ class StructuralTree:
 
     @cached_property
     def _nesting(self) -> frozenset[tuple[str, str]]:
-        """The branches that have decisions inside."""
+        """The branches that contain decisions, as pairs of an address and a branch."""
         variables = self.space.variables
         return frozenset(owner for choice in self.decisions for owner in variables[choice.address].owners)
 
@@ -274,7 +284,7 @@ class StructuralTree:
         return True
 
     def _moved_inside(self, structure: Structure) -> Iterator[Configuration]:
-        """The structural neighbours whose inner decisions cannot all take their defaults."""
+        """Yield structural neighbors for branches whose inner decisions cannot all take their defaults."""
         for address, taken in structure.items():
             for branch in self.space.variables[address].node.places:  # type: ignore[union-attr]
                 if branch == taken or (address, branch) not in self._nesting:
@@ -285,7 +295,7 @@ class StructuralTree:
                         yield self._completer.complete(self.structures.nearest(kept))
 
     def _outside(self, structure: Structure, address: str) -> Structure:
-        """The branches of a structure that are not below a decision."""
+        """Return the branches of a structure that are not below a decision."""
         variables = self.space.variables
         return {
             other: branch
@@ -294,7 +304,7 @@ class StructuralTree:
         }
 
     def _default_path(self) -> list[Level]:
-        # The words of the language come with its syntax tree, which those do without who never show a form.
+        # Imported here because it loads the syntax tree, which is not needed unless a tree is shown.
         from spacelang.forms.wording import spelled
 
         taken, names = self.structures.nearest({}), spelled(self.space)
@@ -322,7 +332,11 @@ class StructuralTree:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A prefix: its branches, the structures below, the decision that it asks for with its place, what may follow."""
+    """A node of the tree.
+
+    `taken` are its branches, `structures` is the number of structures below, `decision` is the next decision with its
+    index `level`, and `counts` has the structures below each next branch.
+    """
 
     taken: Structure
     structures: int

@@ -1,8 +1,8 @@
-"""The target `optuna`: a function `suggest(trial)` that asks a trial of optuna for a configuration, define-by-run.
+"""The target `optuna`: a define-by-run function `suggest(trial)` that asks an optuna trial for a configuration.
 
-What is asked depends on what was answered before, so that conditions and constraints are kept and every answer is a
-member. Each part of the unfolded space has a name of its own, under which a trial is always asked for the same
-distribution. An encoding is the dictionary of a trial's parameters, as `FixedTrial` and `study.enqueue_trial` take it.
+Each question depends on the previous answers, so that conditions and constraints hold and every answer is a member.
+Each part of the unfolded space has its own name, under which a trial is always asked for the same distribution. An
+encoding is the parameter dictionary of a trial, as `FixedTrial` and `study.enqueue_trial` take it.
 """
 
 import warnings
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 Parameters: TypeAlias = dict[str, Any]
-"""What a trial answered, by the name that it was asked under."""
+"""The parameters of a trial, by the names under which they were suggested."""
 
 DEEP: Final = 6
-"""So many `match` statements stand within each other at most."""
+"""The maximum nesting depth of `match` statements in generated code."""
 
 
 DECODE: Final = '''\
 def decode(parameters):
-    """The configuration of a trial that has these parameters: `decode(study.best_params)`."""
+    """Return the configuration of a trial with these parameters: `decode(study.best_params)`."""
     from optuna.trial import FixedTrial
 
     return suggest(FixedTrial(dict(parameters)))'''
@@ -46,7 +46,7 @@ def decode(parameters):
 
 @dataclass(frozen=True, slots=True)
 class Optuna:
-    """A define-by-run function of optuna: it asks a trial for a configuration, one part after another."""
+    """A define-by-run function that asks a trial of optuna for a configuration, parameter by parameter."""
 
     paper: ClassVar[str] = "Akiba et al., Optuna: A Next-generation Hyperparameter Optimization Framework, KDD 2019"
 
@@ -59,12 +59,12 @@ class Optuna:
             rewritten("`step=…`, rounded to the decimals of the step; under `log` the nearest step"),
             GIANT,
         ),
-        Construct.DEFAULTS: (approximated("optuna knows none; `default` is a trial for `enqueue_trial`"),),
-        Construct.SETS: (exact("`suggest_categorical`, of the words for values that optuna does not tell apart"),),
+        Construct.DEFAULTS: (approximated("optuna has no defaults; enqueue `default` with `enqueue_trial`"),),
+        Construct.SETS: (exact("`suggest_categorical`, of strings where optuna cannot tell the values apart"),),
     }
 
     def lower(self, structures: Structures) -> Lowered["OptunaFunction", Parameters]:
-        """The function for the space of the structures; optuna itself is imported when it is first needed."""
+        """Return the function for the space of the structures; optuna itself is imported when it is first needed."""
         named = questions(structures, accepts, self.keeps)
         report = reported(named, self.keeps)
         form = OptunaFunction(named)
@@ -72,42 +72,45 @@ class Optuna:
 
 
 class OptunaFunction(QuestionForm):
-    """What asks trials of optuna for configurations."""
+    """A function that asks trials of optuna for configurations."""
 
     def __init__(self, named: Questions) -> None:
-        """The function over questions; it needs optuna only to make trials of its own."""
+        """Make the function from questions; optuna is imported only to build trials."""
         super().__init__(named)
         self._asking = {name: asking(name, question) for name, question in named.by_name.items()}
         self._words = {n: words_of(each) for n, each in named.by_name.items() if not isinstance(each, Slot)}
 
     def native(self, trial: Any) -> dict[str, Value]:
-        """The configuration that a trial answers, as a dictionary; to be called by an objective."""
+        """Ask a trial for a configuration and return it as a dictionary; to be called by an objective."""
 
         def answer(name: str, question: Question) -> Any:
             found = evaluated(self._asking[name], {"trial": trial, "round": round})
             if not isinstance(question, Slot):
                 return self._words[name].index(found)
-            # Optuna answers with NumPy's numbers near the ends of ranges.
+            # Optuna returns NumPy numbers near the ends of ranges.
             return plain(found)
 
         return self.named.ask(answer)
 
     def encode(self, configuration: Configuration) -> Parameters:
-        """The parameters of a trial that answers a member."""
+        """Return the parameters of a trial that gives a member."""
         return {
             name: self._words[name][answer] if name in self._words else answer
             for name, answer in self.named.encode(configuration).items()
         }
 
     def decode(self, parameters: Mapping[str, Any]) -> Configuration:
-        """The member that a trial with these parameters answers; raises ValueError where one is missing or unknown."""
+        """Return the member of a trial with these parameters; raise ValueError for missing or invalid ones."""
         return Configuration(self.native(library("optuna").trial.FixedTrial(dict(parameters))))
 
     def reaches(self, parameters: Mapping[str, Any]) -> bool:
-        """Whether a trial can have exactly these parameters: each within its distribution, none too many or missing."""
+        """Return True if a trial can have exactly these parameters.
+
+        Each value must be in its distribution, and no parameter may be missing or superfluous.
+        """
         trial = library("optuna").trial.FixedTrial(dict(parameters))
         try:
-            # Optuna only warns of parameters that a distribution does not contain.
+            # Optuna only warns about values outside a distribution.
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 self.native(trial)
@@ -116,7 +119,7 @@ class OptunaFunction(QuestionForm):
         return set(trial.params) == set(parameters)
 
     def sample(self, count: int, rng: "Generator") -> list[Parameters]:
-        """The parameters of so many trials of a study with optuna's own random sampler."""
+        """Return the parameters of `count` trials of a study with the random sampler of optuna."""
         optuna = library("optuna")
         sampler = optuna.samplers.RandomSampler(seed=int(rng.integers(2**31 - 1)))
         with quiet(optuna):
@@ -127,7 +130,7 @@ class OptunaFunction(QuestionForm):
         return [dict(trial.params) for trial in trials]
 
     def to_python(self) -> str:
-        """A module with `suggest(trial)`, `decode(parameters)` and a `default` trial; it needs nothing but optuna."""
+        """Return a module with `suggest(trial)`, `decode(parameters)` and a `default` trial; it needs optuna only."""
         default = Keyed(tuple((name, Literal(value)) for name, value in self.default.items()))
         blocks = [
             f'"""The search space `{one_line(self.named.space.name)}` for optuna."""',
@@ -138,15 +141,15 @@ class OptunaFunction(QuestionForm):
         return "\n\n\n".join(blocks)
 
     def words(self, fork: Fork) -> tuple[str, ...]:
-        """What the cases of a fork with several of them are called."""
+        """Return the labels of the cases of a fork; the fork must have several cases."""
         return self._words[self.named.forks[id(fork)]]
 
     def question(self, fork: Fork) -> Code:
-        """What asks for the case of a fork."""
+        """Return the code that asks for the case of a fork."""
         return self._asking[self.named.forks[id(fork)]]
 
     def says(self, part: Fork | Free) -> str:
-        """What a trial is asked for it."""
+        """Return the names of the trial methods that suggest a part."""
         if isinstance(part, Fork):
             return "suggest_categorical"
         return ", ".join(
@@ -156,7 +159,7 @@ class OptunaFunction(QuestionForm):
 
 @contextmanager
 def quiet(optuna: Any) -> Iterator[None]:
-    """Have optuna log errors only, and warn of nothing that is an experiment."""
+    """Suppress optuna log messages below errors, and its warnings about experimental features."""
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
@@ -168,7 +171,10 @@ def quiet(optuna: Any) -> Iterator[None]:
 
 
 class _Source:
-    """The function as source: what is asked in several places, or deep inside, is a function of its own."""
+    """A writer of the function as source.
+
+    Forks that are used in several places or nested deeply become functions of their own.
+    """
 
     def __init__(self, form: OptunaFunction) -> None:
         self._form = form
@@ -178,8 +184,8 @@ class _Source:
         self._written: list[str] = []
 
     def functions(self) -> list[str]:
-        """The source of every function, `suggest` last."""
-        head = ["def suggest(trial):", '    """The configuration that a trial answers."""', "    found = {}"]
+        """Return the source of every function, `suggest` last."""
+        head = ["def suggest(trial):", '    """Ask a trial of optuna for a configuration."""', "    found = {}"]
         last = "\n".join([*head, *self._lines(self._form.named.parts, 1), "    return found"])
         return [*self._written, last]
 

@@ -1,4 +1,4 @@
-"""The target `random`: configurations that were drawn, as arrays of floats for anybody who has NumPy."""
+"""The target `random`: randomly drawn configurations as NumPy arrays of floats."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,35 +27,35 @@ from spacelang.targets._shown import quoted
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-UNLIKELY = refused("values drawn from the ranges that it compares hardly ever satisfy it")
+UNLIKELY = refused("values drawn from the compared ranges almost never satisfy it")
 
 
 @dataclass(frozen=True, slots=True)
 class Random:
-    """A random sample of configurations as a matrix of floats, with what its columns mean."""
+    """A random sample of configurations as a matrix of floats, with a description of its columns."""
 
-    n: int = option(1000, "how many configurations are drawn, at least 1")
-    seed: int = option(0, "the seed of the draw, at least 0")
+    n: int = option(1000, "number of configurations to draw, at least 1")
+    seed: int = option(0, "random seed, at least 0")
 
     keeps: ClassVar[Keeps] = {
         **keeps_of(lambda _: True),
-        Construct.DECISIONS: (exact("the place of the alternative"),),
-        Construct.NESTED: (exact("the place of the alternative, NaN where it is not reached"),),
-        Construct.ORDERS: (exact("the place of the order"),),
-        Construct.UNIONS: (exact("the place of the part, and the value within it"),),
+        Construct.DECISIONS: (exact("the index of the alternative"),),
+        Construct.NESTED: (exact("the index of the alternative, NaN where the decision is not reached"),),
+        Construct.ORDERS: (exact("the index of the order"),),
+        Construct.UNIONS: (exact("the index of the part, and the value within it"),),
         Construct.CONDITIONS: (exact("NaN where the hyperparameter is not active"),),
         **dict.fromkeys(RULES, (exact("every row satisfies them"), UNLIKELY)),
-        Construct.DEFAULTS: (exact("the row of the default configuration is given, too"),),
+        Construct.DEFAULTS: (exact("the row of the default configuration is included"),),
     }
 
     def __post_init__(self) -> None:
-        """Raises OptionError for numbers out of their bounds."""
+        """Raise OptionError for numbers out of bounds."""
         for name, number, least in (("n", self.n, 1), ("seed", self.seed, 0)):
             if number < least:
-                raise OptionError(f"`{name}` is {number}", f"`{name}` is at least {least}")
+                raise OptionError(f"`{name}` cannot be {number}", f"set `{name}` to {least} or more")
 
     def lower(self, structures: Structures) -> Lowered["RandomArrays", Rows]:
-        """So many configurations of the space of the structures: those that its sampler draws with the seed."""
+        """Return `n` configurations of the space of the structures, drawn by its sampler with the seed."""
         space = structures.space
         refuse_giants(space, self.keeps)
         sampler = Sampler(structures)
@@ -71,10 +71,10 @@ class Random:
 
 
 class RandomArrays:
-    """Drawn configurations: `columns` as the sampler drew them, `values` as one matrix of floats."""
+    """Drawn configurations: `columns` as the sampler drew them, `values` as a matrix of floats."""
 
     def __init__(self, structures: Structures, sampler: Sampler, columns: Batch, seed: int) -> None:
-        """The arrays of drawn columns."""
+        """Take the structures, their sampler, the drawn columns and the seed."""
         self.structures = structures
         self.space = structures.space
         self.columns = columns
@@ -83,68 +83,74 @@ class RandomArrays:
 
     @cached_property
     def values(self) -> Rows:
-        """The configurations as rows, (n, d); NaN where nothing is active."""
+        """The configurations as rows, shape (n, d); inactive entries are NaN."""
         return self._coding.encode(self.columns)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the d columns; a union has one more for its part."""
+        """The names of the d columns; a union has an additional column for its part."""
         return tuple(column.name for column in self._described)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What each column holds: decision, part, categorical, ordinal, int, float or mixed."""
+        """The kind of each column: decision, part, categorical, ordinal, int, float or mixed."""
         return tuple(column.kind for column in self._described)
 
     @property
     def bounds(self) -> Rows:
-        """The least and the greatest number of each column, (d, 2)."""
+        """The least and greatest number of each column, shape (d, 2)."""
         return np.array([(column.lower, column.upper) for column in self._described]).reshape(-1, 2)
 
     @property
     def log(self) -> "np.typing.NDArray[np.bool_]":
-        """Whether each column is on a logarithmic scale, (d,)."""
+        """A boolean for each column, True on a logarithmic scale, shape (d,)."""
         return np.array([column.log for column in self._described], bool)
 
     @property
     def categories(self) -> tuple[tuple[Value, ...] | None, ...]:
-        """What the places in each column stand for; None where its numbers are numbers."""
+        """The values that the indices of each column represent; None for columns of plain numbers."""
         return tuple(column.categories for column in self._described)
 
     @cached_property
     def default(self) -> Rows:
-        """The row of the default configuration, or of the member nearest to it where constraints exclude that."""
+        """The row of the default configuration, shape (d,).
+
+        If constraints exclude the default configuration, it is the row of the nearest member.
+        """
         return self.encode(nearest_admissible(self.structures)[1])
 
     def encode(self, configuration: Configuration) -> Rows:
-        """The row of a member, (d,)."""
+        """Return the row of a member, shape (d,)."""
         row: Rows = self.encode_all([configuration])[0]
         return row
 
     def decode(self, row: Rows) -> Configuration:
-        """The configuration of a row; raises ValueError for numbers that stand for nothing."""
+        """Return the configuration of a row; raise ValueError for numbers that encode nothing."""
         return self.decode_all(np.asarray(row, float).reshape(1, -1))[0]
 
     def encode_all(self, configurations: Sequence[Configuration]) -> Rows:
-        """The rows of members, (n, d)."""
+        """Return the rows of members, shape (n, d)."""
         return self._coding.encode(configurations)
 
     def decode_all(self, rows: Rows) -> list[Configuration]:
-        """The configurations of rows, column by column; raises ValueError for numbers that stand for nothing."""
+        """Return the configurations of rows; raise ValueError for numbers that encode nothing.
+
+        `rows` has the shape (n, d); any other shape raises ValueError.
+        """
         if rows.ndim != 2 or rows.shape[1] != len(self._described):
-            raise ValueError(f"rows have {len(self._described)} columns")
+            raise ValueError(f"expected rows with {len(self._described)} columns")
         return self._coding.decode(rows).configurations()
 
     def reaches(self, row: Rows) -> bool:
-        """Whether a row is one that could have been drawn: that of a member, with nothing beside it."""
+        """Return True if a row is the encoding of a member, with nothing else in it."""
         return self._coding.has(row)
 
     def sample(self, count: int, rng: "Generator") -> list[Rows]:
-        """So many further rows."""
+        """Draw `count` further rows."""
         return list(self._coding.encode(self._sampler.columns(count, rng)))
 
     def to_json(self) -> dict[str, object]:
-        """The columns, the rows with null for what is not active, and the row of the default configuration."""
+        """Return the columns, the rows with null for inactive entries, and the default row."""
         return {
             "seed": self.seed,
             "columns": [self._column_to_json(column) for column in self._described],
@@ -153,7 +159,7 @@ class RandomArrays:
         }
 
     def to_text(self) -> str:
-        """The columns, with the numbers of rows in which they are active."""
+        """Return a listing of the columns with the number of rows in which each is active."""
         active = (~np.isnan(self.values)).sum(axis=0).tolist()
         lines = [f"{self.space.name}: {len(self.columns)} rows, {len(self.names)} columns, seed {self.seed}"]
         wide = max(map(len, self.names), default=0)
@@ -162,11 +168,11 @@ class RandomArrays:
         return "\n".join(lines)
 
     def to_dot(self) -> str:
-        """A graph of the columns, below the alternatives that they belong to."""
+        """Return a graph of the columns, each below the alternative to which it belongs."""
         return "\n".join(["digraph random {", "  rankdir=LR;", "  node [shape=box];", *self._edges(), "}"])
 
     def to_python(self) -> str:
-        """A module that knows the columns: it reads the rows of a JSON file and makes dictionaries of them."""
+        """Return a module that reads the rows of a JSON file and decodes them into dictionaries."""
         return source(self.space.name, self._specifications())
 
     @cached_property
@@ -197,14 +203,14 @@ class RandomArrays:
         return found
 
     def _specifications(self) -> Iterator[Mapping[str, object]]:
-        """For each variable its key, where it starts, and how its numbers are read, part by part."""
+        """Yield, for each variable, its key, its first column, and how to read the numbers of each part."""
         for field in self._coding.fields:
             read = [_read_as(part) for part in field.coding.parts]
             yield {"key": field.variable.key, "start": field.start, "parts": read}
 
 
 def _read_as(part: Simple) -> tuple[object, ...]:
-    """How the numbers of a part become a value: by their place among values, or as they are."""
+    """Return how to read the numbers of a part: as indices of listed values, as integers or as floats."""
     if isinstance(part, Categorical):
         return ("values", list(part.values))
     return ("int",) if isinstance(part, Grid) and part.is_integral else ("float",)

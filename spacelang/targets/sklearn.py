@@ -1,8 +1,8 @@
-"""The target `sklearn`: the dictionaries that `RandomizedSearchCV` and `GridSearchCV` take.
+"""The target `sklearn`: the parameter dictionaries of `RandomizedSearchCV` and `GridSearchCV`.
 
-A dictionary is a product of values, so that a space with conditions, constraints and nested decisions is a list of
-them; where it would be too long, one distribution draws whole configurations. Keys are those of configurations: the
-parameters that a search finds best *are* a configuration, from which the space builds its pipeline.
+A dictionary is a product of values. A space with conditions, constraints and nested decisions is therefore a list of
+dictionaries. If that list were too long, a single distribution draws whole configurations instead. The keys are those
+of configurations: the best parameters of a search are a configuration, from which the space builds a pipeline.
 """
 
 import inspect
@@ -38,66 +38,73 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 Parameters: TypeAlias = dict[str, Any]
-"""What a search tries at once: `best_params_`. Where whole configurations are drawn, one under the key WHOLE."""
+"""The parameters of one candidate, as in `best_params_`; a whole configuration is under the single key WHOLE."""
 WHOLE: Final = "configuration"
 
 NORMAL: Final = exact("values are drawn from the normal distribution within the bounds")
-JOINT: Final = rewritten("one distribution draws whole configurations: as dictionaries they would be more than `most`")
+JOINT: Final = rewritten(
+    "one distribution draws whole configurations, because more than `most` dictionaries would be needed"
+)
 SPACED: Final = approximated("a grid has `points` values of a range")
 SHARED: Final = exact("alternatives are drawn by their weights")
 
 
 _HEAD: Final = '''"""The search space `{name}` for scikit-learn's searches.
 
-Keys and values are those of configurations: `ParameterSampler` and `ParameterGrid` give configurations. The searches
-themselves take an estimator whose parameters these are: `Estimator()` of a module that `spacelang compile` writes.
+`ParameterSampler` and `ParameterGrid` give configurations: the keys and values are those of the search space. The
+searches themselves need an estimator with these parameters: `Estimator()` of a module that `spacelang compile` writes.
 """'''
 
 
 DECODE: Final = '''\
 def decode(parameters):
-    """The configuration that parameters of a search stand for: `decode(search.best_params_)`."""
+    """Return the configuration of the parameters of a search: `decode(search.best_params_)`."""
     return {{key: value.item() if hasattr(value, "item") else value for key, value in {values}.items()}}'''
 
 
 def accepts(part: Simple) -> bool:
-    """Whether values are listed or drawn as they are: all but those of ranges with excluded ends."""
+    """Return True if the values can be listed or drawn directly: all but ranges with excluded ends."""
     return not (isinstance(part, Real) and part.is_open)
 
 
 @dataclass(frozen=True, slots=True)
 class Sklearn:
-    """The dictionaries of scikit-learn's `RandomizedSearchCV` and `GridSearchCV`."""
+    """Parameter dictionaries for `RandomizedSearchCV` and `GridSearchCV` of scikit-learn."""
 
     keeps: ClassVar[Keeps] = {
         **keeps_of(accepts),
-        Construct.DECISIONS: (rewritten("a dictionary for alternatives that leave the same to choose"), JOINT),
+        Construct.DECISIONS: (rewritten("a dictionary for alternatives with the same remaining choices"), JOINT),
         Construct.NESTED: (rewritten("in the dictionaries of the alternative that leads to it"),),
-        Construct.ORDERS: (rewritten("in the dictionaries as other decisions are"),),
+        Construct.ORDERS: (rewritten("in the dictionaries, like other decisions"),),
         Construct.FLOATS: (exact("a distribution with `rvs`"), SPACED),
         Construct.INTEGERS: (exact("a distribution with `rvs`"), SPACED, GIANT),
-        Construct.LOG: (exact("a distribution of logarithms, or values that are evenly spaced in them"),),
-        Construct.STEPS: (exact("a distribution of the members"), SPACED, GIANT),
-        Construct.UNIONS: (exact("a distribution over the parts, or the values of all of them"),),
+        Construct.LOG: (exact("a distribution on the log scale, or values evenly spaced on it"),),
+        Construct.STEPS: (exact("a distribution over the members"), SPACED, GIANT),
+        Construct.UNIONS: (exact("a distribution over the parts, or the values of all parts"),),
         Construct.WEIGHTS: (*ADVICE[Construct.WEIGHTS], SHARED),
         Construct.PRIORS: (*ADVICE[Construct.PRIORS], UNIFORM, NORMAL),
     }
 
     search: Literal["random", "grid"] = option(
-        "random", "which search it is for: `RandomizedSearchCV` or `GridSearchCV`"
+        "random", "the search to compile for: `RandomizedSearchCV` or `GridSearchCV`"
     )
-    points: int = option(5, "for `grid`, how many values a range with more members is given, from 2")
-    most: int = option(2000, "how many dictionaries are listed at most")
+    points: int = option(5, "for `grid`, the number of values taken from a longer range, at least 2")
+    most: int = option(2000, "maximum number of dictionaries")
 
     def __post_init__(self) -> None:
-        """Raise OptionError for numbers out of their bounds."""
+        """Raise OptionError for numbers out of bounds."""
         if self.points < 2:
-            raise OptionError(f"`points` cannot be {self.points}", "a range has two ends: `points` is 2 or more")
+            raise OptionError(f"`points` cannot be {self.points}", "a range has two ends: set `points` to 2 or more")
         if self.most < 1:
-            raise OptionError(f"`most` cannot be {self.most}", "a search has one at least: `most` is 1 or more")
+            raise OptionError(
+                f"`most` cannot be {self.most}", "a search needs at least one dictionary: set `most` to 1 or more"
+            )
 
     def lower(self, structures: Structures) -> Lowered["SearchDictionaries", Parameters]:
-        """The dictionaries for the space of the structures; they are listed when they are first asked for."""
+        """Return the dictionaries for the space of the structures; they are built when they are first used.
+
+        Raises OptionError if a grid needs more than `most` dictionaries.
+        """
         named = questions(structures, accepts, self.keeps)
         needed = dictionaries_needed(named.parts)
         if self.search == "grid" and needed > self.most:
@@ -130,10 +137,14 @@ class Sklearn:
 
 
 class SearchDictionaries(QuestionForm):
-    """What a search of scikit-learn takes, with the way from its parameters to configurations."""
+    """Parameter dictionaries for a search of scikit-learn, with the decoding of its parameters."""
 
     def __init__(self, named: Questions, points: int | None, needed: int, most: int) -> None:
-        """Over named parts; `points` are those of a grid, None for distributions. `needed` dictionaries say it all."""
+        """Take questions, and the number of grid points per range, or None for distributions.
+
+        `needed` is the number of dictionaries that cover the space. If it is larger than `most`, whole configurations
+        are drawn.
+        """
         super().__init__(named)
         self.points = points
         self.needed = needed
@@ -141,21 +152,21 @@ class SearchDictionaries(QuestionForm):
 
     @cached_property
     def native(self) -> list[dict[str, Any]]:
-        """What `RandomizedSearchCV` takes as `param_distributions`, `GridSearchCV` as `param_grid`."""
+        """The value for `param_distributions` of `RandomizedSearchCV` or `param_grid` of `GridSearchCV`."""
         found = evaluated(self._code, _vocabulary(functions(self._code)))
         return [found] if isinstance(found, dict) else list(found)
 
     def encode(self, configuration: Configuration) -> Parameters:
-        """The parameters that stand for a member: `best_params_`, where a search finds it best."""
+        """Return the parameters of a member, as `best_params_` would have them."""
         return {WHOLE: dict(configuration)} if self.is_joint else dict(configuration)
 
     def decode(self, parameters: Mapping[str, Any]) -> Configuration:
-        """The member that parameters stand for."""
+        """Return the member that parameters represent."""
         values = parameters[WHOLE] if self.is_joint else parameters
         return Configuration({key: plain(value) for key, value in values.items()})
 
     def reaches(self, parameters: Mapping[str, Any]) -> bool:
-        """Whether one of the dictionaries has all of the parameters and no others."""
+        """Return True if one of the dictionaries has exactly these parameters with these values."""
         if self.is_joint:
             return set(parameters) == {WHOLE} and self._draws_whole(self.decode(parameters))
         return any(
@@ -164,9 +175,9 @@ class SearchDictionaries(QuestionForm):
         )
 
     def sample(self, count: int, rng: "Generator") -> list[Parameters]:
-        """So many draws of scikit-learn's own `ParameterSampler`.
+        """Draw `count` parameter settings with `ParameterSampler` of scikit-learn.
 
-        It draws lists without any distribution until they are used up: then it begins again.
+        It draws from lists without distributions without replacement; when they are exhausted, it starts again.
         """
         from sklearn.model_selection import ParameterGrid, ParameterSampler
 
@@ -179,7 +190,7 @@ class SearchDictionaries(QuestionForm):
         return found
 
     def particulars(self) -> dict[str, object]:
-        """How many dictionaries say the parts, and the default configuration itself."""
+        """Return the kind of search, the number of dictionaries, and the default configuration."""
         return {
             "search": "random" if self.points is None else "grid",
             "dictionaries": 1 if self.is_joint else self.needed,
@@ -187,7 +198,7 @@ class SearchDictionaries(QuestionForm):
         }
 
     def to_text(self) -> str:
-        """How many dictionaries there are, and the parts that they are products of."""
+        """Return the number of dictionaries, and the parts of which they are products."""
         if self.is_joint:
             head = f"one distribution for RandomizedSearchCV, instead of {self.needed:,} dictionaries"
         else:
@@ -196,7 +207,7 @@ class SearchDictionaries(QuestionForm):
         return f"{head}\n{super().to_text()}"
 
     def to_python(self) -> str:
-        """A module with the `dictionaries` and `decode(parameters)`; it needs nothing but scikit-learn."""
+        """Return a module with `dictionaries` and `decode(parameters)` that needs nothing but scikit-learn."""
         used = functions(self._code)
         blocks = [
             _HEAD.format(name=one_line(self.named.space.name)),
@@ -239,7 +250,7 @@ class SearchDictionaries(QuestionForm):
         return any(identity(each) == identity(value) for each in listed)
 
     def _draws_whole(self, configuration: Configuration) -> bool:
-        """Whether the tree of choices comes by a configuration."""
+        """Return True if the joint distribution can draw a configuration."""
         if exclusion(self.named.space, configuration) is not None:
             return False
         try:
@@ -249,7 +260,10 @@ class SearchDictionaries(QuestionForm):
         return True
 
     def _values(self, free: Free) -> Code:
-        """The values of a free hyperparameter: a list where each of them is meant, else a distribution."""
+        """Return the code of the values of an independent hyperparameter.
+
+        It is a list if all values are listed, else a distribution.
+        """
         draw = self.named.draws[id(free)]
         if self.points is not None or not any(_is_range(piece) for piece in draw.pieces):
             values = [value for piece in draw.pieces for value in _listed(piece, self.points or 0)]
@@ -259,7 +273,7 @@ class SearchDictionaries(QuestionForm):
         return call("OneOf", Listed(tuple(pieces))) if len(pieces) > 1 else pieces[0]
 
     def says(self, part: Fork | Free) -> str:
-        """The distributions that it is drawn from, `list` where it is listed."""
+        """Return the names of the distributions of a part, or `list` if its values are listed."""
         if isinstance(part, Fork):
             return "one of"
         return ", ".join(sorted(functions(self._values(part))) or ["list"])
@@ -273,7 +287,7 @@ def _choosable(values: Sequence[Value], *, is_joint: bool) -> Code:
 
 
 def _list_of(code: Code) -> Code:
-    """A value alone as the list that a dictionary has of it."""
+    """Return a single value as the one-element list that a dictionary needs, and other code unchanged."""
     return Listed((code,)) if isinstance(code, _python.Literal) else code
 
 
@@ -285,7 +299,7 @@ def _one_of(_name: str, options: Sequence[Code], shares: Sequence[float] | None)
 
 
 def _normal_of(node: Hyperparameter) -> Normal | None:
-    """The normal prior from which a range is drawn, if it is."""
+    """Return the normal prior from which a range is drawn, or None."""
     match node.prior:
         case Normal() as normal:
             return normal if isinstance(node.domain, Real) else None
@@ -318,12 +332,15 @@ def _is_range(piece: Piece) -> bool:
 
 
 def _is_listed(slot: Slot, points: int) -> bool:
-    """Whether a grid has all members of a range."""
+    """Return True if a grid includes all members of a range."""
     return slot.part.size is not None and slot.part.size <= points
 
 
 def _listed(piece: Piece, points: int) -> list[Value]:
-    """All values of a set, so many of a range: evenly spaced, on logarithms under `log`, both ends among them."""
+    """Return all values of a set, or `points` values of a range.
+
+    The values of a range are evenly spaced, on a log scale under `log`, and include both ends.
+    """
     if not isinstance(piece, Slot):
         return [piece.value]
     match piece.part:
@@ -341,7 +358,10 @@ def _listed(piece: Piece, points: int) -> list[Value]:
 
 
 def _vocabulary(used: frozenset[str]) -> dict[str, Callable[..., Any]]:
-    """The distributions that code names; where it names none, scikit-learn is not asked for."""
+    """Return the distributions that code names, by name.
+
+    If it names none, scikit-learn is not imported.
+    """
     if not used:
         return {}
     module = import_module("spacelang.targets._exports.sklearn_distributions")
@@ -349,6 +369,6 @@ def _vocabulary(used: frozenset[str]) -> dict[str, Callable[..., Any]]:
 
 
 def _distributions_source() -> str:
-    """The source of the distributions without the docstring of their module."""
+    """Return the source of the distributions without the docstring of their module."""
     text = inspect.getsource(import_module("spacelang.targets._exports.sklearn_distributions"))
     return text.split('"""', 2)[2].strip()

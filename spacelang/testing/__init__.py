@@ -1,4 +1,4 @@
-"""Conformance suites: what every plug-in must do, as classes that the tests of another package inherit.
+"""Conformance test suites for plug-ins: base classes that the tests of another package inherit.
 
     from spacelang.testing import OptimizerConformance
     from better import BetterHalf
@@ -6,13 +6,15 @@
     class TestBetterHalf(OptimizerConformance):
         optimizer = BetterHalf
 
-A suite says in its attributes what it needs to know of a plug-in; `examples` is how many cases each of its laws draws
-(`class TestBetterHalf(OptimizerConformance): examples = 100`). Whether these are the same in every run is the
-business of Hypothesis' settings, as always. What the suites are made of can be used on its own: `driving` answers a
-search without any evaluation, `crews` has workers without processes, `journals` keeps trials in memory,
-`small_spaces` makes spaces and draws them (by `drawing`), `misbehaving` does what pipelines should not.
+Class attributes tell a suite what it needs to know about the plug-in. `examples` is the number of cases that Hypothesis
+draws for each property (`class TestBetterHalf(OptimizerConformance): examples = 100`). The settings of Hypothesis
+decide whether these cases are the same in every run.
 
-This needs `pip install 'spacelang[testing]'`.
+The helpers of the suites can be used on their own: `driving` answers a search without evaluating anything, `crews` has
+workers without processes, `journals` stores trials in memory, `small_spaces` builds and draws small spaces (with the
+functions of `drawing`), and `misbehaving` has evaluations that crash, hang or leak.
+
+The suites need `pip install 'spacelang[testing]'`.
 """
 
 import sys
@@ -53,7 +55,7 @@ if (pytest := sys.modules.get("pytest")) is not None:
 
 
 def __getattr__(name: str) -> Any:
-    # Suites are imported when they are used: a worker that evaluates what a suite made needs no pytest.
+    # Import a suite only when it is used, so that a worker process that evaluates for a suite needs no pytest.
     if name not in _HOMES:
         raise AttributeError(f"module `spacelang.testing` has no attribute `{name}`")
     try:
@@ -62,7 +64,7 @@ def __getattr__(name: str) -> Any:
         if error.name not in ("hypothesis", "pytest"):
             raise
         remedy = "pip install 'spacelang[testing]'"
-        raise ModuleNotFoundError(f"the suites need `{error.name}`: {remedy}", name=error.name) from None
+        raise ModuleNotFoundError(f"the conformance suites need `{error.name}`: {remedy}", name=error.name) from None
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Executors for tests: several workers without processes, which end in an order that chance decides."""
+"""Executors for tests: several workers without processes, whose jobs end in a random order."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,10 @@ from spacelang.runtime.places import Places
 
 
 class Shuffled(Places):
-    """So many workers; whoever waits is told of some of them, by the draws of a seed."""
+    """An executor whose workers finish in a random order, drawn from a seed.
+
+    Each call of `wait` returns one or more finished jobs, as long as any is running.
+    """
 
     def __init__(self, evaluate: Evaluate, workers: int, seed: int = 0) -> None:
         super().__init__(f"worker {number}" for number in range(1, workers + 1))
@@ -31,14 +34,14 @@ class Shuffled(Places):
 
 
 class BegunAnew(Simulated):
-    """Workers that all begin anew what they are at, in the order of asking, once so many trials have ended."""
+    """Simulated workers that all restart their jobs, in the order of the requests, after `moment` trials have ended."""
 
     def __init__(self, evaluate: Evaluate, workers: int, moment: int) -> None:
         super().__init__(evaluate, workers=workers)
         self._left = moment
 
     def wait(self, seconds: float | None = None) -> Sequence[Finished]:
-        """As `Simulated` does, and at that moment all begin anew."""
+        """Return the next finished job, as `Simulated` does, and restart all running jobs at the given moment."""
         finished = super().wait(seconds)
         self._left -= len(finished)
         if self._left == 0:

@@ -1,7 +1,7 @@
-"""Drawing by functions: what a law draws piece by piece.
+"""Functions that draw single values with Hypothesis.
 
-To make and check a strategy costs more than to draw from it, and where strategies are made while others are drawn from,
-it is done thousands of times. These are made once.
+Creating and validating a strategy costs more than drawing from it. Creating strategies inside a drawn function would do
+that thousands of times, so these strategies are cached.
 """
 
 from collections.abc import Sequence
@@ -13,20 +13,20 @@ from hypothesis import strategies as st
 T = TypeVar("T")
 
 FLAGS: Final = st.booleans()
-"""Yes or no."""
+"""The strategy of booleans."""
 
 
 @cache
 def between(lower: int, upper: int) -> st.SearchStrategy[int]:
-    """The whole numbers from the lower to the upper one."""
+    """Return a cached strategy for the integers from `lower` to `upper`."""
     return st.integers(lower, upper)
 
 
 def whole(draw: st.DrawFn, lower: int, upper: int) -> int:
-    """A whole number from the lower to the upper one."""
+    """Draw an integer from `lower` to `upper`."""
     return draw(between(lower, upper))
 
 
 def one(draw: st.DrawFn, several: Sequence[T]) -> T:
-    """One of several, which are more than none."""
+    """Draw one element of a non-empty sequence."""
     return several[whole(draw, 0, len(several) - 1)]

@@ -1,4 +1,4 @@
-"""Driving an optimizer from a table or a function instead of real evaluations."""
+"""Drive a search with losses from a function or from stored trials instead of real evaluations."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -11,14 +11,14 @@ from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.proposals import Proposals
 
 LossFunction = Callable[[Request], float | None]
-"""The loss of a request; None where it fails."""
+"""A function from a request to its loss, or None if the trial fails."""
 
 
 @dataclass(frozen=True)
 class Driven:
-    """What an optimizer asked for in earnest, with the answers, and whether it returned by itself.
+    """The committed trials of a search in order, and whether the search returned by itself (`ended`).
 
-    `early` has what ended before it was wanted, if it ever was, and `idle` how often a worker had nothing to do.
+    `early` has the trials of speculative requests. `idle` counts how often a worker had nothing to do.
     """
 
     trials: tuple[Trial, ...]
@@ -28,28 +28,30 @@ class Driven:
 
     @property
     def requests(self) -> tuple[Request, ...]:
+        """The committed requests, in the order in which they ended."""
         return tuple(trial.request for trial in self.trials)
 
 
 @dataclass
 class SimulatedWorkers:
-    """So many workers, who do first what was asked for in earnest, and end in the order in which they began."""
+    """A pool of `count` workers that prefer committed requests and finish jobs in the order of their start."""
 
     count: int
     proposals: Proposals
     ask: Ask = field(default_factory=Ask)
     waiting: deque[Request] = field(default_factory=deque)
     running: deque[tuple[Request, bool]] = field(default_factory=deque)
-    """What they are at, and whether it is wanted in earnest."""
+    """The running requests, and whether each is committed."""
     known: deque[Trial] = field(default_factory=deque)
-    """What ended early and is wanted now."""
+    """Trials that finished as speculative ones and are now requested by the search."""
     early: dict[Request, Trial] = field(default_factory=dict)
-    """What ended early and was not wanted since."""
+    """Trials that finished as speculative ones and were not requested since, by request."""
     told: set[Request] = field(default_factory=set)
     wishes: dict[Request, deque[Request | Later]] = field(default_factory=dict)
-    """What was begun in earnest and not told, those first that were first."""
+    """Committed requests that were not reported yet, in order, by the request that is evaluated."""
 
     def take(self, ask: Ask) -> None:
+        """Start as many requests of an ask as there are workers: first the committed ones, then speculative ones."""
         self.ask = ask
         for wish in map(self.proposals.wish, ask.begin):
             request = wish.request
@@ -68,7 +70,7 @@ class SimulatedWorkers:
 
     @property
     def out(self) -> int:
-        """How much is wanted in earnest and not told."""
+        """The number of committed requests that were not reported yet."""
         return len(self.waiting) + len(self.known) + sum(is_wanted for _, is_wanted in self.running)
 
     def _is_new(self, request: Request) -> bool:
@@ -76,6 +78,7 @@ class SimulatedWorkers:
         return request not in self.told and request not in self.early and request not in going
 
     def _give_up(self) -> bool:
+        """Drop the latest running speculative request, if any, and return True if there was one."""
         unwanted = [place for place, (_, is_wanted) in enumerate(self.running) if not is_wanted]
         if unwanted:
             del self.running[unwanted[-1]]
@@ -92,10 +95,11 @@ def drive(
     workers: int = 1,
     seed: int = 0,
 ) -> Driven:
-    """Answer a search until it returns or was told of `limit` trials, the first ones from what is known.
+    """Answer a search until it returns or `limit` committed trials were reported.
 
-    Trials end in the order in which they were begun, with `workers` that do one at a time. `seed` is that of what the
-    search leaves to be made later.
+    The first trials are taken from `known`. The search must request these again, as in a resumed run. Each of the
+    `workers` does one trial at a time, and trials end in the order in which they were started. `seed` seeds the lazy
+    requests of the search.
     """
     trials: list[Trial] = []
     early: list[Trial] = []
@@ -103,7 +107,7 @@ def drive(
 
     def answer(request: Request) -> Trial:
         stored = known[len(trials)] if len(trials) < len(known) else None
-        assert stored is None or stored.request == request, "a replay asks for the same trials"
+        assert stored is None or stored.request == request, "a replay requests the same trials"
         return stored or answered(request, objective(request), scale)
 
     try:
@@ -122,7 +126,7 @@ def drive(
                 request, is_wanted = crew.running.popleft()
                 ended, probable = (answer(request), None) if is_wanted else (None, answer(request))
             else:
-                assert room != workers, "a search that waits for nothing asks for something"
+                assert room != workers, "a search without pending trials requests something"
             if ended is not None:
                 trials.append(ended)
                 crew.told.add(ended.request)
@@ -133,24 +137,25 @@ def drive(
             room = max(workers - crew.out, 0)
             crew.take(search.send(Told(ended, room, probable, asked)))
     except StopIteration:
-        assert not crew.out, "a search that returns waits for nothing"
+        assert not crew.out, "a search that returns has no pending trials"
         return Driven(tuple(trials), True, tuple(early), idle)
 
 
 def answered(request: Request, loss: float | None, scale: Scale = UNIT) -> Trial:
+    """Return the trial of a request with a loss; None makes it a failed trial."""
     return Trial(request, loss, 1.0, Status.ERROR if loss is None else Status.SUCCESS, scale=scale)
 
 
 def arbitrary(request: Request) -> float:
-    """A loss in [0, 1) that depends on nothing but the request."""
+    """Return a loss in [0, 1) that is a hash of the request."""
     return crc32(f"{request.configuration.identity} {request.fidelity}".encode()) / 2**32
 
 
 def moody(request: Request) -> float | None:
-    """The same, but a third of all requests fail."""
+    """Return a loss as `arbitrary` does, or None for the third of all requests that fail."""
     loss = arbitrary(request)
     return None if loss < 1 / 3 else loss
 
 
 def failing(request: Request) -> None:
-    """Everything fails."""
+    """Return None: every request fails."""

@@ -1,4 +1,4 @@
-"""What every executor must do, and what those must that outlive whatever a trial does."""
+"""Conformance suites for executors, and for executors that enforce limits on trials."""
 
 import random
 import time
@@ -21,27 +21,30 @@ Make = Callable[..., Executor]
 
 
 class Executors:
-    """Tests of an executor, which have the fixture `make`: it makes executors and closes them.
+    """Base class of the suites; the fixture `make` creates executors and closes them.
 
-    `executor` is the method that a suite of a package overrides.
+    A suite in another package overrides the method `executor`.
     """
 
     runs_apart: ClassVar[bool] = True
-    """Whether jobs go on while nobody waits for them; else they are done by whoever waits."""
+    """True if jobs run while nobody calls `wait`; False if `wait` itself runs them."""
 
     def executor(self, evaluate: Evaluate, limits: Limits) -> Executor:
-        """An executor with at least one worker; one that does not bound trials need not look at `limits`."""
+        """Create an executor with at least one worker; one that does not enforce limits may ignore `limits`."""
         raise NotImplementedError
 
     @pytest.fixture
     def marked(self) -> Iterator[Marked]:
-        """The processes that the test has started."""
+        """Provide the processes that the test has started."""
         with marking() as found:
             yield found
 
     @pytest.fixture
     def make(self, marked: Marked) -> Iterator[Make]:
-        """What is not closed in the end is closed then, and leaves nothing."""
+        """Provide a function that creates executors.
+
+        Executors that are still open at the end of the test are closed. They must not leave any processes.
+        """
         made: list[Executor] = []
 
         def new(evaluate: Evaluate, limits: Limits = UNLIMITED) -> Executor:
@@ -55,7 +58,11 @@ class Executors:
 
 
 class ExecutorConformance(Executors):
-    """An executor: it answers every job once as a call would, and what is stopped or closed never."""
+    """Conformance suite for executors.
+
+    An executor returns every job once, with the result of a direct call, and never returns a job that was stopped or
+    closed.
+    """
 
     def test_every_job_is_answered_once(self, make: Make) -> None:
         executor = make(evaluate)
@@ -154,7 +161,7 @@ class ExecutorConformance(Executors):
         assert sorted(each.trial.loss for each in finished if each.trial.loss is not None) == [0, 1, 2, 3]
         executor.stop()
         assert len(work(executor, [wanted(7)])) == 1
-        assert time.monotonic() - started < LONG, "what was stopped went on"
+        assert time.monotonic() - started < LONG, "a stopped job was still running"
 
     def test_whoever_is_stopped_alone_is_never_answered_and_the_others_go_on(self, make: Make) -> None:
         executor = make(evaluate)
@@ -175,14 +182,17 @@ class ExecutorConformance(Executors):
         assert sorted(each.job.number for each in answered) == [*range(1, len(names)), 99]
         assert all(each.trial.loss == each.job.number and each.attempts == 1 for each in answered)
         assert len(work(executor, [wanted(number) for number in range(3)])) == 3
-        assert time.monotonic() - started < LONG, "what was stopped went on"
+        assert time.monotonic() - started < LONG, "a stopped job was still running"
 
 
 class BoundingConformance(Executors):
-    """An executor that bounds trials: a fault ends one trial alone, in time, and leaves nothing behind."""
+    """Conformance suite for executors that enforce limits on trials.
+
+    A fault ends only its own trial, in time, and leaves nothing behind.
+    """
 
     many: ClassVar[int] = 120
-    """How many trials are done one after the other, of which a tenth misbehave."""
+    """The number of trials in the longest test; a tenth of them misbehave."""
 
     def test_a_job_may_have_a_limit_of_its_own(self, make: Make) -> None:
         executor = make(evaluate, Limits(trial_seconds=0.1))
@@ -200,14 +210,17 @@ class BoundingConformance(Executors):
     def test_a_request_may_allow_less_than_the_run_does_and_never_more(self, make: Make) -> None:
         executor = make(evaluate, Limits(trial_seconds=0.3))
         sleeps = wanted(1, "sleep")
-        for seconds, said in ((0.1, "100ms"), (20.0, "300ms"), (None, "300ms")):
+        for seconds, limit in ((0.1, "100ms"), (20.0, "300ms"), (None, "300ms")):
             (finished,) = work(executor, [replace(sleeps, seconds=seconds)])
-            assert finished.trial.reason == f"it took longer than {said}"
+            assert finished.trial.reason == f"it took longer than {limit}"
             assert finished.trial.answers(sleeps) == (seconds != 0.1)
             assert finished.trial.answers(replace(sleeps, seconds=0.05))
 
     def test_what_takes_longer_than_next_to_nothing_is_no_crash(self, make: Make) -> None:
-        """An arm may have less left than a process takes to begin, which counts for no trial; each is tried once."""
+        """Check that limits shorter than the start of a process give timeouts, and a single attempt each.
+
+        An optimizer may request a trial with very little time left.
+        """
         executor = make(evaluate, Limits(trial_seconds=20))
         for number in range(10):
             limit = 1e-4 * 4 ** (number % 4)
@@ -226,73 +239,75 @@ class BoundingConformance(Executors):
         assert 0.15 < time.monotonic() - started < LONG / 3
 
     def test_closing_is_quick_whatever_goes_on(self, make: Make, marked: Marked) -> None:
-        for deed in ("sleep_in_c", "ignore_signals", "hang_in_a_child", "be_stopped"):
+        for action in ("sleep_in_c", "ignore_signals", "hang_in_a_child", "be_stopped"):
             executor = make(evaluate)
             executor.ready()
             for number, name in enumerate(executor.free):
-                executor.start(name, Job(number, wanted(number, deed)))
+                executor.start(name, Job(number, wanted(number, action)))
             assert executor.wait(0.2) == ()
             started = time.monotonic()
             executor.close()
             assert time.monotonic() - started < LONG / 3
             assert not marked()
 
-    @pytest.mark.parametrize("faults", [FAULTS[::2], FAULTS[1::2]], ids=["some", "the others"])
+    @pytest.mark.parametrize("faults", [FAULTS[::2], FAULTS[1::2]], ids=["even", "odd"])
     def test_a_fault_ends_one_trial_alone(self, make: Make, marked: Marked, faults: Sequence[Fault]) -> None:
         executor = make(evaluate, Limits(trial_seconds=LONG / 3, trial_bytes=LIMITS.trial_bytes))
         executor.ready()
         around = len(marked())
         for fault in faults:
             started = time.monotonic()
-            # Who does not end by itself ends soon; of others it is not asked how fast the machine is.
+            # Only faults that hang have a short limit; for others the speed of the machine does not matter.
             seconds = LIMITS.trial_seconds if fault.status is Status.TIMEOUT else None
             (failed,) = work(executor, [replace(wanted(1, fault.deed), seconds=seconds)])
             is_as_told(failed, fault, time.monotonic() - started)
-            assert len(marked()) <= around + len(executor.free), f"after {fault.deed} more is left than workers"
+            assert len(marked()) <= around + len(executor.free), f"`{fault.deed}` left more processes than workers"
             after = work(executor, [wanted(number) for number in range(4)])
             assert [each.trial.loss for each in sorted(after, key=lambda each: each.job.number)] == [0, 1, 2, 3], fault
 
-    @pytest.mark.parametrize("deeds", [NUISANCES[::2], NUISANCES[1::2]], ids=["some", "the others"])
-    def test_a_nuisance_is_survived_and_leaves_nothing(self, make: Make, marked: Marked, deeds: Sequence[str]) -> None:
+    @pytest.mark.parametrize("actions", [NUISANCES[::2], NUISANCES[1::2]], ids=["even", "odd"])
+    def test_a_nuisance_is_survived_and_leaves_nothing(
+        self, make: Make, marked: Marked, actions: Sequence[str]
+    ) -> None:
         executor = make(evaluate, Limits(trial_seconds=20, trial_bytes=LIMITS.trial_bytes))
         executor.ready()
         around = len(marked())
-        for deed in deeds:
-            for finished in work(executor, [wanted(number, deed) for number in range(6)]):
-                assert finished.trial.status is Status.SUCCESS, deed
+        for action in actions:
+            for finished in work(executor, [wanted(number, action) for number in range(6)]):
+                assert finished.trial.status is Status.SUCCESS, action
                 assert finished.trial.loss == finished.job.number - 1
-                assert finished.attempts == 1, deed
-            assert len(marked()) <= around + len(executor.free), deed
+                assert finished.attempts == 1, action
+            assert len(marked()) <= around + len(executor.free), action
 
     def test_a_fault_leaves_the_other_trials_alone(self, make: Make) -> None:
         executor = make(evaluate, Limits(trial_seconds=20, trial_bytes=LIMITS.trial_bytes))
-        deeds = ["well", "segfault", "well", "exit_at_once", "leave_a_daemon", "well"] * 3
-        finished = work(executor, [wanted(number, deed) for number, deed in enumerate(deeds)])
+        actions = ["well", "segfault", "well", "exit_at_once", "leave_a_daemon", "well"] * 3
+        finished = work(executor, [wanted(number, action) for number, action in enumerate(actions)])
         for each in finished:
-            failed = each.job.request.configuration["deed"] in ("segfault", "exit_at_once")
+            failed = each.job.request.configuration["action"] in ("segfault", "exit_at_once")
             assert each.trial.status is (Status.CRASH if failed else Status.SUCCESS)
 
     def test_of_many_trials_every_one_has_one_end(self, make: Make, marked: Marked) -> None:
         chance = random.Random(5)
         faults = {fault.deed: fault for fault in FAULTS}
-        deeds = [chance.choice([*faults, *NUISANCES]) if chance.random() < 0.1 else "well" for _ in range(self.many)]
-        # Those that end by their limit alone have a short one: of the others it is not asked how fast the machine is.
-        hang = {deed for deed, fault in faults.items() if fault.status is Status.TIMEOUT}
-        limits = [LIMITS.trial_seconds if deed in hang else None for deed in deeds]
+        actions = [chance.choice([*faults, *NUISANCES]) if chance.random() < 0.1 else "well" for _ in range(self.many)]
+        # Only faults that hang have a short limit; for others the speed of the machine does not matter.
+        hang = {action for action, fault in faults.items() if fault.status is Status.TIMEOUT}
+        limits = [LIMITS.trial_seconds if action in hang else None for action in actions]
         executor = make(evaluate, Limits(trial_seconds=LONG / 3, trial_bytes=LIMITS.trial_bytes))
-        asked = zip(deeds, limits, strict=True)
+        pairs = zip(actions, limits, strict=True)
         finished = work(
-            executor, [replace(wanted(number, deed), seconds=limit) for number, (deed, limit) in enumerate(asked)]
+            executor, [replace(wanted(number, action), seconds=limit) for number, (action, limit) in enumerate(pairs)]
         )
         assert Counter(each.job.number for each in finished) == Counter(range(1, self.many + 1))
         for each in finished:
-            fault = faults.get(str(each.job.request.configuration["deed"]))
+            fault = faults.get(str(each.job.request.configuration["action"]))
             assert each.trial.status is (Status.SUCCESS if fault is None else fault.status), each
         assert len(marked()) <= 2 * len(executor.free)
 
 
 def is_as_told(failed: Finished, fault: Fault, seconds: float) -> None:
-    """Fail unless a trial has ended as its fault says, in time; `seconds` went by meanwhile."""
+    """Check that a trial has failed as its fault says, and in time; `seconds` is the elapsed time."""
     assert failed.trial.status is fault.status, fault
     assert fault.reason in failed.trial.reason
     assert "\n" not in failed.trial.reason
@@ -306,13 +321,13 @@ def is_as_told(failed: Finished, fault: Fault, seconds: float) -> None:
 
 
 def work(executor: Executor, requests: Sequence[Request]) -> list[Finished]:
-    """Have all requests evaluated, by as many workers as there are, as the loop does."""
+    """Evaluate all requests on all workers, as the run loop does, and return the finished jobs."""
     jobs = [Job(number, request) for number, request in enumerate(requests, 1)]
     todo, finished = jobs[::-1], list[Finished]()
     while len(finished) < len(jobs):
         while todo and (free := executor.free):
             executor.start(free[0], todo.pop())
         answers = executor.wait(60)
-        assert answers, "it took too long"
+        assert answers, "no job finished within 60 s"
         finished.extend(answers)
     return finished

@@ -1,4 +1,4 @@
-"""Journals for tests, and what searches are told."""
+"""Trial storage in memory, and a log of the events of a search."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from spacelang.runtime.history import Began, Record
 
 @dataclass
 class MemoryJournal:
-    """A journal in memory."""
+    """A trial storage in memory."""
 
     earlier: Sequence[Record] = ()
     seconds: float = 0.0
@@ -19,10 +19,11 @@ class MemoryJournal:
     keeps_predictions: bool = False
     begun: Sequence[Began] = ()
     workers: int | None = None
-    """With how many the present session began, if it has."""
+    """The number of workers with which the present session started, or None before its start."""
 
     @property
     def count(self) -> int:
+        """The number of the last stored trial."""
         return max((each.index for each in (*self.earlier, *self.appended)), default=0)
 
     def records(self) -> Sequence[Record]:
@@ -38,23 +39,24 @@ class MemoryJournal:
         self.ended = ending
 
     def later(self) -> "MemoryJournal":
+        """Return the storage as the next session finds it."""
         return self.cut(len(self.earlier) + len(self.appended))
 
     def cut(self, count: int) -> "MemoryJournal":
-        """What the next session finds where this one was killed after so many trials."""
+        """Return the storage as the next session finds it if this one was killed after `count` trials."""
         began = () if self.workers is None else (Began(len(self.earlier), self.workers),)
         return MemoryJournal((*self.earlier, *self.appended)[:count], 100.0, begun=(*self.begun, *began))
 
 
 @dataclass
 class Heard:
-    """What a search asks for and is told, in their order."""
+    """A log of what a search asks for and of the events that it receives, in order."""
 
     asks: list[Ask] = field(default_factory=list)
     tolds: list[Told] = field(default_factory=list)
 
     def of(self, search: Search) -> Search:
-        """The search, overheard."""
+        """Return the search unchanged, but log its asks and events."""
         try:
             ask = next(search)
             while True:
@@ -67,29 +69,33 @@ class Heard:
 
     @property
     def begun(self) -> list[Request | Later]:
-        """What was begun in earnest."""
+        """The committed requests, in order."""
         return [request for ask in self.asks for request in ask.begin]
 
     @property
     def ended(self) -> list[Trial]:
-        """What was told of that."""
+        """The trials of committed requests that the search was notified of."""
         return [told.ended for told in self.tolds if told.ended is not None]
 
     @property
     def said(self) -> list[tuple[float | None, str] | None]:
-        """What each trial that was told was said to be allowed and to be remembered with, floats to the last bit."""
+        """The allowed seconds and the memo of each event's trial, None for an event without one.
+
+        Memos are given by `repr`, so that floats are compared exactly.
+        """
         requests = [None if told.ended is None else told.ended.request for told in self.tolds]
         return [None if each is None else (each.seconds, repr(each.memo)) for each in requests]
 
     def until(self, count: int) -> list[Told]:
-        """What was told before a trial had ended that was the next one after so many."""
+        """Return the events before the first event of trial number `count` + 1."""
         return until(self.tolds, count)
 
 
 def until(tolds: Sequence[Told], count: int) -> list[Told]:
-    """What was told before a trial had ended that was the next one after so many.
+    """Return the events before the first event of trial number `count` + 1.
 
-    None of them costs nothing, and one that had too little time costs something else when it has more.
+    A trial is recognized by its request and its cost. So trials of cost 0 are not counted, and a repeated trial with
+    more time must have another cost.
     """
     seen: set[tuple[Request, float]] = set()
     for place, told in enumerate(tolds):

@@ -1,4 +1,4 @@
-"""What every minimizer must do."""
+"""Conformance suite for minimizers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
@@ -36,9 +36,9 @@ SEEDS: Final = st.integers(0, 2**32 - 1)
 
 @dataclass(frozen=True)
 class Bowl:
-    """A value: the sum of the squared distances from 0.3, all coordinates rounded to their members.
+    """A point objective for tests: the squared distance from 0.3, with coordinates rounded to their members.
 
-    Where it is moody, a fifth of all points have no configuration and as many trials fail, but never at the start.
+    If `is_moody`, a fifth of all points have no request, and the trials of another fifth fail, but never the start.
     """
 
     box: Box
@@ -49,33 +49,33 @@ class Bowl:
 
     @cached_property
     def rng(self) -> np.random.Generator:
-        """What is drawn from."""
+        """The random generator."""
         return np.random.default_rng(self.seed)
 
     @cached_property
     def start(self) -> Point:
-        """Where the search begins."""
+        """The start of the minimization, a corner of the cube."""
         return (1.0,) * len(self.box)
 
     def request(self, point: Point) -> Request | None:
-        """The request of a point, with a memo of its own; or None."""
+        """Return the request of a point, with a memo, or None if it has no configuration."""
         assert len(point) == len(self.box)
         assert all(0 <= coordinate <= 1 for coordinate in point)
         request = self._request(point)
         return None if 0 <= self._mood(request) < 0.2 else request
 
-    def number(self, point: Point, trial: Trial | None, seen: Sequence[float]) -> float:  # noqa: ARG002 - as others need it
-        """The loss, or one more than the largest number."""
+    def number(self, point: Point, trial: Trial | None, seen: Sequence[float]) -> float:  # noqa: ARG002
+        """Return the loss of the trial; without one, 1 more than the largest value in `seen`."""
         return max(seen, default=0.0) + 1.0 if trial is None or trial.loss is None else trial.loss
 
     def loss(self, request: Request) -> float | None:
-        """What a trial comes to."""
+        """Return the loss of a request, or None if its trial fails."""
         if 0.2 <= self._mood(request) < 0.4:
             return None
         return float(sum((float(str(number)) - 0.3) ** 2 for number in request.configuration.values()))
 
     def evaluate(self, request: Request) -> Trial:
-        """A trial; some take longer than others."""
+        """Return the trial of a request; costs vary."""
         trial = answered(request, self.loss(request))
         return Trial(request, trial.loss, 1.0 + arbitrary(request), trial.status)
 
@@ -88,10 +88,10 @@ class Bowl:
 
 
 class MinimizerConformance(Suite):
-    """A minimizer: `minimizer` is its class, and `options` are those that the suite shall give it.
+    """Conformance suite for minimizers: set `minimizer` to the class, and `options` to options for the tests.
 
-    It keeps to its calls, its seconds and the box, returns the best point that it has seen, depends on nothing but its
-    arguments and what it is told, and goes on where it was killed, to the last bit.
+    A minimizer respects its limit on calls and seconds and the box, and returns the best point seen. It depends only on
+    its arguments and the events it receives, and resumes after a kill with bit-identical proposals.
     """
 
     minimizer: ClassVar[Any]
@@ -129,7 +129,7 @@ class MinimizerConformance(Suite):
         _, driven = self.driven(Bowl(BOXES["three"], room=workers), CALLS, workers)
         assert len(driven.trials) == CALLS
         for memo in memos(driven.trials):
-            assert (len(memo), memo[0]) == (1 + 3 + 1, "bowl"), "what the value remembers comes first"
+            assert (len(memo), memo[0]) == (1 + 3 + 1, "bowl"), "the memo of the objective comes first"
 
     @WORKERS
     def test_the_same_arguments_and_answers_give_the_same_points(self, workers: int) -> None:
@@ -155,7 +155,7 @@ class MinimizerConformance(Suite):
         assert bowl.start not in [points_of(trial, 3)[-1] for trial in driven.trials]
 
     def test_seconds_end_it_after_the_trial_that_uses_them_up(self) -> None:
-        """Each trial costs one."""
+        """Check that it stops after the trial that exceeds its seconds; each trial costs one second."""
         _, driven = self.driven(Bowl(BOXES["three"]), CALLS, seconds=4.5)
         assert len(driven.trials) == 5
         _, driven = self.driven(Bowl(BOXES["three"], known=(((0.5,) * 3, 1.0),)), CALLS, seconds=0.0)
@@ -173,7 +173,11 @@ class MinimizerConformance(Suite):
 
     @WORKERS
     def test_killed_after_any_trial_and_resumed_it_asks_for_the_same_to_the_last_bit(self, workers: int) -> None:
-        """With several workers, of all that had been begun; what comes then depends on what they were at."""
+        """Check that a run that is killed and resumed proposes bit-identical points.
+
+        With several workers, only proposals that had been started before the kill are compared. Later ones depend on
+        which trials were running.
+        """
         bowl = Bowl(BOXES["mixed"], 5, True, room=workers)
         journal, heard = MemoryJournal(), Heard()
         ran(self.search(bowl), Simulated(bowl.evaluate, workers=workers), journal=journal, heard=heard)
@@ -188,31 +192,31 @@ class MinimizerConformance(Suite):
             assert workers > 1 or resumed.keys() == whole.keys()
 
     def minimise(self, value: Bowl, calls: int, seconds: float | None = None) -> Asking[Point]:
-        """The minimizer, begun."""
+        """Return the started minimizer, a coroutine that asks for trials."""
         texts = {name: str(option) for name, option in self.options.items()}
         minimizer = Plugins.configure(self.minimizer, texts)
         found: Asking[Point] = minimizer.minimise(value, value.box, calls, value.start, seconds)
         return found
 
     def driven(self, value: Bowl, calls: int, workers: int = 1, seconds: float | None = None) -> tuple[Point, Driven]:
-        """The point that it returns, and what it asked for."""
+        """Run the minimizer and return its result and the log of its trials."""
         found: list[Point] = []
         driven = drive(kept(self.minimise(value, calls, seconds), found), value.loss, 10 * calls, workers=workers)
         assert driven.ended
         return found[0], driven
 
     def search(self, value: Bowl) -> Search:
-        """The minimizer as a search of its own."""
+        """Return a search that runs the minimizer."""
         yield from kept(self.minimise(value, CALLS), [])
 
 
 def kept(asking: Asking[Point], found: list[Point]) -> Search:
-    """A search that keeps its result."""
+    """Return a search that appends its result to `found`."""
     found.append((yield from asking))
 
 
 def observed(asking: Asking[Point], out: list[int]) -> Search:
-    """The same search; how many trials are under way is noted whenever something was begun."""
+    """Return the same search, but append the number of running trials to `out` at each ask."""
     under_way, ask = 0, next(asking)
     while True:
         under_way += len(ask.begin)
@@ -226,7 +230,7 @@ def observed(asking: Asking[Point], out: list[int]) -> Search:
 
 
 def points_of(trial: Trial, width: int) -> list[Point]:
-    """The points that the memo of a trial ends with."""
+    """Return the points at the end of the memo of a trial."""
     memo = trial.request.memo
     count = memo[-1]
     assert isinstance(count, int)
@@ -235,17 +239,17 @@ def points_of(trial: Trial, width: int) -> list[Point]:
 
 
 def begun_until(heard: Heard, count: int) -> int:
-    """How many proposals had been begun when so many trials had been told and what followed was asked for."""
+    """Return how many proposals had been started when `count` trials were reported and the search had answered."""
     told = list(accumulate(int(each.ended is not None) for each in heard.tolds))
     asks = heard.asks[: told.index(count) + 2] if count else heard.asks[:1]
     return sum(len(ask.begin) for ask in asks)
 
 
 def proposals(records: Iterable[Record]) -> dict[int, Memo]:
-    """What the requests of the proposals remember, by their number."""
+    """Return the memos of the proposals' requests, by the number of the proposal."""
     return {each.proposal: each.trial.request.memo for each in records if each.proposal is not None}
 
 
 def memos(trials: Iterable[Trial]) -> list[Memo]:
-    """What trials have to remember, in their order."""
+    """Return the memos of trials, in order."""
     return [trial.request.memo for trial in trials]

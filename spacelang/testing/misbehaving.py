@@ -1,6 +1,6 @@
-"""An evaluation that does as the configuration says: well, or one of the worst things that a pipeline can do.
+"""An evaluation that performs the action named in the configuration, including the worst ones a pipeline can do.
 
-What a fault takes is bounded (`MOST` bytes, `LONG` seconds), should nobody else bound it.
+The actions are bounded (`MOST` bytes, `LONG` seconds), in case nothing else bounds them.
 """
 
 import ctypes
@@ -19,90 +19,101 @@ from spacelang.ir.task import Limits
 from spacelang.ir.trial import Request, Status, Trial
 
 LIMITS = Limits(trial_seconds=0.5, trial_bytes=250e6)
-"""What suits the faults; a process that has loaded this module takes some 50 MB."""
+"""Limits that suit the faults. A process that has loaded this module takes about 50 MB."""
 
 MOST = 800_000_000
 LONG = 30.0
 
 
-def wanted(number: int, deed: str = "well", fidelity: int | None = None) -> Request:
-    """A request for a trial whose loss is `number`, once the deed is done."""
-    return Request(Configuration({"number": number, "deed": deed}), fidelity)
+def wanted(number: int, action: str = "well", fidelity: int | None = None) -> Request:
+    """Return a request whose trial performs an action, and has the loss `number` if it succeeds."""
+    return Request(Configuration({"number": number, "action": action}), fidelity)
 
 
 def evaluate(request: Request) -> Trial:
-    """Do the deed; if that leaves anything to be returned, return it, else the trial of a deed done well."""
-    deed = str(request.configuration["deed"])
-    returned = None if deed == "well" else DEEDS[deed](request)
+    """Perform the action of a request, and return its result or, without one, the successful trial."""
+    action = str(request.configuration["action"])
+    returned = None if action == "well" else DEEDS[action](request)
     return well(request) if returned is None else returned
 
 
 def well(request: Request) -> Trial:
+    """Return the successful trial of a request; its loss is the configuration's `number`."""
     return Trial(request, float(str(request.configuration["number"])))
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A deed that fails: how such a trial ends, and what its reason says."""
+    """An action that fails: the status of its trial, and a part of the trial's reason."""
 
     deed: str
     status: Status
     reason: str
     attempts: int = 1
-    """How often it is begun: more than once where somebody else may be the reason."""
+    """How often the trial is started: more than once if something else may have caused the failure."""
 
 
 def segfault(_: Request) -> None:
+    """Read from address 0."""
     ctypes.string_at(0)
 
 
 def abort(_: Request) -> NoReturn:
+    """Abort the process."""
     os.abort()
 
 
 def exit_at_once(_: Request) -> NoReturn:
+    """Exit without cleaning up."""
     os._exit(3)
 
 
 def leave(_: Request) -> NoReturn:
+    """Exit with a status."""
     sys.exit(4)
 
 
 def leave_with_words(_: Request) -> NoReturn:
+    """Exit with a message."""
     sys.exit("enough of this")
 
 
 def be_killed(_: Request) -> None:
+    """Kill the own process with SIGKILL."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def be_stopped(_: Request) -> None:
+    """Stop the own process with SIGSTOP."""
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def sleep(_: Request) -> None:
+    """Sleep longer than the limit."""
     time.sleep(LONG)
 
 
 def sleep_in_c(_: Request) -> None:
-    """In C and with the interpreter's lock, so that no other thread and no signal handler of Python's ever runs."""
+    """Sleep in C while holding the GIL, so that no other thread and no Python signal handler can run."""
     ctypes.PyDLL(None).sleep(int(LONG))
 
 
 def spin(_: Request) -> None:
+    """Loop longer than the limit."""
     until = time.monotonic() + LONG
     while time.monotonic() < until:
         pass
 
 
 def ignore_signals(_: Request) -> None:
+    """Ignore the usual signals and sleep."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM):
         signal.signal(number, signal.SIG_IGN)
     time.sleep(LONG)
 
 
 def eat(_: Request | None = None) -> None:
-    """Take memory and keep it."""
+    """Allocate memory beyond the limit and keep it."""
     eaten: list[bytearray] = []
     while sum(map(len, eaten)) < MOST:
         eaten.append(bytearray(b"x") * 10_000_000)
@@ -110,20 +121,21 @@ def eat(_: Request | None = None) -> None:
 
 
 def eat_in_children(_: Request) -> None:
-    """None of them takes as much as a trial may, all of them do."""
+    """Allocate memory in several children: each stays below the limit, all together exceed it."""
     for _child in range(6):
         in_a_child(lambda: hold(60_000_000))
     time.sleep(LONG)
 
 
 def hold(size: int) -> None:
+    """Allocate `size` bytes and keep them."""
     held = bytearray(b"x") * size
     time.sleep(LONG)
     assert held
 
 
 def share_with_children(_: Request) -> None:
-    """Less than a trial may take, which every child has as well without taking any more."""
+    """Allocate memory below the limit and fork children that share it without allocating more."""
     held = bytearray(b"x") * 60_000_000
     children = [in_a_child(lambda: time.sleep(0.2)) for _ in range(8)]
     for child in children:
@@ -132,33 +144,39 @@ def share_with_children(_: Request) -> None:
 
 
 def eat_in_a_child(_: Request) -> None:
+    """Allocate memory beyond the limit in a child."""
     os.waitpid(in_a_child(eat), 0)
 
 
 def hang_in_a_child(_: Request) -> None:
+    """Wait for a child that sleeps."""
     os.waitpid(in_a_child(lambda: time.sleep(LONG)), 0)
 
 
 def crash_with_children(request: Request) -> None:
+    """Crash while children and a daemon are running."""
     leave_a_daemon(request)
     in_a_child(lambda: time.sleep(LONG))
     segfault(request)
 
 
 def raise_an_error(_: Request) -> NoReturn:
+    """Raise an error with a message of two lines."""
     raise ValueError("the number is wrong\nand here is a long story")
 
 
 def interrupt(_: Request) -> NoReturn:
+    """Raise KeyboardInterrupt."""
     raise KeyboardInterrupt
 
 
 def run_out_of_memory(_: Request) -> None:
+    """Request more memory than the machine has."""
     bytearray(1 << 60)
 
 
 class LocalError(Exception):
-    """It cannot be pickled, and what it says can hardly be had."""
+    """An error that cannot be pickled."""
 
     def __init__(self, number: int, *, lock: Any) -> None:
         super().__init__(number, lock)
@@ -168,53 +186,62 @@ class LocalError(Exception):
 
 
 def raise_the_unpicklable(_: Request) -> NoReturn:
+    """Raise an error that cannot be pickled."""
     raise LocalError(3, lock=threading.Lock())
 
 
 class MuteError(Exception):
-    """It cannot be said."""
+    """An error whose `str` raises."""
 
     def __str__(self) -> str:
         raise RuntimeError("not a word")
 
 
 def raise_the_unspeakable(_: Request) -> NoReturn:
+    """Raise an error whose `str` raises."""
     raise MuteError
 
 
 def recurse(request: Request) -> None:
+    """Recurse without end."""
     recurse(request)
 
 
 def return_the_unpicklable(request: Request) -> Trial:
+    """Return a trial that cannot be pickled."""
     return Trial(request, 0.0, predictions=threading.Lock())
 
 
 class OneWay:
-    """It can be pickled, but not be read again."""
+    """An object that can be pickled but not unpickled."""
 
     def __reduce__(self) -> Any:
         return (refuse, ())
 
 
 def refuse() -> NoReturn:
+    """Raise ImportError."""
     raise ImportError("no such thing")
 
 
 def return_one_way(request: Request) -> Trial:
+    """Return a trial that can be pickled but not unpickled."""
     return Trial(request, 0.0, predictions=OneWay())
 
 
 def return_nothing_of_use(_: Request) -> Any:
+    """Return an object that is no trial."""
     return "done"
 
 
 def close_everything(_: Request) -> None:
+    """Close all file descriptors above standard error, and sleep."""
     os.closerange(3, 1000)
     time.sleep(LONG)
 
 
 def flood(_: Request) -> None:
+    """Write megabytes to standard output and standard error."""
     for _time in range(20):
         os.write(1, b"x" * 1_000_000)
         print("y" * 1_000_000, file=sys.stderr)
@@ -222,25 +249,29 @@ def flood(_: Request) -> None:
 
 
 def return_much(request: Request) -> Trial:
+    """Return a trial with megabytes of predictions."""
     return Trial(request, float(str(request.configuration["number"])), predictions=b"x" * 20_000_000)
 
 
 def fork_and_both_return(_: Request) -> None:
+    """Fork, and return in the parent and in the child."""
     os.fork()
 
 
 def leave_a_child(_: Request) -> None:
+    """Leave a child running."""
     in_a_child(lambda: time.sleep(LONG))
 
 
 def leave_a_program(_: Request) -> None:
+    """Leave another program running that ignores SIGTERM."""
     code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(30)"
     program = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
-    program.returncode = 0  # so that nobody warns of it
+    program.returncode = 0  # to suppress the warning about a running process
 
 
 def leave_a_daemon(_: Request) -> None:
-    """A process in a session of its own, whose parents have ended."""
+    """Leave a process running in its own session whose parents have ended."""
 
     def detach() -> None:
         os.setsid()
@@ -250,7 +281,7 @@ def leave_a_daemon(_: Request) -> None:
 
 
 def in_a_child(act: Callable[[], Any]) -> int:
-    """Do something in a child, which ends then; the child's number."""
+    """Call a function in a forked child, which then exits; return the child's process id."""
     child = os.fork()
     if child == 0:
         try:
@@ -261,7 +292,7 @@ def in_a_child(act: Callable[[], Any]) -> int:
 
 
 def leak(_: Request) -> None:
-    """Keep memory for good without saying so."""
+    """Allocate memory and never free it."""
     LEAKED.append(bytearray(b"x") * 60_000_000)
 
 
@@ -276,7 +307,7 @@ FAULTS = (
     Fault("leave_with_words", Status.CRASH, "enough of this"),
     Fault("be_killed", Status.CRASH, "signal 9 (SIGKILL), which the system sends when memory runs out", 3),
     Fault("crash_with_children", Status.CRASH, "signal 11 (SIGSEGV)"),
-    Fault("close_everything", Status.CRASH, "hung up"),
+    Fault("close_everything", Status.CRASH, "closed the connection"),
     Fault("be_stopped", Status.TIMEOUT, "it took longer than 500ms"),
     Fault("sleep", Status.TIMEOUT, "it took longer than 500ms"),
     Fault("sleep_in_c", Status.TIMEOUT, "it took longer than 500ms"),
@@ -290,13 +321,13 @@ FAULTS = (
     Fault("raise_an_error", Status.ERROR, "ValueError: the number is wrong"),
     Fault("interrupt", Status.ERROR, "KeyboardInterrupt"),
     Fault("raise_the_unpicklable", Status.ERROR, "LocalError"),
-    Fault("raise_the_unspeakable", Status.ERROR, "MuteError"),
+    Fault("raise_the_unspeakable", Status.ERROR, MuteError.__name__),
     Fault("recurse", Status.ERROR, "RecursionError"),
     Fault("return_the_unpicklable", Status.ERROR, "its result cannot be sent to the search: TypeError", 3),
     Fault("return_one_way", Status.ERROR, "its result cannot be read by the search: ImportError: no such thing", 3),
-    Fault("return_nothing_of_use", Status.ERROR, "it returned no trial but `str`"),
+    Fault("return_nothing_of_use", Status.ERROR, "the evaluation returned `str` instead of a trial"),
 )
-"""All that fail, within `LIMITS`."""
+"""Actions whose trials fail within `LIMITS`."""
 
 NUISANCES = (
     "flood",
@@ -308,9 +339,9 @@ NUISANCES = (
     "leave_a_daemon",
     "leak",
 )
-"""All that succeed, though they leave something behind or get in the way."""
+"""Actions whose trials succeed, although they leave something behind or interfere."""
 
 DEEDS: dict[str, Callable[[Request], Trial | None]] = {
     name: globals()[name] for name in (*(fault.deed for fault in FAULTS), *NUISANCES)
 }
-"""What is done by a name: the function that is called so."""
+"""All actions by name, which is the name of the function."""

@@ -1,4 +1,4 @@
-"""What every objective must do."""
+"""Conformance suite for objectives."""
 
 import math
 import pickle
@@ -28,24 +28,25 @@ from spacelang.testing.suite import Suite
 
 
 class ObjectiveConformance(Suite):
-    """An objective: the method `objective` makes it anew, and `space` has the configurations that it evaluates.
+    """Conformance suite for objectives.
 
-    Whatever a configuration does, `evaluate` gives a trial: the same one each time but for what it took, wherever it is
-    done. The suite evaluates `examples` of them.
+    The method `objective` creates a new one, and `space` is the space of its configurations. `evaluate` returns a trial
+    for every configuration, also for a failing one. Apart from costs, the trial is the same every time and in every
+    process. The suite evaluates `examples` configurations.
     """
 
     space: ClassVar[Space]
     fidelities: ClassVar[tuple[int, ...]] = ()
-    """Some fidelities below the largest at which it has trials."""
+    """Some available fidelities below the largest one."""
     failing: ClassVar[tuple[Configuration, ...]] = ()
-    """Configurations that fail, whether they are of the space or not."""
+    """Configurations that fail; they need not belong to the space."""
 
     def objective(self) -> Objective:
-        """The objective, made anew."""
+        """Create a new objective."""
         raise NotImplementedError
 
     def requests(self) -> list[Request]:
-        """What the suite has evaluated: drawn configurations at each fidelity in turn."""
+        """Return the requests for the tests: sampled configurations, at each fidelity in turn."""
         drawn = Sampler(Structures(self.space)).configurations(self.examples, np.random.default_rng(0))
         sizes = (None, *self.fidelities)
         return [Request(each, sizes[place % len(sizes)]) for place, each in enumerate(drawn)]
@@ -84,7 +85,7 @@ class ObjectiveConformance(Suite):
             trial = objective.evaluate(request)
             assert came(pickle.loads(pickle.dumps(evaluate(request)))) == came(trial)
 
-    # ---- what is to be known of them
+    # ---- descriptions
 
     def test_the_largest_fidelity_is_the_training_size(self) -> None:
         objective = self.objective()
@@ -100,9 +101,9 @@ class ObjectiveConformance(Suite):
         scale = objective.scale
         assert scale == self.objective().scale
         losses = [trial.loss for trial in map(objective.evaluate, self.requests()) if trial.loss is not None]
-        standings = [(Scale.around(losses[0]) if scale is None else scale).standing(loss) for loss in sorted(losses)]
-        assert all(0 <= each <= 1 for each in standings)
-        assert all(one <= other for one, other in pairwise(standings))
+        normalized = [(Scale.around(losses[0]) if scale is None else scale).standing(loss) for loss in sorted(losses)]
+        assert all(0 <= each <= 1 for each in normalized)
+        assert all(one <= other for one, other in pairwise(normalized))
 
     def test_it_says_what_makes_two_runs_the_same(self) -> None:
         first, second = self.objective(), self.objective()
@@ -152,12 +153,12 @@ class ObjectiveConformance(Suite):
 
 
 def came(trial: Trial) -> tuple[object, ...]:
-    """What comes of a request whenever it is evaluated: not what it took, nor what was measured of that."""
+    """Return the repeatable part of a trial's result, without costs and measured bounds."""
     return trial.status, trial.loss, trial.training_loss, [bound.bound for bound in trial.constraints]
 
 
 def is_sound(trial: Trial) -> bool:
-    """Whether a trial is one: a success has a finite loss, a failure a reason and nothing else."""
+    """Return True if a trial is consistent: a success has a finite loss, a failure only a reason."""
     costs = [cost for cost in (trial.cost, trial.cost_alone) if cost is not None]
     if not all(cost >= 0 and math.isfinite(cost) for cost in costs):
         return False
@@ -168,5 +169,5 @@ def is_sound(trial: Trial) -> bool:
 
 
 def is_all_text(words: Iterable[object]) -> bool:
-    """Whether all of them are texts with something in them."""
+    """Return True if all values are non-empty strings."""
     return all(isinstance(each, str) and each for each in words)

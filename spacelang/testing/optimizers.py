@@ -1,4 +1,4 @@
-"""What every optimizer must do."""
+"""Conformance suite for optimizers."""
 
 import tracemalloc
 from contextlib import suppress
@@ -37,11 +37,11 @@ from spacelang.testing.small_spaces import (
 
 
 class OptimizerConformance(Resumed):
-    """An optimizer: `optimizer` is its class, and `options` are those that the suite shall give it.
+    """Conformance suite for optimizers: set `optimizer` to the class, and `options` to options for the tests.
 
-    It asks only for what it may, depends on nothing but its seed and what it is told, exhausts what is finite, takes
-    losses in any unit, and goes on where it was killed. Where it has an option `hyperparameters`, that does what
-    `Hyperparameters` says.
+    An optimizer requests only valid configurations and fidelities. It depends only on its seed and the events it
+    receives, ends when a finite space is exhausted, accepts losses in any unit, and resumes after a kill. If it has an
+    option `hyperparameters`, the option behaves as `Hyperparameters` says.
     """
 
     def test_is_a_frozen_dataclass_with_documented_options(self) -> None:
@@ -80,7 +80,7 @@ class OptimizerConformance(Resumed):
 
     def test_another_seed_gives_another_run(self) -> None:
         if not self.draws:
-            pytest.skip("it draws nothing")
+            pytest.skip("the optimizer draws nothing")
         space = plain(5, 5, 5)
         runs = {drive(self.start(space, seed), arbitrary, 20, seed=seed).requests for seed in range(5)}
         assert len(runs) > 1
@@ -99,7 +99,7 @@ class OptimizerConformance(Resumed):
 
     def test_a_giant_space_is_walked_in_little_memory(self) -> None:
         space = plain(*[10] * 20)
-        drive(self.start(space, seed=1), arbitrary, 1)  # what is loaded and compiled once
+        drive(self.start(space, seed=1), arbitrary, 1)  # warm up: load modules and fill caches
         tracemalloc.start()
         driven = drive(self.start(space), arbitrary, self.giant)
         _, peak = tracemalloc.get_traced_memory()
@@ -120,7 +120,7 @@ class OptimizerConformance(Resumed):
         assert driven.ended
         assert not driven.trials
 
-    # ---- what becomes of hyperparameters
+    # ---- hyperparameters
 
     @WORKERS
     @pytest.mark.parametrize("space", FINITE, ids=named)
@@ -163,9 +163,9 @@ class OptimizerConformance(Resumed):
                 assert len(set().union(*seen.values())) == len(seen) == 6
             case Hyperparameters.SEARCHED:
                 assert all(len(values) > 10 for values in seen.values())
-        assert hyperparameters_in(plain(2, 2), optimizer) is Hyperparameters.SEARCHED, "there are none"
+        assert hyperparameters_in(plain(2, 2), optimizer) is Hyperparameters.SEARCHED, "no hyperparameters"
 
-    # ---- what a loss is worth
+    # ---- the scale of losses
 
     @pytest.mark.parametrize("times", [1000, 1_000_000, 3])
     def test_the_unit_in_which_losses_are_given_changes_no_request(self, times: int) -> None:
@@ -190,14 +190,17 @@ class OptimizerConformance(Resumed):
 
     @pytest.mark.parametrize("scale", [Scale(0.0, 80.0), Scale(0.0, 43.0), Scale.around(42.0), UNIT], ids=str)
     def test_failures_are_trained_on_all_rows_no_more_often_than_at_random(self, scale: Scale) -> None:
-        """Errors around 40, and three of eight pipelines fail: whatever the scale, that is not what it looks for."""
+        """Check that an optimizer does not prefer pipelines that fail, on any scale.
+
+        Losses are around 40, and three of eight pipelines fail.
+        """
 
         def error(request: Request) -> float | None:
             fails = int(arbitrary(Request(request.configuration)) * 8) < 3
             return None if fails else 40 + 6 * arbitrary(request)
 
         def failed(seed: int) -> int:
-            """How many of ten on all rows fail, the first behind its opening; what comes later is not looked at."""
+            """Return how many of ten trials on all rows fail, after the `opening` first ones."""
             full: list[bool] = []
 
             def answer(request: Request) -> float | None:
@@ -216,11 +219,15 @@ class OptimizerConformance(Resumed):
 
 
 class EnoughError(Exception):
-    """What a law is about has been seen."""
+    """An exception that ends a search when a test has seen enough."""
 
 
 def counted(times: int, offset: int = 0) -> LossFunction:
-    """Losses from 0 to 2 in steps of 1/1024, and a third of all fail; in steps that a product with `times` keeps."""
+    """Return a loss function with losses in exact steps, of which a third fail.
+
+    Losses range from 0 to 2 in steps of 1/1024, multiplied by `times`. The steps are so coarse that the products are
+    exact.
+    """
 
     def loss(request: Request) -> float | None:
         number = int(arbitrary(request) * 3072)

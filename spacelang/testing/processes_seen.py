@@ -1,4 +1,4 @@
-"""Processes of a test as the system sees them: all that were started since carry a mark in their environment."""
+"""Find all processes that a test has started, by a mark in their environment."""
 
 import os
 import time
@@ -14,17 +14,17 @@ NAME = "SPACELANG_TEST"
 
 
 class Marked:
-    """The processes that carry a mark."""
+    """The processes whose environment carries a mark."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
 
     def __call__(self) -> list[psutil.Process]:
-        """Those that live now; what has ended and not been waited for does not."""
+        """Return the marked processes that are alive; a terminated child that was not waited for is not."""
         return [process for process in psutil.process_iter() if is_marked(process, NAME, self._mark)]
 
     def gone(self, seconds: float = 1.0) -> bool:
-        """Whether all end within so many seconds."""
+        """Wait at most `seconds` and return True if no marked process is left."""
         until = time.monotonic() + seconds
         while self():
             if time.monotonic() > until:
@@ -35,7 +35,10 @@ class Marked:
 
 @contextmanager
 def marking() -> Iterator[Marked]:
-    """Mark what is started meanwhile; all of it is killed afterwards, so that a failing test leaves nothing either."""
+    """Mark all processes that are started in the context, and kill the remaining ones afterwards.
+
+    So a failing test leaves no processes behind either.
+    """
     before, mark = os.environ.get(NAME), uuid.uuid4().hex
     os.environ[NAME] = mark
     marked = Marked(mark)

@@ -1,4 +1,4 @@
-"""What every optimizer must do that was killed anywhere and is resumed, with however many workers."""
+"""Tests of optimizers that are killed at any point and resumed with any number of workers."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -34,18 +34,18 @@ CREWS = st.sampled_from((1, 2, 8))
 
 
 class Resumed(Searches):
-    """Tests of an optimizer that is resumed."""
+    """Tests of resuming an optimizer."""
 
     one_by_one: ClassVar[bool] = False
-    """Whether it wants one trial at a time, whatever idle workers are given to do: then workers change nothing."""
+    """True if the optimizer commits to one trial at a time, so that the number of workers changes nothing."""
     stops: ClassVar[int] = 1
-    """After every so many trials a run is stopped: more of them for an optimizer that is slow."""
+    """The number of trials between the points at which a run is stopped; set a larger one for a slow optimizer."""
 
     @pytest.mark.parametrize("space", SMALL, ids=named)
     def test_stopping_after_any_trial_and_replaying_equals_the_uninterrupted_run(self, space: Space) -> None:
         whole = drive(self.start(space), moody, 40)
-        # What it is told is the same wherever it was stopped: once, after another trial in each space, says as much as
-        # after every one, and once more after the last.
+        # The optimizer receives the same events wherever the run was stopped. So one stop per space, after different
+        # numbers of trials, is as good as a stop after every trial; another one comes after the last trial.
         for stop in {7 * SMALL.index(space) % len(whole.trials), len(whole.trials)}:
             assert drive(self.start(space), moody, 40, known=whole.trials[:stop]) == whole
 
@@ -81,7 +81,7 @@ class Resumed(Searches):
         first, heard = MemoryJournal(), Heard()
         self.run(space, Simulated(timed, workers=workers), journal=first, heard=heard)
         if any(ask.ahead for ask in heard.asks):
-            pytest.skip("it looks ahead, and what had ended early may not be wanted again")
+            pytest.skip("the optimizer makes speculative requests, which need not be repeated after a resumption")
         for stop in range(1, len(first.appended), 2 + self.stops):
             anew, resumed = Heard(), Heard()
             self.run(space, BegunAnew(timed, workers, stop), heard=anew)
@@ -99,7 +99,10 @@ class Resumed(Searches):
     @WORKERS
     @pytest.mark.parametrize("trials", [12, TRIALS])
     def test_a_run_that_is_over_stays_so(self, workers: int, trials: int) -> None:
-        """Also with fewer or more workers than before, and within a budget that has become smaller."""
+        """Check that a finished run does nothing when it is resumed.
+
+        This also holds with fewer or more workers than before, and with a smaller budget.
+        """
         first = MemoryJournal()
         whole = self.run(plain(4, 4, 3), Shuffled(evaluate, 3), journal=first, route=route)
         second = first.later()
@@ -119,6 +122,6 @@ class Resumed(Searches):
 
 
 def is_each_once(records: Sequence[Record]) -> bool:
-    """Whether the trials of a run are numbered from 1, and none is there twice with as much time as before."""
+    """Return True if trials are numbered from 1, and none is repeated with the same request and seconds."""
     requests = [(each.trial.request, each.trial.request.seconds) for each in records]
     return len(set(requests)) == len(requests) and [each.index for each in records] == [*range(1, len(records) + 1)]

@@ -1,4 +1,4 @@
-"""An optimizer under test, begun on a space, and run by the loop with workers that need no process."""
+"""Base class for tests of optimizers, and functions that run a search with workers that need no process."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,46 +27,46 @@ from spacelang.testing.journals import Heard
 from spacelang.testing.suite import Suite
 
 SIZE = 500
-"""So many training rows there are."""
+"""The number of training rows."""
 LIMIT = 300
-"""So many trials are many for a small space."""
+"""A limit on trials that is high for a small space."""
 PLENTY = 5_000
-"""So many are more than enough to exhaust one."""
+"""A number of trials that is more than enough to exhaust a small space."""
 TRIALS = 24
-"""So many a run with workers has."""
+"""The number of trials of a run with workers."""
 
 WORKERS = pytest.mark.parametrize("workers", [1, 2, 8])
 
 
 class Searches(Suite):
-    """Tests of an optimizer."""
+    """Base class for tests of an optimizer."""
 
     optimizer: ClassVar[Any]
-    """Its class."""
+    """The class of the optimizer."""
     options: ClassVar[Mapping[str, object]] = {}
-    """Options that the suite shall give it, such as those that keep it cheap."""
+    """Options for the tests, such as options that make the optimizer cheaper."""
     giant: ClassVar[int] = LIMIT
-    """So many trials a search of a giant space has."""
+    """The number of trials in a search of a giant space."""
     failures: ClassVar[int] = 25
-    """How many of 50 trials on all rows may fail where three of eight pipelines do: a bit more than such."""
+    """How many of 50 trials on all rows may fail if three of eight pipelines do: slightly more than at random."""
     opening: ClassVar[int] = 0
-    """So many trials on all rows come before any that it has learned from."""
+    """The number of initial trials on all rows that are requested before the optimizer has learned anything."""
     draws: ClassVar[bool] = True
-    """Whether it draws anything: an enumeration does not."""
+    """False if the optimizer draws nothing, as an enumeration."""
     repeats: ClassVar[bool] = False
-    """Whether it may ask for what it knows, which it is told again for nothing."""
+    """True if the optimizer may request a trial again; repeated trials are answered from memory at no cost."""
 
     def has(self, option: str) -> bool:
-        """Whether the optimizer has the option."""
+        """Return True if the optimizer has the option."""
         return any(each.name == option for each in Plugins.options(self.optimizer))
 
     def needs(self, option: str) -> None:
-        """Skip a test where the optimizer does not have the option."""
+        """Skip the test if the optimizer does not have the option."""
         if not self.has(option):
-            pytest.skip(f"it has no option `{option}`")
+            pytest.skip(f"the optimizer has no option `{option}`")
 
     def configured(self, **options: object) -> Any:
-        """The optimizer with options as a user gives them."""
+        """Return the optimizer, configured with options as a user gives them."""
         texts = {name: str(value) for name, value in {**self.options, **options}.items()}
         return Plugins.configure(self.optimizer, texts)
 
@@ -78,7 +78,7 @@ class Searches(Suite):
         initial: tuple[Configuration, ...] = (),
         **options: object,
     ) -> Search:
-        """A search of a space that begins with these configurations."""
+        """Return a search of a space that starts with the configurations in `initial`."""
         return begun(self.configured(**options), Problem(space, size, np.random.default_rng(seed), initial))
 
     def run(
@@ -89,12 +89,12 @@ class Searches(Suite):
         initial: tuple[Configuration, ...] = (),
         **how: Any,
     ) -> Outcome:
-        """What a search of a space comes to with the workers of an executor, as `ran` says."""
+        """Run a search of a space on an executor and return its outcome; `how` is passed to `ran`."""
         return ran(self.start(space, initial=initial), executor, trials, **how)
 
 
 def some(space: Space, count: int) -> tuple[Configuration, ...]:
-    """So many different members of a space to begin with, or fewer."""
+    """Return up to `count` different members of a space."""
     structures = Structures(space)
     found = Sampler(structures).configurations(count, np.random.default_rng(count)) if structures.count else []
     return tuple(dict.fromkeys(found))
@@ -110,7 +110,7 @@ def ran(
     scale: Scale | None = UNIT,
     route: RouteOf | None = None,
 ) -> Outcome:
-    """What a search comes to; `heard` overhears it."""
+    """Run a search on an executor and return its outcome; `heard` logs its events."""
     return run(
         search if heard is None else heard.of(search),
         executor,
@@ -124,7 +124,7 @@ def ran(
 
 
 class Clock:
-    """A second goes by whenever it is looked at."""
+    """A clock that advances by one second whenever it is read."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -135,26 +135,26 @@ class Clock:
 
 
 def named(space: Space) -> str:
-    """What tests are called by."""
+    """Return the name of a space, as a test id."""
     return space.name
 
 
 def evaluate(request: Request) -> Trial:
-    """Something between 0 and 1; a third fails."""
+    """Return a trial with a loss in [0, 1), or a failed one for a third of all requests."""
     return answered(request, moody(request))
 
 
 def errors(request: Request) -> Trial:
-    """Losses that no unit is known of."""
+    """Return a trial with a loss beyond 1, or a failed one for a third of all requests."""
     loss = moody(request)
     return answered(request, None if loss is None else 40 * loss)
 
 
 def timed(request: Request) -> Trial:
-    """Some take fifty times as long as others."""
+    """Return a trial whose cost varies by a factor of fifty."""
     return replace(evaluate(request), cost=0.02 + arbitrary(replace(request, fidelity=(request.fidelity or SIZE) + 1)))
 
 
 def route(request: Request) -> tuple[str, ...]:
-    """What shares work begins alike."""
+    """Return the prefix of a request; requests with the same prefix share work."""
     return tuple(request.configuration.identity[:20])

@@ -1,4 +1,4 @@
-"""What every selector must do, in whatever turns it is called."""
+"""Conformance suite for selectors, which choose a pipeline in each of several calls."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,22 +26,22 @@ from spacelang.testing.small_spaces import forbid, made, plain, spaces
 from spacelang.testing.suite import Suite
 
 Theta = Callable[[Pipeline], int]
-"""What hyperparameters a pipeline has."""
+"""A function from a pipeline to (an index of) its hyperparameters."""
 
 
 def first(_: Pipeline) -> int:
-    """The hyperparameters of the beginning."""
+    """Return the hyperparameters of the first call, the same for every pipeline."""
     return 0
 
 
 def second(_: Pipeline) -> int:
-    """Others."""
+    """Return other hyperparameters."""
     return 1
 
 
 @dataclass(frozen=True)
 class SelectorCall:
-    """One call of a selector: at which hyperparameters and with which penalty, and how long it may take."""
+    """The arguments of one call of a selector: hyperparameters, penalty and limits."""
 
     theta: Theta = first
     iterations: int | None = 2
@@ -49,12 +49,12 @@ class SelectorCall:
     seconds: float | None = None
     penalty: Callable[[Trial], float] = unpenalised
     forgotten: tuple[Pipeline, ...] = ()
-    """What the selector has to forget before."""
+    """Pipelines that the selector must forget before the call."""
 
 
 @dataclass
 class Calls:
-    """Calls of one selector, one after the other in one search, and what came of each."""
+    """Consecutive calls of one selector in one search, with the result and the trials of each."""
 
     space: Space
     seed: int = 0
@@ -66,11 +66,11 @@ class Calls:
         self.tree = DiscrepancyTree(Structures(self.space))
 
     def configuration(self, pipeline: Pipeline, theta: Theta = first) -> Configuration:
-        """That of a pipeline with some hyperparameters."""
+        """Return the configuration of a pipeline with its hyperparameters."""
         return Configuration({**self.tree.complete(pipeline), "theta": theta(pipeline)})
 
     def search(self, selector: Selector, calls: Sequence[SelectorCall]) -> Search:
-        """The search that is made of the calls."""
+        """Return a search that consists of the calls."""
         room = (yield Ask()).room
         for number, call in enumerate(calls):
             for pipeline in call.forgotten:
@@ -97,44 +97,44 @@ class Calls:
                         self.trials[-1].append(told.ended)
                     ask = asking.send(told)
             except StopIteration as end:
-                assert not out, "nothing is in flight when it returns"
+                assert not out, "no trial is running when the selector returns"
                 self.found.append(end.value)
 
     def requests(self, number: int) -> list[Request]:
-        """What one of the calls has asked for."""
+        """Return the requests of one call."""
         return [trial.request for trial in self.trials[number]]
 
     def full(self, number: int) -> dict[Pipeline, Trial]:
-        """What one of the calls was told of pipelines on all rows."""
+        """Return the trials of one call on all rows, by pipeline."""
         return {self.pipeline(trial.request): trial for trial in self.trials[number] if trial.request.fidelity is None}
 
     def pipeline(self, request: Request) -> Pipeline:
-        """The pipeline of a request."""
+        """Return the pipeline of a request."""
         values = {key: value for key, value in request.configuration.items() if key != "theta"}
         return self.tree.encode(Configuration(values)).pipeline
 
 
 def in_steps(request: Request) -> float:
-    """A loss from 0 to 1/2 whose sum with another such number is exact."""
+    """Return a loss from 0 to 1/2 whose sum with another such number is exact in floating point."""
     return int(arbitrary(request) * 512) / 1024
 
 
 def burden(trial: Trial) -> float:
-    """A penalty likewise, of something else."""
+    """Return a penalty of the same kind, from a different hash."""
     return in_steps(Request(Configuration({**trial.request.configuration, "other": True}), trial.request.fidelity))
 
 
 class SelectorConformance(Suite):
-    """A selector: the method `selector` makes a new one.
+    """Conformance suite for selectors: the method `selector` creates a new one.
 
-    It returns the best that it has seen, says what is known at the present hyperparameters and nothing else, and leaves
-    nothing in flight. Set `one_by_one` where it does the same with any number of workers.
+    A selector returns the best pipeline it has seen, uses only trials at the present hyperparameters, and has no
+    running trial when it returns. Set `one_by_one` if it does the same with any number of workers.
     """
 
     one_by_one: ClassVar[bool] = False
 
     def selector(self) -> Selector:
-        """The selector under test, as nobody has called it."""
+        """Create the selector under test."""
         raise NotImplementedError
 
     def call(
@@ -146,10 +146,10 @@ class SelectorConformance(Suite):
         workers: int = 1,
         selector: Selector | None = None,
     ) -> Calls:
-        """What comes of calls of a selector, a new one by default."""
+        """Run calls of a selector, by default a new one, and return their results."""
         made_of = Calls(space, seed)
         search = made_of.search(self.selector() if selector is None else selector, calls)
-        assert drive(search, objective, 4 * PLENTY, workers=workers).ended, "every call returns"
+        assert drive(search, objective, 4 * PLENTY, workers=workers).ended, "not every call returned"
         return made_of
 
     @pytest.mark.parametrize("objective", [arbitrary, moody, failing], ids=["arbitrary", "moody", "failing"])
@@ -184,7 +184,7 @@ class SelectorConformance(Suite):
             assert (crowd.found, crowd.trials) == (alone.found, alone.trials)
 
         if not self.one_by_one:
-            pytest.skip("it wants several trials at once")
+            pytest.skip("the selector requests several trials at once")
         self.holds(law, space=spaces(), seed=st.integers(0, 9), workers=st.integers(2, 8), changed=st.integers(0, 3))
 
     def test_what_is_known_is_not_asked_for_again_whatever_has_changed_beside_it(self) -> None:
@@ -334,7 +334,7 @@ class SelectorConformance(Suite):
         for seconds in (0.5, 1.0, 7.0, 20.0):
             made_of = self.call(plain(4, 4, 4), SelectorCall(iterations=None, seconds=seconds), workers=workers)
             told = len(made_of.trials[0])
-            assert seconds <= told <= seconds + max(workers, 3), "each takes one, and what is begun ends"
+            assert seconds <= told <= seconds + max(workers, 3), "trials take one second, and started ones finish"
 
     @pytest.mark.parametrize(
         "call",
@@ -344,7 +344,7 @@ class SelectorConformance(Suite):
             SelectorCall(seconds=0.0),
             SelectorCall(seconds=float("nan")),
         ],
-        ids=["no iterations", "less than none", "no seconds", "unknown seconds"],
+        ids=["zero iterations", "negative iterations", "zero seconds", "nan seconds"],
     )
     def test_a_call_that_can_do_nothing_is_refused(self, call: SelectorCall) -> None:
         with pytest.raises(ValueError, match=r"`(iterations|seconds)` is"):
@@ -360,10 +360,13 @@ class SelectorConformance(Suite):
 
 
 def has_leaves(space: Space) -> bool:
-    """Whether there is anything to select from."""
+    """Return True if the space has a pipeline."""
     return DiscrepancyTree(Structures(space)).leaves > 0
 
 
 def theta_of(changed: int, usual: Theta = first, other: Theta = second) -> Theta:
-    """Other hyperparameters for the pipelines whose places add up to less than a number, modulo 3."""
+    """Return hyperparameters that differ for a part of the pipelines.
+
+    A pipeline gets the `other` ones if the sum of its indices modulo 3 is less than `changed`.
+    """
     return lambda pipeline: (other if sum(pipeline) % 3 < changed else usual)(pipeline)

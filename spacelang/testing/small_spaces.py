@@ -1,4 +1,4 @@
-"""Small spaces made by hand or drawn by Hypothesis, and brute force over them that knows only the membership test."""
+"""Small spaces built by hand or drawn by Hypothesis, and brute-force enumeration with the membership test alone."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -18,38 +18,47 @@ Structure = dict[str, str]
 
 
 def choice(address: str, *branches: str | Branch, default: int = 0, key: str | None = None) -> Choice:
+    """Return a decision with these alternatives; names become operators `toy.NAME`."""
     made = tuple(b if isinstance(b, Branch) else Branch(b, Operator(b, f"toy.{b}")) for b in branches)
     return Choice(address.rpartition(".")[2], address, key or address, made, default)
 
 
 def branch(name: str, *children: Choice | Hyperparameter) -> Branch:
+    """Return an alternative with an operator `toy.NAME` that has these children."""
     return Branch(name, Operator(name, f"toy.{name}", children))
 
 
 def number(address: str, domain: Domain, default: Value, when: Expr | None = None, key: str = "") -> Hyperparameter:
+    """Return a hyperparameter."""
     return Hyperparameter(address.rpartition(".")[2], address, key or address, domain, default, when)
 
 
 def made(name: str, *stages: Choice | Hyperparameter, constraints: tuple[Constraint, ...] = ()) -> Space:
+    """Return a space with these stages and constraints."""
     return Space(name, Product(Kind.SEQUENCE, stages), constraints)
 
 
 def forbid(expression: Expr, span: Span | None = None) -> Constraint:
+    """Return a constraint that forbids an expression."""
     return Constraint(expression, True) if span is None else Constraint(expression, True, span)
 
 
 def require(expression: Expr) -> Constraint:
+    """Return a constraint that requires an expression."""
     return Constraint(expression, False)
 
 
 def plain(*sizes: int) -> Space:
-    """Stages s0, s1, ... with alternatives a0, a1, ... and nothing else."""
+    """Return a space with stages s0, s1, ... of alternatives a0, a1, ... and nothing else."""
     stages = (choice(f"s{n}", *(f"a{k}" for k in range(size))) for n, size in enumerate(sizes))
     return made("x".join(map(str, sizes)), *stages)
 
 
 def nested() -> Space:
-    """Decisions inside alternatives, two levels deep, with defaults that are not the first alternative."""
+    """Return a space with decisions inside alternatives, two levels deep.
+
+    The defaults are not the first alternatives.
+    """
     deepest = choice("b.r.in.y.at", "u", "v", default=1, key="b.in.at")
     inner = choice("b.r.in", "x", branch("y", deepest), "z", default=2, key="b.in")
     other = choice("b.q.in", "k", "l", key="b.in")
@@ -57,7 +66,7 @@ def nested() -> Space:
 
 
 def constrained() -> Space:
-    """A nested space in which one constraint reaches into a branch and one leaves a single pair."""
+    """Return a nested space with a constraint into an alternative, and one that allows a single pair."""
     space = nested()
     return Space(
         "constrained",
@@ -71,7 +80,11 @@ def constrained() -> Space:
 
 
 def tuned() -> Space:
-    """A finite space with conditions, a constraint that the defaults break in one structure, and one over a branch."""
+    """Return a finite space with hyperparameters, conditions and constraints.
+
+    The defaults violate a constraint in one structure (a choice of one alternative for every reached decision), and one
+    constraint concerns an alternative.
+    """
     low = number("e.f.low", Grid(0, 3), 2)
     high = number("e.f.high", Grid(1, 4), 2)
     kernel = number("e.g.kernel", Categorical(("rbf", "poly", None)), "rbf")
@@ -88,25 +101,25 @@ def tuned() -> Space:
 
 
 def continuous() -> Space:
-    """A space with a continuous range beside a structure without any value."""
+    """Return a space with a continuous range, and with a structure without hyperparameters."""
     rate = number("e.f.rate", Real(1e-3, 1.0, log=True), 0.1)
     return made("continuous", choice("s", "none", "scale"), choice("e", branch("f", rate), "g"))
 
 
 def single() -> Space:
-    """One structure, one configuration: no decision at all."""
+    """Return a space with a single configuration and no decision."""
     return made("single", number("only", Grid(1, 1), 1))
 
 
 def pinned() -> Space:
-    """A continuous range of which a constraint leaves one value: infinite to look at, finite in truth."""
+    """Return a space with a continuous range of which a constraint leaves one value, so it is finite."""
     rate = number("e.f.rate", Real(0.0, 1.0), 0.5)
     fixed = require(Compare("==", Reference("e.f.rate"), Constant(0.5)))
     return made("pinned", choice("e", branch("f", rate), "g"), constraints=(fixed,))
 
 
 def shares() -> Space:
-    """A finite space whose constraint the sums of floats break: 0.1 + 0.2 is 0.3, as it is written."""
+    """Return a finite space with a constraint on a sum of decimals, which floats would get wrong (0.1 + 0.2 == 0.3)."""
     first = number("e.f.first", Grid(0.0, 0.3, step=0.1), 0.1)
     second = number("e.f.second", Categorical((0.3, 0.2, 0.1)), 0.2)
     third = number("e.f.third", Grid(0, 1), 0, when=Compare("<=", Reference("e.f.first"), Constant(0.1)))
@@ -119,7 +132,7 @@ SMALL = (*FINITE, continuous(), pinned())
 
 
 def all_structures(space: Space) -> list[Structure]:
-    """Every combination of branches, admissible or not, in the order of the text."""
+    """Return every combination of alternatives, admissible or not, in the order of the text."""
     found: list[Structure] = [{}]
     for decision in space.decisions:
         owners = space.variables[decision.address].owners
@@ -136,7 +149,10 @@ def all_structures(space: Space) -> list[Structure]:
 
 
 def members_by_force(space: Space, structure: Structure) -> Iterator[Configuration]:
-    """The members of a structure, found by trying each subset of its hyperparameters with each value (finite ones)."""
+    """Yield the members of a structure by trying all subsets of its hyperparameters with all values.
+
+    Domains must be finite.
+    """
     nodes = [
         node
         for node in space.hyperparameters
@@ -152,25 +168,26 @@ def members_by_force(space: Space, structure: Structure) -> Iterator[Configurati
 
 
 def values(domain: Domain) -> list[Value]:
-    """All values of a finite domain."""
+    """Return all values of a finite domain."""
     return [value for part in parts(domain) for value in members(part)]
 
 
 def admissible_structures(space: Space) -> list[Structure]:
+    """Return the structures that have members."""
     return [structure for structure in all_structures(space) if any(members_by_force(space, structure))]
 
 
 def span_of(text: str, part: str) -> Span:
-    """The span of the first occurrence of a part of a text."""
+    """Return the span of the first occurrence of a part of a text."""
     start = text.index(part)
     return Span(Source("made.space", text), start, start + len(part))
 
 
 @st.composite
 def spaces(draw: st.DrawFn) -> Space:
-    """Small finite spaces with nested decisions, conditions, and constraints over decisions and values.
+    """Draw a small finite space with nested decisions, conditions, and constraints over decisions and values.
 
-    At most two nested decisions and three hyperparameters, so that brute force stays quick.
+    It has at most two nested decisions and three hyperparameters, so that brute force stays quick.
     """
     shapes = draw(_SHAPES)
     left = {"decisions": 2, "hyperparameters": 3}

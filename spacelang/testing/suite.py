@@ -1,4 +1,4 @@
-"""What all suites have: laws over cases that Hypothesis draws, so many that a subclass decides."""
+"""The base class of all suites: it checks properties on cases that Hypothesis draws."""
 
 import math
 from collections.abc import Callable
@@ -9,15 +9,16 @@ from hypothesis.strategies import SearchStrategy
 
 
 class Suite:
-    """Tests that a class of another package inherits."""
+    """Base class of test suites that the tests of another package inherit."""
 
     examples: ClassVar[int] = 15
-    """How many cases each law is tried with."""
+    """The number of cases that each property is tested with."""
 
     def holds(self, law: Callable[..., None], share: float = 1.0, **drawn: SearchStrategy[Any]) -> None:
-        """Try a law, a function of the arguments that are drawn by their names, with a share of the examples.
+        """Check a property with a share of the examples; `law` takes the drawn arguments by name.
 
-        A method that is decorated with `given` cannot be inherited by several classes, a function within it can.
+        A method that is decorated with `given` cannot be inherited by several classes, so each test defines its
+        property as an inner function.
         """
         tried = settings(
             max_examples=math.ceil(self.examples * share),

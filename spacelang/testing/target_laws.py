@@ -1,5 +1,7 @@
-"""What every target must keep of a space, as functions of a form: the suite of targets asks them, and so does the test
-that shows that they can fail.
+"""Checks of what a target must preserve of a space.
+
+They take the compiled space. The conformance suite of targets uses them, and so does the test that shows that they can
+fail.
 """
 
 from collections import Counter
@@ -20,14 +22,14 @@ DRAWS = 20
 
 
 def lower(target: Target, space: Space) -> Lowered[Any, Any]:
-    """The form of a space that must not be refused."""
+    """Compile a space that the target must not refuse."""
     found = target.lower(Structures(space))
     assert isinstance(found, Lowered)
     return found
 
 
 def lower_drawn(target: Target, space: Space) -> Lowered[Any, Any]:
-    """The form of a drawn space; one that is empty, or refused by what the target declares, is not looked at."""
+    """Compile a drawn space; reject the example if it is empty, or if the target refuses it as declared."""
     structures = Structures(space)
     if not structures.count:
         reject()
@@ -41,12 +43,14 @@ def lower_drawn(target: Target, space: Space) -> Lowered[Any, Any]:
 
 
 def says_what_is_declared(report: Iterable[ReportEntry], keeps: Keeps) -> None:
+    """Check that every entry of a report is a verdict that the target declares, and has spans."""
     for entry in report:
         assert Verdict(entry.status, entry.message) in keeps[Construct(entry.construct)]
         assert entry.spans
 
 
 def tells_every_construct(form: Lowered[Any, Any], space: Space) -> None:
+    """Check that the report covers every construct of the space at all its places."""
     told: Counter[str] = Counter()
     for entry in form.report:
         told[entry.construct] += len(entry.spans)
@@ -56,16 +60,19 @@ def tells_every_construct(form: Lowered[Any, Any], space: Space) -> None:
 
 
 def comes_back(form: Lowered[Any, Any], members: Iterable[Configuration]) -> None:
+    """Check that decoding an encoded configuration returns it."""
     for configuration in members:
         assert form.decode(form.encode(configuration)) == configuration
 
 
 def is_reached(form: Lowered[Any, Any], members: Iterable[Configuration]) -> None:
+    """Check that the compiled space accepts the encoding of every given member."""
     for configuration in members:
         assert form.reaches(form.encode(configuration)), configuration
 
 
 def draws_members(form: Lowered[Any, Any], space: Space, seed: int) -> None:
+    """Check that samples of the compiled space are accepted by it and decode to members of the space."""
     drawn = form.sample(DRAWS, np.random.default_rng(seed))
     assert len(drawn) == DRAWS
     for encoding in drawn:
@@ -75,7 +82,11 @@ def draws_members(form: Lowered[Any, Any], space: Space, seed: int) -> None:
 
 
 def keeps_logarithms(form: Lowered[Any, Any], keeps: Keeps, key: str, middle: float) -> None:
-    """Half of the draws of a range with a log scale lie below its geometric middle, not a few of a hundred."""
+    """Check that about half of the samples of a log-scaled range lie below its geometric middle.
+
+    Sampled uniformly, only a few of a hundred would. The check is skipped if the target does not declare that it
+    preserves log scales.
+    """
     if keeps[Construct.LOG][0].status not in (Preservation.EXACT, Preservation.REWRITTEN):
         return
     drawn = [form.decode(encoding) for encoding in form.sample(200, np.random.default_rng(0))]

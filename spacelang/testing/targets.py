@@ -1,4 +1,4 @@
-"""What every target must do."""
+"""Conformance suite for targets."""
 
 import json
 from dataclasses import is_dataclass, replace
@@ -54,39 +54,39 @@ GIANTS: tuple[Domain, ...] = (
 
 
 def named(space: Space) -> str:
-    """What tests are called by."""
+    """Return the name of a space, as a test id."""
     return space.name
 
 
 class TargetConformance(Suite):
-    """A target: `target` is its class.
+    """Conformance suite for targets: set `target` to the class.
 
-    Its form draws and reaches members alone and comes back to each of them; of every construct of a space the report
-    says what became of it, in the words that `keeps` declares.
+    The compiled space samples only members, and encoding and decoding a member returns it. The report says for every
+    construct of a space what became of it, with the verdicts that the target declares in `keeps`.
     """
 
     target: ClassVar[Any]
-    """Its class, which the suite makes without options."""
+    """The class of the target; the suite creates it without options."""
 
     refuses: ClassVar[bool] = True
-    """Whether it may refuse the small spaces of the suite, as it declares: if so, tests skip what it refuses."""
+    """True if the target may refuse small spaces of the suite, as it declares; tests then skip these spaces."""
 
     def lowered(self, space: Space) -> Lowered[Any, Any]:
-        """The form of a space; skips the test where the target may refuse it."""
+        """Compile a space, and skip the test if the target refuses it and may do so."""
         try:
             return lower(self.target(), space)
         except RefusedError as error:
             if not self.refuses:
                 raise
             says_what_is_declared(error.report, self.target.keeps)
-            pytest.skip(f"it refuses {error}")
+            pytest.skip(f"the target refuses the space: {error}")
 
     def drawn(self) -> SearchStrategy[Space]:
-        """The finite spaces that laws draw."""
+        """Return the strategy of finite spaces for the drawn tests."""
         return spaces()
 
     def members(self, space: Space) -> list[Configuration]:
-        """Members of a finite space, found without the target."""
+        """Return the members of a finite space by brute force, without the target."""
         return [member for structure in all_structures(space) for member in members_by_force(space, structure)]
 
     def test_is_a_dataclass_with_documented_options(self) -> None:

@@ -36,5 +36,5 @@ def test_a_page_follows_its_run_and_says_where_that_ends(tmp_path: Path) -> None
     (main,) = (attributes for tag, attributes in found.elements if tag == "main")
     assert main["data-version"] == "2.2.running"
     assert "2 none failed" in found.said
-    assert "the run cannot be read at present: it is <b>gone</b>" in found.said
+    assert "the run cannot be read at the moment: it is <b>gone</b>" in found.said
     assert [line for line in console if "503" not in line] == []

@@ -92,7 +92,7 @@ def take_away(day: Day) -> None:
     shutil.copy(day.folder / "churn.csv", day.folder / "elsewhere")
     assert day.run_python("the module, elsewhere", "-c", ELSEWHERE, cwd="elsewhere") == "7 rows predicted\n"
     assert "5 rows predicted" in day.run_python("the model, elsewhere", "-c", LOADED, cwd="elsewhere")
-    assert "keeps no predictions" in day.spacelang("export", "churn.db", "--ensemble", "-o", "crew.py", status=1)
+    assert "has no predictions" in day.spacelang("export", "churn.db", "--ensemble", "-o", "crew.py", status=1)
     day.spacelang("predict", "churn.db", "--data", "churn.csv", "-o", "predictions.csv")
     rows = len((day.folder / "predictions.csv").read_text().splitlines())
     assert rows == len((day.folder / "churn.csv").read_text().splitlines())
@@ -107,7 +107,7 @@ def change(day: Day, budget: Budget) -> None:
     default, _ = json.JSONDecoder().raw_decode(day.spacelang("default", "churn.space"))
     day.write("wide.json", json.dumps({**default, "estimator.max_iter": 400}))
     assert "200" in day.spacelang("why-not", "next.space", "wide.json", status=1)
-    assert "are trials of the run" in day.spacelang("migrate", "churn.db", "next.space", "--store", "next.db")
+    assert "are trials of the new run" in day.spacelang("migrate", "churn.db", "next.space", "--store", "next.db")
     data = ("--data", "churn.csv", "--test", "0.2", *left_out(day))
     told = ("next.space", *data, "--store", "next.db", "--resume")
     day.spacelang("run", *told, *budget.first)

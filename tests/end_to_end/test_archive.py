@@ -55,7 +55,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert command(*start(name, *given), folder=folder).returncode == 0
     write_data(folder, "mine", 50)
     ended = command("archive", "runs", "-o", "a.json", folder=folder)
-    assert (ended.returncode, ended.stdout) == (0, "3 rows for 3 data sets, of `small`, in a.json\n")
+    assert (ended.returncode, ended.stdout) == (0, "wrote 3 rows for 3 data sets and `small` to a.json\n")
     return folder
 
 
@@ -86,7 +86,7 @@ def test_a_run_begins_with_what_was_best_on_data_like_its_own(made: Path, tmp_pa
     again = command(*options, "--trials", "4", "--resume", "--json", folder=made)
     assert document(again)["initial"] == found["initial"]
     by_square = command(*start("mine", "--archive", "a.json", "--archive-norm", "l2", "--trials", "1"), folder=made)
-    assert "Begun with 3 given configurations" in by_square.stdout
+    assert "Started from 3 given configurations" in by_square.stdout
 
 
 def test_mosaic_begins_with_the_archive(made: Path, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_mosaic_begins_with_the_archive(made: Path, tmp_path: Path) -> None:
 def test_the_data_set_under_examination_is_left_out_of_its_own_archive(made: Path, tmp_path: Path) -> None:
     first = ("--initial", "first.json", "--trials", "1", "--store", str(tmp_path / "r.db"))
     ended = command(*start("few", "--archive", "a.json", *first, "--json"), folder=made)
-    assert "note: left out of `a.json`, as it may be this data: `few.csv` (the same content)" in ended.stderr
+    assert "note: excluded from `a.json`, as it may be the same data: `few.csv` (the same content)" in ended.stderr
     assert document(ended)["initial"] == [tree(4).to_dict(), tree(3).to_dict()], "what is given comes first, and once"
 
 
@@ -128,12 +128,12 @@ def test_archive_tells_what_gives_no_row(made: Path, tmp_path: Path) -> None:
     boxed = command("run", "small.space", "--data", "artificial:7", "--trials", "1", "--store", "b.db", folder=made)
     assert boxed.returncode == 0
     ended = command("archive", "b.db", "runs/few.db", "-o", str(tmp_path / "b.json"), "--json", folder=made)
-    reason = "`b.db` has no meta-features: it had no rows, or is of an earlier spacelang"
+    reason = "`b.db` has no meta-features: it had no rows, or is of an earlier version"
     assert document(ended) == {"file": str(tmp_path / "b.json"), "rows": 1, "left_out": [reason]}
-    assert f"note: left out: {reason}" in ended.stderr
+    assert f"note: skipped: {reason}" in ended.stderr
     alone = command("archive", "b.db", "-o", "c.json", folder=made)
     assert (alone.returncode, alone.stdout) == (1, "")
-    assert "error: there is no run that an archive could be made of" in alone.stderr
+    assert "error: no run can be used for an archive" in alone.stderr
     assert not (made / "c.json").exists()
     assert command("archive", "runs", "-o", "nowhere/a.json", folder=made).returncode == 1
 
@@ -147,13 +147,13 @@ def test_a_program_starts_from_an_archive_too(made: Path) -> None:
     deep = json.loads((made / "a.json").read_text())
     deep["rows"][0]["configuration"]["estimator.max_depth"] = 99
     (made / "deep.json").write_text(json.dumps(deep))
-    with pytest.warns(UserWarning, match=r"passed over: 1 configuration of `.*deep.json` that the space does not have"):
+    with pytest.warns(UserWarning, match=r"skipped 1 configuration of `.*deep.json` not in the space"):
         few = sl.search(SMALL_SPACE, rows, labels, archive=made / "deep.json", **options)
     assert len(few.initial) == 2
     other = sl.parse("space other\nstage estimator = GaussianNB\n")
     with pytest.raises(ArchiveError, match="another space"):
         sl.search(other, rows, labels, archive=made / "a.json", **options)
-    with pytest.raises(ValueError, match="`archive` has no meaning where an objective is searched on"):
+    with pytest.raises(ValueError, match="`archive` cannot be used with an objective"):
         sl.search(SMALL_SPACE, objective="artificial:7", archive=made / "a.json", trials=1)
     with pytest.raises(ValueError, match="l3"):
         sl.search(SMALL_SPACE, rows, labels, archive=made / "a.json", archive_norm="l3", **options)
@@ -164,12 +164,12 @@ def test_every_run_of_a_comparison_begins_so(made: Path, tmp_path: Path) -> None
     data = ("compare", "small.space", "--data", "few.csv", "--validate", "holdout(0.3)", "--archive", "a.json")
     ended = command(*data, *options, folder=made)
     assert ended.returncode == 0, ended.stderr
-    assert "note: few: left out of `a.json`, as it may be this data: `few.csv` (the same content)" in ended.stderr
+    assert "note: few: excluded from `a.json`, as it may be the same data: `few.csv` (the same content)" in ended.stderr
     for store in (tmp_path / "runs").rglob("*.db"):
         assert {*trials(store)[:2]} == {tree(3), tree(4)}
     boxed = command("compare", "small.space", "--data", "artificial:7", *data[-2:], *options[:4], folder=made)
     assert boxed.returncode == 1
-    assert "`artificial:7` has no rows by which an archive could tell what is like it" in boxed.stderr
+    assert "`artificial:7` has no rows, so an archive cannot find similar data" in boxed.stderr
 
 
 SMALL_SPACE = sl.parse(SMALL)

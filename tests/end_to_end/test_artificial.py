@@ -47,7 +47,7 @@ def test_nothing_is_said_of_fitting(folder: Path) -> None:
         ended = spacelang("run", f"{space}.space", "--data", "artificial:7", "--trials", "5", folder=folder)
         assert ended.returncode == 0
         assert "Best loss: " in ended.stdout
-        assert "Answered by `artificial:7`: nothing was fitted." in ended.stdout
+        assert "Losses come from `artificial:7`; nothing was fitted." in ended.stdout
         assert "import" not in ended.stdout
         assert "fit it" not in ended.stdout
 
@@ -58,7 +58,7 @@ def test_nothing_is_said_of_fitting(folder: Path) -> None:
         (("sized.space", "artificial:7"), 1, ("`n_features` is not bound", "sized.space:2")),
         (("bounded.space", "artificial:7"), 1, ("bounds `predict_latency`, which `artificial:7` does not have",)),
         (("toy.space", "artificial:x"), 1, ("`artificial:x` has no seed", "`artificial:7`")),
-        (("toy.space", "artificial:7", "--metric", "f1"), 2, ("`--metric` changes nothing of `artificial:7`",)),
+        (("toy.space", "artificial:7", "--metric", "f1"), 2, ("`--metric` has no effect on `artificial:7`",)),
         (("toy.space", "artificial:7", "--test", "0.2"), 2, ("`--test` needs rows, and `artificial:7` has none",)),
         (("toy.space", "artificial:7", "--ensemble", "3"), 2, ("`--ensemble` needs predictions",)),
     ],
@@ -74,7 +74,7 @@ def test_mistakes_are_told(arguments: tuple[str, ...], status: int, telling: tup
 @pytest.mark.parametrize("data", ["artificial:7", "table:t.npz"])
 def test_no_table_is_made_of_what_has_no_rows(folder: Path, data: str) -> None:
     ended = spacelang("tabulate", "tiny.space", "--data", data, "-o", "new.npz", folder=folder)
-    assert (ended.returncode, f"a table is made of rows, and `{data}` has none" in ended.stderr) == (2, True)
+    assert (ended.returncode, f"a table needs rows, and `{data}` has none" in ended.stderr) == (2, True)
 
 
 def test_a_symbol_may_be_bound(folder: Path) -> None:

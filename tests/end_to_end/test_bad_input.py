@@ -84,25 +84,25 @@ def case(*arguments: str, status: int, telling: tuple[str, ...], stdin: str = ""
 
 
 DATA = [
-    case(*SMALL, "nowhere.csv", status=1, telling=("there is no file `nowhere.csv`",)),
+    case(*SMALL, "nowhere.csv", status=1, telling=("the file `nowhere.csv` does not exist",)),
     case(*SMALL, "goood.csv", status=1, telling=("did you mean `good.csv`?",)),
-    case(*SMALL, "no/where.csv", status=1, telling=("no folder `no`",)),
+    case(*SMALL, "no/where.csv", status=1, telling=("the folder `no` does not exist",)),
     case(*SMALL, "", status=1, telling=("``",)),
     case(*SMALL, "folder", status=1, telling=("`folder` is a folder",)),
     case(*SMALL, "folder.csv", status=1, telling=("`folder.csv` is a folder",)),
     case(*SMALL, "one class.csv", status=1, telling=("all labels", "`yes`", "two classes")),
-    case(*SMALL, "few.csv", status=1, telling=("class `no`", "1 row", "fewer than")),
+    case(*SMALL, "few.csv", status=1, telling=("class `no`", "1 row", "at least 2")),
     case("run", "lines.space", "--data", "three.csv", status=1, telling=("3 rows", "too few")),
-    case(*SMALL, "measured.csv", status=1, telling=("no classes", "regressors")),
+    case(*SMALL, "measured.csv", status=1, telling=("looks continuous", "regressors")),
     case("run", "lines.space", "--data", "text.csv", status=1, telling=("such as `low`", "classifiers")),
     case("run", "lines.space", "--data", "mixed.csv", status=1, telling=("column `label`", "regressor")),
     case(*SMALL, "infinite.csv", status=1, telling=("`age`", "infinite")),
     case(*SMALL, "unlabelled.csv", status=1, telling=("1 row has no label", "`label`")),
-    case(*SMALL, "no rows.csv", status=1, telling=("a header and no rows",)),
+    case(*SMALL, "no rows.csv", status=1, telling=("a header but no rows",)),
     case(*SMALL, "only labels.csv", status=1, telling=("no column besides the label",)),
-    case(*SMALL, "ragged.csv", status=1, telling=("line 42", "1 field where the header has 3", "cut")),
+    case(*SMALL, "ragged.csv", status=1, telling=("line 42", "1 field where the header has 3", "truncated")),
     case(*SMALL, "semicolons.csv", status=1, telling=("not separated by commas",)),
-    case(*SMALL, "twice.csv", status=1, telling=("more than one column `age`",)),
+    case(*SMALL, "twice.csv", status=1, telling=("several columns `age`",)),
     case(*SMALL, "nameless.csv", status=1, telling=("column 1", "has no name")),
     case(*SMALL, "quote.csv", status=1, telling=("`quote.csv` cannot be read", "unexpected end")),
     case(*SMALL, "empty.csv", status=1, telling=("`empty.csv` is empty",)),
@@ -114,25 +114,25 @@ DATA = [
     case(*SMALL, "not.csv.gz", status=1, telling=("not a valid gzip file",)),
     case(*SMALL, "data.xlsx", status=1, telling=("`.xlsx` are not supported", "`.csv`")),
     case(*SMALL, "sklearn:iri", status=1, telling=("no data set `iri`", "did you mean `sklearn:iris`?")),
-    case(*SMALL, "sklearn:linnerud", status=1, telling=("three outputs",)),
-    case(*SMALL, "openml:iris", status=1, telling=("`openml:iris` is no data of OpenML", "`openml:31`")),
-    case(*SMALL, "cut.arff", status=1, telling=("line 46", "1 value where 3 are declared", "cut")),
+    case(*SMALL, "sklearn:linnerud", status=1, telling=("three labels",)),
+    case(*SMALL, "openml:iris", status=1, telling=("`openml:iris` is not an OpenML ID", "`openml:31`")),
+    case(*SMALL, "cut.arff", status=1, telling=("line 46", "1 value, but 3 are declared", "truncated")),
     case(*SMALL, "headless.arff", status=1, telling=("no `@data` line",)),
     case(*SMALL, "undeclared.arff", status=1, telling=("line 6", "`maybe`", "none of its declared values")),
-    case(*SMALL, "cut.parquet", status=1, telling=("not a sound Parquet file", "cut")),
+    case(*SMALL, "cut.parquet", status=1, telling=("not a valid Parquet file", "truncated")),
     case(*SMALL, "empty.parquet", status=1, telling=("`empty.parquet` is empty",)),
     case(*GOOD, "--target-column", "lable", status=1, telling=("no column `lable`", "did you mean `label`?")),
     case(*GOOD, "--target-column", "zzz", status=1, telling=("no column `zzz`", "`income`")),
-    case(*GOOD, "--metric", "acuracy", status=2, telling=("no metric `acuracy`", "did you mean `accuracy`?")),
+    case(*GOOD, "--metric", "acuracy", status=2, telling=("unknown metric `acuracy`", "did you mean `accuracy`?")),
     case("run", "lines.space", "--data", "sklearn:diabetes", "--metric", "roc_auc", status=2, telling=("`roc_auc`",)),
 ]
 
 OPTIONS = [
     case(
-        *GOOD, "--isolate", "--workers", "0", status=2, telling=("`--isolate` needs processes", "leave one of the two")
+        *GOOD, "--isolate", "--workers", "0", status=2, telling=("`--isolate` needs worker processes", "leave one of the two")
     ),
-    case(*SMALL, "table:t.npz", "--isolate", status=2, telling=("`--isolate` changes nothing of a table",)),
-    case(*GOOD, "--optimizer", "bdls", status=2, telling=("no optimizer `bdls`", "did you mean `blds`?")),
+    case(*SMALL, "table:t.npz", "--isolate", status=2, telling=("`--isolate` has no effect on a table",)),
+    case(*GOOD, "--optimizer", "bdls", status=2, telling=("unknown optimizer `bdls`", "did you mean `blds`?")),
     case(*GOOD, "--set", "disk=2", status=2, telling=("`disk` is not an option of `blds`", "did you mean `disc`?")),
     case(*GOOD, "--set", "disc=0", status=2, telling=("`disc` is 0", "at least 1")),
     case(*GOOD, "--set", "disc=abc", status=2, telling=("`abc` is not a value of `disc`", "whole number")),
@@ -149,12 +149,12 @@ OPTIONS = [
         "--set",
         "variant=metalearning",
         status=2,
-        telling=("begins with the configurations of an archive", "`--archive FILE`"),
+        telling=("starts with configurations of an archive", "`--archive FILE`"),
     ),
     case(*GOOD, "--set", "log_rule=x", status=2, telling=("`x`", "`log_rule`", "`theory`")),
     case(*GOOD, "--set", "disc", status=2, telling=("`--set disc`", "NAME=VALUE")),
     case(*GOOD, "--set", "=3", status=2, telling=("NAME=VALUE",)),
-    case(*GOOD, "--set", "disc=1", "--set", "disc=2", status=2, telling=("`disc` is set twice",)),
+    case(*GOOD, "--set", "disc=1", "--set", "disc=2", status=2, telling=("`disc` is given twice",)),
     case(*GOOD, "--set", "a\x1b[31mb", status=2, telling=("`--set a\u241b[31mb`",)),
     case("run", "tiny.space", "--data", "good.csv", "--trials", "0", status=2, telling=("`--trials`", "1")),
     case(
@@ -173,10 +173,10 @@ OPTIONS = [
     case(*GOOD, "--seed", "-1", status=2, telling=("`--seed`", "0")),
     case("run", "tiny.space", status=2, telling=("`--data`", "see `spacelang run --help`")),
     case("compile", "toy.space", status=2, telling=("`--target`",)),
-    case("compile", "toy.space", "-t", "bldz", status=2, telling=("no target `bldz`", "did you mean `blds`?")),
+    case("compile", "toy.space", "-t", "bldz", status=2, telling=("unknown target `bldz`", "did you mean `blds`?")),
     case("compile", "toy.space", "-t", "blds", "--set", "x=1", status=2, telling=("`x` is not an option of `blds`",)),
     case("compile", "toy.space", "-t", "blds", "-f", "xml", status=2, telling=("`--format`", "`xml`", "json")),
-    case("compile", "toy.space", "-t", "blds", "-f", "python", status=2, telling=("no form in Python", "`text`")),
+    case("compile", "toy.space", "-t", "blds", "-f", "python", status=2, telling=("no output in Python", "`text`")),
     case("compile", "toy.space", "-t", "blds", "-o", "no/where", status=2, telling=("cannot write `no/where`",)),
     case("compile", "toy.space", "-t", "blds", "-o", "folder", status=2, telling=("cannot write `folder`", "director")),
     case(
@@ -185,8 +185,8 @@ OPTIONS = [
     case("sample", "toy.space", "-n", "-1", status=2, telling=("`-n`", "0")),
     case("sample", "toy.space", "-n", "few", status=2, telling=("`-n`", "is not a whole number")),
     case("sample", "toy.space", "-n", status=2, telling=("`-n` requires an argument",)),
-    case("explain", "SL9999", status=2, telling=("no diagnostic `SL9999`", "SL001")),
-    case("explain", "", status=2, telling=("no diagnostic ``",)),
+    case("explain", "SL9999", status=2, telling=("unknown diagnostic `SL9999`", "SL001")),
+    case("explain", "", status=2, telling=("unknown diagnostic ``",)),
     case("catalogue", "PAC", status=2, telling=("`PAC`", "did you mean `PCA`?")),
     case("catalogue", "-o", "x.json", status=2, telling=("`--refresh`",)),
     case("catalogue", "--refresh", "-o", "good.csv/x.json", status=1, telling=("cannot write the catalogue",)),
@@ -216,7 +216,7 @@ CONFIGURATIONS = [
 
 SPACES = [
     case("check", "toy.spac", status=1, telling=("SL001", "did you mean `toy.space`?")),
-    case("check", "blds_tabel1", status=1, telling=("no such file", "did you mean `blds_table1`?")),
+    case("check", "blds_tabel1", status=1, telling=("the file does not exist", "did you mean `blds_table1`?")),
     case("check", "", status=1, telling=("SL001", "the name is empty")),
     case("check", "folder", status=1, telling=("SL001", "it is a folder")),
     case("check", "toy.space/x", status=1, telling=("SL001", "not a directory")),
@@ -367,7 +367,7 @@ def test_what_is_no_file_does_not_hang(path: str, folder: Path) -> None:
     for arguments in (("check", path), ("contains", "toy.space", path), ("why-not", "toy.space", path)):
         ended = spacelang(*arguments, folder=folder)
         assert ended.returncode == 1
-        assert "no regular file" in ended.stderr
+        assert "not a regular file" in ended.stderr
         assert arguments[0] == "check" or "help: pipe it in: `-` reads the standard input" in ended.stderr
 
 
@@ -404,7 +404,7 @@ def test_a_full_disk(arguments: list[str], folder: Path) -> None:
     code = "import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1); from spacelang.cli import main; main()"
     ended = spacelang(*arguments, folder=folder, code=code)
     assert ended.returncode == 1
-    assert "the output cannot be written: no space left" in ended.stderr
+    assert "cannot write the output: no space left" in ended.stderr
 
 
 def test_a_terminal_of_few_characters(folder: Path) -> None:

@@ -35,7 +35,7 @@ def test_commands_take_bindings(folder: Path) -> None:
 def test_what_is_not_bound_is_said(folder: Path) -> None:
     counted = spacelang("stats", "data.space", "--json", "--bind", "n_features=30", folder=folder)
     assert document(counted)["symbols"] == {"n_features": 30, "n_samples": None}
-    assert counted.stderr == "note: for arbitrarily large `n_samples`; `--bind n_samples=…` gives a number\n"
+    assert counted.stderr == "note: `n_samples` may be arbitrarily large; give a number with `--bind n_samples=…`\n"
     unlimited = spacelang("check", "unlimited.space", folder=folder)
     assert unlimited.returncode == 1
     assert "error[SL406]" in unlimited.stderr
@@ -44,15 +44,15 @@ def test_what_is_not_bound_is_said(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["n_feature=3"], "error: `n_feature` is no symbol of the data\n  = help: did you mean `n_features`?\n"),
-        (["rows=3"], "  = help: there are `n_classes`, `n_features`, `n_samples`\n"),
-        (["n_features=abc"], "error: `n_features` cannot be `abc`\n  = help: give a whole number above 0\n"),
+        (["n_feature=3"], "error: `n_feature` is not a symbol of the data\n  = help: did you mean `n_features`?\n"),
+        (["rows=3"], "  = help: the symbols are `n_classes`, `n_features`, `n_samples`\n"),
+        (["n_features=abc"], "error: `n_features` cannot be `abc`\n  = help: give a whole number greater than 0\n"),
         (["n_features=0"], "error: `n_features` cannot be `0`\n"),
         (["n_features=-3"], "error: `n_features` cannot be `-3`\n"),
         (["n_features=2.5"], "error: `n_features` cannot be `2.5`\n"),
         ([f"n_features={'9' * 9000}"], "cannot be `999"),
-        (["n_features"], "error: `--bind n_features` binds nothing\n"),
-        (["n_features=2", "n_features=3"], "error: `n_features` is bound twice\n"),
+        (["n_features"], "error: `--bind n_features` is not of the form NAME=NUMBER\n"),
+        (["n_features=2", "n_features=3"], "error: `n_features` is given twice\n"),
     ],
 )
 def test_wrong_bindings(folder: Path, given: list[str], message: str) -> None:

@@ -94,7 +94,7 @@ class TestCompile:
         ended = spacelang("compile", "toy.space", "-t", "blds", folder=folder)
         assert ended.returncode == 0
         assert "8 leaves" in ended.stdout
-        assert "what became of the space:" in ended.stdout
+        assert "how the target represents the space:" in ended.stdout
         assert "(line 7)" in ended.stdout
 
     def test_as_a_graph(self, folder: Path) -> None:
@@ -183,7 +183,7 @@ class TestContains:
     @pytest.mark.parametrize(
         ("configuration", "telling"),
         [
-            ('{"scaler": "none"}', "`estimator` is not decided"),
+            ('{"scaler": "none"}', "`estimator` is missing"),
             ('{"scaler": "non", "estimator": "DecisionTreeClassifier"}', "`non` is not an alternative of `scaler`"),
             ('{"scaler": "none", "estimator": "DecisionTreeClassifier", "scalar": 1}', "did you mean `scaler`?"),
             ('{"scaler": "none", "estimator": "LogisticRegression", "estimator.C": 1000}', "float[0.01, 100.0] log"),
@@ -273,7 +273,7 @@ class TestRun:
         again = spacelang(*arguments, "--resume", folder=folder)
         shown = " ".join(f"{score[name]:.3g}" for name in ("loss", "low", "high")).split()
         assert (
-            f"\n# on 30 rows that no trial saw: 1 - balanced_accuracy {shown[0]} [{shown[1]}, {shown[2]}]\n"
+            f"\n# test set (30 rows): 1 - balanced_accuracy {shown[0]} [{shown[1]}, {shown[2]}]\n"
             in again.stdout
         )
         other = spacelang(*arguments[:-1], "0.3", "--resume", folder=folder)

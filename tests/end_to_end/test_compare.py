@@ -91,7 +91,7 @@ def test_the_command_compares_on_tables_and_draws(folder: Path) -> None:
     assert ended.stdout.startswith("grid: 3 optimizers, 2 data sets, 3 seeds; 18 runs of 9 s\n")
     assert "ranks of mean losses, averaged over 2 data sets, " in ended.stdout
     assert "ranks of runs, averaged over 2 data sets and 3 seeds, " in ended.stdout
-    assert "Of other data they say nothing: 2 data sets are too few." in ended.stdout
+    assert "They say nothing about other data: 2 data sets are too few." in ended.stdout
     assert "note" not in ended.stderr
     made = sorted(path.name for path in (folder / "out").iterdir())
     assert made == ["comparison.csv", "comparison.json", *KINDS[:4], "plan.json", *KINDS[4:], "runs"]
@@ -139,7 +139,7 @@ def test_equal_commands_give_equal_files_and_a_second_one_makes_nothing_anew(her
     before = {name: (folder / "first" / name).read_bytes() for name in ("comparison.csv", "comparison.json")}
     assert before == {name: (folder / "second" / name).read_bytes() for name in before}
     again = here(*COMPARE, "-o", "first")
-    assert "18 of 18 runs were made before" in again.stderr
+    assert "18 of 18 runs were already done" in again.stderr
     assert before == {name: (folder / "first" / name).read_bytes() for name in before}
 
 
@@ -212,13 +212,13 @@ def test_the_command_that_is_stopped_tells_what_to_do(here: Here, monkeypatch: p
     monkeypatch.setattr(progress.ComparisonProgress, "trial", lambda _, record, best: stop.trial(record, best))
     ended = here(*COMPARE, "-o", "out")
     assert ended.returncode == 130
-    assert "stopped before the first seed was whole; what was made is kept in `out`" in ended.stderr
-    assert "the same command goes on from there" in ended.stderr
+    assert "interrupted before all runs of the first seed finished; finished runs are stored in `out`" in ended.stderr
+    assert "run the same command again to continue" in ended.stderr
     # Trials that are replayed are told again.
     stop.left = 1 + sum(run["trials"] for run in runs if run["seed"] == 0)
     ended = here(*COMPARE, "-o", "out")
     assert ended.returncode == 130
-    assert "stopped after 1 whole seed\n" in ended.stderr
+    assert "interrupted after 1 complete seed\n" in ended.stderr
     assert ended.stdout.startswith("grid: 3 optimizers, 2 data sets, 1 seed; 6 runs of 9 s")
     assert here(*COMPARE, "-o", "out").returncode == 0
 
@@ -230,20 +230,20 @@ def test_optimizers_data_and_repeats_may_be_added_and_nothing_else_changed(here:
     more = ("compare", "grid.space", "-d", "table:three.npz", *TWO, "--optimizers", "random,lds,blds,blds:disc=2")
     ended = here(*more, "--repeats", "4", "--time", "9s", "-o", "out")
     assert ended.returncode == 0
-    assert "18 of 48 runs were made before" in ended.stderr
+    assert "18 of 48 runs were already done" in ended.stderr
     for changed, told in {
-        ("--time", "8s"): "seconds of a run: 9.0 there, 8.0 now",
-        ("--trials", "5"): "trials of a run: none there, 5 now",
+        ("--time", "8s"): "seconds per run: 9.0 there, 8.0 now",
+        ("--trials", "5"): "trials per run: none there, 5 now",
         ("--seed", "1"): "seeds: 0 to 3 there, 1 to 4 now",
         ("--repeats", "2"): "seeds: 0 to 3 there, 0 to 1 now",
         ("--workers", "2"): "workers: 1 there, 2 now",
         ("--trial-limit", "5s"): "limits: none there, limit trial 5s now",
         ("--isolate",): "limits: none there, isolated trials now",
-        ("--optimizers", "random"): "optimizer `blds`: there, and not asked for now",
+        ("--optimizers", "random"): "optimizer `blds`: there, but not given now",
     }.items():
         ended = here(*more, "--repeats", "4", "--time", "9s", *changed, "-o", "out")
         assert ended.returncode == 1
-        assert "`out` holds another comparison" in ended.stderr
+        assert "`out` contains another comparison" in ended.stderr
         assert told in ended.stderr
         assert "may be added" in ended.stderr
 
@@ -259,7 +259,7 @@ def test_other_content_behind_the_same_name_is_another_comparison(here: Here, fo
     write_table(folder / "two.npz", 1)
     ended = here(*COMPARE, "-o", "out")
     assert ended.returncode == 1
-    assert "space: `grid` there, `grid` now, which differ" in ended.stderr
+    assert "space: `grid` there and `grid` now have different definitions" in ended.stderr
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -290,7 +290,7 @@ def test_runs_without_a_score_are_told_and_end_nothing(here: Here) -> None:
 def test_what_ends_after_the_budget_does_not_count(here: Here, folder: Path) -> None:
     ended = here("compare", "grid.space", *TWO, "--optimizers", "random", "--time", "50ms", "-o", "out", "--json")
     found = document(ended, status=3)
-    assert {run["reason"] for run in found["runs"]} == {"no trial ended within the budget"}
+    assert {run["reason"] for run in found["runs"]} == {"no trial finished within the budget"}
     assert found["losses"]["any"]["one"]["random"]["median"] == [1.0, 1.0, 1.0]
 
 
@@ -350,15 +350,15 @@ MISTAKES = {
         ),
         2,
         (
-            "`0s` is not a duration",
-            "there is no optimizer `bldz`",
+            "`0s` is not a positive, finite duration",
+            "unknown optimizer `bldz`",
             "did you mean `blds`?",
             "`dics` is not an option of `blds`",
             "did you mean `disc`?",
             "`x` is not a value of `b`",
             "`disc` is 0",
-            "`disc` in `blds:disc` is no option",
-            "`random` is named twice",
+            "`disc` in `blds:disc` is not an option",
+            "`random` is given twice",
         ),
     ),
     "two that are the same": (
@@ -367,7 +367,7 @@ MISTAKES = {
         ("is the same as `blds`",),
     ),
     "an option twice": (("-d", "table:one.npz", "--optimizers", "blds:b=1:b=2"), 2, ("`b` of `blds` is set twice",)),
-    "no optimizer": (("-d", "table:one.npz", "--optimizers", " ,"), 2, ("no optimizer is named",)),
+    "no optimizer": (("-d", "table:one.npz", "--optimizers", " ,"), 2, ("no optimizer is given",)),
     "no data": (("--optimizers", "blds"), 2, ("no data to compare optimizers on",)),
     "no repeats": (("-d", "table:one.npz", "--optimizers", "blds", "--repeats", "0"), 2, ("`--repeats`",)),
     "a budget that allows nothing": (
@@ -375,12 +375,16 @@ MISTAKES = {
         2,
         ("`--trials`",),
     ),
-    "no validation": (("-d", "table:one.npz", "--optimizers", "blds", "--validate", "half"), 2, ("`half` is not a",)),
-    "no limit": (("-d", "table:one.npz", "--optimizers", "blds", "--trial-limit", "soon"), 2, ("`soon` is no limit",)),
+    "no validation": (
+        ("-d", "table:one.npz", "--optimizers", "blds", "--validate", "half"),
+        2,
+        ("invalid validation `half`",),
+    ),
+    "no limit": (("-d", "table:one.npz", "--optimizers", "blds", "--trial-limit", "soon"), 2, ("is not a limit",)),
     "isolation without processes": (
         ("-d", "table:one.npz", "--optimizers", "blds", "--isolate", "--workers", "0"),
         2,
-        ("`--isolate` needs processes for trials",),
+        ("`--isolate` needs worker processes",),
     ),
     "no metric": (
         ("-d", "sklearn:wine", "--optimizers", "blds", "--metric", "roc_acu"),
@@ -390,34 +394,34 @@ MISTAKES = {
     "everything in the data at once": (
         ("-d", "nowhere.csv", "-d", "sklearn:wien", "-d", "table:none.npz", "--optimizers", "blds"),
         1,
-        ("there is no file `nowhere.csv`", "did you mean `sklearn:wine`?", "there is no file `none.npz`"),
+        ("the file `nowhere.csv` does not exist", "did you mean `sklearn:wine`?", "the file `none.npz` does not exist"),
     ),
     "what a table has settled": (
         ("-d", "table:one.npz", "-d", "sklearn:wine", "--optimizers", "blds", "--metric", "accuracy"),
         1,
-        ("a metric changes nothing of the table `one.npz`",),
+        ("a metric has no effect on the table `one.npz`",),
     ),
-    "data twice": (("-d", "table:one.npz", "-d", "table:one.npz", "--optimizers", "blds"), 1, ("is named twice",)),
+    "data twice": (("-d", "table:one.npz", "-d", "table:one.npz", "--optimizers", "blds"), 1, ("is given twice",)),
     "rows that a table does not have": (
         ("-d", "table:one.npz", "-d", "table:two.npz", "--optimizers", "blds:b=150"),
         1,
         ("the table `one.npz` has no trials on 150", "the table `two.npz` has no trials on 150"),
     ),
-    "data of another kind": (("-d", "sklearn:diabetes", "--optimizers", "blds"), 1, ("which are no classes",)),
+    "data of another kind": (("-d", "sklearn:diabetes", "--optimizers", "blds"), 1, ("looks continuous",)),
     "a file in the place of the folder": (
         ("-d", "table:one.npz", "--optimizers", "blds", "-o", "grid.space"),
         1,
-        ("is no folder",),
+        ("is not a folder",),
     ),
     "a folder of something else": (
         ("-d", "table:one.npz", "--optimizers", "blds", "-o", "."),
         1,
-        ("is not empty and holds no comparison",),
+        ("is not empty and contains no comparison",),
     ),
     "a folder that cannot be": (
         ("-d", "table:one.npz", "--optimizers", "blds", "-o", "grid.space/x"),
         1,
-        ("cannot be kept in `grid.space/x`",),
+        ("cannot be stored in `grid.space/x`",),
     ),
 }
 
@@ -443,12 +447,12 @@ def test_a_space_with_errors_and_a_damaged_plan(here: Here, folder: Path, undraw
         (folder / "out" / "plan.json").write_bytes(spoilt)
         ended = here(*COMPARE, "-o", "out")
         assert ended.returncode == 1
-        assert "is not what was written to it" in ended.stderr
+        assert "plan.json` is damaged" in ended.stderr
 
 
 def test_the_api_refuses_what_allows_nothing(folder: Path) -> None:
     for options in ({"repeats": 0}, {"time": 0}, {"trials": 0}, {"time": "never"}, {"validate": "half"}):
-        with pytest.raises(ValueError, match=r"nothing|not a"):
+        with pytest.raises(ValueError, match=r"must be|not a|invalid"):
             compared(folder, "out", **options)
     with pytest.raises(comparing.ContestantsError, match="did you mean `blds`"):
         comparing.compare(str(folder / "grid.space"), {"one": f"table:{folder}/one.npz"}, ["bldz"])
@@ -511,7 +515,7 @@ def test_it_is_told_of_which_class_a_metric_is() -> None:
     options = {"repeats": 1, "trials": 1, "workers": 0}
     found = comparing.compare(space, {name: data[name] for name in ("one", "more")}, ["blds"], metric="f1", **options)
     assert found.notes == (
-        "one: `f1`: of the class `yes`, the last of the two in sorted order",
-        "more: `f1`: of the class `-`, the last of the two in sorted order",
+        "one: the positive class of `f1` is `yes`, the last of the two in sorted order",
+        "more: the positive class of `f1` is `-`, the last of the two in sorted order",
     )
     assert comparing.compare(space, {"three": data["three"]}, ["blds"], **options).notes == ()

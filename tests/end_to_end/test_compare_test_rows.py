@@ -72,7 +72,7 @@ def test_winners_are_scored_as_a_search_of_their_seed_scores_its_own(here: Here)
 def test_the_text_says_by_what_optimizers_are_judged(here: Here) -> None:
     ended = here(*TESTED[:-1])
     assert ended.returncode == 0
-    assert "Optimizers are judged by rows that no trial saw" in ended.stdout
+    assert "Optimizers are judged by test rows that no trial saw" in ended.stdout
     assert "sklearn:wine: 1 - balanced_accuracy of the winners, mean over 2 seeds" in ended.stdout
     assert "ranks at the end by rows that no trial saw" in ended.stdout
 
@@ -81,7 +81,7 @@ def test_what_is_kept_is_not_scored_again(here: Here, monkeypatch: pytest.Monkey
     first = document(here(*TESTED))
     monkeypatch.setattr(scoring, "scored", pytest.fail)
     again = here(*TESTED)
-    assert "4 of 4 runs were made before" in again.stderr
+    assert "4 of 4 runs were already done" in again.stderr
     assert document(again) == first
 
 
@@ -103,7 +103,7 @@ def test_a_run_that_was_stopped_while_it_was_scored_is_scored_later(
     command[command.index("out")] = "other"
     assert here(*command).returncode == 130
     ended = here(*command)
-    assert "1 of 4 runs were made before" in ended.stderr
+    assert "1 of 4 runs were already done" in ended.stderr
     assert scores(document(ended)) == scores(whole)
 
 
@@ -115,7 +115,7 @@ def test_other_test_rows_make_another_comparison(here: Here) -> None:
     ):
         ended = here(*COMPARE, "--optimizers", "random,lds", *changed, "-o", "out")
         assert ended.returncode == 1
-        assert "`out` holds another comparison" in ended.stderr
+        assert "`out` contains another comparison" in ended.stderr
         assert told in ended.stderr
 
 
@@ -146,14 +146,14 @@ def test_other_rows_may_be_a_file_or_given_in_python(here: Here, folder: Path) -
 
 
 MISTAKES = {
-    "a table": (("-d", "table:one.npz", "--test", "0.3"), "has losses and no rows: none can be kept for testing"),
+    "a table": (("-d", "table:one.npz", "--test", "0.3"), "has no rows, so none can be reserved for testing"),
     "rows of several data sets": (
         ("-d", "sklearn:wine", "-d", "sklearn:iris", "--test", "sklearn:wine"),
-        "the test rows cannot be those of 2 data sets",
+        "one set of test rows cannot serve 2 data sets",
     ),
-    "no share": (("-d", "sklearn:wine", "--test", "1.5"), "must lie between 0 and 1"),
-    "no file": (("-d", "sklearn:wine", "--test", "nowhere.csv"), "there is no file `nowhere.csv`"),
-    "other columns": (("-d", "sklearn:wine", "--test", "sklearn:iris"), "other columns"),
+    "no share": (("-d", "sklearn:wine", "--test", "1.5"), "must be between 0 and 1, not 1.5"),
+    "no file": (("-d", "sklearn:wine", "--test", "nowhere.csv"), "the file `nowhere.csv` does not exist"),
+    "other columns": (("-d", "sklearn:wine", "--test", "sklearn:iris"), "the columns of `sklearn:iris` differ"),
 }
 
 

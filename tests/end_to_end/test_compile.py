@@ -102,7 +102,7 @@ def test_an_arm_is_a_space_of_its_own(tmp_path: Path) -> None:
         (("--target", "boasf", "--set", "k=0"), "k"),
         (("--target", "boasf", "--set", "stage=nowhere"), "estimator"),
         (("--target", "admm", "--set", "conditions=melt"), "flatten"),
-        (("--target", "nowhere"), "there is no target `nowhere`"),
+        (("--target", "nowhere"), "unknown target `nowhere`"),
         (("--target", "mosaic", "--set", "colour=red"), "colour"),
         (("--target", "mosaic", "--format", "python"), "no form in Python"),
     ],

@@ -223,10 +223,10 @@ def parts_of(output: str) -> tuple[str, str]:
 def shape(text: str) -> list[str]:
     """The lines without what differs from run to run: numbers, failures, and the alternative that a stage took."""
     alike = re.sub(r"^\d+ trials? failed:\n(  .*\n)+", "", text, flags=re.MULTILINE)
-    alike = re.sub(r" \d+ more (was|were) not finished by then\.", "", alike)
+    alike = re.sub(r" \d+ trials? (was|were) still running\.", "", alike)
     # On a machine that has other things to do.
     alike = re.sub(r", on \d+ of \d+ training rows: no trial had all of them", "", alike)
-    alike = re.sub(r"(?<=Kept in )\S+", "RUN.db", alike)
+    alike = re.sub(r"(?<=Saved to )\S+", "RUN.db", alike)
     alike = re.sub(r"^(  \w+) +.*$", r"\1", alike, flags=re.MULTILINE)
     return [re.sub(r"\d[\d.e-]*", "0", line) for line in alike.splitlines() if line]
 

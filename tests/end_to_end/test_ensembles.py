@@ -1,5 +1,6 @@
 """What a user gets of `--ensemble` and `ensemble=`: who votes, the vote as code, and what it is worth on test rows."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -65,13 +66,13 @@ def test_a_finished_store_gives_an_ensemble_of_another_size_and_its_code_is_plai
 ) -> None:
     ended = spacelang(*RUN, "--ensemble", "1", "--test", "0.3", "--store", "kept.db", "--resume", folder=folder)
     assert ended.returncode == 0, ended.stderr
-    assert "# an ensemble of 1 vote by 1 pipeline, chosen among the best 8\n" in ended.stdout
-    assert "# 1 x trial " in ended.stdout
-    alone = f"1 - accuracy {kept['loss']:.6g} on the rows by which it was chosen; the best pipeline alone: "
+    assert "# ensemble of 1 pipeline with 1 vote, chosen from the best 8\n" in ended.stdout
+    assert re.search(r"^# weights: trial \d+ 1/1$", ended.stdout, re.MULTILINE)
+    alone = f"1 - accuracy {kept['loss']:.6g} on the held-out rows, by which it was chosen; the best pipeline alone: "
     assert f"# {alone}{kept['loss']:.6g}\n" in ended.stdout
     assert "; the best pipeline alone: 1 - accuracy " in ended.stdout.splitlines()[-3]
     assert ended.stdout.splitlines()[-1].endswith("export kept.db --ensemble -o ensemble.py")
-    code = ended.stdout.partition("# an ensemble of")[2].partition("\n")[2]
+    code = ended.stdout.partition("# ensemble of")[2].partition("\n")[2]
     ran = subprocess.run(
         [sys.executable, "-c", PLAIN.format(code=code)],
         cwd=folder,
@@ -117,11 +118,11 @@ def test_a_store_knows_how_many_votes_its_run_asked_for(folder: Path, kept: dict
     assert f"  {asked} vote" in shown
     assert f" --seed 0 --ensemble {asked} --store kept.db --resume" in shown
     votes, told = exported("kept.db")
-    assert (votes, "as many votes as its run asked for" in told) == (asked, True)
+    assert (votes, "the number of votes is that of its run" in told) == (asked, True)
     votes, told = exported("kept.db", "--votes", "3")
-    assert (votes, f"as many votes as `--votes` says; its run asked for {asked}" in told) == (3, True)
+    assert (votes, f"the number of votes is that of `--votes`; its run had {asked}" in told) == (3, True)
     votes, told = exported("bare.db")
-    assert (votes, "as many votes as usual: the store knows of none of its run" in told) == (32, True)
+    assert (votes, "the number of votes is the default: the store does not have that of its run" in told) == (32, True)
 
 
 def test_a_store_without_predictions_is_refused_with_the_remedy(folder: Path) -> None:
@@ -130,9 +131,9 @@ def test_a_store_without_predictions_is_refused_with_the_remedy(folder: Path) ->
     sl.search(sl.parse(SPACE), table.drop(columns="target"), table["target"], trials=1, workers=0, store=bare)
     ended = spacelang(*RUN, "--store", "bare.db", "--resume", "--ensemble", "5", folder=folder)
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert "`bare.db` keeps no predictions, by which the members of an ensemble are chosen" in ended.stderr
+    assert "`bare.db` has no predictions to select an ensemble by" in ended.stderr
     assert "help: search again with `--ensemble`" in ended.stderr
-    with pytest.raises(StoreError, match="keeps no predictions"):
+    with pytest.raises(StoreError, match="has no predictions"):
         sl.search(sl.parse(SPACE), [[0.0]], [0], store=bare, resume=True, ensemble=3)
 
 
@@ -193,14 +194,14 @@ def test_where_none_is_wanted_there_is_none() -> None:
     space = sl.parse("stage e = GaussianNB\n")
     result = sl.search(space, features, labels, trials=1, workers=0)
     assert (result.ensemble, result.ensemble_loss, result.ensemble_test, result.ensemble_members) == (None,) * 4
-    with pytest.raises(ValueError, match="an ensemble of 0 votes"):
+    with pytest.raises(ValueError, match="`ensemble` is 0: give at least 1 vote"):
         sl.search(space, features, labels, trials=1, workers=0, ensemble=0)
 
 
 def test_a_search_without_a_candidate_says_so_where_the_ensemble_is_asked_for() -> None:
     features, labels = load_iris(return_X_y=True)
     result = sl.search(sl.parse(BOUNDED), pd.DataFrame(features), labels, trials=1, workers=0, ensemble=4)
-    with pytest.raises(EnsembleError, match="no trial that keeps to all bounds"):
+    with pytest.raises(EnsembleError, match="no trial within all bounds"):
         _ = result.ensemble
     assert result.best_pipeline is not None
 

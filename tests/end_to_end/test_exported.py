@@ -159,7 +159,7 @@ def test_a_model_predicts_what_the_command_predicts(folder: Path, answers: dict[
     options = ("--fitted-on", "rows.csv", "--data", "new.csv", "-o", "predictions.csv", "--json")
     ended = spacelang("predict", "run.db", *options, folder=folder)
     found, (labels, shares) = document(ended), answers["best.skops"]
-    assert "passed over: `note`" in ended.stderr
+    assert "ignored columns: `note`" in ended.stderr
     assert found["predictions"] == labels
     if shares is not None:
         assert [*found["probabilities"]] == ["no", "yes"]
@@ -168,10 +168,10 @@ def test_a_model_predicts_what_the_command_predicts(folder: Path, answers: dict[
 
 
 OTHER: dict[str, tuple[str, dict[str, Any]]] = {
-    "is another one: the run was on .*and this is": ("other.csv", {}),
+    "is different: the run was on .*and this is": ("other.csv", {}),
     "has no column `bought`": ("unlabelled.csv", {}),
-    "leaves 105 of its 150 rows to trials": ("rows.csv", {"test": 0.3}),
-    "must lie between 0 and 1": ("rows.csv", {"test": 3.0}),
+    "leaves 105 of its 150 rows for trials": ("rows.csv", {"test": 0.3}),
+    "must be between 0 and 1": ("rows.csv", {"test": 3.0}),
     "columns beside the labels": ("rows.csv", {"reading": Reading(drop_columns=("pay",))}),
 }
 
@@ -208,20 +208,20 @@ def test_texts_of_the_run_are_texts_in_new_rows_and_gaps_are_told(folder: Path, 
     training = pd.DataFrame({"age": [1.0, 2.0], "pay": [1.0, 2.0]})
     with pytest.raises(DataError, match=r"cannot predict these rows: .*NaN") as raised:
         predictions(GaussianNB().fit(training, ["no", "yes"]), replace(rows, features=rows.features[["age", "pay"]]))
-    assert raised.value.help == "values are missing where none were in the run: `age`"
+    assert raised.value.help == "columns with missing values that had none in the run: `age`"
 
 
 REFUSED = {
-    "and none of rank 99": ("export", "run.db", "--rank", "99", "-o", "x.py"),
+    "so rank 99 does not exist": ("export", "run.db", "--rank", "99", "-o", "x.py"),
     "which is not in this folder": ("export", "boxed.db", "-o", "x.py"),
-    "lacks columns of the run: `age`": ("predict", "run.db", "--data", "lacking.csv"),
-    "holds words": ("predict", "run.db", "--data", "worded.csv"),
-    "is no store": ("export", "text.db", "-o", "x.py"),
+    "is missing columns of the run: `age`": ("predict", "run.db", "--data", "lacking.csv"),
+    "holds text": ("predict", "run.db", "--data", "worded.csv"),
+    "is not the store": ("export", "text.db", "-o", "x.py"),
     "is empty": ("predict", "empty.db", "--data", "rows.csv"),
-    "no pipeline is written as": ("export", "run.db", "-o", "x.pkl"),
-    "`--votes` is of an ensemble, and none is asked for": ("export", "run.db", "--votes", "3", "-o", "x.py"),
-    "`--rank` is of one pipeline": ("predict", "run.db", "--data", "rows.csv", "--rank", "2", "--ensemble"),
-    "is there already": ("predict", "run.db", "--data", "unlabelled.csv", "-o", "rows.csv"),
+    "unknown file type": ("export", "run.db", "-o", "x.pkl"),
+    "`--votes` needs `--ensemble`": ("export", "run.db", "--votes", "3", "-o", "x.py"),
+    "`--rank` and `--ensemble` exclude each other": ("predict", "run.db", "--data", "rows.csv", "--rank", "2", "--ensemble"),
+    "already exists": ("predict", "run.db", "--data", "unlabelled.csv", "-o", "rows.csv"),
 }
 
 

@@ -35,10 +35,10 @@ def test_the_next_best_is_printed_behind_the_one_that_dies(folder: Path) -> None
         for deed in ('deed="segfault", ', 'deed="raise_an_error", ', "")
     ]
     said = [line for line in code.splitlines() if line.startswith("#")]
-    assert said[0].startswith("# on all 100 rows it failed: its process was ended by signal 11 (SIGSEGV)")
-    assert "# the next best is that of trial " in said[1]
+    assert said[0].startswith("# the fit on all 100 rows failed: its process was ended by signal 11 (SIGSEGV)")
+    assert "# the next best is trial " in said[1]
     assert said[1].endswith("with 1 - accuracy 0.1:")
-    assert said[2] == "# on all 100 rows it failed: ValueError: the number is wrong"
+    assert said[2] == "# the fit on all 100 rows failed: ValueError: the number is wrong"
     assert said[-2].startswith("# fitted on all 100 rows in ")
     assert said[-1].startswith("# to fit it: ")
     assert not ended.stderr
@@ -67,7 +67,7 @@ def test_ctrl_c_while_it_is_fitted_leaves_the_code(folder: Path) -> None:
         told, _ = run.communicate()
     assert run.returncode == 130
     assert 'Late(deed="sleep", rows=70)' in told
-    assert "\n# it was not fitted on all rows\n# to fit it: " in told
+    assert "\n# interrupted: the final fit was skipped\n# to fit it: " in told
 
 
 INTERRUPTIBLE = f"""

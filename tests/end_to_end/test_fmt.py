@@ -107,7 +107,7 @@ def test_a_link_stays_a_link(folder: Path) -> None:
 def test_bundled_spaces_are_not_written(folder: Path) -> None:
     ended = spacelang("fmt", "untidy.space", "blds_table1", folder=folder)
     assert ended.returncode == 2
-    assert "`blds_table1` is a bundled space, which is not written" in ended.stderr
+    assert "`blds_table1` is a bundled space, which cannot be overwritten" in ended.stderr
     assert (folder / "untidy.space").read_text() == UNTIDY
     ended = spacelang("fmt", "blds_table1", "--stdout", folder=folder)
     assert ended.returncode == 0

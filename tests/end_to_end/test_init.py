@@ -21,7 +21,7 @@ def test_a_space_from_data_that_runs(folder: Path) -> None:
     made = spacelang("init", "my houses.csv", "-o", "my.space", folder=folder)
     assert made.returncode == 0
     assert "note: `id` looks like an identifier" in made.stderr
-    assert made.stdout == "`my.space` is written; next: `spacelang check my.space`\n"
+    assert made.stdout == "wrote `my.space`; next: `spacelang check my.space`\n"
     other = spacelang("init", "my houses.csv", "-o", "my houses.space", folder=folder)
     assert other.stdout.endswith("next: `spacelang check 'my houses.space'`\n")
     text = (folder / "my.space").read_text(encoding="utf-8")
@@ -57,13 +57,13 @@ def test_nothing_is_written_over(folder: Path) -> None:
     (folder / "my.space").write_text("mine", encoding="utf-8")
     made = spacelang("init", "my houses.csv", "-o", "my.space", folder=folder)
     assert made.returncode == 2
-    assert "`my.space` is there already" in made.stderr
+    assert "`my.space` already exists" in made.stderr
     assert (folder / "my.space").read_text(encoding="utf-8") == "mine"
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(("no.csv",), "there is no file"), (("my houses.csv", "--target-column", "prize"), "did you mean `price`")],
+    [(("no.csv",), "`no.csv` does not exist"), (("my houses.csv", "--target-column", "prize"), "did you mean `price`")],
 )
 def test_wrong_data_is_told(folder: Path, arguments: tuple[str, ...], said: str) -> None:
     made = spacelang("init", *arguments, folder=folder)
@@ -75,11 +75,11 @@ def test_a_run_that_names_no_space_takes_the_one_for_its_labels_and_goes_on(fold
     arguments = ("--data", "my houses.csv", "--optimizer", "random", "--store", "run.db", "--workers", "0")
     ran = spacelang("run", *arguments, "--trials", "1", "--allow", "xgboost", folder=folder)
     assert ran.returncode == 0, ran.stderr
-    reason = "as `sold` holds 2 different labels that are no numbers"
-    assert f"note: no space is named: it is `tabular_classification` with `xgboost`, {reason}" in ran.stderr
+    reason = "as `sold` holds 2 distinct labels that are not numbers"
+    assert f"note: no space given: using `tabular_classification` with `xgboost`, {reason}" in ran.stderr
     other = spacelang("run", *arguments, "--trials", "2", "--resume", folder=folder)
     assert other.returncode == 1
-    assert "`run.db` is of another run" in other.stderr
+    assert "another run" in other.stderr
     again = spacelang("run", *arguments, "--trials", "2", "--resume", "--allow", "xgboost", folder=folder)
     assert again.returncode == 0, again.stderr
     assert "2 trials" in again.stdout
@@ -88,7 +88,7 @@ def test_a_run_that_names_no_space_takes_the_one_for_its_labels_and_goes_on(fold
 def test_what_has_no_rows_needs_a_space(folder: Path) -> None:
     ended = spacelang("run", "--data", "artificial:1", "--trials", "1", folder=folder)
     assert ended.returncode == 2
-    assert "this data has no rows to choose a space by" in ended.stderr
+    assert "no space can be chosen for data without rows" in ended.stderr
 
 
 EUROPEAN = ("--sep", ";", "--encoding", "cp1252", "--decimal", ",", "--drop-columns", "nr")
@@ -131,8 +131,8 @@ def test_comparisons_and_tables_read_it_so(folder: Path) -> None:
     ("options", "status", "said"),
     [
         (("--sep", ";"), 1, "`,` fits: give `--sep ,`"),
-        (("--sep", "::"), 2, "`::` separates no fields"),
-        (("--encoding", "utf9"), 2, "there is no encoding `utf9`"),
+        (("--sep", "::"), 2, "`::` is not a separator"),
+        (("--encoding", "utf9"), 2, "unknown text encoding `utf9`"),
         (("--drop-columns", "size,town,sizes"), 1, "did you mean `size`?"),
     ],
 )
@@ -146,7 +146,7 @@ def test_how_a_file_is_read_means_nothing_without_one(folder: Path) -> None:
     (folder / "my.space").write_text("stage estimator = GaussianNB | DecisionTreeClassifier\n", encoding="utf-8")
     ended = spacelang("run", "my.space", "--data", "artificial:1", "--sep", ";", folder=folder)
     assert ended.returncode == 2
-    assert "`--sep` changes nothing of `artificial:1`" in ended.stderr
+    assert "`--sep` has no effect on `artificial:1`" in ended.stderr
 
 
 def test_nothing_that_fits_is_imported(folder: Path) -> None:

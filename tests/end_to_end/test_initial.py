@@ -88,7 +88,7 @@ def test_the_winner_of_a_run_starts_the_next_one(folder: Path) -> None:
     yesterday = document(ended, 0)
     (folder / "won.json").write_text(ended.stdout, encoding="utf-8")
     told = command(*RUN, "--trials", "1", "--optimizer", "lds", "--initial", "won.json", folder=folder)
-    assert f"Begun with 1 given configuration, which came to {yesterday['loss']:.6g} (trial 1)." in told.stdout
+    assert f"Started from 1 given configuration, which has the loss {yesterday['loss']:.6g} (trial 1)." in told.stdout
     assert "(given)" in told.stdout, "its values are no defaults, though `lds` keeps others at theirs"
     assert "(default)" not in told.stdout
 
@@ -107,8 +107,8 @@ def test_a_run_goes_on_with_what_it_began_with(folder: Path) -> None:
     assert {*trials(folder / "b.db")[:2]} == GIVEN
     other = command(*options, "--initial", "default", "--trials", "9", "--resume", folder=folder)
     assert (other.returncode, other.stdout) == (1, "")
-    assert "is of another run: initial configuration 1: `{" in other.stderr
-    assert "help: start the run as it was started before, or choose another path with `--store`" in other.stderr
+    assert "belongs to another run: initial configuration 1: `{" in other.stderr
+    assert "help: start the run with the same settings as before, or choose another path with `--store`" in other.stderr
     none = command(*RUN, "--optimizer", "cmab", "--store", "c.db", "--trials", "1", folder=folder)
     assert none.returncode == 0
     late = command(*RUN, "--optimizer", "cmab", "--store", "c.db", "--resume", "--initial", "two.json", folder=folder)
@@ -122,9 +122,9 @@ def test_all_that_is_wrong_is_told_at_its_place_and_nothing_is_kept(folder: Path
     assert (ended.returncode, ended.stdout) == (1, "")
     assert "bad.json:6:10" in ended.stderr
     assert "the space has no `new`" in ended.stderr
-    assert "`estimator` is not decided" in ended.stderr
+    assert "`estimator` is missing" in ended.stderr
     assert "this configuration is given twice" in ended.stderr
-    assert "this is no configuration" in ended.stderr
+    assert "this is not a configuration" in ended.stderr
     assert "4 errors in 1 file" in ended.stderr
     assert not (folder / "d.db").exists()
     told = document(command(*RUN, "--initial", "bad.json", "--json", folder=folder), 1)
@@ -134,11 +134,11 @@ def test_all_that_is_wrong_is_told_at_its_place_and_nothing_is_kept(folder: Path
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("missing.json", None, "there is no such file"),
+        ("missing.json", None, "the file does not exist"),
         ("folder", None, "it is a folder"),
         ("latin.json", '{"scaler": "gr\u00f6\u00dfe"}'.encode("latin-1"), "is not a text file"),
         ("empty.json", b"", "this is not JSON"),
-        ("deep.json", b"[" * 100_000, "nested more than 64 deep"),
+        ("deep.json", b"[" * 100_000, "nested more than 64 levels deep"),
         ("nan.json", b'{"scaler": NaN}', "this is not JSON"),
         ("huge.json", b'{"scaler": 1' + b"0" * 400 + b"}", "not a number of at most 300 digits"),
         ("surrogate.json", b'{"scaler": "\\ud800"}', "is not an alternative of `scaler`"),
@@ -163,7 +163,7 @@ def test_a_file_that_has_none_says_so(folder: Path, name: str, content: bytes | 
 def test_a_table_of_defaults_has_no_others(folder: Path) -> None:
     ended = command("run", "small.space", "-d", "table:defaults.npz", "--initial", "two.json", folder=folder)
     assert ended.returncode == 1
-    assert ended.stderr.count("the table `defaults.npz` has default hyperparameters only") == 2
+    assert ended.stderr.count("the table `defaults.npz` has only default hyperparameters") == 2
     assert "--> two.json:1:2" in ended.stderr
 
 
@@ -181,7 +181,7 @@ def test_a_comparison_starts_all_runs_from_them(folder: Path, data: str, monkeyp
     assert "initial: " in other.stderr
     wrong = command(*arguments, "-o", "d", "--initial", "missing.json", folder=folder)
     assert wrong.returncode == 1
-    assert "there is no such file" in wrong.stderr
+    assert "the file does not exist" in wrong.stderr
 
 
 def test_they_are_members_of_the_space_for_the_data(folder: Path) -> None:

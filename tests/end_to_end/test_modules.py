@@ -108,7 +108,7 @@ def test_every_tool_runs_from_its_module_without_spacelang(folder: Path) -> None
 def test_a_module_says_why_it_builds_nothing_and_what_it_keeps_in_part(tmp_path: Path) -> None:
     (tmp_path / "abstract.space").write_text("abstract Secret { x : int[1, 3] = 2 }\nstage e = Secret\n")
     ended = spacelang("compile", "abstract.space", "--target", "optuna", "--format", "python", folder=tmp_path)
-    assert "# There is no `build(configuration)` here: the abstract operator `Secret`" in ended.stdout
+    assert "# This module has no `build(configuration)`: the abstract operator `Secret`" in ended.stdout
     assert "# defaults (lines 2, 1): optuna knows none" in ended.stdout
     compile(ended.stdout, "module", "exec")
 
@@ -124,4 +124,4 @@ def test_an_operator_that_is_called_like_what_modules_have_is_not_built_by_anoth
     (tmp_path / "own.space").write_text(f"{text}stage e = GaussianNB\n")
     options = ("--allow", "own_names", "--target", "optuna", "--format", "python")
     ended = spacelang("compile", "own.space", *options, folder=tmp_path)
-    assert f"# There is no `build(configuration)` here: `{name}` of own_names is called like" in ended.stdout
+    assert f"# This module has no `build(configuration)`: `{name}` of own_names has the same name" in ended.stdout

@@ -197,7 +197,7 @@ def test_a_task_of_regression_with_a_holdout(place):
     table = load_dataset("openml-task:7000")
     assert (table.kind, len(table.splits)) == ("regression", 1)
     assert table.splits[0].held_out.tolist() == [*range(1, 209, 2)]
-    with pytest.raises(DataError, match="`openml-task:7000` is a task of regression, and the space is for class"):
+    with pytest.raises(DataError, match="`openml-task:7000` is a regression task, but the space is for class"):
         check_labels(table, "classification")
     dataset = check_labels(table, "regression")
     space = sl.parse("space s\nstage estimator = Ridge | LinearRegression\n")
@@ -210,14 +210,14 @@ def test_a_task_of_regression_with_a_holdout(place):
 @pytest.mark.parametrize(
     ("procedure", "given", "splits", "message"),
     [
-        ("crossvalidation", {"number_repeats": "1", "number_folds": "2"}, HALVES, "they are 1 where the task has 2"),
-        ("holdout", {"number_repeats": "1"}, HALVES[:-3], "some of them leave out rows"),
-        ("holdout", {"number_repeats": "1"}, [*HALVES[:-1], ("TEST", 209, 0, 0)], "take rows that the data has not"),
+        ("crossvalidation", {"number_repeats": "1", "number_folds": "2"}, HALVES, "1 split, but the task has 2"),
+        ("holdout", {"number_repeats": "1"}, HALVES[:-3], "some splits leave out rows"),
+        ("holdout", {"number_repeats": "1"}, [*HALVES[:-1], ("TEST", 209, 0, 0)], "row numbers outside the data"),
         ("holdout", {"number_repeats": "1"}, [], "cannot be understood"),
-        ("holdout", {"number_repeats": "1"}, [*HALVES, ("TEST", 0.5, 0, 0)], "cut or damaged"),
-        ("customholdout", {}, [*HALVES, ("TEST", 0, 0, 0)], "judges on 1 of the rows that it trains on"),
-        ("customholdout", {}, [*HALVES, ("TEST", 1, 0, 0)], "judges on a row twice"),
-        ("leaveoneout", {}, HALVES, "they are 1 where the task has 209"),
+        ("holdout", {"number_repeats": "1"}, [*HALVES, ("TEST", 0.5, 0, 0)], "truncated or damaged"),
+        ("customholdout", {}, [*HALVES, ("TEST", 0, 0, 0)], "holds out 1 of its own training rows"),
+        ("customholdout", {}, [*HALVES, ("TEST", 1, 0, 0)], "holds out the same row twice"),
+        ("leaveoneout", {}, HALVES, "1 split, but the task has 209"),
     ],
 )
 def test_splits_that_are_not_those_of_the_task(place, procedure, given, splits, message):
@@ -235,15 +235,15 @@ def test_some_rows_may_be_left_out_where_the_task_says_which(place):
 def test_tasks_of_other_kinds(place, kind):
     place.server.more = task(7000, kind, 61, "crossvalidation", HALVES)
     error = refusal("openml-task:7000")
-    assert "of the kind `Made up`" in error.message or "cannot be understood" in error.message
+    assert "of type `Made up`" in error.message or "cannot be understood" in error.message
 
 
 @recorded
 def test_a_task_has_its_own_labels(place):
     assert load_dataset("openml-task:59", "class").target.name == "class"
     error = refusal("openml-task:59", "petalwidth")
-    assert error.message == "`openml-task:59` has the labels `class`, not `petalwidth`"
-    assert error.help == "take its data alone: `openml:61`"
+    assert error.message == "the label column of `openml-task:59` is `class`, not `petalwidth`"
+    assert error.help == "use only its data: `openml:61`"
 
 
 DESCRIPTION = r"/api/v1/xml/data/\d+$"
@@ -261,15 +261,15 @@ def test_columns_that_are_no_features_are_left_out(place):
 @pytest.mark.parametrize(
     ("replacement", "message"),
     [
-        ("", "`openml:561` names no column of labels"),
-        (TARGET.replace("class", "class,MYCT"), "names more than one column of labels: `class,MYCT`"),
+        ("", "`openml:561` has no default label column"),
+        (TARGET.replace("class", "class,MYCT"), "has several label columns: `class,MYCT`"),
     ],
 )
 def test_labels_that_are_not_named(place, replacement, message):
     place.server.changes[DESCRIPTION] = with_text(TARGET, replacement)
     error = refusal("openml:561")
     assert message in error.message
-    assert error.help == "choose one by `--target-column`"
+    assert error.help == "choose one with `--target-column`"
     assert load_dataset("openml:561", "class").target.name == "class"
 
 
@@ -332,7 +332,7 @@ def test_without_the_network_what_was_damaged_is_an_error_and_nothing_is_deleted
     place.stop()
     left = place.files
     error = refusal("openml-task:59")
-    assert error.message == "`openml-task:59` is not whole in the cache, and `127.0.0.1` cannot be reached"
+    assert error.message == "`openml-task:59` is incomplete in the cache, and `127.0.0.1` cannot be reached"
     assert place.files == left
     file.write_bytes(sound)
     load_dataset("openml-task:59")
@@ -349,7 +349,7 @@ def cut_in_the_rows(reply: tuple[int, bytes]) -> tuple[int, bytes]:
 def test_without_a_checksum_rows_are_counted(place):
     place.server.changes[DESCRIPTION] = without_checksum
     place.server.changes["download"] = cut_in_the_rows
-    assert re.fullmatch(r"`openml:3`: the data has \d+ rows where there should be 3196", refusal("openml:3").message)
+    assert re.fullmatch(r"`openml:3`: the data has \d+ rows instead of 3196", refusal("openml:3").message)
     assert not place.files
     del place.server.changes["download"]
     assert len(load_dataset("openml:3").features) == 3196
@@ -429,9 +429,9 @@ def test_no_pickle_in_the_cache_is_loaded(place, tmp_path):
             "Unknown task",
             'has no `openml-task:99`: it answers "Unknown task" (code 151)',
         ),
-        ("openml:61", "data", 112, "No access granted", "`127.0.0.1` does not give `openml:61` to everybody"),
+        ("openml:61", "data", 112, "No access granted", "`openml:61` is not public on `127.0.0.1`"),
         ("openml:61", "data", 113, "Deactivated", 'has no `openml:61`: it answers "Deactivated" (code 113)'),
-        ("openml:61", "data", 102, "Authentication", "`127.0.0.1` does not give `openml:61` to everybody"),
+        ("openml:61", "data", 102, "Authentication", "`openml:61` is not public on `127.0.0.1`"),
         ("openml:61", "data", 107, "Database\nis busy", 'it answers "Database is busy" (code 107)'),
         ("openml:61", "data", 500, f"your key {KEY} is odd", 'it answers "your key ... is odd" (code 500)'),
         ("openml:61", "download", 600, "No file", 'it answers "No file" (code 600)'),
@@ -457,14 +457,14 @@ def test_the_server_says_no(place, reference, path, code, said, message):
 def test_the_server_talks_nonsense(place, reply):
     place.server.changes[DESCRIPTION] = lambda _: reply
     error = refusal("openml:61")
-    assert error.message == "what `127.0.0.1` answers for `openml:61` cannot be understood"
+    assert error.message == "the answer of `127.0.0.1` for `openml:61` cannot be understood"
     assert "try again later" in error.help
 
 
 def test_data_that_does_not_match_its_checksum(place):
     place.server.changes["download"] = cut_in_the_rows
     error = refusal("openml:3")
-    assert error.message == "what `127.0.0.1` sends for `openml:3` does not match its checksum"
+    assert error.message == "the download of `openml:3` from `127.0.0.1` does not match its checksum"
     assert not place.files
 
 
@@ -558,7 +558,7 @@ def test_a_configuration_that_cannot_be_read_is_not_shown(configured, tmp_path):
     (tmp_path / "configuration" / "openml" / "config").write_text(f"apikey {KEY}\n")
     ended = run(tmp_path, "run", "tiny.space", "--data", "openml:61", "--trials", "1", **variables)
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert "the client of OpenML cannot start" in ended.stderr
+    assert "the OpenML client cannot start" in ended.stderr
     assert KEY not in ended.stderr
     assert "Traceback" not in ended.stderr
 

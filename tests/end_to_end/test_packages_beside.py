@@ -91,7 +91,7 @@ def test_one_name_is_one_package(folder: Path, tmp_path_factory: pytest.TempPath
     assert "Own" in open_package("beside_own", folder)
     other = tmp_path_factory.mktemp("other")
     (other / "beside_own.py").write_text("")
-    with pytest.raises(UnreadablePackageError, match="another package of this name"):
+    with pytest.raises(UnreadablePackageError, match="another package with this name"):
         open_package("beside_own", other)
 
 

@@ -16,18 +16,18 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_page_is_written_or_printed(folder: Path) -> None:
     ended = spacelang("report", "run.db", "-o", "page.html", folder=folder)
-    assert (ended.returncode, ended.stdout) == (0, "written to page.html\n")
+    assert (ended.returncode, ended.stdout) == (0, "wrote page.html\n")
     text = (folder / "page.html").read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")
     printed = spacelang("report", "run.db", "-o", "-", folder=folder)
     assert printed.stdout == text
-    assert spacelang("report", ".", folder=folder).stdout == "written to report.html\n"
+    assert spacelang("report", ".", folder=folder).stdout == "wrote report.html\n"
     assert (folder / "report.html").read_text(encoding="utf-8") == text
 
 
 def test_stores_are_not_replaced_and_damaged_ones_are_told(folder: Path) -> None:
     kept = (folder / "run.db").read_bytes()
-    for output, telling in (("run.db", "is a store"), (".", "is a folder"), ("no/page.html", "cannot write")):
+    for output, telling in (("run.db", "is the store of a run"), (".", "is a folder"), ("no/page.html", "cannot write")):
         ended = spacelang("report", "run.db", "-o", output, folder=folder)
         assert ended.returncode == 2
         assert telling in ended.stderr
@@ -47,4 +47,4 @@ def test_stores_are_not_replaced_and_damaged_ones_are_told(folder: Path) -> None
 def test_a_folder_without_runs_is_told(tmp_path: Path) -> None:
     ended = spacelang("report", ".", folder=tmp_path)
     assert ended.returncode == 1
-    assert "no runs are stored there" in ended.stderr
+    assert "no stored runs found" in ended.stderr

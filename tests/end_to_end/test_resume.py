@@ -53,11 +53,11 @@ def test_a_run_is_kept_where_it_says(folder: Path) -> None:
 def test_a_run_that_cannot_begin_leaves_no_file(folder: Path) -> None:
     ended = spacelang(*RUN, "--trials", "2", "--trial-limit", "20MB", folder=folder)
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert "a trial may take 20MB, and a process takes " in ended.stderr
-    assert "help: allow " in ended.stderr
+    assert "a limit of 20MB leaves too little for a trial: an idle worker process takes " in ended.stderr
+    assert "help: set the limit to " in ended.stderr
     wrong = spacelang(*RUN, "--trials", "2", "--trial-limit", "5 parsecs", folder=folder)
     assert wrong.returncode == 2
-    assert "`5 parsecs` is no limit such as `300s`" in wrong.stderr
+    assert "`5 parsecs` is not a limit such as `300s`" in wrong.stderr
     assert not (folder / "runs").exists()
 
 
@@ -93,7 +93,7 @@ def test_the_line_that_goes_on_goes_on(folder: Path, asked: tuple[str, ...]) -> 
     (folder / "own.space").write_text(own, encoding="utf-8")
     begun = spacelang("run", *asked, "--data", "sklearn:iris", "--trials", "2", "--store", "my run.db", folder=folder)
     assert begun.returncode == 0, begun.stderr
-    (line,) = (each for each in spacelang("show", "my run.db", folder=folder).stdout.splitlines() if "go on" in each)
+    (line,) = (each for each in spacelang("show", "my run.db", folder=folder).stdout.splitlines() if "continue" in each)
     program, *words = shlex.split(line.partition("`")[2].rpartition("`")[0])
     assert (program, words.count("SPACE")) == ("spacelang", int(asked[0].endswith(".space")))
     ended = spacelang(*(asked[0] if word == "SPACE" else word for word in words), "--trials", "3", folder=folder)

@@ -112,7 +112,7 @@ def test_a_second_run_on_the_same_store_is_refused_at_once(tmp_path: Path) -> No
             with pytest.raises(StoreError, match="is in use by another run") as caught:
                 Store.open(path, header())
             assert time.perf_counter() - started < 5.0
-            with pytest.raises(StoreError, match="there is a store"):
+            with pytest.raises(StoreError, match="already exists"):
                 Store.create(path, header())
             with Store.read(path) as run:
                 assert run.state == "running"
@@ -198,9 +198,9 @@ def test_a_store_that_may_not_grow_says_so(tmp_path: Path) -> None:
     store._connection.execute(f"PRAGMA max_page_count={pages + 20}")
     with pytest.raises(StoreError, match=r"the disk of .* is full") as caught:
         any(store.append(each) for each in trials(1000))
-    assert "free some space; all trials before are kept" in caught.value.help
+    assert "free some space; all earlier trials are stored" in caught.value.help
     count = store.count
-    with pytest.raises(StoreError, match="could not be written before"):
+    with pytest.raises(StoreError, match="an earlier write to"):
         store.append(trial(count + 1))
     store.end("interrupted", 1.0)
     again = Store.open(path, header())
@@ -233,7 +233,7 @@ def test_a_read_only_folder_is_an_error() -> None:
         folder.chmod(0o500)
         with pytest.raises(StoreError, match="is read-only"):
             Store.create(folder / "new.db", made)
-        with pytest.raises(StoreError, match="no run can be stored in"):
+        with pytest.raises(StoreError, match="a run cannot be stored in"):
             default_path("space", datetime(2026, 1, 31), folder / "runs")
         with pytest.raises(StoreError, match="read-only"):
             Store.open(folder / "done.db", made)
@@ -258,20 +258,20 @@ def test_a_read_only_folder_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("place", "created", "opened"),
     [
-        ("missing/run.db", "there is no folder", "there is no folder"),
-        ("new.db", None, "there is no store"),
+        ("missing/run.db", "the folder .* does not exist", "the folder .* does not exist"),
+        ("new.db", None, "the store .* does not exist"),
         ("folder", "is a folder", "is a folder"),
-        ("fifo", "is no regular file", "is no regular file"),
-        ("empty.db", None, "is empty: its run was killed before it began, or the file was cut"),
-        ("text.csv", "is no store of a run", "is no store of a run"),
-        ("other.db", "is an SQLite file, but no store of a run", "is an SQLite file, but no store of a run"),
+        ("fifo", "is not a regular file", "is not a regular file"),
+        ("empty.db", None, "is empty: its run was killed before it started, or the file was truncated"),
+        ("text.csv", "is not the store of a run", "is not the store of a run"),
+        ("other.db", "is an SQLite file, but not the store", "is an SQLite file, but not the store of a run"),
         (
             "newer.db",
             "written by a newer spacelang: the version of its tables is 99",
             "written by a newer spacelang: the version of its tables is 99",
         ),
-        ("done.db", "there is a store .* already", None),
-        ("link.db", "there is a store .* already", None),
+        ("done.db", "the store .* already exists", None),
+        ("link.db", "the store .* already exists", None),
     ],
 )
 def test_places(tmp_path: Path, place: str, created: str | None, opened: str | None) -> None:
@@ -291,7 +291,7 @@ def test_places(tmp_path: Path, place: str, created: str | None, opened: str | N
         if message is not None:
             with pytest.raises(StoreError, match=message) as caught:
                 how(tmp_path / place, made)
-            assert caught.value.help or "is of another run" in caught.value.message
+            assert caught.value.help or "belongs to another run" in caught.value.message
     assert {entry: entry.read_bytes() for entry in tmp_path.iterdir() if entry.is_file()} == before, (
         "nothing is touched"
     )
@@ -346,7 +346,7 @@ def test_the_log_of_a_killed_run_is_missed(tmp_path: Path, harm: str) -> None:
     content, alone = log.read_bytes(), path.read_bytes()
     log.unlink() if harm == "gone" else log.write_bytes(content[: 0 if harm == "empty" else 20_000])
     for _ in range(2):
-        with pytest.raises(StoreError, match=r"is not whole: its log `run\.db-wal` is missing or was cut") as caught:
+        with pytest.raises(StoreError, match=r"is incomplete: its log .* is missing or truncated") as caught:
             Store.open(path, made)
     assert 'sqlite3 run.db "PRAGMA journal_mode=DELETE"' in caught.value.help
     log.write_bytes(content)
@@ -373,7 +373,7 @@ def test_a_log_of_zeros_is_missed(tmp_path: Path, since: int, length: int | None
     log.write_bytes((content[:since] + bytes(len(content) - since))[:length])
     (tmp_path / "run.db-shm").unlink(missing_ok=True)
     for _ in range(2):
-        with pytest.raises(StoreError, match=r"its log `run\.db-wal` is (not what was written|missing or was cut)"):
+        with pytest.raises(StoreError, match=r"its log `run\.db-wal`.* is (corrupt|missing or truncated)"):
             how(path, made)
     assert path.read_bytes() == alone, "nothing is touched"
     log.write_bytes(content)
@@ -437,7 +437,7 @@ def test_a_store_that_is_taken_away_from_a_run_is_missed(tmp_path: Path, harm: s
             (tmp_path / "other.db").replace(path)
         case _:
             (tmp_path / "run.db-wal").unlink()
-    with pytest.raises(StoreError, match="was moved, replaced, cut or deleted"):
+    with pytest.raises(StoreError, match="was moved, replaced, truncated or deleted"):
         store.append(trial(2))
     assert store.count == 1
     store.end("interrupted", 1.0)

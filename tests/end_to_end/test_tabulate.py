@@ -136,8 +136,8 @@ def test_a_run_on_a_table_for_people_and_among_the_runs(folder: Path, tiny: Any)
     ended = command("run", "tiny.space", "--data", f"table:{tiny['table']}", "--time", "1h", folder=folder)
     assert ended.returncode == 0, ended.stderr
     assert "Best 1 - roc_auc on 30 % of the rows, held out: " in ended.stdout
-    assert "Answered from the table `tiny.npz`: all seconds are recorded ones." in ended.stdout
-    assert "the best pipeline; a table has no data to fit it to:" in ended.stdout
+    assert "Losses come from the table `tiny.npz`; all times are recorded ones." in ended.stdout
+    assert "the best pipeline (not fitted, because a table has no rows):" in ended.stdout
     compile(ended.stdout[ended.stdout.index("from sklearn.") :], "printed.py", "exec")
     listed = document(command("runs", "--json", folder=folder))
     assert {("table:tiny.npz", "blds"), ("sklearn:breast_cancer", "tabulate")} <= {
@@ -183,7 +183,7 @@ def test_what_was_stopped_goes_on(folder: Path, medium: Any) -> None:
     stop += "History.keep = counted\nmain()"
     stopped = spacelang(*arguments, "--store", "again.db", "--workers", "0", folder=folder, code=stop)
     assert stopped.returncode == 130
-    assert "of 48 trials are missing: no table is written" in stopped.stderr
+    assert "of 48 trials are missing, so no table was written" in stopped.stderr
     assert "go on with `--store again.db --resume`" in stopped.stderr
     assert not (folder / "again.npz").exists()
     other = command(*arguments, "--eta", "4", "--store", "again.db", "--resume", folder=folder)
@@ -237,7 +237,7 @@ def test_status_3_where_every_trial_fails(folder: Path) -> None:
     arguments = ("tabulate", "failing.space", "--data", "sklearn:iris", "-o", "failing.npz", "--workers", "0")
     ended = command(*arguments, folder=folder)
     assert ended.returncode == 3
-    assert "every trial failed: no table is written" in ended.stderr
+    assert "every trial failed, so no table was written" in ended.stderr
     assert "n_components=50" in ended.stderr
     assert not (folder / "failing.npz").exists()
 
@@ -245,20 +245,20 @@ def test_status_3_where_every_trial_fails(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (("tabulate", "tiny.space", *DATA, "-o", "tiny.csv"), 1, "`tiny.csv` is no `.npz` file"),
+        (("tabulate", "tiny.space", *DATA, "-o", "tiny.csv"), 1, "`tiny.csv` is not an `.npz` file"),
         (("tabulate", "tiny.space", *DATA, "-o", "no/tiny.npz"), 1, "cannot be written: no such file or directory"),
-        (("tabulate", "tiny.space", *DATA, "-o", "x.npz", "--resume"), 2, "there is nothing to go on with"),
+        (("tabulate", "tiny.space", *DATA, "-o", "x.npz", "--resume"), 2, "`--resume` needs the store of a run"),
         (("tabulate", "tiny.space", *DATA, "-o", "x.npz", "--eta", "1"), 2, "`eta` is 1"),
         (("tabulate", "tiny.space", *DATA, "-o", "x.npz", "--b", "0"), 2, "0 is not in the range"),
         (("tabulate", "admm_table_a2", *DATA, "-o", "x.npz"), 1, "`admm_table_a2` cannot be listed (6,776 pipelines"),
-        (("run", "tiny.space", "--data", "table:none.npz"), 1, "there is no file `none.npz`"),
-        (("run", "tiny.space", "--data", "table:tiny.space"), 1, "`tiny.space` is no `.npz` file"),
-        (("run", "toy.space", "--data", "table:tiny.npz"), 1, "lacks what the space `toy` has"),
+        (("run", "tiny.space", "--data", "table:none.npz"), 1, "the file `none.npz` does not exist"),
+        (("run", "tiny.space", "--data", "table:tiny.space"), 1, "`tiny.space` is not an `.npz` file"),
+        (("run", "toy.space", "--data", "table:tiny.npz"), 1, "the space `toy` has what the table `tiny.npz` lacks"),
         (("run", "tiny.space", "--data", "table:tiny.npz", "--set", "b=64"), 1, "no trials on 64, 128, 256 training"),
-        (("run", "tiny.space", "--data", "table:tiny.npz", "--metric", "f1"), 2, "`--metric` changes nothing"),
-        (("run", "tiny.space", "--data", "table:tiny.npz", "--predictions"), 2, "`--predictions` changes nothing"),
+        (("run", "tiny.space", "--data", "table:tiny.npz", "--metric", "f1"), 2, "`--metric` has no effect"),
+        (("run", "tiny.space", "--data", "table:tiny.npz", "--predictions"), 2, "`--predictions` has no effect"),
         (("run", "tiny.space", "--data", "table:tiny.npz", "--test", "0.2"), 2, "a table of losses has none"),
-        (("run", "tiny.space", "--data", "table:tiny.npz", "--executor", "dask"), 2, "`--executor` changes nothing"),
+        (("run", "tiny.space", "--data", "table:tiny.npz", "--executor", "dask"), 2, "`--executor` has no effect"),
     ],
 )
 def test_what_cannot_be_says_why_and_keeps_nothing(

@@ -113,8 +113,8 @@ def test_a_run_without_a_feasible_trial_says_so(here: Here) -> None:
     run = ("run", "unfair.space", "--data", "people.csv", "--target-column", "label", "--optimizer", "random")
     ended = here(*run, "--trials", "2")
     assert ended.returncode == 0
-    assert "No trial keeps to all that the task is subject to." in ended.stdout
-    assert "which breaks it" in ended.stdout
+    assert "No trial satisfies all constraints of the task." in ended.stdout
+    assert "which violates the bound" in ended.stdout
     found = document(here(*run, "--trials", "2", "--json"))
     assert (found["feasible"], found["infeasible"], found["incumbent"]) == (False, 2, [])
     assert found["constraints"]["disparity(accuracy, town)"]["holds"] is False
@@ -146,10 +146,10 @@ def test_a_bound_that_held_in_the_search_and_breaks_on_the_test_rows_is_not_hidd
     said = here(*run)
     assert said.returncode == 0
     assert "Feasible: 1 of 1 successful trial (100 %)." in said.stdout
-    broken = "there: 1, which breaks it: the bound held in the search and does not on these rows; no interval: the "
+    broken = "on the test set: 1, which violates the bound, unlike in the search; no interval: the "
     reason = "disparity(accuracy, town) is the same in all resamples"
     assert f"disparity(accuracy, town) <= 0.1 {broken}{reason}" in said.stdout
-    assert "pickled_size <= 1MB there: " in said.stdout
+    assert "pickled_size <= 1MB on the test set: " in said.stdout
     found = document(here(*run, "--resume", "--json"))
     assert (found["feasible"], found["feasible_share"], found["test"]["feasible"]) == (True, 1.0, False)
     fair, small = found["test"]["constraints"].values()
@@ -175,7 +175,7 @@ def test_mistakes_in_the_task_are_found_before_anything_runs(here: Here) -> None
     assert "write `maximize neg_log_loss`" in ended.stderr
 
 
-@pytest.mark.parametrize(("split", "message"), [("cv(1)", "a whole number from 2"), ("5", "is not a validation")])
+@pytest.mark.parametrize(("split", "message"), [("cv(1)", "an integer of at least 2"), ("5", "invalid validation `5`")])
 def test_a_split_that_does_not_exist(here: Here, split: str, message: str) -> None:
     ended = here("run", "screening.space", "--data", DATA, "--validate", split)
     assert ended.returncode == 2
@@ -185,14 +185,14 @@ def test_a_split_that_does_not_exist(here: Here, split: str, message: str) -> No
 def test_a_class_with_fewer_rows_than_folds(here: Here) -> None:
     ended = here("run", "screening.space", "--data", DATA, "--validate", "cv(300)")
     assert ended.returncode == 1
-    assert "has 212 rows, fewer than the 300 parts" in ended.stderr
-    assert "give more rows, or take fewer folds, 212 at most" in ended.stderr
+    assert "has 212 rows, but the split needs at least 300" in ended.stderr
+    assert "give more rows, or use at most 212 folds" in ended.stderr
 
 
 def test_a_column_that_is_not_there(here: Here) -> None:
     ended = here("run", "unfair.space", "--data", DATA)
     assert ended.returncode == 1
-    assert "the data has no column `town` to form groups" in ended.stderr
+    assert "the data has no column `town` to group rows by" in ended.stderr
 
 
 def test_stats_show_the_task(here: Here) -> None:

@@ -23,7 +23,7 @@ def test_it_says_where_it_is_and_ends_in_order(number: signal.Signals, tmp_path:
         process.send_signal(number)
         out, err = process.communicate()
     assert (process.returncode, out) == (0, "")
-    assert err == "note: Ctrl-C ends it\n"
+    assert err == "note: press Ctrl-C to stop\n"
     assert [each.name for each in tmp_path.iterdir()] == ["run.db"]
 
 

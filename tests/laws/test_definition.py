@@ -172,11 +172,11 @@ def use(space: Space) -> None:
 
 
 BEYOND = re.compile(
-    r"^is `.*` where a word should be$|^is `.*`, (as that of|outside of|which) |^is one more (alternative|parameter) "
-    r"|^holds |^lies outside of |^names |^closes a circle |^is a value (that is named twice|beside)|^is no order "
-    r"|^has no (members|`scorer`|`column`)|^is logarithmic |^is a (line of|number that is not finite|bound that)"
-    r"|^is no (line|regular expression)|^is more than one line|^has more than .* lines|^is beyond every float"
-    r"|^has \d+ members beside |which only `disparity` has$|^is nested |orders of steps$",
+    r"^is `.*`, expected a word$|^is `.*`, (outside of|which) |^is a second (alternative|parameter) "
+    r"|^contains |^is outside of |^refers to |^creates a cycle |^is a duplicate value|^is given together "
+    r"|^has no (members|`scorer`|`column`)|^is logarithmic |^is a (line of|bound that)|^is not a finite number"
+    r"|^is not (a line number|a valid regular expression|an order )|^is more than one line|^has more than .* lines"
+    r"|^is too large for a float|^has \d+ members for |which only `disparity` takes$|^is nested |orders of steps in total$",
     re.DOTALL,
 )
 """Problems that no schema can tell."""

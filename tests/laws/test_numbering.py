@@ -52,7 +52,7 @@ def test_numbers_beyond_every_machine_word() -> None:
     for number in (0, 1, 36 * size, numbers.count // 7, numbers.count - 1):
         assert numbers.of(numbers.at(number)) == number
     for wrong in (-1, numbers.count):
-        with pytest.raises(IndexError, match="have the numbers from 0 to"):
+        with pytest.raises(IndexError, match="are numbered from 0 to"):
             numbers.at(wrong)
 
 

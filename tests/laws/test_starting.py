@@ -129,8 +129,8 @@ def test_columns_that_are_not_what_their_type_says_are_named() -> None:
     text = starting_space(data, "a.csv")
     flat = " ".join(text.replace("\n# ", " ").split())
     assert data.warnings == [
-        "`customerID`, `row`, `code` look like identifiers: no pipeline learns from them: leave them out by "
-        "`--drop-columns customerID,row,code`",
+        "`customerID`, `row`, `code` look like identifiers: pipelines cannot learn from them; drop them "
+        "with `--drop-columns customerID,row,code`",
         Suspicion.NUMBERS.told(["income"]),
         Suspicion.COMMAS.told(["share"]),
         Suspicion.DATES.told(["day", "born", "hired"]),
@@ -142,7 +142,7 @@ def test_what_is_so_of_many_columns_is_said_once() -> None:
     table = pd.DataFrame({f"share {place}": SUSPECTS["share"][0] for place in range(60)} | {"x": range(0, 120, 2)})
     (warning,) = warnings_of(table)
     head = "`share 0`, `share 1`, `share 2`, `share 3`, `share 4` and 55 more hold numbers with a decimal comma: "
-    assert warning == f"{head}they count as categories: read the file by `--decimal ,`"
+    assert warning == f"{head}they count as categories; read the file with `--decimal ,`"
     assert warnings_of(table[["share 0"]])[0].startswith("`share 0` holds numbers with a decimal comma: they count")
 
 
@@ -154,8 +154,8 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, str, list[str]]] = {
         LABELS["two"],
         "the column `a` holds infinite values",
         [
-            "`a` holds infinite values, first in row 17, which a run refuses: replace these, or leave it out by "
-            "`--drop-columns a`"
+            "`a` holds infinite values, first in row 17, which a run refuses: replace these, or drop it "
+            "with `--drop-columns a`"
         ],
     ),
     "columns": (
@@ -163,23 +163,23 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, str, list[str]]] = {
         LABELS["two"],
         "the column `b, c` holds infinite values",
         [
-            "`b, c`, `d` hold infinite values, `b, c` first in row 17, which a run refuses: replace these, or leave "
-            "them out by `--drop-columns '\"b, c\",d'`"
+            "`b, c`, `d` hold infinite values, `b, c` first in row 17, which a run refuses: replace these, or drop "
+            "them with `--drop-columns '\"b, c\",d'`"
         ],
     ),
     "labels": (
         {"a": NUMBERS},
         [*LABELS["price"][:4], float("-inf"), *LABELS["price"][5:]],
         "holds infinite labels",
-        ["labels are infinite, first in row 5, which a run refuses: leave such rows out"],
+        ["labels are infinite, first in row 5, which a run refuses: drop these rows"],
     ),
     "a class": (
         {"a": NUMBERS},
         ["rare" if place == 40 else "yn"[place % 2] for place in range(ROWS)],
         "the class `rare` in the column `y` has 1 row",
         [
-            "the class `rare` has a single row (row 41), which a run refuses: join it to another class, leave such "
-            "rows out, or give more of them"
+            "the class `rare` has a single row (row 41), which a run refuses: merge it with another class, drop "
+            "such rows, or add more of them"
         ],
     ),
     "classes": (
@@ -188,14 +188,14 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, str, list[str]]] = {
         "the class `41` in the column `y` has 1 row",
         [
             "the classes `41`, `42`, `43`, `44`, `45` and 2 more have a single row (`41` in row 42), which a run "
-            "refuses: join them to another class, leave such rows out, or give more of them"
+            "refuses: merge them with another class, drop such rows, or add more of them"
         ],
     ),
     "rows": (
         {"a": NUMBERS[:3]},
         [0.5, 1, 2],
-        "too few to hold some out",
-        ["3 rows are too few for a run: give 6 or more"],
+        "a validation needs at least 4",
+        ["3 rows are too few for a run: give at least 6"],
     ),
 }
 

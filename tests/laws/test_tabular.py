@@ -85,18 +85,18 @@ def test_a_search_without_a_space_takes_the_one_for_its_labels() -> None:
     arguments: Any = {"optimizer": "random", "trials": 1, "workers": 0, "validate": "holdout(0.3)"}
     found = sl.search(features=data.features[["size"]], target=data.target, initial="default", **arguments)
     assert found.experiment.space.name == "tabular_regression"
-    assert "`tabular_regression`, as `price` holds 240 different numbers" in repr(found)
+    assert "`tabular_regression`, as `price` holds 240 distinct numbers" in repr(found)
 
 
 @pytest.mark.parametrize(
     ("labels", "reason"),
     [
-        ([0, 1] * 30, "`tabular_classification`, as `y` holds 2 different whole numbers"),
-        (["a", "b", None] * 20, "`tabular_classification`, as `y` holds 2 different labels that are no numbers"),
-        ([True, False] * 30, "`tabular_classification`, as `y` holds 2 different labels that are no numbers"),
+        ([0, 1] * 30, "`tabular_classification`, as `y` holds 2 distinct whole numbers"),
+        (["a", "b", None] * 20, "`tabular_classification`, as `y` holds 2 distinct labels that are not numbers"),
+        ([True, False] * 30, "`tabular_classification`, as `y` holds 2 distinct labels that are not numbers"),
         ([0.5, 1.0] * 30, "`tabular_regression`, as `y` holds numbers with fractions"),
-        ([0, 1, None] * 20, "`tabular_classification`, as `y` holds 2 different whole numbers"),
-        (range(60), "`tabular_regression`, as `y` holds 60 different numbers"),
+        ([0, 1, None] * 20, "`tabular_classification`, as `y` holds 2 distinct whole numbers"),
+        (range(60), "`tabular_regression`, as `y` holds 60 distinct numbers"),
     ],
 )
 def test_the_kind_of_labels_and_the_reason(labels: Any, reason: str) -> None:

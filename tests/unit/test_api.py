@@ -130,7 +130,7 @@ class TestSpace:
             check_is_fitted(pipeline[-1])
 
     def test_building_what_is_no_member_says_why(self, toy: sl.Space) -> None:
-        with pytest.raises(ValueError, match="`estimator` is not decided"):
+        with pytest.raises(ValueError, match="`estimator` is missing"):
             toy.build({"scaler": "none"})
 
     def test_the_random_state_is_handed_on(self, tiny: sl.Space) -> None:
@@ -158,7 +158,7 @@ class TestSearch:
         ]
         one, other = (each.trials[["loss", "status", "configuration"]] for each in found)
         assert one.equals(other)
-        with pytest.raises(ValueError, match="without workers trials are not isolated"):
+        with pytest.raises(ValueError, match="isolated in worker processes only"):
             sl.search(tiny, features, labels, trials=4, workers=0, isolate=True)
 
     def test_arrays_and_options(self, tiny: sl.Space) -> None:
@@ -271,7 +271,7 @@ class TestAskAndTell:
                 asked.append(trial.configuration)
                 trial.tell(0.5)
             assert len(asked) == number
-        with pytest.raises(ValueError, match="a budget of 0 trials allows nothing"):
+        with pytest.raises(ValueError, match="the budget is 0 trials"):
             sl.ask_and_tell(toy, trials=0)
 
     def test_equal_seeds_ask_alike(self, toy: sl.Space) -> None:
@@ -298,7 +298,7 @@ class TestAskAndTell:
 
     @pytest.mark.parametrize("scale", [0, -1.0, float("nan"), float("inf")])
     def test_what_is_no_scale(self, scale: float, tiny: sl.Space) -> None:
-        with pytest.raises(ValueError, match="a number above 0"):
+        with pytest.raises(ValueError, match="a finite number above 0"):
             sl.ask_and_tell(tiny, scale=scale)
 
     @pytest.mark.parametrize("optimizer", NAMES)
@@ -319,7 +319,7 @@ class TestAskAndTell:
     def test_a_trial_that_is_told_twice(self, tiny: sl.Space) -> None:
         trial = next(sl.ask_and_tell(tiny))
         trial.tell(0.5)
-        with pytest.raises(RuntimeError, match="told before"):
+        with pytest.raises(RuntimeError, match="already been told"):
             trial.tell(0.4)
 
     def test_mistakes_are_told_at_once(self, tiny: sl.Space) -> None:

@@ -24,7 +24,7 @@ def searched(deeds: Iterable[str], **options: Any) -> Result:
 @pytest.mark.usefixtures("quick_nurseries")
 def test_a_winner_that_dies_on_all_rows_is_passed_over() -> None:
     result = searched(["segfault", "lock", "one_way", "well"], trial_limit="20s")
-    with pytest.warns(UserWarning, match=r"trial \d+ is taken instead: .*SIGSEGV"):
+    with pytest.warns(UserWarning, match=r"trial \d+ is used instead: .*SIGSEGV"):
         pipeline = result.best_pipeline
     assert pipeline[-1].deed == "well"
     assert pipeline is result.best_pipeline

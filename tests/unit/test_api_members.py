@@ -38,7 +38,7 @@ def test_configurations_have_numbers(space: sl.Space) -> None:
     found = [space.configuration(number) for number in range(17)]
     assert len(set(found)) == 17
     assert [space.rank(dict(configuration)) for configuration in found] == list(range(17))
-    with pytest.raises(ValueError, match=r"`first.n` is active and has no value"):
+    with pytest.raises(ValueError, match=r"`first.n` is active but has no value"):
         space.rank({"first": "A", "second": "none", "first.kind": "y"})
     with pytest.raises(IndexError, match="from 0 to 16"):
         space.configuration(17)

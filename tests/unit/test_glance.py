@@ -95,7 +95,8 @@ def test_of_which_class_a_result_is_stands_in_it(capsys: pytest.CaptureFixture[s
     assert found.positive_class == "yes"
     assert "\n  positive class: yes (for f1, recall)\n" in f"{found!r}\n"
     assert "<th style='text-align:left'>positive class</th><td>yes (for f1, recall)</td>" in found._repr_html_()
-    assert "`f1`, `recall`: of the class `yes`, the last of the two in sorted order\n" in capsys.readouterr().err
+    sentence = "the positive class of `f1`, `recall` is `yes`, the last of the two in sorted order\n"
+    assert sentence in capsys.readouterr().err
     both = sl.search(space, features, labels, metric="f1_macro", **asked)
     assert both.positive_class is None
     assert "class" not in repr(both) + capsys.readouterr().err
@@ -123,8 +124,8 @@ def test_what_the_form_of_an_optimizer_has_not_stands_in_a_result(capsys: pytest
     features, labels = np.arange(40.0).reshape(-1, 1), [0, 1] * 20
     space = sl.parse("stage e = GaussianNB { var_smoothing : float[1e-9, 1] = 0.1 @prior(normal, 0.5, 0.1) }")
     found = sl.search(space, features, labels, optimizer="optuna", trials=1, workers=0, progress=True)
-    assert "\n  approximated: `@prior` (line 1): values are drawn as if there were no prior" in repr(found)
-    assert "`@prior` (line 1): values are drawn as if there were no prior\n" in capsys.readouterr().err
+    assert "\n  approximated: `@prior` (line 1): ignored: values are drawn without the prior" in repr(found)
+    assert "`@prior` (line 1): ignored: values are drawn without the prior\n" in capsys.readouterr().err
 
 
 def test_the_curve_of_an_incumbent_goes_down_in_steps() -> None:

@@ -47,10 +47,10 @@ def test_what_is_of_another_kind_is_refused_by_its_name(call: str, name: str) ->
         ({"validate": 5}, 'takes a text: `"holdout(0.3)"` or `"cv(5)"`, not `5`'),
         ({"validate": KFold(5)}, "not a `KFold`"),
         ({"seed": np.arange(2)}, "not a `ndarray`"),
-        ({"seed": None}, "takes a whole number, of which all chance comes, not `None`"),
+        ({"seed": None}, "takes a whole number, from which all random draws derive, not `None`"),
         ({"allow": "xgboost"}, """takes names of packages, such as `["xgboost"]`, not `'xgboost'`"""),
         ({"ensemble": True}, "takes the number of votes, such as 32, not `True`"),
-        ({"space": FEATURES}, "features and labels follow it, not a `ndarray`"),
+        ({"space": FEATURES}, "give features and labels after it, not a `ndarray`"),
         ({"constraints": sl.Constraint("x", lambda *_: 1.0, 1.0)}, "takes several, such as `.sl.Constraint"),
     ],
     ids=lambda each: next(iter(each)) if isinstance(each, dict) else "",
@@ -70,16 +70,16 @@ def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
 
 
 REFUSED: list[tuple[Callable[[sl.Space], object], type[Exception], str]] = [
-    (lambda space: space.build("e"), TypeError, "a configuration is a mapping of keys to values, not `'e'`"),  # type: ignore[arg-type]
-    (lambda space: "e" in space, TypeError, "a configuration is a mapping of keys to values, not `'e'`"),
-    (lambda space: space.nearest(None), TypeError, "a configuration is a mapping of keys to values, not `None`"),  # type: ignore[arg-type]
+    (lambda space: space.build("e"), TypeError, "a configuration must be a mapping of keys to values, not `'e'`"),  # type: ignore[arg-type]
+    (lambda space: "e" in space, TypeError, "a configuration must be a mapping of keys to values, not `'e'`"),
+    (lambda space: space.nearest(None), TypeError, "a configuration must be a mapping of keys to values, not `None`"),  # type: ignore[arg-type]
     (lambda space: space.sample(2.0), TypeError, "`count` takes a whole number, not `2.0`"),  # type: ignore[arg-type]
     (lambda space: space.configuration(0.5), TypeError, "`number` takes a whole number, not `0.5`"),  # type: ignore[arg-type]
-    (lambda space: space.sample(-1), ValueError, "-1 configurations cannot be drawn"),
+    (lambda space: space.sample(-1), ValueError, "cannot draw -1 configurations: give 0 or more"),
     (
         lambda _: sl.parse("a.space"),
         ValueError,
-        "`a.space` is the path of a file, and no text of a space: read it by `load`",
+        "`a.space` is the path of a file, not the text of a space: use `load`",
     ),
 ]
 
@@ -95,7 +95,7 @@ def test_what_a_space_is_asked_is_of_its_kind(
 
 @pytest.mark.parametrize("data", [5, (FEATURES, LABELS, LABELS), {"X": FEATURES, "y": LABELS, "z": 1}])
 def test_data_of_a_comparison_are_texts_or_pairs(data: Any) -> None:
-    with pytest.raises(ArenasError, match="the data `a` is neither a text nor a pair of features and labels"):
+    with pytest.raises(ArenasError, match="the data `a` is neither a string nor a pair of features and labels"):
         called("compare", data={"a": data})
 
 

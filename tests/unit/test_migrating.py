@@ -150,13 +150,13 @@ def test_a_run_goes_on_in_a_changed_space(wine: Path, tmp_path: Path) -> None:
     assert {*told["same"], *told["anew"]} == {each["trial"] for each in told["members"]}
     again = spacelang(*how, folder=tmp_path)
     assert again.returncode == 1
-    assert "there is a store `new.db` already" in again.stderr
+    assert "the store `new.db` already exists" in again.stderr
     other = (*how[:-3], "sklearn:iris", "--store", "other.db")
-    assert "the data is another one" in spacelang(*other, folder=tmp_path).stderr
+    assert "the data is different" in spacelang(*other, folder=tmp_path).stderr
     assert not (tmp_path / "other.db").exists()
 
 
 def test_a_space_with_none_of_its_trials_begins_no_run(wine: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no trial of the run is a member"):
+    with pytest.raises(InputError, match="no trial of the run is valid in the new space"):
         take_over(take_up(wine, data="sklearn:wine"), sl.parse("space s\nstage e = GaussianNB\n"), tmp_path / "no.db")
     assert not (tmp_path / "no.db").exists()

@@ -135,23 +135,23 @@ def test_what_was_written_is_known_and_does_not_make_another_part(toys: Plugins)
 @pytest.mark.parametrize(
     ("text", "message", "remedy"),
     [
-        ("laef", "there is no toy_part `laef`", "did you mean `leaf`?"),
-        ("", "there is no toy_part ``", "there are `leaf`, `twig`"),
-        ("laef(count=1)", "there is no toy_part `laef`", "did you mean `leaf`?"),
+        ("laef", "unknown toy_part `laef`", "did you mean `leaf`?"),
+        ("", "unknown toy_part ``", "choose from `leaf`, `twig`"),
+        ("laef(count=1)", "unknown toy_part `laef`", "did you mean `leaf`?"),
         ("leaf(conut=1)", "`conut` is not an option of `leaf`", "did you mean `count`?"),
         ("leaf(count=many)", "`many` is not a value of `count`", "a whole number"),
         ("leaf(count=-1)", "`count` is negative", "at least 0"),
-        ("leaf(count)", "`count` in `leaf(count)` is no option", "write `leaf(OPTION=VALUE, …)`"),
-        ("leaf(=1)", "`=1` in `leaf(=1)` is no option", "write `leaf(OPTION=VALUE, …)`"),
-        ("leaf(count=1,)", "`` in `leaf(count=1,)` is no option", "write `leaf("),
+        ("leaf(count)", "`count` in `leaf(count)` is not an option", "write `leaf(OPTION=VALUE, …)`"),
+        ("leaf(=1)", "`=1` in `leaf(=1)` is not an option", "write `leaf(OPTION=VALUE, …)`"),
+        ("leaf(count=1,)", "`` in `leaf(count=1,)` is not an option", "write `leaf("),
         ("leaf(count=1, count=2)", "the option `count` of `leaf` is set twice", ""),
         ("leaf(count=1", "`leaf(count=1` cannot be read: a bracket is not closed", "write `NAME(OPTION=VALUE, …)`"),
-        ("leaf count=1)", "`leaf count=1)` cannot be read: a bracket is closed that was not opened", "write `NAME("),
-        ("leaf(count=1)(loud=true)", "something stands behind the brackets", "write `NAME("),
-        ("leaf(count=1) x", "something stands behind the brackets", "write `NAME("),
-        ('leaf(title="a)', '`"a` cannot be read: it is no text in quotation marks', "write `NAME("),
-        ('leaf(title="a"b)', "it is no text in quotation marks", "write `NAME("),
-        ("twig(z=laef)", "there is no toy_part `laef`", "did you mean `leaf`?"),
+        ("leaf count=1)", "`leaf count=1)` cannot be read: a closing bracket has no opening one", "write `NAME("),
+        ("leaf(count=1)(loud=true)", "there is text after the closing bracket", "write `NAME("),
+        ("leaf(count=1) x", "there is text after the closing bracket", "write `NAME("),
+        ('leaf(title="a)', '`"a` cannot be read: the quoted text is invalid', "write `NAME("),
+        ('leaf(title="a"b)', "the quoted text is invalid", "write `NAME("),
+        ("twig(z=laef)", "unknown toy_part `laef`", "did you mean `leaf`?"),
         ("twig(z=leaf(conut=1))", "`conut` is not an option of `leaf`", "did you mean `count`?"),
         ("twig(z=leaf(count=1)", "a bracket is not closed", "write `NAME("),
     ],
@@ -164,7 +164,7 @@ def test_what_is_wrong_with_a_part(toys: Plugins, text: str, message: str, remed
 
 
 def test_a_name_alone_is_read_as_any_plugin_is(toys: Plugins) -> None:
-    with pytest.raises(UnknownPluginError, match="there is no toy_part `laef`"):
+    with pytest.raises(UnknownPluginError, match="unknown toy_part `laef`"):
         toys.read("laef")
 
 

@@ -62,15 +62,15 @@ def test_loading_imports_one_module_and_finds_the_class_that_is_the_same_word(pa
 
 
 def test_a_module_without_its_class_is_a_mistake_of_its_author(package: Plugins) -> None:
-    with pytest.raises(ImportError, match=r"`toy_kinds\.empty` defines no class"):
+    with pytest.raises(ImportError, match=r"`toy_kinds\.empty` must define a class"):
         package.load("empty")
 
 
 @pytest.mark.parametrize("name", ["bldss", "_helper", "inner", "../blds", ""])
 def test_an_unknown_name(package: Plugins, name: str) -> None:
-    with pytest.raises(UnknownPluginError, match="there is no toy_kind") as caught:
+    with pytest.raises(UnknownPluginError, match="unknown toy_kind") as caught:
         package.load(name)
-    assert "there are `blds`, `broken`, `empty`, `select_best`" in caught.value.help
+    assert "choose from `blds`, `broken`, `empty`, `select_best`" in caught.value.help
     assert ("did you mean `blds`?" in caught.value.help) == ("blds" in name)
 
 
@@ -112,7 +112,7 @@ def test_texts_are_read_by_the_types_of_the_fields() -> None:
         ("share", "1/0", "a number"),
         ("share", "1e999", "a number"),
         ("loud", "1", "`true` or `false`"),
-        ("rule", "secnd", "did you mean `second`? there are `first`, `second`"),
+        ("rule", "secnd", "did you mean `second`? choose from `first`, `second`"),
     ],
 )
 def test_a_text_that_is_no_value(name: str, text: str, help_text: str) -> None:
@@ -125,7 +125,7 @@ def test_a_text_that_is_no_value(name: str, text: str, help_text: str) -> None:
 def test_an_option_that_does_not_exist() -> None:
     with pytest.raises(OptionError, match="`conut` is not an option of `toy`") as caught:
         Plugins.configure(Toy, {"conut": "1"})
-    assert caught.value.help.startswith("did you mean `count`? there are `count`, `share`,")
+    assert caught.value.help.startswith("did you mean `count`? choose from `count`, `share`,")
 
 
 def test_fields_for_programs_are_no_options() -> None:

@@ -191,20 +191,20 @@ def test_weights_of_rows_reach_the_last_step() -> None:
 def test_what_takes_no_weights_is_named() -> None:
     weights = np.ones(len(LABELS))
     near = "space s\nstage estimator = KNeighborsClassifier\n"
-    named = "`KNeighborsClassifier` takes no weights of rows, so leave `sample_weight` out, or take it out of the space"
+    named = "`KNeighborsClassifier` does not support sample weights, so leave out `sample_weight` or such operators"
     for routed in (False, True):
         with config_context(enable_metadata_routing=routed), pytest.raises(ValueError, match="trials failed") as raised:
             searching(near, trials=1).fit(FEATURES, LABELS, sample_weight=weights)
         assert str(raised.value) == f"1 of 1 trials failed: {named}"
-    with pytest.raises(TypeError, match="takes no weights of rows"):
+    with pytest.raises(TypeError, match="does not support sample weights"):
         searching(near, trials=1, error_score="raise").fit(FEATURES, LABELS, sample_weight=weights)
     some = "space s\nstage estimator = KNeighborsClassifier | GaussianNB | LinearDiscriminantAnalysis\n"
-    several = "`KNeighborsClassifier`, `LinearDiscriminantAnalysis` take no weights of rows, so"
+    several = "`KNeighborsClassifier`, `LinearDiscriminantAnalysis` do not support sample weights, so"
     with pytest.warns(FitFailedWarning, match=f"^2 of 3 trials failed: {several}"):
         found = searching(some, optimizer="enumerate", trials=3).fit(FEATURES, LABELS, sample_weight=weights)
     assert found.best_params_ == {"estimator": "GaussianNB"}
     mixed = some.replace("stage", "stage reducer = none | PCA { n_components : {99} }\nstage")
-    reason = f"^5 of 6 trials failed: 4 of them as {several}.*; `error_score='raise'` shows why"
+    reason = f"^5 of 6 trials failed: 4 of them as {several}.*; use `error_score='raise'`"
     with pytest.warns(FitFailedWarning, match=reason):
         searching(mixed, optimizer="enumerate", trials=6).fit(FEATURES, LABELS, sample_weight=weights)
 

@@ -27,7 +27,7 @@ def test_what_is_no_suite_is_none() -> None:
 @pytest.mark.parametrize("missing", ["hypothesis", "pytest"])
 def test_what_is_missing_is_said_with_the_remedy(missing: str) -> None:
     said = python(f"import sys; sys.modules[{missing!r}] = None; from spacelang.testing import OptimizerConformance")
-    assert said.endswith(f"the suites need `{missing}`: pip install 'spacelang[testing]'\n")
+    assert said.endswith(f"the conformance suites need `{missing}`: pip install 'spacelang[testing]'\n")
 
 
 def test_who_evaluates_what_a_suite_made_loads_no_suite() -> None:

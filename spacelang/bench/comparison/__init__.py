@@ -1,1 +1,1 @@
-"""Runs of several optimizers side by side: incumbents over time, ranks, who leads when; as tables, text and plots."""
+"""Results of comparisons: incumbents over time, ranks and leaders; as tables, text, JSON and plots."""

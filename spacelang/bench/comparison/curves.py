@@ -1,4 +1,4 @@
-"""Incumbent curves: what the best loss of a run was at any time, exactly."""
+"""Incumbent curves: the best loss of a run as an exact step function of time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,26 +11,26 @@ import numpy.typing as npt
 Array: TypeAlias = npt.NDArray[np.float64]
 
 TIMESTAMPS: Final = 256
-"""At so many times a comparison is told, as in the protocol of the ADMM paper."""
+"""The number of times at which a comparison is sampled, as in the protocol of the ADMM paper."""
 
 BEFORE_THE_FIRST: Final = 1.0
-"""The loss that counts before a run has its first score, as in the protocol of the ADMM paper."""
+"""The loss of a run before its first score, as in the protocol of the ADMM paper."""
 
 EARLIEST: Final = 1e-3
-"""Where no score tells when to begin, it is after this share of the time."""
+"""The share of the time at which sampling starts if no score is suitable as its start."""
 
 LATEST: Final = 0.9
-"""A score after this share of the time does not tell: hardly anything would be left to be seen."""
+"""The share of the time after which a first score is too late to start sampling there."""
 
 NO_TIME: Final = 1e-6
-"""What counts as no time at all, which is on no logarithmic axis: in seconds, and as a share of the time."""
+"""The smallest time on a logarithmic axis, in seconds and as a share of the time; less counts as 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The loss of an incumbent: from `seconds[i]` on it is `losses[i]`; before `seconds[0]` there is none.
+    """The loss of an incumbent over time: `losses[i]` holds from `seconds[i]` on; before `seconds[0]` there is none.
 
-    Seconds never fall, losses fall strictly. A run without a score has an empty curve.
+    Seconds never decrease, and losses strictly decrease. The curve of a run without a score is empty.
     """
 
     seconds: tuple[float, ...] = ()
@@ -38,7 +38,7 @@ class Curve:
 
 
 def incumbent(scores: Iterable[tuple[float, float]], until: float = inf) -> Curve:
-    """The curve of scores, each with the seconds at which it was known; what came later than `until` does not count."""
+    """Return the curve of scores, pairs (seconds, loss); scores after `until` are ignored."""
     best, points = inf, []
     for seconds, loss in sorted(scores):
         if loss < best and seconds <= until:
@@ -48,15 +48,19 @@ def incumbent(scores: Iterable[tuple[float, float]], until: float = inf) -> Curv
 
 
 def loss_before(curves: Iterable[Curve]) -> float:
-    """What counts before the first score: 1, or the worst first score of any curve where losses go beyond 1.
+    """Return the loss that counts before the first score.
 
-    So a curve never rises, and nobody is worse for having a score.
+    It is 1, or the worst first score of any curve if that is greater. So a curve never rises, and a run is never worse
+    off for having a score.
     """
     return max([BEFORE_THE_FIRST, *(curve.losses[0] for curve in curves if curve.losses)])
 
 
 def times(curves: Iterable[Curve], end: float, count: int = TIMESTAMPS) -> Array:
-    """`count` times, equally far apart on a logarithmic axis, from the first score of any curve to `end`."""
+    """Return `count` times on a logarithmic scale, from the first score of any curve to `end`.
+
+    If the first score comes at almost 0 s or near the end, the times start at a fixed share of `end` instead.
+    """
     first = min((curve.seconds[0] for curve in curves if curve.seconds), default=0.0)
     last = max(end, NO_TIME)
     tells = last * NO_TIME <= first <= last * LATEST
@@ -65,7 +69,10 @@ def times(curves: Iterable[Curve], end: float, count: int = TIMESTAMPS) -> Array
 
 
 def sampled(curves: Sequence[Curve], seconds: Array, before: float) -> Array:
-    """The losses of curves at some times, a row for each curve: exactly what the step functions are there."""
+    """Return the exact losses of curves at some times, an array of shape (curves, times).
+
+    `before` is the loss before the first score.
+    """
     found = np.empty((len(curves), len(seconds)))
     for row, curve in zip(found, curves, strict=True):
         steps = np.array([before, *curve.losses])

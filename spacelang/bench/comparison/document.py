@@ -12,20 +12,25 @@ from spacelang.report.reached import score_document
 
 
 def document(results: Results) -> dict[str, object]:
-    """What `compare --json` prints.
+    """Return the document that `compare --json` prints.
 
-    `losses[models][data][optimizer]` has `lower`, `median` and `upper`, and `ranks[ranking][models][optimizer]` the
-    average `rank` over all data with the bounds `low` and `high` of its interval, one number for each of `seconds`:
-    some shares of the time, the last one its end. Rankings are `mean_losses`, of an optimizer's runs on a data set, as
-    in the papers, and `runs`, of single ones. `differences[ranking][models]` has for every two optimizers by how much
-    the rank of the first is above that of the second, and whether that is `within_noise`. `intervals` says over what
-    they are, a number of `data set` or `seed`; it is None, and so are all bounds, where these are too few. `ahead` says
-    who was ahead when, over all by either ranking and by data (`median`), and `apart` for every two which one was ahead
-    beyond noise, by the ranks of mean losses. `test`, None without test rows, has what the winners at the end lose on
-    rows that no trial saw: `losses[data][optimizer]`, and `ranks` and `differences` as above. `runs` has every run with
-    its last losses, None without a score.
+    The entries that depend on time have one number for each of `seconds`: some shares of the time, up to its end.
+
+    - `losses[models][data][optimizer]`: `lower`, `median` and `upper`.
+    - `ranks[ranking][models][optimizer]`: the average `rank` over all data, with the bounds `low` and `high` of its
+      interval. The ranking `mean_losses` ranks the mean loss of an optimizer over its runs on a data set, as in the
+      papers; `runs` ranks single runs.
+    - `differences[ranking][models]`: for every two optimizers, the rank of the first minus that of the second, and
+      whether it is `within_noise`.
+    - `intervals`: the number of `data set` or `seed` that intervals are based on. It is None, and so are all bounds, if
+      there are too few.
+    - `ahead`: who was ahead and when, over all data by each ranking, and on each data set (`median`).
+    - `apart`: for every two optimizers, which one was ahead beyond noise, by the ranks of mean losses.
+    - `test`: the losses of the winners at the end on rows that no trial saw, in `losses[data][optimizer]`, with `ranks`
+      and `differences` as above. It is None without test rows.
+    - `runs`: every run with its last losses, None without a score.
     """
-    told = results.at(*(results.end * share for share in SHARES))
+    sampled = results.at(*(results.end * share for share in SHARES))
     return {
         "space": results.space,
         "data": {name: {"loss": results.formulas[name], "before": before} for name, before in _befores(results)},
@@ -33,10 +38,10 @@ def document(results: Results) -> dict[str, object]:
         "seeds": list(results.seeds),
         "tolerance": results.tolerance,
         "intervals": _resampling(results),
-        **_over_time(told),
+        **_over_time(sampled),
         "differences": {
             ranking.value: {models.value: _differences(results, each.differences) for models, each in by_models.items()}
-            for ranking, by_models in told.ranked.items()
+            for ranking, by_models in sampled.ranked.items()
         },
         "ahead": {models.value: _ahead(results, models) for models in Models},
         "apart": {models.value: _apart(results, models) for models in Models},
@@ -46,7 +51,7 @@ def document(results: Results) -> dict[str, object]:
 
 
 def curves(results: Results) -> dict[str, object]:
-    """`seconds`, `losses` and `ranks` as in the document, at all times at which the comparison is told."""
+    """Return `seconds`, `losses` and `ranks` as in the document, at all times of the results."""
     return _over_time(results)
 
 
@@ -62,7 +67,7 @@ def _over_time(results: Results) -> dict[str, object]:
 
 
 def _resampling(results: Results) -> dict[str, object] | None:
-    """Over what the intervals are, if there are any."""
+    """Return what intervals are based on, or None if there are none."""
     found = results.resampling
     if found is None:
         return None
@@ -89,7 +94,7 @@ def _differences(results: Results, differences: Estimate) -> list[object]:
 
 
 def _bounds(estimate: Estimate, row: int) -> dict[str, object]:
-    """The bounds of intervals; None, which JSON has, where there are none."""
+    """Return the bounds of intervals, with None in place of NaN."""
     bounds = {"low": estimate.low[row].tolist(), "high": estimate.high[row].tolist()}
     return {name: [*map(_known, found)] for name, found in bounds.items()}
 
@@ -109,7 +114,7 @@ def _befores(results: Results) -> Iterable[tuple[str, float]]:
 
 
 def _verdict(results: Results) -> dict[str, object] | None:
-    """What rows that no trial saw say."""
+    """Return the results on rows that no trial saw, or None if there are no such rows."""
     found = verdict(results)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""What of a rank may be chance: 95 % intervals by bootstrap over data sets or, where these are too few, seeds."""
+"""Bootstrap confidence intervals of ranks, over data sets or, if these are too few, over seeds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,23 +15,23 @@ from spacelang.bench.comparison.curves import Array
 from spacelang.bench.comparison.ranks import ROUNDING, Ranking, ranks, ranks_by_data
 
 LEVEL: Final = 0.95
-"""What an interval is to have in it, it has in so many of all comparisons that might have been made instead."""
+"""The confidence level: the share of repeated comparisons whose interval would contain the true value."""
 
 TAIL: Final = (1 - LEVEL) / 2
-"""What is beyond either end of it."""
+"""The probability beyond either end of an interval."""
 
 RESAMPLES: Final = 1000
-"""So many comparisons are drawn, with replacement, from the one that was made."""
+"""The number of bootstrap resamples."""
 
 FEWEST: Final = 3
-"""Fewer data sets or seeds say next to nothing of how much others differ from them."""
+"""The smallest number of data sets or seeds for intervals; fewer say almost nothing about the variation."""
 
 BLOCK: Final = 16
-"""So many times are ranked together: all of them with all resamples would take much memory."""
+"""The number of times that are ranked together; all times with all resamples would take much memory."""
 
 
 class ResamplingUnit(StrEnum):
-    """From what resamples are drawn."""
+    """The unit that resamples are drawn from."""
 
     DATA = "data set"
     SEEDS = "seed"
@@ -39,19 +39,22 @@ class ResamplingUnit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How intervals are made: resamples of `number` data sets or seeds."""
+    """The bootstrap behind the intervals: `number` data sets or seeds are resampled."""
 
     drawn: ResamplingUnit
     number: int
 
     @property
     def unseen(self) -> float:
-        """On what share of all others something may be so that is so on none of these."""
+        """The share of all other data sets (or seeds) on which an effect may exist that none of these shows."""
         return float(1 - TAIL ** (1 / self.number))
 
 
 def resampling(data: int, seeds: int) -> Resampling | None:
-    """Over data sets; over seeds, which tell nothing of other data, where there are too few; None: of both."""
+    """Return the bootstrap over data sets, or over seeds if there are too few data sets.
+
+    Intervals over seeds say nothing about other data. Returns None if there are too few of both.
+    """
     if data >= FEWEST:
         return Resampling(ResamplingUnit.DATA, data)
     return Resampling(ResamplingUnit.SEEDS, seeds) if seeds >= FEWEST else None
@@ -59,9 +62,10 @@ def resampling(data: int, seeds: int) -> Resampling | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """Figures with the bounds of their intervals, in arrays of one shape; bounds are NaN where there are none.
+    """Values with the bounds of their confidence intervals, arrays of the same shape.
 
-    Each interval is by itself: of a hundred figures about five are beyond theirs.
+    Bounds are NaN where there is no interval. Intervals are not corrected for multiple comparisons: about five of a
+    hundred miss the true value.
     """
 
     value: Array
@@ -70,16 +74,17 @@ class Estimate:
 
     @property
     def within_noise(self) -> npt.NDArray[np.bool_]:
-        """Whether a difference may be one of the other sign or none; without an interval it always may."""
+        """True where an interval includes 0, or where there is no interval."""
         beyond = (self.low > ROUNDING) | (self.high < -ROUNDING)
         return np.asarray(~beyond)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankEstimates:
-    """Average ranks, optimizers x times, and by how much those of one are above those of another, pairs x times.
+    """Average ranks, of shape (optimizers, times), and their pairwise differences, of shape (pairs, times).
 
-    The pairs are those of `itertools.combinations`.
+    A difference is the rank of the first optimizer minus that of the second. Pairs are in the order of
+    `itertools.combinations`.
     """
 
     ranks: Estimate
@@ -87,7 +92,7 @@ class RankEstimates:
 
 
 def ranked(losses: Array, ranking: Ranking, tolerance: float, resampling: Resampling | None) -> RankEstimates:
-    """The average ranks of losses by data, optimizer, seed and time."""
+    """Return the average ranks and their differences, with intervals, from losses by data, optimizer, seed, time."""
     value = ranks_by_data(losses, ranking, tolerance).mean(axis=0)
     first, second = np.array([*combinations(range(len(value)), 2)], dtype=np.intp).reshape(-1, 2).T
     if resampling is None:
@@ -95,7 +100,7 @@ def ranked(losses: Array, ranking: Ranking, tolerance: float, resampling: Resamp
     drawn = _drawn(losses, ranking, tolerance, resampling)
     most, grain = len(value), resampling.unseen
     differences = [
-        # Two that change places change their difference by twice a rank.
+        # If two optimizers swap ranks, their difference changes by two ranks.
         estimate(
             value[one] - value[other], drawn[one] - drawn[other], resampling.number, 2 * grain, (1 - most, most - 1)
         )
@@ -108,11 +113,11 @@ def ranked(losses: Array, ranking: Ranking, tolerance: float, resampling: Resamp
 def estimate(
     value: Array, drawn: Array, number: int, margin: float = 0.0, bounds: tuple[float, float] = (-inf, inf)
 ) -> Estimate:
-    """Figures with their intervals, of what they are in resamples of so many, along the last axis of `drawn`.
+    """Return values with bootstrap intervals, from the values in resamples along the last axis of `drawn`.
 
-    Resamples are too much like each other: intervals are wider than their quantiles by as much as Student's t and an
-    unbiased variance make those of a mean. Ranks are whole numbers, of which a few are easily all the same as if they
-    were never different: their intervals are wider by a margin, too, and end where ranks do.
+    Quantiles of few units are too narrow. So the distance of the bounds from the value is multiplied by the ratio that
+    Student's t and an unbiased variance give for a mean of `number` units. `margin` is added on both sides: ranks are
+    whole numbers, and a few of them are easily equal by chance. The intervals are clipped to `bounds`.
     """
     wider = sqrt(number / (number - 1)) * stdtrit(number - 1, 1 - TAIL) / ndtri(1 - TAIL)
     low, high = np.quantile(drawn, (TAIL, 1 - TAIL), axis=-1)
@@ -122,17 +127,17 @@ def estimate(
 
 
 def mean_over_seeds(losses: Array) -> Estimate:
-    """Means over the last axis, with their intervals over seeds; without these where there are too few."""
+    """Return means over the last axis, with intervals over seeds, or without if there are too few seeds."""
     mean, seeds = losses.mean(axis=-1), losses.shape[-1]
     if seeds < FEWEST:
         return _unbounded(mean)
-    # Losses of nearly all metrics end at 0: an interval goes on below it only where a loss does.
+    # The losses of most metrics are at least 0, so an interval extends below 0 only if a loss is negative.
     bounds = (0.0 if losses.min() >= 0 else -inf, inf)
     return estimate(mean, np.tensordot(losses, _counts(seeds), (-1, 0)) / seeds, seeds, bounds=bounds)
 
 
 def _drawn(losses: Array, ranking: Ranking, tolerance: float, resampling: Resampling) -> Array:
-    """Average ranks in every resample: optimizers x times x resamples."""
+    """Return average ranks in every resample, of shape (optimizers, times, resamples)."""
     number = resampling.number
     counts = _counts(number)
     match resampling.drawn:
@@ -147,7 +152,7 @@ def _drawn(losses: Array, ranking: Ranking, tolerance: float, resampling: Resamp
 
 
 def _counts(number: int) -> Array:
-    """How often each data set or seed is in each resample, number x resamples: always the same."""
+    """Return how often each unit is in each resample, of shape (number, resamples); always the same draws."""
     counts = np.random.default_rng(0).multinomial(number, [1 / number] * number, size=RESAMPLES)
     return counts.T.astype(float)
 

@@ -1,4 +1,4 @@
-"""What a comparison is of: as a file, so that one that was stopped goes on, and no other one in its place."""
+"""The plan of a comparison, stored in its folder so that only the same comparison is resumed there."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -6,17 +6,18 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, TypeAlias
 
 Facts: TypeAlias = Mapping[str, object]
-"""Facts by their names, as JSON has them."""
+"""JSON values by name."""
 
 VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonPlan:
-    """What decides the runs: two comparisons may share a folder where `differences` finds nothing.
+    """Everything that decides the runs of a comparison.
 
-    `data` has by label what tells each data set from others and by what runs on it are judged, `optimizers` by label
-    their names and options. `identity` is that of the space. Sequences and mappings are as JSON has them.
+    Two comparisons may share a folder if `differences` finds nothing. `data` has, by label, what identifies each data
+    set and how runs on it are judged. `optimizers` has their names and options by label. `identity` is that of the
+    space. Sequences and mappings are as in JSON.
     """
 
     space: str
@@ -30,34 +31,34 @@ class ComparisonPlan:
     optimizers: Mapping[str, Facts]
 
     def text(self) -> str:
-        """As JSON, a line a fact."""
+        """Return the plan as JSON, indented, with one value per line."""
         return json.dumps({"version": VERSION, **asdict(self)}, indent=1) + "\n"
 
     @staticmethod
     def read(text: str) -> "ComparisonPlan":
-        """The plan of a text; raises ValueError, TypeError or KeyError for any other text."""
+        """Parse a plan; raises ValueError, TypeError or KeyError for any other text."""
         found: dict[str, Any] = json.loads(text)
         if found["version"] != VERSION:
-            raise ValueError(f"version {found['version']} of comparisons is not known")
+            raise ValueError(f"unknown version {found['version']} of a comparison")
         facts = {each.name: found[each.name] for each in fields(ComparisonPlan)}
         return ComparisonPlan(**facts | {"seeds": tuple(facts["seeds"])})
 
     def differences(self, later: "ComparisonPlan") -> list[str]:
-        """A line for people for each fact in which a later comparison does not go on with this one.
+        """Return one line for the user for each difference that prevents `later` from continuing this comparison.
 
-        It may add data, optimizers and seeds; of those that there are it must leave out none.
+        A later comparison may add data, optimizers and seeds, but must not leave any out.
         """
         return list(_differences(self, ComparisonPlan.read(later.text())))
 
 
 def _differences(plan: ComparisonPlan, later: ComparisonPlan) -> Iterator[str]:
     if plan.identity != later.identity:
-        yield f"space: `{plan.space}` there, `{later.space}` now, which differ (see `spacelang diff`)"
-    names = {"seconds": "seconds of a run", "trials": "trials of a run", "workers": "workers", "limits": "limits"}
-    for name, told in names.items():
+        yield f"space: `{plan.space}` there and `{later.space}` now have different definitions (see `spacelang diff`)"
+    names = {"seconds": "seconds per run", "trials": "trials per run", "workers": "workers", "limits": "limits"}
+    for name, label in names.items():
         before, now = getattr(plan, name), getattr(later, name)
         if before != now:
-            yield f"{told}: {_shown(before)} there, {_shown(now)} now"
+            yield f"{label}: {_shown(before)} there, {_shown(now)} now"
     left_out = [seed for seed in plan.seeds if seed not in later.seeds]
     if left_out:
         yield f"seeds: {_range(plan.seeds)} there, {_range(later.seeds)} now"
@@ -68,7 +69,7 @@ def _differences(plan: ComparisonPlan, later: ComparisonPlan) -> Iterator[str]:
 def _of_mappings(kind: str, there: Mapping[str, Facts], now: Mapping[str, Facts]) -> Iterator[str]:
     for label, facts in there.items():
         if label not in now:
-            yield f"{kind} `{label}`: there, and not asked for now"
+            yield f"{kind} `{label}`: there, but not given now"
             continue
         for name in dict.fromkeys((*facts, *now[label])):
             before, later = facts.get(name), now[label].get(name)

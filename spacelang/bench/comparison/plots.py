@@ -1,4 +1,4 @@
-"""A comparison as plots, like Figures 3 and 4 of the BLDS paper: losses and average ranks over time."""
+"""Plots of a comparison, like Figures 3 and 4 of the BLDS paper: losses and average ranks over time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31")
-"""Those of Okabe and Ito, which the colour-blind tell apart, without their yellow, which nobody sees on white."""
+"""The colour-blind-safe palette of Okabe and Ito, without its yellow, which is invisible on white."""
 
 LINES: Final = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
-"""Once all colours are used, they begin again with another line."""
+"""Line styles; once all colours are used, they are repeated with the next line style."""
 
 PANELS: Final = 3
-"""At most so many panels stand side by side."""
+"""The largest number of panels in a row."""
 
 PANEL: Final = (4.6, 3.5)
 """Width and height of a panel in inches."""
@@ -33,19 +33,19 @@ LEGEND: Final = 0.28
 """The height of a line of the legend in inches."""
 
 HANDLE: Final = 0.75
-"""The width in inches of an entry of the legend beside its text."""
+"""The width of a legend entry without its text, in inches."""
 
 CHARACTER: Final = 0.105
-"""That of a character of it, rather too much than too little."""
+"""The width of a character of the legend in inches, generously estimated."""
 
 WIDTHS: Final = (3.4, 1.5)
-"""Wide and narrow lines take turns: of two neighbours that are the same both can be seen."""
+"""Line widths, used alternately so that two lines on top of each other are both visible."""
 
 BANDS: Final = 0.7
-"""How opaque all bands together are, each at most a fifth of it."""
+"""The total opacity of all bands; a single band has at most a fifth of it."""
 
 MARKS: Final = {2.5: (1.0,), 1.0: (1.0, 2.0, 5.0), 0.3: (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), 0.0: ()}
-"""From how many decades on which multiples of a power of ten have numbers; without any, steps of equal width."""
+"""Labelled multiples of powers of ten, by the least number of decades of the axis; () means equal steps."""
 
 STYLE: Final[dict[str, Any]] = {
     "font.family": "sans-serif",
@@ -58,7 +58,7 @@ STYLE: Final[dict[str, Any]] = {
     "grid.color": "#dddddd",
     "grid.linewidth": 0.6,
     "legend.frameon": False,
-    # Text stays text in an SVG; its names depend on nothing but the plot.
+    # Keep text as text in an SVG, and make its identifiers depend only on the plot.
     "svg.fonttype": "none",
     "svg.hashsalt": "spacelang",
 }
@@ -70,15 +70,16 @@ FORMATS: Final[dict[str, dict[str, Any]]] = {
 
 
 def is_available() -> bool:
-    """Whether plots can be drawn here: they need matplotlib, which is an extra."""
+    """Return True if plots can be drawn, which needs matplotlib (an extra)."""
     return find_spec("matplotlib") is not None
 
 
 def plots(results: Results) -> dict[str, bytes]:
-    """The contents of `losses_full`, `losses_any`, `ranks` and `ranks_of_runs` as `.png` and `.svg`, by their names.
+    """Return the contents of the plot files by file name.
 
-    `ranks` are those of mean losses. Equal results give equal files, by the same version of matplotlib. Raises
-    ImportError without it.
+    The plots are `losses_full`, `losses_any`, `ranks` and `ranks_of_runs`, each as `.png` and `.svg`. `ranks` are those
+    of mean losses. Equal results give equal files with the same version of matplotlib. Raises ImportError without
+    matplotlib.
     """
     files = {}
     with _style():
@@ -94,10 +95,10 @@ def plots(results: Results) -> dict[str, bytes]:
 
 @contextmanager
 def _style() -> Iterator[None]:
-    """Our own style: neither what a user has set for other plots counts, nor what we set here."""
+    """Apply the style of these plots, isolated from the settings of the user in both directions."""
     from matplotlib import rc_context, rcdefaults, rcParams
 
-    parameters: Any = rcParams  # whose type knows the name of every parameter, and no others
+    parameters: Any = rcParams  # its type allows only literal parameter names
     with rc_context():
         rcdefaults()
         parameters.update(STYLE)
@@ -105,9 +106,9 @@ def _style() -> Iterator[None]:
 
 
 def _losses(results: Results, models: Models) -> "Figure":
-    """Medians with bands from quartile to quartile, a panel for each data set, both axes logarithmic."""
+    """Draw medians with bands between the quartiles, one panel per data set, both axes logarithmic."""
     figure, panels = _panels(results, len(results.data))
-    between = "\n" if len(results.data) == 1 else ": "  # one panel is not as wide as the title
+    between = "\n" if len(results.data) == 1 else ": "  # a single panel is narrower than the title
     title = f"Loss of the incumbent, {MODELS[models]}{between}{_spread(len(results.seeds))}"
     figure.suptitle(title, fontsize=13)
     opacity = _opacity(results)
@@ -126,7 +127,7 @@ def _losses(results: Results, models: Models) -> "Figure":
 
 
 def _ranks(results: Results, ranking: Ranking) -> "Figure":
-    """Average ranks with bands as high as their intervals, a panel for each of the two incumbents."""
+    """Draw average ranks with bands for their intervals, one panel for each kind of incumbent."""
     figure, panels = _panels(results, len(Models))
     found = results.resampling
     bands = "" if found is None else f"; bands: 95 %, by bootstrap over {counted(found.number, found.drawn)}"
@@ -145,7 +146,7 @@ def _ranks(results: Results, ranking: Ranking) -> "Figure":
 
 
 def _panels(results: Results, count: int) -> tuple["Figure", list["Axes"]]:
-    """A figure with so many panels over time and the legend below them, whose lines the panels draw."""
+    """Return a figure with `count` panels over time and a legend below; the panels are still empty."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -178,18 +179,18 @@ def _draw(axes: "Axes", seconds: Array, values: Array, style: dict[str, Any]) ->
 
 
 def _shade(axes: "Axes", seconds: Array, low: Array, high: Array, colour: str, opacity: float) -> None:
-    """A band from one line of steps to another."""
+    """Draw a band between two step lines."""
     seconds, low, high = _steps(seconds, low, high)
     axes.fill_between(seconds, low, high, step="post", color=colour, alpha=opacity, linewidth=0)
 
 
 def _opacity(results: Results) -> float:
-    """That of a band: so many as there are optimizers leave each other visible."""
+    """Return an opacity of bands at which all optimizers stay visible."""
     return min(BANDS / 5, BANDS / len(results.optimizers))
 
 
 def _steps(seconds: Array, *values: Array) -> tuple[Array, ...]:
-    """The times at which any of the values changes, the first and the last time, with the values there."""
+    """Return the first and last time and all times at which any value changes, with the values there."""
     changes = np.any([np.diff(each) != 0 for each in values], axis=0)
     kept = np.concatenate([[True], changes])
     kept[-1] = True
@@ -197,7 +198,7 @@ def _steps(seconds: Array, *values: Array) -> tuple[Array, ...]:
 
 
 def _styles(count: int) -> list[dict[str, Any]]:
-    """A colour and a line for each of so many optimizers."""
+    """Return a colour, a line style and a line width for each optimizer."""
     return [
         {
             "color": COLOURS[place % len(COLOURS)],
@@ -209,7 +210,7 @@ def _styles(count: int) -> list[dict[str, Any]]:
 
 
 def _logarithmic(axes: "Axes", name: Literal["x", "y"], low: float, high: float) -> None:
-    """Make an axis logarithmic from `low` to `high`, with numbers at as many places as its range has room for."""
+    """Make an axis logarithmic from `low` to `high`, with as many tick labels as suit its range."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     axis = axes.xaxis if name == "x" else axes.yaxis
@@ -226,7 +227,7 @@ def _spread(seeds: int) -> str:
 
 
 def _floor(values: Array) -> float | None:
-    """What stands for a loss of 0, which a logarithmic axis has no place for; None where losses are negative."""
+    """Return the positive number that replaces losses of 0 on a logarithmic axis; None if losses are negative."""
     if values.min() < 0:
         return None
     positive = values[values > 0]

@@ -24,33 +24,39 @@ from spacelang.runtime.listening import Listener, Silence
 
 
 class ComparisonListener(Listener, Protocol):
-    """Who is told how a comparison goes on: between `begins` and `ends` of a run, also how that does."""
+    """A listener for the progress of a comparison.
+
+    Between `begins` and `ends` of a run it also receives the events of that run.
+    """
 
     def planned(self, runs: int, done: int) -> None:
-        """So many runs are to be made, of which so many were made before."""
+        """Receive the number of all runs and of those that are already done."""
 
     def begins(self, key: RunKey) -> None:
-        """A run begins, or goes on."""
+        """Receive the key of a run that starts or resumes."""
 
     def ends(self, run: RunResult) -> None:
-        """A run has ended."""
+        """Receive the result of a run that has ended."""
 
 
 class Quiet(Silence):
-    """A listener that ignores everything."""
+    """A listener that ignores all events."""
 
     def planned(self, runs: int, done: int) -> None:
-        """Ignore it."""
+        """Ignore the event."""
 
     def begins(self, key: RunKey) -> None:
-        """Ignore it."""
+        """Ignore the event."""
 
     def ends(self, run: RunResult) -> None:
-        """Ignore it."""
+        """Ignore the event."""
 
 
 class ComparisonProgress(Quiet, Closing):
-    """A bar over all runs on a terminal, elsewhere a line now and then; runs without a score are told as they end."""
+    """A progress bar over all runs on a terminal, elsewhere an occasional line.
+
+    Runs without a score are reported when they end.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -61,42 +67,42 @@ class ComparisonProgress(Quiet, Closing):
         self._told = time.monotonic()
 
     def close(self) -> None:
-        """Leave the terminal as it was."""
+        """Restore the terminal."""
         if self._bar is not None:
             self._bar.stop()
 
     def planned(self, runs: int, done: int) -> None:
-        """Show the bar, or say how much is done already."""
+        """Show the bar, or print how many runs are already done."""
         self._runs, self._done = runs, done
         if self._bar is not None:
             self._bar.start(runs, done)
         elif done:
-            self._print(f"{done} of {runs} runs were made before")
+            self._print(f"{done} of {runs} runs were already done")
 
     def begins(self, key: RunKey) -> None:
-        """Show which run it is."""
+        """Show which run is being made."""
         self._key, self._trials = key, 0
         self._show("")
 
     def started(self, budget: Budget) -> None:
-        """Know how long the run may go on."""
+        """Remember the budget of the run."""
         self._budget = budget
 
     def trial(self, record: Record, best: Record) -> None:
-        """Show how far the run is."""
+        """Show the number of trials and the best loss."""
         self._trials += 1
         loss = "" if best.trial.loss is None else f", best loss {best.trial.loss:.6g}"
         self._show(f": {self._trials} trial{'s' if self._trials > 1 else ''}{loss}", self._share(record.finished))
 
     def ends(self, run: RunResult) -> None:
-        """Count it, and say why it has no score."""
+        """Count the run, and print the reason if it has no score."""
         self._done += 1
         if run.reason:
             self._print(f"{run.key}: {run.reason}")
         self._show("")
 
     def _share(self, seconds: float) -> float:
-        """How much of the budget the run has used."""
+        """Return the share of its budget that the run has used."""
         shares = [0.0]
         if self._budget.seconds is not None:
             shares.append(seconds / self._budget.seconds)

@@ -1,4 +1,4 @@
-"""Ranks with a tolerance, of two kinds, and who is ahead when."""
+"""Ranks with a tolerance, of mean losses or of single runs, and who is ahead when."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,26 +11,32 @@ import numpy.typing as npt
 from spacelang.bench.comparison.curves import Array
 
 TOLERANCE: Final = 0.001
-"""Losses that are no farther apart share a rank (spacelang/optimizers/README.md, section "Comparisons")."""
+"""Losses that differ by at most this share a rank (spacelang/optimizers/README.md, section "Comparisons")."""
 
 ROUNDING: Final = 1e-12
-"""What the difference of two losses may be off by: 0.101 and 0.1 are no farther apart than 0.001."""
+"""The allowed rounding error of a difference of losses, so that 0.101 and 0.1 count as 0.001 apart."""
 
 
 class Ranking(StrEnum):
-    """What is ranked on a data set; one run that goes badly can turn the order of one kind round, and not the other."""
+    """The two ways to rank optimizers on a data set.
+
+    A single bad run can change the order of one and not of the other.
+    """
 
     MEAN_LOSSES = "mean_losses"
-    """The mean loss of an optimizer over its runs, as in the papers."""
+    """Rank the mean loss of each optimizer over its runs, as in the papers."""
     RUNS = "runs"
-    """Each run among those with the same seed; the ranks of an optimizer's runs are averaged."""
+    """Rank each run among those with the same seed, and average the ranks of each optimizer."""
 
     def __str__(self) -> str:
         return f"ranks of {self.value.replace('_', ' ')}"
 
 
 def ranks_by_data(losses: Array, ranking: Ranking, tolerance: float = TOLERANCE) -> Array:
-    """The ranks on each data set, data x optimizers x times, of losses by data, optimizer, seed and time."""
+    """Return the ranks on each data set, of shape (data, optimizers, times).
+
+    `losses` has the axes data, optimizer, seed, time.
+    """
     match ranking:
         case Ranking.MEAN_LOSSES:
             return ranks(losses.mean(axis=2), 1, tolerance)
@@ -40,16 +46,17 @@ def ranks_by_data(losses: Array, ranking: Ranking, tolerance: float = TOLERANCE)
 
 
 def ranks(losses: Array, axis: int = 0, tolerance: float = TOLERANCE) -> Array:
-    """The ranks, from 1 for the smallest, of losses along an axis; an array of the same shape.
+    """Return the ranks of losses along an axis, 1 for the smallest, as an array of the same shape.
 
-    In ascending order a group begins with the smallest loss that belongs to none, and has all that are within the
-    tolerance of it: compared with the best of the group, so that no chain of small steps makes a large one. A group
-    shares the average of its places. The average of all ranks is (n + 1) / 2.
+    Losses within the tolerance share a rank. In ascending order, a group starts with the smallest loss that is in no
+    group yet, and takes in all losses within the tolerance of that one. Comparing with the best of the group prevents a
+    chain of small steps from becoming one group. Each member gets the average rank of its group, so the average of all
+    ranks is (n + 1) / 2.
     """
     columns = np.moveaxis(losses, axis, 0)
     order = np.argsort(columns, axis=0, kind="stable")
     first = _first_of_group(np.take_along_axis(columns, order, axis=0), tolerance)
-    # A group has the places from its first one to the one before the next group.
+    # A group covers the positions from its first member up to the next group.
     places = np.arange(len(columns), dtype=float).reshape(-1, *[1] * (columns.ndim - 1))
     size = np.sum(first[:, None] == first[None, :], axis=1)
     shared = np.take_along_axis(np.broadcast_to(places, columns.shape), first, axis=0) + (size + 1) / 2
@@ -59,7 +66,7 @@ def ranks(losses: Array, axis: int = 0, tolerance: float = TOLERANCE) -> Array:
 
 
 def _first_of_group(ascending: Array, tolerance: float) -> npt.NDArray[np.intp]:
-    """For every place along the first axis, that of the best of its group."""
+    """Return, for every position along the first axis, the position of the best of its group."""
     first = np.zeros(ascending.shape, dtype=np.intp)
     best = ascending[0]
     for place in range(1, len(ascending)):
@@ -71,7 +78,10 @@ def _first_of_group(ascending: Array, tolerance: float) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """From `start` to `end`, in seconds, these were ahead; nobody is where nobody has a score."""
+    """An interval, from `start` to `end` in seconds, in which the optimizers in `ahead` led.
+
+    `ahead` is empty where no optimizer has a score, or where a difference is within noise.
+    """
 
     start: float
     end: float
@@ -79,13 +89,13 @@ class Lead:
 
 
 def ahead_by(values: Array, names: Sequence[str], tolerance: float) -> list[tuple[str, ...]]:
-    """For every column, the names of the rows whose value is within the tolerance of the smallest one."""
+    """Return, for every column, the names of the rows whose value is within the tolerance of the smallest one."""
     near = values <= values.min(axis=0) + tolerance + ROUNDING
     return [tuple(name for name, is_near in zip(names, column, strict=True) if is_near) for column in near.T]
 
 
 def intervals(seconds: Array, ahead: Sequence[tuple[str, ...]]) -> tuple[Lead, ...]:
-    """The longest intervals in which the same were ahead; each begins where the one before ends."""
+    """Return the longest intervals with the same leaders; each starts where the one before ends."""
     starts = [place for place, names in enumerate(ahead) if place == 0 or names != ahead[place - 1]]
     ends = [*starts[1:], len(seconds) - 1]
     return tuple(

@@ -1,4 +1,4 @@
-"""What a comparison found: every run, the medians, quartiles and ranks over all of them, and what may be chance."""
+"""The results of a comparison: every run, and medians, quartiles, ranks and their intervals over all runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,21 +20,21 @@ QUARTILES: Final = (0.25, 0.5, 0.75)
 
 
 class Models(StrEnum):
-    """From which models an incumbent is chosen."""
+    """The models that an incumbent is chosen from."""
 
     FULL = "full"
-    """Those trained on all training rows."""
+    """Only models trained on all training rows."""
     ANY = "any"
-    """Any trained model, on however few rows."""
+    """All trained models, on any number of rows."""
 
 
 MODELS: Final = {Models.FULL: "models trained on all training rows", Models.ANY: "any trained model"}
-"""What the two kinds of incumbents are called."""
+"""Labels of the two kinds of incumbents."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunKey:
-    """Which run of a comparison it is: its data, the label of its optimizer, its seed."""
+    """The key of a run in a comparison: its data, the label of its optimizer, its seed."""
 
     data: str
     optimizer: str
@@ -46,7 +46,7 @@ class RunKey:
 
 @dataclass(frozen=True, slots=True)
 class OnTestRows:
-    """The winner of a run on rows that no trial saw, and the loss that it `reported` as a trial."""
+    """The score of a run's winner on test rows, and the loss that it `reported` as a trial."""
 
     score: TestScore
     reported: float
@@ -54,10 +54,10 @@ class OnTestRows:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What came of a run: its incumbent over time by the models that count, and the effort.
+    """The result of a run: its incumbents over time, and its effort.
 
-    `reason` says why it has no score at all; it is empty where it has one. `tested` is its winner at the end, where
-    there is one and rows were kept for it.
+    `reason` says why it has no score, and is empty if it has one. `tested` is the score of its winner at the end, if
+    there is a winner and there are test rows.
     """
 
     key: RunKey
@@ -72,10 +72,10 @@ class RunResult:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The runs of all optimizers on all data with all seeds, each exactly once, told at the times `seconds`.
+    """The runs of all optimizers on all data with all seeds, each exactly once, sampled at the times `seconds`.
 
-    `formulas` say by data what the loss is. There is at least one run and one time, and times ascend. The axes of
-    arrays are data, optimizer, seed and time, as far as they are not reduced, in the orders of the fields.
+    `formulas` has the formula of the loss by data. There is at least one run and one time, and times ascend. Arrays
+    have the axes data, optimizer, seed, time, in the order of the fields, except those that are reduced.
     """
 
     space: str
@@ -97,17 +97,17 @@ class Results:
         formulas: Mapping[str, str],
         end: float,
     ) -> "Results":
-        """Told at logarithmic times from the first score of any run to `end`."""
+        """Return the results at logarithmic times, from the first score of any run to `end`."""
         seconds = times((run.curves[Models.ANY] for run in runs), end)
         return Results(space, data, optimizers, seeds, runs, formulas, seconds)
 
     def at(self, *seconds: float) -> "Results":
-        """The same runs, told at these times."""
+        """Return the same runs at other times."""
         return replace(self, seconds=np.array(seconds))
 
     @property
     def end(self) -> float:
-        """The last time at which the comparison is told."""
+        """The last time."""
         return float(self.seconds[-1])
 
     @cached_property
@@ -118,22 +118,22 @@ class Results:
 
     @cached_property
     def losses(self) -> Mapping[Models, Array]:
-        """The losses of the incumbents: data x optimizers x seeds x times."""
+        """The losses of the incumbents, of shape (data, optimizers, seeds, times)."""
         return {models: self._sampled(models) for models in Models}
 
     @cached_property
     def quartiles(self) -> Mapping[Models, Array]:
-        """The lower quartile, the median and the upper quartile over the seeds: 3 x data x optimizers x times."""
+        """The lower quartile, median and upper quartile over seeds, of shape (3, data, optimizers, times)."""
         return {models: np.quantile(losses, QUARTILES, axis=2) for models, losses in self.losses.items()}
 
     @property
     def resampling(self) -> Resampling | None:
-        """Over what intervals are; None where none can be had."""
+        """The bootstrap behind the intervals, or None if there are too few data sets and seeds."""
         return resampling(len(self.data), len(self.seeds))
 
     @cached_property
     def ranked(self) -> Mapping[Ranking, Mapping[Models, RankEstimates]]:
-        """The average ranks over all data, and their differences within `pairs`, both with their intervals."""
+        """The average ranks over all data and their differences within `pairs`, with intervals."""
         return {
             ranking: {
                 models: ranked(self.losses[models], ranking, self.tolerance, self.resampling) for models in Models
@@ -143,21 +143,21 @@ class Results:
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Every two optimizers, once."""
+        """All pairs of optimizers."""
         return tuple(combinations(self.optimizers, 2))
 
     @property
     def over(self) -> str:
-        """Over what averages are: `4 data sets and 10 seeds`."""
+        """A phrase that says what averages are over: `4 data sets and 10 seeds`."""
         return f"{counted(len(self.data), 'data set')} and {counted(len(self.seeds), 'seed')}"
 
     def ahead(self, models: Models, ranking: Ranking = Ranking.MEAN_LOSSES) -> tuple[Lead, ...]:
-        """Who had the smallest average rank over all data, and when."""
+        """Return who had the smallest average rank over all data, and when."""
         scored = np.any(self.losses[models] < self.before[:, None, None, None], axis=(0, 1, 2))
         return self._intervals(self.ranked[ranking][models].ranks.value, 0.0, scored)
 
     def apart(self, pair: tuple[str, str], models: Models) -> tuple[Lead, ...]:
-        """Which of two has the smaller average rank of mean losses, and when: nobody where that is within noise."""
+        """Return which of two has the smaller average rank of mean losses, and when; nobody if it is within noise."""
         differences = self.ranked[Ranking.MEAN_LOSSES][models].differences
         row = self.pairs.index(pair)
         first, second = pair
@@ -166,7 +166,7 @@ class Results:
         return intervals(self.seconds, [() if known else names for names, known in zip(ahead, noise, strict=True)])
 
     def ahead_on(self, data: str, models: Models) -> tuple[Lead, ...]:
-        """Whose median was the smallest on some data, and when; who is within the tolerance of it is ahead, too."""
+        """Return whose median was within the tolerance of the smallest one on a data set, and when."""
         place = self.data.index(data)
         medians = self.quartiles[models][1, place]
         return self._intervals(medians, self.tolerance, np.any(medians < self.before[place], axis=0))
@@ -189,5 +189,5 @@ class Results:
 
 
 def counted(number: int, noun: str) -> str:
-    """So many of something, in words."""
+    """Return a number with its noun, in the plural unless it is 1."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

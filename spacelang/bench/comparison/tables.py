@@ -1,4 +1,4 @@
-"""A comparison as tables: one line a thing, for programs that draw their own plots."""
+"""The results of a comparison as DataFrames, for programs that draw their own plots."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from spacelang.bench.comparison.results import Models, Results
 
 
 def curves(results: Results) -> pd.DataFrame:
-    """Every improvement of every run: data, optimizer, seed, seconds, loss, and of which models the incumbent is."""
+    """Return all improvements of all runs: data, optimizer, seed, seconds, loss, models."""
     rows = [
         (run.key.data, run.key.optimizer, run.key.seed, seconds, loss, models.value)
         for run in results.runs
@@ -20,7 +20,10 @@ def curves(results: Results) -> pd.DataFrame:
 
 
 def quartiles(results: Results) -> pd.DataFrame:
-    """At every time: models, data, optimizer, seconds, and `lower`, `median`, `upper` of the losses over the seeds."""
+    """Return quartiles of the losses over the seeds, at each time.
+
+    The columns are models, data, optimizer, seconds, `lower`, `median` and `upper`.
+    """
     names = ["models", "data", "optimizer", "seconds"]
     frames = []
     for models in Models:
@@ -32,7 +35,7 @@ def quartiles(results: Results) -> pd.DataFrame:
 
 
 def ranks(results: Results) -> pd.DataFrame:
-    """At every time: models, ranking, optimizer, seconds, the average `rank` over data, `low` and `high` of it."""
+    """Return average ranks over data at each time: models, ranking, optimizer, seconds, `rank`, `low`, `high`."""
     who = pd.MultiIndex.from_product([results.optimizers, results.seconds], names=["optimizer", "seconds"])
     frames = [
         _frame(models, ranking, who.to_frame(index=False), "rank", each.ranks)
@@ -43,9 +46,10 @@ def ranks(results: Results) -> pd.DataFrame:
 
 
 def differences(results: Results) -> pd.DataFrame:
-    """At every time by how much the rank of an optimizer is above that of another one, and whether it is noise.
+    """Return differences of ranks of every two optimizers at each time, and whether they are within noise.
 
-    The columns: models, ranking, optimizer, other, seconds, `difference`, `low` and `high` of it, `within_noise`.
+    The columns are models, ranking, optimizer, other, seconds, `difference`, `low`, `high`, `within_noise`.
+    `difference` is the rank of `optimizer` minus that of `other`.
     """
     rows = [(*pair, seconds) for pair in results.pairs for seconds in results.seconds]
     who = pd.DataFrame(rows, columns=["optimizer", "other", "seconds"])
@@ -66,9 +70,10 @@ def _frame(models: Models, ranking: Ranking, who: pd.DataFrame, what: str, found
 
 
 def ahead(results: Results) -> pd.DataFrame:
-    """Who was ahead, by what and when: models, by, data (empty: over all), start, end, optimizers.
+    """Return who was ahead and when: models, by, data, start, end, optimizers.
 
-    It is by a ranking, `mean_losses` or `runs`, or on some data by the `median`.
+    `by` is a ranking, `mean_losses` or `runs`, with empty `data` because it is over all data sets; or it is `median`,
+    on one data set.
     """
     rows = []
     for models in Models:
@@ -80,9 +85,10 @@ def ahead(results: Results) -> pd.DataFrame:
 
 
 def runs(results: Results) -> pd.DataFrame:
-    """One row a run: data, optimizer, seed, the last losses, trials, failures, seconds, how and why it ended.
+    """Return one row per run: data, optimizer, seed, last losses, trials, failures, seconds, how and why it ended.
 
-    At last those of its winner: `loss_test` on rows that no trial saw, and `loss_reported`, by which it won.
+    The last columns are `loss_test`, the loss of its winner on rows that no trial saw, and `loss_reported`, the
+    winner's loss as a trial.
     """
     rows = [
         {

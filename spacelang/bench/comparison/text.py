@@ -1,4 +1,4 @@
-"""A comparison for people: tables of losses and ranks, who was ahead when, and what may be chance."""
+"""A comparison as a text report: tables of losses and ranks, who was ahead when, and what is within noise."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -18,26 +18,26 @@ from spacelang.bench.comparison.verdict import WinnerLosses, verdict
 from spacelang.diagnostics.cells import visible
 
 SHARES: Final = (0.01, 0.1, 1.0)
-"""The shares of the time after which losses and ranks are told."""
+"""The shares of the time after which losses and ranks are reported."""
 
 MOST: Final = 5
-"""So many intervals are told; what is left out lasts the shortest."""
+"""The largest number of intervals in a line; the shortest ones are left out."""
 
 PAIRS: Final = 6
-"""Of so many pairs all are told, of more those with the optimizer that was ahead longest."""
+"""Up to this many pairs are all reported; of more, only those with the optimizer that was ahead longest."""
 
 UNSEEN: Final = (
-    "Optimizers are judged by rows that no trial saw: the winner of each run is fitted on all others and scored there,"
-    " once (at the end of this report)."
+    "Optimizers are judged by test rows that no trial saw: the winner of each run is fitted on all other rows and"
+    " scored once on the test rows (see the end of this report)."
 )
 
 FAILURES: Final = 10
-"""So many runs without a score are told one by one."""
+"""The largest number of runs without a score that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Titled:
-    """A table of texts under its title; the first column has names, the others numbers."""
+    """A table of texts with a title; the first column has names, the others numbers."""
 
     title: str
     head: tuple[str, ...]
@@ -45,7 +45,7 @@ class Titled:
 
 
 def print_comparison(results: Results, console: Console) -> None:
-    """Print it; a console that is no terminal gets plain text."""
+    """Print the report, as plain text unless the console is a terminal."""
     for part in parts(results):
         match part:
             case Text():
@@ -57,7 +57,7 @@ def print_comparison(results: Results, console: Console) -> None:
 
 
 def parts(results: Results) -> list[Titled | Text]:
-    """The tables and sentences in their order."""
+    """Return the tables and sentences of the report in order."""
     found: list[Titled | Text] = [Text(headline(results), style="bold")]
     judged = verdict(results)
     if judged is not None:
@@ -66,8 +66,12 @@ def parts(results: Results) -> list[Titled | Text]:
         found += [losses(results, data, models) for models in Models]
     found.append(Text(f"\n{_before(results)}"))
     if len(results.optimizers) > 1:
-        told = _told(results)
-        found += [*(ranks(told, models) for models in Models), ranks_of_runs(told), Text(f"\n{intervals(results)}")]
+        at_times = _told(results)
+        found += [
+            *(ranks(at_times, models) for models in Models),
+            ranks_of_runs(at_times),
+            Text(f"\n{intervals(results)}"),
+        ]
         found += [*_leaders(results), *_differences(results)]
     if judged is not None:
         found += _verdict(results, judged)
@@ -75,7 +79,7 @@ def parts(results: Results) -> list[Titled | Text]:
 
 
 def headline(results: Results) -> str:
-    """What was compared on what, how often and how long."""
+    """Return the first line: what was compared, on what, how often and how long."""
     counts = (
         counted(len(results.optimizers), "optimizer"),
         counted(len(results.data), "data set"),
@@ -87,19 +91,19 @@ def headline(results: Results) -> str:
 
 
 def losses(results: Results, data: str, models: Models) -> Titled:
-    """Median and quartiles of the incumbent's loss after some shares of the time."""
-    told = _told(results)
-    lower, median, upper = told.quartiles[models][:, results.data.index(data)]
+    """Return the table of median and quartiles of the incumbent's loss after some shares of the time."""
+    sampled = _told(results)
+    lower, median, upper = sampled.quartiles[models][:, results.data.index(data)]
     rows = tuple(
         (visible(name), *(f"{_loss(m)} [{_loss(low)}, {_loss(high)}]" for low, m, high in zip(*bounds, strict=True)))
         for name, *bounds in zip(results.optimizers, lower, median, upper, strict=True)
     )
     title = f"{data}: {results.formulas[data]}, {MODELS[models]}, median [quartiles]"
-    return Titled(visible(title), ("after", *map(seconds, told.seconds)), rows)
+    return Titled(visible(title), ("after", *map(seconds, sampled.seconds)), rows)
 
 
 def ranks(results: Results, models: Models) -> Titled:
-    """The average ranks of mean losses with their intervals."""
+    """Return the table of average ranks of mean losses, with their intervals."""
     found = results.ranked[Ranking.MEAN_LOSSES][models].ranks
     rows = tuple(
         (visible(name), *map(_figure, value, low, high))
@@ -111,7 +115,7 @@ def ranks(results: Results, models: Models) -> Titled:
 
 
 def ranks_of_runs(results: Results) -> Titled:
-    """The average ranks of single runs, for both incumbents."""
+    """Return the table of average ranks of single runs, for both kinds of incumbents."""
     by_models = results.ranked[Ranking.RUNS]
     columns = [column for models in Models for column in by_models[models].ranks.value.T]
     rows = tuple(
@@ -125,25 +129,25 @@ def ranks_of_runs(results: Results) -> Titled:
 
 
 def intervals(results: Results) -> str:
-    """Over what the intervals of ranks are, and what they cannot tell."""
+    """Return a note on what the intervals of ranks are based on, and what they cannot show."""
     found = results.resampling
     if found is None:
         return f"{results.over} are too few for intervals: every difference of ranks may be noise."
     number = counted(found.number, found.drawn)
     lines = [
-        f"[95 % intervals] of ranks are by bootstrap over {number}, each by itself;"
-        f" what none of them shows may be so on {found.unseen:.0%} of others, by which intervals are wider."
+        f"[95 % intervals] of ranks are by bootstrap over {number}, without correction for multiple comparisons."
+        f" They are widened because up to {found.unseen:.0%} of other {found.drawn}s may behave as none of these does."
     ]
     if found.drawn is ResamplingUnit.SEEDS:
         data = counted(len(results.data), ResamplingUnit.DATA)
-        lines.append(f"Of other data they say nothing: {data} {'is' if len(results.data) == 1 else 'are'} too few.")
+        lines.append(f"They say nothing about other data: {data} {'is' if len(results.data) == 1 else 'are'} too few.")
     return " ".join(lines)
 
 
 def ahead(results: Results, intervals: Sequence[Lead]) -> str:
-    """Who was ahead when: `0.1 s to 3 s blds; 3 s to 60 s lds + daub`.
+    """Return a text of who was ahead when: `0.1 s to 3 s blds; 3 s to 60 s lds + daub`.
 
-    Where there are many intervals those are left out that are shortest on a logarithmic axis, as in the plots.
+    Of many intervals, only those are listed that are longest on a logarithmic axis, as in the plots.
     """
     shown, left_out = _longest([each for each in intervals if each.ahead])
     texts = [f"{seconds(each.start)} to {seconds(each.end)} {_names(results, each.ahead)}" for each in shown]
@@ -151,12 +155,12 @@ def ahead(results: Results, intervals: Sequence[Lead]) -> str:
 
 
 def seconds(number: float) -> str:
-    """A time as it is said: three digits with the unit."""
+    """Return a time as text: three digits with the unit."""
     return f"{number:.3g} s" if number < 1000 else f"{number:,.0f} s"
 
 
 def _longest(found: Sequence[Lead]) -> tuple[list[Lead], str]:
-    """Those that are told, in their order, and how many are not."""
+    """Return the intervals to list, in order, and a note on how many are left out."""
     longest = sorted(found, key=lambda each: each.start / each.end)[:MOST]
     shown = [each for each in found if each in longest]
     left_out = len(found) - len(shown)
@@ -164,20 +168,20 @@ def _longest(found: Sequence[Lead]) -> tuple[list[Lead], str]:
 
 
 def _told(results: Results) -> Results:
-    """The same at the few times of tables."""
+    """Return the same results at the few times of the tables."""
     return results.at(*(results.end * share for share in SHARES))
 
 
 def _sharing(results: Results) -> str:
-    return f"losses within {results.tolerance:g} sharing one"
+    return f"losses within {results.tolerance:g} share a rank"
 
 
-def _figure(value: float, low: float, high: float, told: Callable[[float], str] = "{:.2f}".format) -> str:
-    return told(value) if isnan(low) else f"{told(value)} [{told(low)}, {told(high)}]"
+def _figure(value: float, low: float, high: float, to_text: Callable[[float], str] = "{:.2f}".format) -> str:
+    return to_text(value) if isnan(low) else f"{to_text(value)} [{to_text(low)}, {to_text(high)}]"
 
 
 def _names(results: Results, ahead: tuple[str, ...]) -> str:
-    return "all alike" if len(ahead) == len(results.optimizers) else visible(" + ".join(ahead))
+    return "all equal" if len(ahead) == len(results.optimizers) else visible(" + ".join(ahead))
 
 
 def _loss(number: float) -> str:
@@ -186,8 +190,8 @@ def _loss(number: float) -> str:
 
 def _before(results: Results) -> str:
     worse = [name for name, before in zip(results.data, results.before, strict=True) if before > 1]
-    also = f"; on {', '.join(map(visible, worse))} with the worst first score, which is greater" if worse else ""
-    return f"Before its first score a run counts with the loss 1{also}."
+    also = f" (on {', '.join(map(visible, worse))}: the worst first score, which is greater)" if worse else ""
+    return f"Before its first score, the loss of a run counts as 1{also}."
 
 
 def _leaders(results: Results) -> list[Text]:
@@ -204,7 +208,7 @@ def _leaders(results: Results) -> list[Text]:
 
 
 def _differences(results: Results) -> list[Text]:
-    """Of two optimizers, which one was ahead beyond noise, and when none was."""
+    """Return lines that say, for pairs of optimizers, which one was ahead beyond noise, and when none was."""
     if results.resampling is None:
         return []
     lines = [Text(f"\ndifferences of {Ranking.MEAN_LOSSES}")]
@@ -219,7 +223,7 @@ def _differences(results: Results) -> list[Text]:
 
 
 def _longest_ahead(results: Results, models: Models) -> str:
-    """Who was ahead longest on a logarithmic axis."""
+    """Return the optimizer that was ahead longest on a logarithmic axis."""
     spans = results.ahead(models)
     decades = {
         name: sum(log10(each.end / each.start) for each in spans if name in each.ahead) for name in results.optimizers
@@ -228,9 +232,9 @@ def _longest_ahead(results: Results, models: Models) -> str:
 
 
 def _verdict(results: Results, judged: WinnerLosses) -> list[Titled | Text]:
-    """What rows that no trial saw say: losses, ranks, and which differences are beyond noise."""
+    """Return the results on rows that no trial saw: losses, ranks, and the differences beyond noise."""
     found: list[Titled | Text] = [losses_on_test_rows(results, judged, data) for data in results.data]
-    found.append(Text("\noptimism: by how much the loss on rows that no trial saw is above the one that was reported"))
+    found.append(Text("\noptimism: the loss on rows that no trial saw, minus the reported loss"))
     if len(results.optimizers) == 1:
         return found
     found.append(ranks_on_test_rows(results, judged))
@@ -243,13 +247,13 @@ def _verdict(results: Results, judged: WinnerLosses) -> list[Titled | Text]:
     for row, pair in enumerate(results.pairs):
         if len(results.pairs) <= PAIRS or first in pair:
             value, low, high = (float(part[row, 0]) for part in (differences.value, differences.low, differences.high))
-            told = "within noise" if differences.within_noise[row, 0] else f"{visible(pair[value > 0])} ahead"
-            found.append(Text(f"  {visible(' and '.join(pair))}: {told}, {_figure(value, low, high)}"))
+            outcome = "within noise" if differences.within_noise[row, 0] else f"{visible(pair[value > 0])} ahead"
+            found.append(Text(f"  {visible(' and '.join(pair))}: {outcome}, {_figure(value, low, high)}"))
     return found
 
 
 def losses_on_test_rows(results: Results, judged: WinnerLosses, data: str) -> Titled:
-    """The losses of winners on rows that no trial saw, those by which they won, and how much too good these were."""
+    """Return the table of the winners' losses on rows that no trial saw, with reported losses and optimism."""
     place = results.data.index(data)
     columns = (judged.losses.value, judged.losses.low, judged.losses.high, judged.reported, judged.optimism)
     rows = tuple(
@@ -264,7 +268,7 @@ def losses_on_test_rows(results: Results, judged: WinnerLosses, data: str) -> Ti
 
 
 def ranks_on_test_rows(results: Results, judged: WinnerLosses) -> Titled:
-    """Both kinds of ranks, by the losses of winners on rows that no trial saw."""
+    """Return the table of both kinds of ranks, by the winners' losses on rows that no trial saw."""
     estimates = [judged.ranked[ranking].ranks for ranking in Ranking]
     columns = [map(_figure, found.value[:, 0], found.low[:, 0], found.high[:, 0]) for found in estimates]
     rows = tuple(zip(map(visible, results.optimizers), *columns, strict=True))
@@ -273,9 +277,9 @@ def ranks_on_test_rows(results: Results, judged: WinnerLosses) -> Titled:
 
 
 def _apart(results: Results, pair: tuple[str, str], models: Models) -> str:
-    """What is known of two: `blds and lds: blds ahead from 0.1 s to 3 s; within noise from 3 s to 60 s`.
+    """Return a text about a pair: `blds and lds: blds ahead from 0.1 s to 3 s; within noise from 3 s to 60 s`.
 
-    Where there are many intervals only those in which one is ahead are told, and that the others are noise.
+    Of many intervals, only those in which one is ahead are listed; the others are summarized as noise.
     """
     spans = results.apart(pair, models)
     shown, left_out = _longest(spans if len(spans) <= MOST else [each for each in spans if each.ahead])
@@ -284,12 +288,12 @@ def _apart(results: Results, pair: tuple[str, str], models: Models) -> str:
         f" from {seconds(each.start)} to {seconds(each.end)}"
         for each in shown
     ]
-    others = "" if len(spans) <= MOST else "; else within noise"
+    others = "" if len(spans) <= MOST else "; otherwise within noise"
     return f"{visible(' and '.join(pair))}: {'; '.join(texts)}{left_out}{others}"
 
 
 def _without_a_score(results: Results) -> list[Text]:
-    """The runs in which nothing succeeded, and where no model was trained on all rows."""
+    """Return lines about runs without a score, winners without a test loss, and runs without a full model."""
     failed = [run for run in results.runs if run.reason]
     lines = [Text(visible(f"{run.key}: {run.reason}"), style="yellow") for run in failed[:FAILURES]]
     if len(failed) > FAILURES:
@@ -312,20 +316,20 @@ def _without_a_score(results: Results) -> list[Text]:
     return [Text(), *lines] if lines else []
 
 
-def _drawn(told: Titled) -> RenderableType:
+def _drawn(titled: Titled) -> RenderableType:
     table = Table(box=SIMPLE_HEAD)
-    for place, name in enumerate(told.head):
+    for place, name in enumerate(titled.head):
         table.add_column(Text(name), justify="right" if place else "left", no_wrap=True)
-    for row in told.rows:
+    for row in titled.rows:
         table.add_row(*map(Text, row))
-    # Not the table's own title, which is as narrow as the table.
-    return Group(Text(f"\n{told.title}", style="bold"), table)
+    # The title of a `Table` would be wrapped to the width of the table, so print it separately.
+    return Group(Text(f"\n{titled.title}", style="bold"), table)
 
 
-def _plain(told: Titled) -> RenderableType:
-    widths = [max(map(len, column)) for column in zip(told.head, *told.rows, strict=True)]
-    lines = (Text(_aligned(row, widths)) for row in (told.head, *told.rows))
-    return Group(Text(f"\n{told.title}"), *lines)
+def _plain(titled: Titled) -> RenderableType:
+    widths = [max(map(len, column)) for column in zip(titled.head, *titled.rows, strict=True)]
+    lines = (Text(_aligned(row, widths)) for row in (titled.head, *titled.rows))
+    return Group(Text(f"\n{titled.title}"), *lines)
 
 
 def _aligned(cells: Iterable[str], widths: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-"""What rows that no trial saw say about optimizers: the losses there of what their runs found."""
+"""The losses of the winners of runs on rows that no trial saw."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from spacelang.bench.comparison.results import OnTestRows, Results, RunKey, RunR
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinnerLosses:
-    """Losses of the winners of runs, data x optimizers: those on test rows, with their intervals over seeds.
+    """The losses of winners on test rows, of shape (data, optimizers), with intervals over seeds.
 
-    `reported` are the losses by which they won, and `optimism` is by how much those on test rows are above them; both
-    are means over the runs that have a winner, NaN where none has. `ranked` has one time, the end.
+    `reported` are their losses as trials. `optimism` is by how much the losses on test rows are above those. Both are
+    means over the runs that have a winner, NaN if there is none. `ranked` has a single time, the end.
     """
 
     losses: Estimate
@@ -27,9 +27,10 @@ class WinnerLosses:
 
 
 def verdict(results: Results) -> WinnerLosses | None:
-    """By rows that no trial saw; None where there were none.
+    """Return the losses of winners on rows that no trial saw, or None if there are no such rows.
 
-    A run without a winner counts as before its first score, or as the worst winner where that one is worse.
+    A run without a winner counts with the loss before a first score, or with the loss of the worst winner if that is
+    greater.
     """
     if all(run.tested is None for run in results.runs):
         return None
@@ -44,8 +45,8 @@ def verdict(results: Results) -> WinnerLosses | None:
     )
 
 
-def _each(results: Results, told: Callable[[OnTestRows], float | None]) -> Array:
-    """A figure of every run's winner, NaN where there is none: data x optimizers x seeds."""
+def _each(results: Results, value_of: Callable[[OnTestRows], float | None]) -> Array:
+    """Return one number for the winner of every run, NaN without one, of shape (data, optimizers, seeds)."""
     by_key: dict[RunKey, RunResult] = {run.key: run for run in results.runs}
     tested = (
         by_key[RunKey(data, optimizer, seed)].tested
@@ -53,12 +54,12 @@ def _each(results: Results, told: Callable[[OnTestRows], float | None]) -> Array
         for optimizer in results.optimizers
         for seed in results.seeds
     )
-    figures = [None if each is None else told(each) for each in tested]
+    figures = [None if each is None else value_of(each) for each in tested]
     return np.array(figures, dtype=float).reshape(len(results.data), len(results.optimizers), len(results.seeds))
 
 
 def _mean_of_known(figures: Array) -> Array:
-    """Means over the last axis of what is known; NaN where nothing is."""
+    """Return means over the last axis that ignore NaN; NaN if all are."""
     known = ~np.isnan(figures)
     count = known.sum(axis=-1)
     total = np.where(known, figures, 0).sum(axis=-1)

@@ -1,24 +1,28 @@
-"""Loss tables: what every pipeline of a finite space comes to, and costs, on every number of training rows.
+"""Loss tables: the loss and the cost of every pipeline of a finite space, for several numbers of training rows.
 
-A search that is answered from one takes seconds where training took hours; its clock is the recorded seconds. A table
-is an `.npz` file of NumPy in which nothing is pickled. These arrays are always there:
+A search on a table takes seconds where training took hours. Its clock is the recorded seconds. A table is an `.npz`
+file of NumPy without pickled objects. These arrays are required:
 
 - `sizes[rung]`: the training rows of each rung, increasing; the last one is all of them;
-- `loss[..., rung]`: what is minimised, a finite number; 1 where the trial failed (see `status`);
-- `cost[..., rung]`: the seconds that the trial takes with nothing to share, at least 0.
+- `loss[..., rung]`: the loss, a finite number; 1 if the trial failed (see `status`);
+- `cost[..., rung]`: the seconds that the trial takes if it shares no work, at least 0.
 
-`...` are the pipelines, in one of two forms:
+`...` stands for the pipelines, in one of two forms:
 
-- where the space is a plain product of stages, a dimension a stage: `axes[stage]` has the names of the alternatives in
-  the order of that dimension, each entry the text of a list of texts, and `stages[stage]` the keys of the stages.
-  Without `stages` they are those of the space in its order. Hyperparameters, where the space has any, are understood to
-  be at their defaults;
-- else one dimension, with `configurations[row]`: each the JSON of a configuration.
+- one dimension per stage, if the space is a plain product of stages. `axes[stage]` has the names of the alternatives
+  in the order of that dimension, each entry the text of a list of texts, and `stages[stage]` has the keys of the
+  stages. Without `stages` the dimensions are the stages of the space in order. Hyperparameters, if the space has any,
+  are at their defaults;
+- otherwise a single dimension. `configurations[row]` has the JSON of each configuration.
 
-These may be there: `status[..., rung]`, how the trial ended, a word of `Status` (without it a trial with loss 1
-failed); `reason[..., rung]` why it failed, a place in the texts `reasons`; `training_loss[..., rung]`, nan where
-undefined; `measured[..., rung, bound]` what was measured for each of the task's bounds, whose names are `bounds`, nan
-where unknown; `meta`, the text of a JSON object that says where the table comes from (see `Facts`).
+These arrays are optional:
+
+- `status[..., rung]`: how the trial ended, a value of `Status`. Without it, a trial with the loss 1 failed;
+- `reason[..., rung]`: why it failed, an index into the texts `reasons`;
+- `training_loss[..., rung]`: nan where undefined;
+- `measured[..., rung, bound]`: the measured value of each of the task's bounds, nan where unknown. The names of the
+  bounds are in `bounds`;
+- `meta`: the text of a JSON object that says where the table comes from (see `Facts`).
 """
 
 from collections.abc import Mapping
@@ -36,14 +40,14 @@ Numbers: TypeAlias = "npt.NDArray[np.float64]"
 
 
 FAILED_LOSS: Final = 1.0
-"""What stands in the place of a loss where a trial failed; nobody is told it."""
+"""The placeholder for the loss of a failed trial; searches never see it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """The pipelines of a plain product of stages: the last stage changes first.
+    """The pipelines of a plain product of stages, in the order in which the last stage changes fastest.
 
-    `stages` are the keys of the decisions, empty where the table does not name them.
+    `stages` are the keys of the decisions. It is empty if the table does not name them.
     """
 
     alternatives: tuple[tuple[str, ...], ...]
@@ -51,7 +55,7 @@ class Axes:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many alternatives each stage has."""
+        """The number of alternatives of each stage."""
         return tuple(map(len, self.alternatives))
 
     def __len__(self) -> int:
@@ -60,13 +64,13 @@ class Axes:
 
 @dataclass(frozen=True, slots=True)
 class ListedConfigurations:
-    """Any configurations, each once."""
+    """A list of configurations without duplicates."""
 
     configurations: tuple[Configuration, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many there are."""
+        """The number of configurations, as a tuple of one element."""
         return (len(self.configurations),)
 
     def __len__(self) -> int:
@@ -75,13 +79,17 @@ class ListedConfigurations:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Where a table comes from, as far as it says so: what is empty is not known.
+    """The origin of a table, as far as it is recorded; empty values are unknown.
 
-    `definition` is the canonical JSON of the space; `data` is what the user calls the data; `metric` is the name of the
-    score and `formula` how the loss is made of it; `validation` the rows that trials were judged on, as the language
-    writes it; `symbols` how large the data is, in the words of spaces; `preparation` what is done to the data before
-    the first step; `hyperparameters` are `all` or `default`; `seed` is that of split and pipelines; `constant` is the
-    loss of the best constant prediction.
+    - `definition`: the canonical JSON of the space.
+    - `data`: the user's name of the data.
+    - `metric` and `formula`: the name of the score, and how the loss is computed from it.
+    - `validation`: the rows on which trials were scored, in the syntax of the language.
+    - `symbols`: the size of the data, by the symbols that spaces use.
+    - `preparation`: what is done to the data before the first step.
+    - `hyperparameters`: `all` or `default`.
+    - `seed`: the seed of the split and the pipelines.
+    - `constant`: the loss of the best constant prediction.
     """
 
     space: str = ""
@@ -100,10 +108,10 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LossTable:
-    """A table as it is in memory: arrays of pipelines x rungs, `measured` of pipelines x rungs x bounds.
+    """A loss table in memory: arrays of shape (pipelines, rungs); `measured` has a third axis for bounds.
 
-    `status` has words of `Status`, `reason` places in `reasons`. `fingerprint` is a hash of all that trials are
-    answered with: 64 hexadecimal digits. Equal only to itself.
+    `status` has values of `Status`, and `reason` has indices into `reasons`. `fingerprint` is a hash of everything that
+    trials are answered with, as 64 hexadecimal digits. A table is equal only to itself.
     """
 
     name: str
@@ -122,10 +130,10 @@ class LossTable:
 
     @property
     def has_defaults_only(self) -> bool:
-        """Whether hyperparameters have no other values in it than their defaults, where the space has any."""
+        """True if all pipelines have default hyperparameters."""
         return isinstance(self.pipelines, Axes) or self.facts.hyperparameters == "default"
 
     @property
     def training_size(self) -> int:
-        """The training rows of the last rung: all of them."""
+        """The training rows of the last rung, which are all of them."""
         return self.sizes[-1]

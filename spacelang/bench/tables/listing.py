@@ -1,4 +1,4 @@
-"""The configurations that a table is of: all of a finite space, or each of its pipelines at default hyperparameters."""
+"""The configurations of a table: all of a finite space, or each pipeline at its default hyperparameters."""
 
 from collections.abc import Iterator
 from math import prod
@@ -12,13 +12,13 @@ from spacelang.solver.defaults import Completer
 from spacelang.solver.numbering import ConfigurationNumbers, structure_at
 
 Extent: TypeAlias = Literal["all", "default"]
-"""Whether a table has every value of hyperparameters, or their defaults."""
+"""The hyperparameters in a table: all their values, or only their defaults."""
 
-PIPELINES_ONLY = "`--hyperparameters default` takes every pipeline at its default hyperparameters only"
+PIPELINES_ONLY = "`--hyperparameters default` includes each pipeline only at its default hyperparameters"
 
 
 def count(structures: Structures, hyperparameters: Extent) -> int:
-    """How many configurations there are; raises InputError, with the reason, where they are not finitely many."""
+    """Return the number of configurations; raises InputError with the reason if it is infinite."""
     if hyperparameters == "default":
         return structures.count
     try:
@@ -31,7 +31,10 @@ def count(structures: Structures, hyperparameters: Extent) -> int:
 
 
 def configurations(structures: Structures, hyperparameters: Extent) -> Iterator[Configuration]:
-    """Every configuration once, lazily, in the order of the text; raises as `count` does."""
+    """Return an iterator over all configurations, in the order of the text.
+
+    Raises as `count` does.
+    """
     if hyperparameters == "default":
         completer = Completer(structures)
         return (completer.complete(structure_at(structures, number)) for number in range(structures.count))
@@ -41,7 +44,7 @@ def configurations(structures: Structures, hyperparameters: Extent) -> Iterator[
 
 
 def axes_of(structures: Structures) -> Axes | None:
-    """The stages of a space that is their plain product; None where it is more than that."""
+    """Return the stages of a space that is a plain product of them, else None."""
     space = structures.space
     if space.hyperparameters or len(space.stages) < len(space.decisions) or not space.stages:
         return None

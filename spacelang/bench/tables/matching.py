@@ -1,4 +1,4 @@
-"""Which entry of a table a configuration of a space has; a table of other pipelines is refused with what differs."""
+"""Find the row of a configuration in a table, and refuse tables of other pipelines."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -18,20 +18,20 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import Completer
 
 Row: TypeAlias = Callable[[Configuration], int | None]
-"""The row of a configuration in a table; None where the table does not have it."""
+"""A function that returns the row of a configuration in a table, or None if the table does not have it."""
 
 MEANING: Final = (Aspect.OPERATOR, Aspect.FIXED, Aspect.PIPELINE)
-"""What makes another pipeline of the same configuration."""
+"""The aspects of a space that decide which pipeline a configuration stands for."""
 
 MOST_TOLD: Final = 3
-"""So many things that a table does not have are told."""
+"""The largest number of differences in a message."""
 
 
 def rows_of(table: LossTable, structures: Structures) -> Row:
-    """The rows of the configurations of a space in a table.
+    """Return a function that maps a configuration of the space to its row in the table.
 
-    Raises DataError, with what differs, unless the table has all pipelines of the space, at their default
-    hyperparameters at least, and they are the same: as far as the table says what it is of.
+    Raises DataError, with the differences, unless the table has all pipelines of the space, at least at their default
+    hyperparameters. The pipelines must also have the same meaning, as far as the table records it.
     """
     _check_meaning(table, structures.space)
     match table.pipelines:
@@ -43,24 +43,24 @@ def rows_of(table: LossTable, structures: Structures) -> Row:
             return lambda configuration: places.get(configuration.digest)
 
 
-# ---- what is the same
+# ---- the meaning of configurations
 
 
 def _check_meaning(table: LossTable, space: Space) -> None:
-    """Raise DataError where the same configuration is another pipeline in the space than it was for the table."""
+    """Raise DataError if the same configuration means another pipeline in the space than in the table."""
     if not table.facts.definition:
         return
     try:
         origin = from_json(json.loads(table.facts.definition))
     except (DefinitionError, ValueError, RecursionError) as error:
-        message = f"the table `{table.name}` does not say what its pipelines are in the words of this version"
-        raise DataError(message, "make it anew: `spacelang tabulate`") from error
+        message = f"this version cannot read the space that the table `{table.name}` was made from"
+        raise DataError(message, "make the table again with `spacelang tabulate`") from error
     found = [each for each in differences(origin, space) if _tells(each)]
     if found:
-        told = "; ".join(map(_told, found[:MOST_TOLD]))
+        shown = "; ".join(map(_told, found[:MOST_TOLD]))
         more = f"; {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
-        message = f"the pipelines of the table `{table.name}` are others than those of `{space.name}`: {told}{more}"
-        raise DataError(message, "search the space that the table was made of, or make a table of this one")
+        message = f"the pipelines of the table `{table.name}` differ from those of `{space.name}`: {shown}{more}"
+        raise DataError(message, "search the space that the table was made from, or make a table of this space")
 
 
 def _tells(difference: Difference) -> bool:
@@ -71,10 +71,10 @@ def _tells(difference: Difference) -> bool:
 def _told(difference: Difference) -> str:
     place = f"{difference.aspect.value} of `{difference.path}`" if difference.path else difference.aspect.value
     first, second = ("nothing" if each is None else f"`{each}`" for each in (difference.first, difference.second))
-    return f"{place} is {first} there and {second} here"
+    return f"{place} is {first} in the table and {second} in the space"
 
 
-# ---- a dimension a stage
+# ---- one dimension per stage
 
 
 def _along_axes(table: LossTable, axes: Axes, structures: Structures) -> Row:
@@ -108,11 +108,12 @@ def _check_axes(table: LossTable, axes: Axes, space: Space) -> None:
     keys = axes.stages or tuple(stages)
     if len(space.decisions) > len(stages):
         inner = next(each for each in space.decisions if each.key not in stages)
-        raise DataError(f"the table `{table.name}` has no decisions inside alternatives, as `{inner.key}` is one")
+        message = f"the table `{table.name}` has no decisions inside alternatives, but the space has `{inner.key}`"
+        raise DataError(message)
     if len(axes.alternatives) != len(stages) or set(keys) != set(stages):
         named = f" ({_names(axes.stages)})" if axes.stages else ""
-        message = f"the table `{table.name}` is of {len(axes.alternatives)} stages{named}"
-        raise DataError(f"{message}, the space `{space.name}` has {len(stages)} ({_names(stages)})")
+        message = f"the table `{table.name}` has {len(axes.alternatives)} stages{named}"
+        raise DataError(f"{message}, but the space `{space.name}` has {len(stages)} ({_names(stages)})")
     lacking: list[str] = []
     for key, names in zip(keys, axes.alternatives, strict=True):
         lacking.extend(f"`{branch.name}` of `{key}`" for branch in stages[key].branches if branch.name not in names)
@@ -125,23 +126,27 @@ def _names(names: Iterable[str]) -> str:
 
 
 def _refuse(table: LossTable, space: Space, number: int, lacking: Iterable[str]) -> None:
-    told = list(islice(lacking, MOST_TOLD))
-    more = f" and {number - len(told):,} more" if number > len(told) else ""
-    message = f"the table `{table.name}` lacks what the space `{space.name}` has: {', '.join(told)}{more}"
-    raise DataError(message, "leave it out of the space, or make a table of the space with `spacelang tabulate`")
+    shown = list(islice(lacking, MOST_TOLD))
+    more = f" and {number - len(shown):,} more" if number > len(shown) else ""
+    message = f"the space `{space.name}` has what the table `{table.name}` lacks: {', '.join(shown)}{more}"
+    raise DataError(message, "remove it from the space, or make a table of the space with `spacelang tabulate`")
 
 
 # ---- a list
 
 
 def _check_members(table: LossTable, structures: Structures, places: Mapping[bytes, int]) -> None:
-    """Every configuration is looked for where the table has all values, else every pipeline at its defaults."""
+    """Raise DataError unless the table has the configurations of the space.
+
+    All configurations are checked if the table has all values of hyperparameters. Otherwise each pipeline is checked at
+    its defaults.
+    """
     size, space = structures.configurations, structures.space
     everything = size is not None and table.facts.hyperparameters == "all"
     wanted = size if everything and size is not None else structures.count
     if wanted > len(places):
         what = "configurations" if everything else "pipelines"
-        message = f"the space `{space.name}` has {wanted:,} {what}, the table `{table.name}` {len(places):,}"
+        message = f"the space `{space.name}` has {wanted:,} {what}, the table `{table.name}` only {len(places):,}"
         raise DataError(message, "make a table of the space with `spacelang tabulate`")
     members = configurations(structures, "all" if everything else "default")
     lacking = [each for each in members if each.digest not in places]

@@ -1,4 +1,4 @@
-"""The objective that a table is: a request is answered with what was recorded."""
+"""An objective that answers requests from a loss table."""
 
 from collections.abc import Mapping
 from math import isnan
@@ -22,28 +22,31 @@ from spacelang.runtime.storing.header import DataFacts
 from spacelang.solver.counting import Structures
 
 DIGITS: Final = 12
-"""So many digits of a table's fingerprint stand for it."""
+"""The number of digits of a table's fingerprint that identify it."""
 
 
 class TableObjective:
-    """What a search minimises over one space and one table.
+    """The objective of a search over one space and one loss table.
 
-    Raises DataError on construction where the table is not one of the pipelines of the space, or does not have what
-    the task of the space bounds.
+    Raises DataError on construction if the table has other pipelines than the space, or lacks a measurement that the
+    task bounds.
     """
 
     is_cheap = True
     further: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, structures: Structures, table: LossTable, *, limits: Limits = UNLIMITED) -> None:
-        """`limits` are those of a trial: what was recorded to take longer has failed by then."""
+        """Check the table against the space.
+
+        `limits` are the limits of a trial. A trial that took longer when it was recorded counts as a timeout.
+        """
         self.table = table
         self.bounds: tuple[AnyBound, ...] = _bounds(structures.space.task, table)
         self._row = rows_of(table, structures)
         self._routes = Routes(structures.space, table.training_size)
         self._rungs = {rows: rung for rung, rows in enumerate(table.sizes)}
         self._limit = limits.trial_seconds
-        # Lists, as looking into arrays one by one takes longer than all else together.
+        # Lists, because reading single elements of arrays would take longer than everything else together.
         self._loss, self._cost = table.loss.tolist(), table.cost.tolist()
         self._status, self._reason = table.status.tolist(), table.reason.tolist()
         self._training_loss = table.training_loss.tolist()
@@ -51,20 +54,21 @@ class TableObjective:
 
     @property
     def training_size(self) -> int:
-        """The training rows of the last rung: the largest fidelity."""
+        """The training rows of the last rung, which is the largest fidelity."""
         return self.table.training_size
 
     @property
     def metric(self) -> LossName:
-        """What the losses are, by name and formula; `loss` where the table does not say it."""
+        """The name and the formula of the loss, or `loss` if the table does not record them."""
         facts = self.table.facts
         return LossName(facts.metric or LOSS.name, facts.formula or LOSS.formula)
 
     @property
     def scale(self) -> Scale | None:
-        """The scale of losses: their own, or by the best constant prediction; None is that around the first success.
+        """The scale of losses: their natural one, or one set by the best constant prediction.
 
-        Where the table does not say by which metric it was made, its losses do where all of them lie between 0 and 1.
+        None stands for a scale centered on the first success. If the table does not record its metric, the scale is [0,
+        1] if all its losses are in this interval, else None.
         """
         from spacelang.runtime.judging.scaling import losses_of, scale_by
 
@@ -77,7 +81,7 @@ class TableObjective:
 
     @property
     def validation(self) -> Validation:
-        """On which rows trials were judged: those of the table, where it does not say which they are."""
+        """The validation by which trials were scored; an unknown one is identified by the table itself."""
         from spacelang.runtime.evaluation.split import parse_validation
 
         try:
@@ -87,29 +91,32 @@ class TableObjective:
 
     @property
     def facts(self) -> DataFacts:
-        """The table as a store knows its data: rows are pipelines, columns are rungs."""
+        """The table described as data of a run, for stores: rows are pipelines, columns are rungs."""
         rows, columns = self.table.loss.shape
         return DataFacts(f"table:{self.table.name}", rows, columns, self.table.fingerprint)
 
     @property
     def recorded(self) -> tuple[str, ...]:
-        """What was recorded of trials beside the loss."""
+        """The names of what the table records of trials besides the loss."""
         return () if bool(np.isnan(self.table.training_loss).all()) else ("training_loss",)
 
     def route(self, request: Request) -> Route:
-        """What the trial would have shared with others: they are begun in the order of a run on the data itself."""
+        """Return the prefixes that the trial would share with others on the data itself.
+
+        They decide the order in which trials start, as in a run on the data.
+        """
         return self._routes.of(request)
 
     def evaluate(self, request: Request) -> Trial:
-        """What was recorded for a configuration on so many training rows; its cost is what it takes alone.
+        """Return the recorded trial of a request; its cost is what it takes alone.
 
-        Raises InputError where the table does not have it.
+        Raises InputError if the table does not have it.
         """
         row, rung = self._row(request.configuration), self._rung(request.fidelity)
         if row is None:
             raise InputError(
                 f"the table `{self.table.name}` does not have {request.configuration.identity}",
-                "it has default hyperparameters only: `--set hyperparameters=default` asks for no others",
+                "it has only default hyperparameters; search only those with `--set hyperparameters=default`",
             )
         cost, status = self._cost[row][rung], Status(self._status[row][rung])
         if self._limit is not None and cost > self._limit:
@@ -126,18 +133,18 @@ class TableObjective:
         )
 
     def lacks(self, configuration: Configuration) -> str:
-        """Why the table does not answer for a member of the space; empty where it does."""
+        """Return the reason why the table has no answer for a member of the space, or an empty text."""
         if self._row(configuration) is not None:
             return ""
-        return f"the table `{self.table.name}` has default hyperparameters only, and this configuration has others"
+        return f"the table `{self.table.name}` has only default hyperparameters, but this configuration has others"
 
     def check_sizes(self, sizes: tuple[int, ...]) -> None:
-        """Raise InputError unless the table has trials on each of these numbers of training rows."""
+        """Raise InputError unless the table has trials for all these numbers of training rows."""
         lacking = [f"{rows:,}" for rows in sizes if rows not in self._rungs]
         if lacking:
             raise InputError(
                 f"the table `{self.table.name}` has no trials on {', '.join(lacking)} training rows",
-                f"it has {', '.join(f'{rows:,}' for rows in self.table.sizes)}: `b` and `eta` must lead to them",
+                f"it has {', '.join(f'{rows:,}' for rows in self.table.sizes)}; choose `b` and `eta` that give these",
             )
 
     def _rung(self, fidelity: int | None) -> int:
@@ -149,11 +156,11 @@ class TableObjective:
 
 
 def _bounds(task: Task | None, table: LossTable) -> tuple[AnyBound, ...]:
-    """What the task bounds; raises DataError where the table has not measured it."""
+    """Return the bounds of the task; raises DataError for one that the table has not measured."""
     bounds = () if task is None else task.bounds
     for bound in bounds:
         if bound.name not in table.bounds:
-            measured = ", ".join(f"`{name}`" for name in table.bounds) or "nothing of the kind"
+            measured = ", ".join(f"`{name}`" for name in table.bounds) or "no bounds"
             message = f"the space bounds `{bound.name}`, which the table `{table.name}` does not have"
-            raise DataError(message, f"it has measured {measured}; make a table of this space")
+            raise DataError(message, f"the table has {measured}; make a table of this space")
     return bounds

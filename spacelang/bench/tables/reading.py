@@ -1,4 +1,4 @@
-"""Reading loss tables: a stranger's file becomes a table or a DataError; nothing in it is unpickled or guessed."""
+"""Read loss tables from untrusted files. A file becomes a table or a DataError, and nothing is unpickled."""
 
 import ast
 import hashlib
@@ -28,21 +28,21 @@ OPTIONAL: Final = ("status", "reason", "reasons", "training_loss", "measured", "
 PIPELINES: Final = ("axes", "stages", "configurations")
 
 LARGEST: Final = 2**31
-"""Bytes of all arrays of a table; what has more is none."""
+"""The largest size of all arrays of a table together, in bytes."""
 
 UNSAID: Final = "it failed when the table was made"
-"""Why a trial failed of which the table does not say it."""
+"""The reason of a failed trial whose reason the table does not record."""
 
 KINDS: Final = {"f": "numbers", "i": "whole numbers", "U": "texts"}
 
-AGAIN: Final = "fetch it again, or make it anew with `spacelang tabulate`"
+AGAIN: Final = "get the file again, or make the table again with `spacelang tabulate`"
 
 
 def read_table(path: Path) -> LossTable:
-    """The table in an `.npz` file.
+    """Read a table from an `.npz` file.
 
-    Raises DataError where there is no such file, where it is cut or no table, and for arrays that are missing, pickled,
-    do not fit together, or hold what no trial comes to.
+    Raises DataError if the file does not exist, is truncated or is not a table, and if arrays are missing, pickled,
+    inconsistent, or have impossible values.
     """
     name = path.name
     found = _Arrays(name, _read(path))
@@ -52,12 +52,13 @@ def read_table(path: Path) -> LossTable:
     rows = (len(pipelines), len(sizes))
     loss = found.of_shape("loss", "f", shape).reshape(rows)
     cost = found.of_shape("cost", "f", shape).reshape(rows)
-    found.check(bool(np.isfinite(loss).all()), "`loss` holds what is no finite number", "failed trials have the loss 1")
-    found.check(bool((np.isfinite(cost) & (cost >= 0)).all()), "`cost` holds what no trial takes", "it is in seconds")
+    found.check(bool(np.isfinite(loss).all()), "`loss` has values that are not finite", "failed trials have the loss 1")
+    is_valid = bool((np.isfinite(cost) & (cost >= 0)).all())
+    found.check(is_valid, "`cost` has values that are negative or not finite", "costs are in seconds")
     status = _status(found, loss, shape).reshape(rows)
     reasons, reason = _reasons(found, shape)
     training = found.of_shape("training_loss", "f", shape) if "training_loss" in found else np.full(shape, np.nan)
-    found.check(not np.isinf(training).any(), "`training_loss` holds infinity")
+    found.check(not np.isinf(training).any(), "`training_loss` has infinite values")
     bounds, measured = _measured(found, shape)
     return LossTable(
         name=name,
@@ -77,7 +78,7 @@ def read_table(path: Path) -> LossTable:
 
 
 class _Arrays(dict[str, "npt.NDArray[Any]"]):
-    """The arrays of a file by their names, and what must hold of them."""
+    """The arrays of a file by name, with checks."""
 
     def __init__(self, name: str, arrays: Mapping[str, "npt.NDArray[Any]"]) -> None:
         super().__init__(arrays)
@@ -85,30 +86,30 @@ class _Arrays(dict[str, "npt.NDArray[Any]"]):
         missing = [f"`{each}`" for each in NEEDED if each not in arrays]
         self.check(not missing, f"it has no array {', '.join(missing)}")
         forms = [name for name in ("axes", "configurations") if name in arrays]
-        self.check(bool(forms), "it has neither `axes` nor `configurations`, which say what it is of")
-        self.check(len(forms) == 1, "it has `axes` and `configurations`", "a table is of one form")
+        self.check(bool(forms), "it has neither `axes` nor `configurations`, one of which must list the pipelines")
+        self.check(len(forms) == 1, "it has both `axes` and `configurations`", "a table has one of the two")
 
     def check(self, holds: bool, message: str, help: str = AGAIN) -> None:  # noqa: A002
-        """Raise DataError unless it holds."""
+        """Raise DataError with the message unless the condition holds."""
         if not holds:
-            raise DataError(f"`{self._name}` is no table of losses: {message}", help)
+            raise DataError(f"`{self._name}` is not a loss table: {message}", help)
 
     def of_shape(self, name: str, kind: str, shape: tuple[int, ...]) -> "npt.NDArray[Any]":
-        """An array of floats (f), integers (i) or texts (U) of this shape."""
+        """Return an array after checking its shape and its kind: floats (f), integers (i) or texts (U)."""
         array = self[name]
         held = "i" if array.dtype.kind == "u" else array.dtype.kind
-        self.check(held == kind or (kind == "f" and held == "i"), f"`{name}` does not hold {KINDS[kind]}")
-        fits = f"`{name}` has the shape {_shown(array.shape)} where {_shown(shape)} fits"
+        self.check(held == kind or (kind == "f" and held == "i"), f"`{name}` does not contain {KINDS[kind]}")
+        fits = f"`{name}` has the shape {_shown(array.shape)} instead of {_shown(shape)}"
         self.check(array.shape == shape, fits)
         return array.astype({"f": np.float64, "i": np.int64}.get(kind, array.dtype), copy=False)
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """The texts of an array that is a list of them."""
+        """Return the texts of an array of texts."""
         array = self[name]
         return tuple(self.of_shape(name, "U", (array.size,)).tolist())
 
     def fingerprint(self) -> str:
-        """A hash of all arrays but the one that says where they come from."""
+        """Return a hash of all arrays except `meta`."""
         total = hashlib.sha256()
         for name in sorted(self.keys() - {"meta"}):
             array = self[name]
@@ -130,23 +131,23 @@ def _shown(shape: Sequence[int]) -> str:
 
 
 def _read(path: Path) -> dict[str, "npt.NDArray[Any]"]:
-    """The arrays of a file that tables can have; others in it are left alone."""
+    """Return the arrays of a file that tables can have; others are ignored."""
     _check_file(path)
     try:
         with zipfile.ZipFile(path) as archive:
             _check_sizes(path, archive)
-            # All of it, as an array whose name is damaged would be one that is not there.
+            # Test the whole file: an array with a damaged name would look as if it were missing.
             is_whole = archive.testzip() is None
         with np.load(path, allow_pickle=False) as arrays:
             found = {name: arrays[name] for name in (*NEEDED, *OPTIONAL, *PIPELINES) if name in arrays}
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise DataError(f"`{path}` is damaged: it may have been cut", AGAIN) from error
+        raise DataError(f"`{path}` is damaged: it may be truncated", AGAIN) from error
     except OSError as error:
         raise DataError(f"`{path}` cannot be read: {said_by(error)}") from error
     except (ValueError, TypeError, KeyError, SyntaxError, NotImplementedError, RuntimeError, MemoryError) as error:
         pickled = "allow_pickle" in str(error)
-        what = "it holds pickled objects, which are never loaded" if pickled else "its arrays cannot be read"
-        raise DataError(f"`{path}` is no table of losses: {what}", AGAIN) from error
+        what = "it contains pickled objects, which are never loaded" if pickled else "its arrays cannot be read"
+        raise DataError(f"`{path}` is not a loss table: {what}", AGAIN) from error
     if not is_whole:
         raise DataError(f"`{path}` is damaged", AGAIN)
     return found
@@ -155,12 +156,12 @@ def _read(path: Path) -> dict[str, "npt.NDArray[Any]"]:
 def _check_file(path: Path) -> None:
     try:
         if path.is_dir():
-            raise DataError(f"`{path}` is a folder", "name one table in it")
+            raise DataError(f"`{path}` is a folder", "give the path of a table in it")
         if not path.exists():
             near = suggestion(path.name, (other.name for other in path.parent.glob("*.npz")))
-            raise DataError(f"there is no file `{path}`", near)
+            raise DataError(f"the file `{path}` does not exist", near)
         if not path.is_file():
-            raise DataError(f"`{path}` is no regular file", "name a table of losses")
+            raise DataError(f"`{path}` is not a regular file", "give the path of a loss table")
         with path.open("rb") as file:
             begins = file.read(4)
     except OSError as error:
@@ -168,23 +169,24 @@ def _check_file(path: Path) -> None:
     if not begins:
         raise DataError(f"`{path}` is empty", AGAIN)
     if begins != b"PK\x03\x04":
-        raise DataError(f"`{path}` is no `.npz` file", "a table of losses is what `spacelang tabulate` writes")
+        raise DataError(f"`{path}` is not an `.npz` file", "`spacelang tabulate` writes loss tables")
 
 
 def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:
-    """Refuse what would fill the memory, however small it is packed."""
+    """Raise DataError if the unpacked arrays would fill the memory."""
     size = sum(each.file_size for each in archive.infolist())
     if size > LARGEST:
-        raise DataError(f"`{path}` is too large: {size / 1e9:,.1f} GB of arrays", f"at most {LARGEST / 1e9:,.1f} GB")
+        help_text = f"a table has at most {LARGEST / 1e9:,.1f} GB"
+        raise DataError(f"`{path}` is too large: {size / 1e9:,.1f} GB of arrays", help_text)
 
 
-# ---- what is in it
+# ---- the arrays
 
 
 def _sizes(found: _Arrays) -> tuple[int, ...]:
     sizes = found.of_shape("sizes", "i", (found["sizes"].size,))
     increases = bool(len(sizes)) and bool(sizes[0] >= 1) and bool((np.diff(sizes) > 0).all())
-    found.check(increases, "`sizes` are not training rows that increase from rung to rung")
+    found.check(increases, "`sizes` must be positive numbers of training rows that increase from rung to rung")
     return tuple(sizes.tolist())
 
 
@@ -197,7 +199,7 @@ def _pipelines(found: _Arrays) -> Axes | ListedConfigurations:
         found.check(bool(alternatives), "`axes` is empty")
         stages = found.texts("stages") if "stages" in found else ()
         named = not stages or len(set(stages)) == len(alternatives) == len(stages)
-        found.check(named, f"`stages` does not name the {len(alternatives)} dimensions of `axes`")
+        found.check(named, f"`stages` does not name each of the {len(alternatives)} dimensions of `axes` once")
         return Axes(alternatives, stages)
     texts = found.texts("configurations")
     found.check(bool(texts), "`configurations` is empty")
@@ -208,12 +210,12 @@ def _pipelines(found: _Arrays) -> Axes | ListedConfigurations:
         except (ValueError, TypeError, RecursionError):
             found.check(False, f"entry {place} of `configurations` is not the JSON of a configuration")
     repeated = len(configurations) - len({each.identity for each in configurations})
-    found.check(not repeated, f"{repeated} of its `configurations` are there twice")
+    found.check(not repeated, f"`configurations` has {repeated} duplicates")
     return ListedConfigurations(tuple(configurations))
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """The names in the text of a list, as Python or JSON writes it; none for any other text."""
+    """Return the names in the text of a list, as Python or JSON writes it; empty for any other text."""
     try:
         names = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -228,7 +230,7 @@ def _status(found: _Arrays, loss: "npt.NDArray[np.float64]", shape: tuple[int, .
         return np.where(loss == FAILED_LOSS, Status.ERROR.value, Status.SUCCESS.value)
     status = found.of_shape("status", "U", shape)
     unknown = set(np.unique(status).tolist()) - {each.value for each in Status}
-    found.check(not unknown, f"`status` holds {', '.join(f'`{each}`' for each in sorted(unknown))}")
+    found.check(not unknown, f"`status` has unknown values: {', '.join(f'`{each}`' for each in sorted(unknown))}")
     return status
 
 
@@ -237,7 +239,7 @@ def _reasons(found: _Arrays, shape: tuple[int, ...]) -> tuple[tuple[str, ...], "
         return (UNSAID,), np.zeros(shape, dtype=np.int64)
     reasons, reason = found.texts("reasons"), found.of_shape("reason", "i", shape)
     placed = bool(((reason >= 0) & (reason < len(reasons))).all())
-    found.check(placed, "`reason` holds what is no place in `reasons`")
+    found.check(placed, "`reason` has values that are no index into `reasons`")
     return reasons, reason
 
 
@@ -245,7 +247,7 @@ def _measured(found: _Arrays, shape: tuple[int, ...]) -> tuple[tuple[str, ...], 
     if "bounds" not in found or "measured" not in found:
         return (), np.zeros((*shape, 0))
     bounds = found.texts("bounds")
-    found.check(len(set(bounds)) == len(bounds), "`bounds` names one twice")
+    found.check(len(set(bounds)) == len(bounds), "`bounds` has duplicates")
     return bounds, found.of_shape("measured", "f", (*shape, len(bounds)))
 
 
@@ -253,21 +255,21 @@ def _facts(found: _Arrays) -> Facts:
     if "meta" not in found:
         return Facts()
     try:
-        said = json.loads(str(found.of_shape("meta", "U", ())[()]))
-        return Facts(**dict(_known(said)))
+        entries = json.loads(str(found.of_shape("meta", "U", ())[()]))
+        return Facts(**dict(_known(entries)))
     except (ValueError, TypeError, RecursionError):
-        found.check(False, "`meta` does not say where it comes from")
+        found.check(False, "`meta` is invalid")
         raise
 
 
-def _known(said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The facts that this version knows; raises TypeError for one that is no such fact."""
-    if not isinstance(said, dict):
-        raise TypeError("no object")
+def _known(entries: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the facts that this version knows; raises TypeError for an invalid one."""
+    if not isinstance(entries, dict):
+        raise TypeError("not an object")
     for entry in fields(Facts):
-        if entry.name not in said:
+        if entry.name not in entries:
             continue
-        value = said[entry.name]
+        value = entries[entry.name]
         match entry.name:
             case "seed":
                 good = value is None or type(value) is int

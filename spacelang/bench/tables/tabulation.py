@@ -1,4 +1,4 @@
-"""Making a table: every configuration on every rung, asked for like a search asks, and put together at the end."""
+"""Make loss tables: request every configuration on every rung, and combine the trials at the end."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,18 +16,21 @@ from spacelang.runtime.errors import InputError
 from spacelang.solver.counting import Structures
 
 MOST: Final = 1_000_000
-"""A table has at most so many trials: what takes longer than a lifetime is better known before."""
+"""The largest number of trials of a table, so that an impossibly long tabulation is refused before it starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tabulate:
-    """A search that asks for everything: the trials of a table, whose rungs are `sizes`."""
+    """A search that requests every trial of a table, on the rungs `sizes`."""
 
     sizes: tuple[int, ...]
     hyperparameters: Extent = "all"
 
     def search(self, problem: Problem) -> Search:
-        """A round a rung, over all configurations: whoever evaluates orders them by what they share."""
+        """Request all configurations, rung by rung.
+
+        The evaluation orders them by the work that they share.
+        """
         structures = Structures(problem.space)
         for rows in self.sizes:
             fidelity = None if rows == problem.size else rows
@@ -36,13 +39,16 @@ class Tabulate:
 
 
 def check_size(structures: Structures, hyperparameters: Extent, rungs: int) -> int:
-    """How many trials a table of the space takes; raises InputError where that is infinite, too many or none."""
+    """Return the number of trials of a table of the space.
+
+    Raises InputError if it is infinite, more than `MOST`, or zero.
+    """
     number = count(structures, hyperparameters)
     what = "pipelines" if hyperparameters == "default" or not structures.space.hyperparameters else "configurations"
     if not number:
         raise InputError(f"the space `{structures.space.name}` is empty")
     if number * rungs > MOST:
-        message = f"`{structures.space.name}` has {number:,} {what}: on {rungs} rungs {number * rungs:,} trials"
+        message = f"`{structures.space.name}` has {number:,} {what}: {number * rungs:,} trials on {rungs} rungs"
         help_text = f"a table has at most {MOST:,}"
         if hyperparameters == "all" and structures.count < number:
             help_text += f"; {PIPELINES_ONLY}"
@@ -52,7 +58,7 @@ def check_size(structures: Structures, hyperparameters: Extent, rungs: int) -> i
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """How many trials a table still needs."""
+    """The number of trials that a table still needs."""
 
     trials: int
 
@@ -65,9 +71,9 @@ def tabulated(
     bounds: Sequence[str] = (),
     name: str = "table",
 ) -> LossTable | Shortfall:
-    """The table of the trials of a `Tabulate`, or how many of them are missing.
+    """Return the table of the trials of a `Tabulate` search, or the number of trials that are missing.
 
-    `sizes` are the rungs, `bounds` the names of what every trial is subject to, in the order of its constraints.
+    `sizes` are the rungs. `bounds` are the names of the bounds, in the order of the constraints of each trial.
     """
     axes = axes_of(structures)
     hyperparameters: Extent = "default" if facts.hyperparameters == "default" else "all"
@@ -85,7 +91,7 @@ def tabulated(
 def _in_order_of(
     axes: Axes, configurations_: Sequence[Configuration], rows: Sequence[list[Trial | None]]
 ) -> list[list[Trial | None]]:
-    """The rows in the order of a table with a dimension a stage, however configurations are numbered."""
+    """Sort the rows into the order of a table with one dimension per stage."""
     places = [{name: place for place, name in enumerate(names)} for names in axes.alternatives]
 
     def place(configuration: Configuration) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Writing loss tables: the whole file or none."""
+"""Write loss tables atomically."""
 
 import json
 import os
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def write_table(table: LossTable, path: Path) -> None:
-    """Write a table to an `.npz` file, in place of what is there.
+    """Write a table to an `.npz` file and replace any earlier file.
 
-    Raises DataError where it cannot be written: then the old one is still there.
+    Raises DataError if it cannot be written. The earlier file is then unchanged.
     """
     try:
         with replacing(path) as new, new.open("wb") as file:
@@ -32,11 +32,11 @@ def write_table(table: LossTable, path: Path) -> None:
 
 
 def check_place(path: Path) -> None:
-    """Raise DataError where no table can be written to: that is better known before days of training than after."""
+    """Raise DataError if no table can be written to a path, before days of training."""
     if path.suffix != ".npz":
-        raise DataError(f"`{path}` is no `.npz` file", f"write to `{path.with_suffix('.npz')}`")
+        raise DataError(f"`{path}` is not an `.npz` file", f"write to `{path.with_suffix('.npz')}`")
     if path.is_dir():
-        raise DataError(f"`{path}` is a folder", "name a file")
+        raise DataError(f"`{path}` is a folder", "give the path of a file")
     try:
         with TemporaryFile(dir=path.parent):
             pass

@@ -1,1 +1,5 @@
-"""The parts of the optimizer ADMM: values and functions of them; who asks for trials drives them."""
+"""The parts of the optimizer ADMM.
+
+Most of them are values and functions that evaluate nothing. Requests for trials come from the coroutines in
+`iterations`.
+"""

@@ -1,7 +1,7 @@
-"""z for selectors: a tree whose layers are the blocks of z and the orders of steps.
+"""The tree of pipelines that z-min searches: one layer for each block of z and for each order of steps.
 
-Its leaves are what the linear constraints over z admit. Nested decisions are no layers: under `mask` they are integers
-of theta_d, under `flatten` they are further alternatives of z.
+The leaves are the pipelines that the linear constraints over z admit. Nested decisions are no layers of the tree: under
+`mask` they are integers of theta_d, under `flatten` they are further alternatives of z.
 
 See spacelang/optimizers/README.md, section "ADMM: z-min".
 """
@@ -18,13 +18,13 @@ from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 
 class Choosing:
-    """The tree of a form, and the way between its pipelines and z with the orders."""
+    """The discrepancy tree over z and the orders of a form, with conversions between pipelines and ADMM points."""
 
     def __init__(self, form: AdmmForm) -> None:
         self._form = form
         self._orders = {order.address: order for order in form.orders}
         self._inside: dict[tuple[str, str], dict[str, StepOrder]] = {}
-        """By block and alternative: the orders inside, by their addresses in the tree."""
+        """The orders inside each alternative, by (address of the block, alternative), then by address in the tree."""
         stages = [*map(self._stage, form.blocks), *(_decision(each, each.address) for each in self._free)]
         rules = tuple(Constraint(self._said(rule), True) for rule in form.rules)
         self.tree = DiscrepancyTree(Structures(Space(form.space.name, Product(Kind.SEQUENCE, tuple(stages)), rules)))
@@ -34,7 +34,7 @@ class Choosing:
         return (order for order in self._form.orders if order.owner is None)
 
     def pipeline(self, point: AdmmPoint) -> Pipeline:
-        """The pipeline of a point with z and orders of 0 and 1."""
+        """Return the pipeline of a point whose z and orders contain only 0 and 1."""
         taken = {
             order.address: order.branches[int(order.places(matrix[None])[0])]
             for order, matrix in zip(self._form.orders, point.orders, strict=True)
@@ -48,9 +48,9 @@ class Choosing:
         return self.tree.pipeline_of(structure)
 
     def point(self, pipeline: Pipeline, base: AdmmPoint) -> AdmmPoint:
-        """The point with theta of `base`, and z and the orders of a pipeline; what it does not reach is at its default.
+        """Return a point with theta of `base`, and with z and the orders of a pipeline.
 
-        Nobody writes to its arrays.
+        Orders that the pipeline does not reach have their default. The arrays are shared: do not write to them.
         """
         structure = self.tree.structure_of(pipeline)
         z = np.zeros(self._form.layout.width, np.int8)
@@ -81,7 +81,7 @@ class Choosing:
             yield Branch(way.name, Product(Kind.SEQUENCE, steps))
 
     def _said(self, rule: LinearRule) -> Expr:
-        """What a rule excludes, as an expression over the decisions of the tree."""
+        """Return what a linear constraint excludes, as an expression over the decisions of the tree."""
         return And(tuple(self._term(address, places) for address, places in rule.terms))
 
     def _term(self, address: str, places: tuple[int, ...]) -> Expr:

@@ -1,4 +1,7 @@
-"""What comes between the parts of ADMM and whoever answers them: what is known is told at once, all else is noted."""
+"""A cache of trials between the parts of ADMM and the caller that evaluates requests.
+
+A request whose trial is known is answered at once from the cache; all other requests are passed on.
+"""
 
 from collections import deque
 from collections.abc import Callable
@@ -11,57 +14,59 @@ from spacelang.ir.trial import Request, Status, Trial
 T = TypeVar("T")
 
 NO_MEMBER: Final = ""
-"""A key that no configuration of a space has: what has it stands for alternatives without a member."""
+"""A key that no member has. A configuration with this key stands for alternatives that no member has."""
 
 
 def _unnoted(_: Trial) -> None:
-    """Nobody wants to be told."""
+    """Do nothing."""
 
 
 class Hearing:
-    """What was told of requests on all rows, and how much room there is."""
+    """A cache of trials on all training rows, which also tracks the number of idle workers."""
 
     def __init__(self) -> None:
         self.trials: dict[Request, Trial] = {}
-        """Without their predictions: nobody compares by them, and they are large."""
+        """The known trials by request, without their predictions, which are large and not needed here."""
         self.news = 0
-        """How many trials have told anything new."""
+        """The number of trials so far that provided new information."""
         self.room = 1
+        """The number of idle workers, according to the latest event."""
 
     def of(self, part: Asking[T], note: Callable[[Trial], None] = _unnoted) -> Asking[T]:
-        """A part, told at once of what is known; what stands for no member has failed.
+        """Run a part of the search, and answer its requests from the cache where possible.
 
-        `note` is told every trial on all rows that was not known.
+        A request that stands for no member of the space is answered with a failed trial. `note` is called with every
+        trial on all rows that was not in the cache. Returns the result of the part.
         """
         owed: deque[tuple[Request, Trial]] = deque()
-        begin: tuple[Request | Later, ...] = ()
+        requests: tuple[Request | Later, ...] = ()
         try:
             ask = next(part)
             while True:
-                begin += tuple(each for each in ask.begin if not self._owes(each, owed))
+                requests += tuple(each for each in ask.begin if not self._owes(each, owed))
                 if owed:
                     wanted, known = owed.popleft()
-                    told = Told(known, max(self.room - len(begin), 0), asked=wanted)
+                    event = Told(known, max(self.room - len(requests), 0), asked=wanted)
                 else:
-                    told = yield Ask(begin, tuple(filter(_is_member, ask.ahead)))
-                    begin, self.room = (), told.room
-                if told.ended is not None:
-                    self._hear(told.ended, note)
-                ask = part.send(told)
+                    event = yield Ask(requests, tuple(filter(_is_member, ask.ahead)))
+                    requests, self.room = (), event.room
+                if event.ended is not None:
+                    self._hear(event.ended, note)
+                ask = part.send(event)
         except StopIteration as end:
             found: T = end.value
             return found
 
     def _hear(self, trial: Trial, note: Callable[[Trial], None]) -> None:
         if trial.request.fidelity is not None:
-            self.news += trial.cost > 0  # what is told from memory costs nothing
+            self.news += trial.cost > 0  # a trial from memory has no cost
         elif _is_member(trial.request) and trial.request not in self.trials:
             self.news += 1
             self.trials[trial.request] = kept = _kept(trial)
             note(kept)
 
     def _owes(self, wanted: Request | Later, owed: deque[tuple[Request, Trial]]) -> bool:
-        """Whether the answer is known, which is then owed."""
+        """Return True if the trial of a request is known; it is then appended to `owed`."""
         if isinstance(wanted, Later):
             return False
         known = self.trials.get(wanted) if _is_member(wanted) else _failed(wanted)
@@ -75,7 +80,7 @@ def _is_member(request: Request) -> bool:
 
 
 def _failed(request: Request) -> Trial:
-    reason = "the alternatives have no member with the present hyperparameters"
+    reason = "no configuration has these alternatives together with the current hyperparameters"
     return Trial(request, None, status=Status.INVALID, reason=reason)
 
 

@@ -1,4 +1,4 @@
-"""The main loop of ADMM: theta-min, delta-min, z-min and the multipliers, again and again.
+"""The main loop of ADMM: theta-min, delta-min, z-min and the update of the multipliers, repeatedly.
 
 See spacelang/optimizers/README.md, section "ADMM: iteration".
 """
@@ -32,7 +32,7 @@ from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How the iterations go: who solves the two sub-problems, in which order, and with how many calls."""
+    """The settings of the iterations: the solvers of the two sub-problems, their order and their numbers of calls."""
 
     theta: Minimizer
     z: Selector
@@ -42,25 +42,26 @@ class Method:
     searches_slack: bool = False
     reuses_history: bool = True
     patience: int = 1
-    """So many iterations in a row that gain next to nothing end the search of where it is."""
+    """The number of iterations in a row with almost no gain after which the search restarts from another point."""
 
 
 MOST_AROUND: Final = 4_096
-"""So many neighbours of the best z are looked at: orders of steps are many."""
+"""The maximum number of neighbours of the best z to consider, since there can be many orders of steps."""
 
 LEAST_GAIN: Final = 0.01
-"""An iteration that improves on the best standing by a smaller share of it has gained next to nothing."""
+"""The least improvement of the best normalized loss, as a share of it, that counts as a gain of an iteration."""
 
 
 def _rank(trial: Trial) -> tuple[float, float]:
-    """What sorts successful trials from the best to the worst: those within the bounds first."""
+    """Return the sort key of a successful trial, smaller is better: the excess over the bounds first, then the loss."""
     return trial.excess, trial.standing
 
 
 class Iterations:
-    """The iterations of one run, and where they are: `state` is that of the present z.
+    """The ADMM iterations of one run, with their current state.
 
-    `iteration` counts from 0, from where the search begins and from where it goes on elsewhere.
+    `state` belongs to the current z. `iteration` counts from 0, and starts again at 0 after every restart from another
+    point.
     """
 
     def __init__(
@@ -77,15 +78,15 @@ class Iterations:
         self.state = replace(start, slack=residuals.start, mu=residuals.start)
         self.iteration = 0
         self._trial: Trial | None = None
-        """What came of the present z at the present theta on all rows."""
+        """The trial of the current z at the current theta on all rows; None if there is none."""
         self._best: tuple[Trial, Iterate] | None = None
-        """The best z at its theta, of those where iterations ended."""
+        """The best trial at the end of an iteration, with its state."""
         self._tuned: set[Pipeline] = set()
-        """Every z whose theta was moved."""
+        """The pipelines that were tuned, or are about to be."""
         self._thetas = Thetas(method.scope, self._choosing, self.state)
 
     def run(self) -> Search:
-        """Iterate until nothing is left that was not evaluated."""
+        """Iterate until no configuration is left to evaluate."""
         self._hearing.room = (yield Ask()).room
         idle = 0
         while True:
@@ -100,18 +101,18 @@ class Iterations:
                     return
 
     def _gains(self) -> bool:
-        """Whether the iteration that has ended is worth another one from where it ended; the best is noted."""
+        """Return True if the finished iteration justifies another one from its state; update the best state."""
         if self._trial is None or self._trial.loss is None:
             return False
         before = self._best
         if before is None or _rank(self._trial) < _rank(before[0]):
             self._best = self._trial, self.state
         if before is None or not self._trial.is_feasible:
-            return True  # what is out of bounds pays for it, more in every iteration
+            return True  # the penalty of a violated bound grows in every iteration
         return _rank(self._trial) < (before[0].excess, before[0].standing - LEAST_GAIN * abs(before[0].standing))
 
     def step(self) -> Search:
-        """One iteration."""
+        """Run one iteration: both sub-problems in the order of the method, then update the constraint multipliers."""
         calls = self._method.schedule.calls(self.iteration)
         steps = (self._theta_min, self._z_min) if self._method.first == "theta" else (self._z_min, self._theta_min)
         for step in steps:
@@ -123,7 +124,10 @@ class Iterations:
     # ---- theta
 
     def _theta_min(self, calls: int) -> Search:
-        """theta-min, then delta-min and the multipliers of theta, which z does not change."""
+        """Run theta-min, then delta-min and the update of the theta multipliers.
+
+        z-min changes neither delta nor these multipliers, so they can be updated before it.
+        """
         pipeline = self._pipeline
         earlier = self._known.of(pipeline, self._cube(self.state.point)) if self._method.reuses_history else ()
         problem = ThetaMin(
@@ -137,7 +141,7 @@ class Iterations:
             searches_slack=self._method.searches_slack,
             members=self._members,
         )
-        # Of few members most calls would only repeat what is known.
+        # With few members, most calls would only repeat known trials.
         most = int(min(calls, problem.cube.members))
         asking = self._method.theta.minimise(problem, problem.box, most, problem.start)
 
@@ -154,7 +158,11 @@ class Iterations:
         self._keep(pipeline, is_other=self._members(self.state.point) != before)
 
     def _keep(self, pipeline: Pipeline, *, is_other: bool) -> None:
-        """The present state is that of a pipeline; where it alone has another theta now, what came of it is stale."""
+        """Store the current state as that of a pipeline.
+
+        With `is_other`, theta of the pipeline has changed. If theta belongs to single pipelines, the selector then
+        forgets what it knows of this one, because that is outdated.
+        """
         self._thetas.keep(pipeline, self.state)
         if is_other and self._method.scope == "pipeline":
             self._method.z.forget(pipeline)
@@ -162,11 +170,11 @@ class Iterations:
     # ---- z
 
     def _z_min(self, calls: int) -> Search:
-        """z-min: the best z that was found, where it is better than the present one."""
+        """Run z-min: switch to the best pipeline found if it is better than the current one."""
         if self._choosing.tree.leaves == 1:
             return
         problem = ZMin(self._members, self._choosing, self._thetas, self._residuals, self.state)
-        if self._trial is None:  # selection comes first: what it finds shall be no worse than where it begins
+        if self._trial is None:  # with `first="z"`, the result must be no worse than the start
             (self._trial,) = yield from self._hearing.of(together([problem.request(self._pipeline)]), self._note)
         selection = problem.selection(self._problem, self._hearing.room)
         asking = self._method.z.select(selection, calls, self._pipeline)
@@ -177,17 +185,18 @@ class Iterations:
             self.state = self._thetas.of(found, self.state)
 
     def _note(self, trial: Trial) -> None:
-        """What came of a pipeline is an earlier point of its theta-min."""
+        """Record a trial under its pipeline, as a known point for a later theta-min."""
         pipeline = self._choosing.pipeline(self._form.encode(trial.request.configuration))
         point = self._thetas.of(pipeline, self.state).point
         self._known.note(pipeline, [(self._cube(point).theta(point), trial)])
 
-    # ---- elsewhere
+    # ---- restart
 
     def _go_elsewhere(self) -> Asking[bool]:
-        """Go on from what was never tuned and is next to the best, else from a configuration that was not evaluated.
+        """Restart from another point; return False if there is none.
 
-        Says whether there was one.
+        The first choice is a pipeline next to the best one that was never tuned. Otherwise it is a configuration that
+        was not evaluated.
         """
         if (yield from self._go_next_to_best()):
             return True
@@ -202,9 +211,10 @@ class Iterations:
         return True
 
     def _go_next_to_best(self) -> Asking[bool]:
-        """Go on from a z that differs from the best in one decision, its theta kept; whether one was never tuned.
+        """Restart from a pipeline that differs from the best one in a single decision and was never tuned.
 
-        z-min compares what was tuned with what was not: alone it hardly leaves the former.
+        The hyperparameters stay those of the best one. Returns False if there is no such pipeline. z-min alone hardly
+        ever leaves a tuned pipeline, because it compares it with pipelines that are not tuned.
         """
         if self._best is None:
             return False
@@ -220,7 +230,7 @@ class Iterations:
             self._tuned.add(near[place])
             member = self._members(state.point)
             if member is not None:
-                self.state = state  # before: what is noted is noted at its theta
+                self.state = state  # set before the request, because trials are recorded at its theta
                 (self._trial,) = yield from self._hearing.of(together([Request(member)]), self._note)
                 self._keep(near[place], is_other=False)
                 return True

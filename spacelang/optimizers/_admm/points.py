@@ -1,4 +1,4 @@
-"""Points of ADMM as configurations, and those of theta-min in the unit cube."""
+"""Conversion of ADMM points to configurations, and of theta to points of the unit cube that theta-min searches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,16 +12,16 @@ from spacelang.ir.configuration import Configuration
 from spacelang.targets.admm import AdmmForm, AdmmPoint, AdmmPoints, Mask, ThetaBox
 
 Theta: TypeAlias = tuple[Array, Array]
-"""What a search moves of theta_c and of theta_d: the variables that a pipeline owns."""
+"""Values of the variables of theta_c and of theta_d that a pipeline owns; these are what theta-min searches."""
 
 KNOWN: Final = 512
-"""So many members are known at most."""
+"""The maximum number of cached points."""
 
 
 def members(form: AdmmForm, points: AdmmPoints | Sequence[AdmmPoint]) -> list[Configuration | None]:
-    """What is evaluated for each point: the configuration of the nearest member with the same z and the same orders.
+    """Return the configuration to evaluate for each point: the nearest member with the same z and the same orders.
 
-    None where no member has them: such a point is as bad as one whose evaluation failed.
+    The entry is None if no member has them. Such a point counts as a failed evaluation.
     """
     given = form.together(points)
     projected = form.project_all(given)
@@ -36,19 +36,22 @@ def members(form: AdmmForm, points: AdmmPoints | Sequence[AdmmPoint]) -> list[Co
 
 
 def member(form: AdmmForm, point: AdmmPoint) -> Configuration | None:
-    """The same for one point."""
+    """Return the configuration to evaluate for one point, or None; see `members`."""
     return members(form, [point])[0]
 
 
 class MemberCache:
-    """The same, where many points stand for few members: those that were looked up last are known."""
+    """A cache of `member`: theta-min proposes many points that stand for few members.
+
+    The cache is emptied when it contains `KNOWN` points.
+    """
 
     def __init__(self, form: AdmmForm) -> None:
         self._form = form
         self._found: dict[tuple[bytes, ...], Configuration | None] = {}
 
     def __call__(self, point: AdmmPoint) -> Configuration | None:
-        """What is evaluated for a point."""
+        """Return the configuration to evaluate for a point, or None."""
         theta = self._form.theta_c.nearest(point.theta_c), self._form.theta_d.nearest(point.theta_d)
         key = tuple(each.tobytes() for each in (point.z, *theta, *point.orders))
         if key not in self._found:
@@ -60,9 +63,10 @@ class MemberCache:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cube:
-    """What theta-min moves, as a unit cube: first the numbers of theta_c, then those of theta_d, not rounded.
+    """The unit cube that theta-min searches: the owned variables of theta_c, then those of theta_d, not rounded.
 
-    `numbers` and `integers` are their columns in theta_c and theta_d.
+    `numbers` and `integers` are the columns of these variables in theta_c and theta_d. `theta_c` and `theta_d` are the
+    boxes of these columns alone.
     """
 
     numbers: Array
@@ -72,18 +76,18 @@ class Cube:
 
     @classmethod
     def of(cls, form: AdmmForm, owned: Mask) -> "Cube":
-        """The cube of what is owned; see `Maps.owned`."""
+        """Return the cube of the variables that are true in a mask; see `Maps.owned`."""
         numbers, integers = np.flatnonzero(owned.theta_c), np.flatnonzero(owned.theta_d)
         return cls(numbers, integers, form.theta_c.take(numbers), form.theta_d.take(integers))
 
     @property
     def width(self) -> int:
-        """How many variables are moved; 0 where there is nothing to minimise over."""
+        """The number of variables; 0 if there is nothing to minimise over."""
         return len(self.numbers) + len(self.integers)
 
     @property
     def members(self) -> float:
-        """At most so many members have different values of them; infinity where a range is continuous."""
+        """An upper bound on the number of members that differ in these variables; infinite with a continuous range."""
         box = self.theta_d
         sizes = box.upper - box.lower + 1
         for column, members in box.lattice.items():
@@ -91,21 +95,24 @@ class Cube:
         return inf if len(self.numbers) else float(np.prod(sizes))
 
     def theta(self, point: AdmmPoint) -> Theta:
-        """What is moved, of a point."""
+        """Return the values of the variables of the cube at a point."""
         return point.theta_c[self.numbers], point.theta_d[self.integers]
 
     def place(self, theta: Theta) -> Array:
-        """Where theta lies, (width,)."""
+        """Return the coordinates of theta in the unit cube, shape (width,)."""
         return np.concatenate([self.theta_c.to_unit(theta[0]), self.theta_d.to_unit(theta[1])])
 
     def with_theta(self, theta: Theta, base: AdmmPoint) -> AdmmPoint:
-        """The point with this theta, and all else as in `base`."""
+        """Return a copy of `base` with these values of the variables of the cube."""
         theta_c, theta_d = base.theta_c.copy(), base.theta_d.copy()
         theta_c[self.numbers], theta_d[self.integers] = theta
         return replace(base, theta_c=theta_c, theta_d=theta_d)
 
     def point(self, place: Array, base: AdmmPoint) -> AdmmPoint:
-        """The point at a place; what is not moved is that of `base`, to the last bit: known trials are not repeated."""
+        """Return a copy of `base` whose variables have the values at coordinates of the unit cube.
+
+        Variables that do not move keep their value to the last bit, so that known trials are not repeated.
+        """
         numbers, integers = np.split(np.asarray(place, float), [len(self.numbers)])
         theta_c, theta_d = base.theta_c.copy(), base.theta_d.copy()
         _move(theta_c, self.numbers, self.theta_c, numbers)

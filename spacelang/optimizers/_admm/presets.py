@@ -1,4 +1,4 @@
-"""The variants that papers name, as options; what is not said is at its default.
+"""The ADMM variants that the papers name, as options; options that are not listed have their defaults.
 
 See spacelang/optimizers/README.md, section "ADMM: presets".
 """
@@ -9,7 +9,7 @@ from typing import Final
 Options = Mapping[str, str]
 
 Z: Final = {"ba": "cmab", "bo": "bo"}
-"""Who selects, as the ADMM paper writes it: the bandit, or BO."""
+"""The selectors of the ADMM paper by their names there: Ba is the bandit CMAB, BO Bayesian optimization."""
 PARTS: Final = {
     "blds1": "blds(disc=1)",
     "blds2": "blds(disc=2)",
@@ -17,19 +17,19 @@ PARTS: Final = {
     "daub": "daub",
     "hyperband": "hyperband",
 }
-"""Who selects in the BLDS paper, with its options there."""
+"""The selectors of the BLDS paper, with the options that it uses."""
 
 
 def _named() -> Iterator[tuple[str, Options]]:
     for short, z in Z.items():
-        for calls in (16, 32, 64, 128, 256):  # ADMM16(BO,Ba), …: as many calls in every iteration
+        for calls in (16, 32, 64, 128, 256):  # ADMM16(BO,Ba), …: a constant number of calls
             yield f"admm{calls}_bo_{short}", {"theta": "bo", "z": z, "adaptive": "false", "i0": str(calls)}
-        for factor in (8, 16):  # AdADMM-F8(BO,Ba), …: more in each
+        for factor in (8, 16):  # AdADMM-F8(BO,Ba), …: more calls in each iteration
             yield f"adadmm_f{factor}_bo_{short}", {"theta": "bo", "z": z, "adaptive": "true", "factor": str(factor)}
-    for short, z in PARTS.items():  # selection first; what was tuned is that of the pipeline alone
+    for short, z in PARTS.items():  # selection first; tuned hyperparameters apply to the pipeline alone
         paper = {"first": "z", "hp_scope": "pipeline", "adaptive": "true", "factor": "16"}
         yield f"admm_bo_{short}", {"theta": "bo", "z": z, **paper}
 
 
 PRESETS: Final[Mapping[str, Options]] = dict(_named())
-"""The options of each, as texts, by its name: who tunes, then who selects."""
+"""The options of each preset as strings, by its name, which ends in the minimizer and the selector."""

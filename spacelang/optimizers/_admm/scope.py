@@ -1,4 +1,4 @@
-"""Whose hyperparameters theta-min tunes: those of algorithms, or those of one pipeline alone.
+"""The scope of tuned hyperparameters: all pipelines with the algorithm, or only the tuned pipeline.
 
 See spacelang/optimizers/README.md, section "ADMM: scope of hyperparameters".
 """
@@ -11,23 +11,26 @@ from spacelang.optimizers._admm.splitting import Iterate
 from spacelang.targets.blds import Pipeline
 
 Scope: TypeAlias = Literal["algorithm", "pipeline"]
-"""Who has what was tuned: every pipeline with the algorithm, or the one for which it was tuned."""
+"""Where tuned hyperparameters apply: in every pipeline with the algorithm, or only in the tuned pipeline."""
 
 
 class Thetas:
-    """theta~, its copy and its multipliers, as each pipeline has them: the same for all, or its own."""
+    """The state of theta of each pipeline: shared by all pipelines, or one for each of them."""
 
     def __init__(self, scope: Scope, choosing: Choosing, start: Iterate) -> None:
         self._scope, self._choosing, self._start = scope, choosing, start
         self._own: dict[Pipeline, Iterate] = {}
 
     def of(self, pipeline: Pipeline, present: Iterate) -> Iterate:
-        """The state of a pipeline; slacks and multipliers of constraints are the present ones."""
+        """Return the state of a pipeline, given the current state.
+
+        Slacks and multipliers of the black-box constraints are always those of the current state.
+        """
         found = present if self._scope == "algorithm" else self._own.get(pipeline, self._start)
         point = self._choosing.point(pipeline, found.point)
         return replace(found, point=point, slack=present.slack, mu=present.mu)
 
     def keep(self, pipeline: Pipeline, state: Iterate) -> None:
-        """What was found for a pipeline."""
+        """Store the state of a pipeline; does nothing if all pipelines share one state."""
         if self._scope == "pipeline":
             self._own[pipeline] = state

@@ -1,8 +1,8 @@
-"""What ties theta~, which moves between integers, to its integer copy delta: ADMM's algebra.
+"""The algebra of ADMM: the relaxed integers theta~, their integer copy delta, and the multipliers between them.
 
-theta~ and delta are in the codes of theta_d. Under `unit` each variable counts in its range in the penalty, so that no
-range of hundreds outweighs a loss in [0, 1]; multipliers are then in ranges too. `raw` is the paper's: codes
-themselves.
+theta~ and delta hold codes of theta_d. Under `unit` the penalty divides each variable by the width of its range, so
+that an integer range of hundreds does not outweigh a loss in [0, 1]. Multipliers are then in the same units. `raw` uses
+the codes themselves, as in the paper.
 
 See spacelang/optimizers/README.md, section "ADMM: iteration".
 """
@@ -16,16 +16,16 @@ from spacelang.draws.codes import Array
 from spacelang.targets.admm import AdmmPoint, Mask, ThetaBox
 
 Weighed: TypeAlias = Literal["unit", "raw"]
-"""What a distance between theta~ and delta is counted in: the range of the variable, or 1."""
+"""The unit of the distance between theta~ and delta: the width of the range of the variable, or 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Iterate:
-    """What one iteration of ADMM leaves to the next. Nobody writes to its arrays.
+    """The state that one iteration of ADMM passes to the next. Do not write to its arrays.
 
-    `point` has z, the orders, theta_c and, as theta_d, theta~ (D,), which need not be whole. `delta` (D,) is its copy
-    in D, `multipliers` (D,) is lambda. `slack` and `mu`, both (M,), are those of the black-box constraints
-    (`residuals`), empty where there are none.
+    `point` has z, the orders, theta_c and, as theta_d, theta~ (D,), whose entries need not be integers. `delta` (D,) is
+    the copy of theta~ in D, and `multipliers` (D,) is lambda. `slack` and `mu`, both (M,), belong to the black-box
+    constraints (`residuals`), and are empty without constraints.
     """
 
     point: AdmmPoint
@@ -36,16 +36,20 @@ class Iterate:
 
     @property
     def relaxed(self) -> Array:
-        """theta~, (D,)."""
+        """The relaxed integers theta~, shape (D,)."""
         return self.point.theta_d
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Splitting:
-    """The steps of an iteration that evaluate nothing; `widths` (D,) is what each variable counts in.
+    """The steps of an iteration that evaluate nothing.
 
-    One after the other they are `moved`, with what theta-min has found, `copied`, `chosen`, with what z-min has found,
-    and `updated`.
+    `widths` (D,) is the unit of each variable in the penalty. The steps of one iteration are, in this order:
+
+    - `moved` with the result of theta-min,
+    - `copied`, which is delta-min,
+    - `chosen` with the result of z-min,
+    - `updated`, the update of the multipliers.
     """
 
     box: ThetaBox
@@ -54,37 +58,49 @@ class Splitting:
 
     @classmethod
     def of(cls, box: ThetaBox, rho: float, weighed: Weighed = "unit") -> "Splitting":
-        """The splitting of theta_d in its box, with rho > 0."""
+        """Return the splitting of theta_d in its box, with rho > 0."""
         return cls(box, rho, box.unit if weighed == "unit" else np.ones(len(box)))
 
     def start(self, point: AdmmPoint) -> Iterate:
-        """The state before the first iteration: theta of a point, delta its P_D, and multipliers of 0."""
+        """Return the state before the first iteration.
+
+        theta is that of the point, delta is its projection P_D, and the multipliers are 0. There are no black-box
+        constraints in it yet.
+        """
         empty = np.zeros(0)
         return Iterate(point, self.box.nearest(point.theta_d), np.zeros(len(self.box)), empty, empty)
 
     def target(self, state: Iterate) -> Array:
-        """b = delta - lambda / rho, (D,): where the penalty of theta-min is smallest."""
+        """Return b = delta - lambda / rho, shape (D,): the theta~ with the smallest penalty in theta-min."""
         return np.asarray(state.delta - state.multipliers * self.widths / self.rho)
 
     def penalty(self, relaxed: Array, target: Array, owned: Array) -> Array:
-        """rho / 2 times the squared distance of theta~ (..., D) from b over what is `owned` (D,): shape (...)."""
+        """Return rho / 2 times the squared distance of theta~ (..., D) from b over the owned variables, shape (...)."""
         return np.asarray(self.rho / 2 * np.square((relaxed - target) / self.widths)[..., owned].sum(axis=-1))
 
     def moved(self, state: Iterate, found: AdmmPoint, owned: Mask) -> Iterate:
-        """After theta-min: what is owned has the values of `found`, kept to the box.
+        """Return the state after theta-min: the owned variables have the values of `found`.
 
-        Of all else theta~ is b, which costs nothing, and theta_c stays.
+        All other variables of theta~ become b, where their penalty is 0, and those of theta_c stay as they are. theta~
+        is clipped to the box.
         """
         theta_c = np.where(owned.theta_c, found.theta_c, state.point.theta_c)
         relaxed = self.box.clip(np.where(owned.theta_d, found.theta_d, self.target(state)))
         return replace(state, point=replace(state.point, theta_c=theta_c, theta_d=relaxed))
 
     def copied(self, state: Iterate) -> Iterate:
-        """After delta-min: the member of D nearest to a = theta~ + lambda / rho, the upper one of two."""
+        """Return the state after delta-min: delta is the member of D nearest to a = theta~ + lambda / rho.
+
+        If two members are equally near, delta is the larger one.
+        """
         return replace(state, delta=self.box.nearest(state.relaxed + state.multipliers * self.widths / self.rho))
 
     def begun(self, state: Iterate, found: AdmmPoint, owned: Mask) -> Iterate:
-        """As at the beginning, from a point: of what is owned theta~ and delta are its values, lambda is 0."""
+        """Return the state restarted at a point.
+
+        z, the orders and the owned variables of theta_c and theta~ are those of `found`. The owned variables of delta
+        are the projection of these, and their multipliers are 0. Variables that are not owned stay as they are.
+        """
         mine = owned.theta_d
         theta_c = np.where(owned.theta_c, found.theta_c, state.point.theta_c)
         relaxed = np.where(mine, found.theta_d, state.relaxed)
@@ -96,9 +112,9 @@ class Splitting:
         )
 
     def chosen(self, state: Iterate, found: AdmmPoint) -> Iterate:
-        """After z-min: z and the orders of `found`, whatever its theta is."""
+        """Return the state after z-min: z and the orders are those of `found`, while theta stays."""
         return replace(state, point=replace(state.point, z=found.z, orders=found.orders))
 
     def updated(self, state: Iterate) -> Iterate:
-        """After an iteration: lambda + rho (theta~ - delta)."""
+        """Return the state after the update of the multipliers: lambda + rho (theta~ - delta)."""
         return replace(state, multipliers=state.multipliers + self.rho * (state.relaxed - state.delta) / self.widths)

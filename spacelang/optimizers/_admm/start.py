@@ -1,4 +1,4 @@
-"""Where ADMM begins: with what a user gives, else with little before naive Bayes.
+"""The starting point of ADMM: an initial configuration of the user, or the simplest pipeline.
 
 See spacelang/optimizers/README.md, section "ADMM: iteration".
 """
@@ -12,14 +12,14 @@ from spacelang.solver.defaults import Completer
 from spacelang.targets.admm import AdmmForm, AdmmPoint
 
 FIRST: Final = "GaussianNB"
-"""The estimator of the first pipeline in the ADMM paper, where a stage has it."""
+"""The estimator of the first pipeline in the ADMM paper; used if a stage has it."""
 
 
 def first_point(form: AdmmForm, initial: Sequence[Configuration] = ()) -> AdmmPoint:
-    """The point of the first of some configurations of the space; without any, that of the simplest one.
+    """Return the point of the first initial configuration, or of the simplest pipeline if there is none.
 
-    That leaves out all steps that may be left out and ends in naive Bayes, as far as constraints admit it; all else is
-    at its default.
+    The simplest pipeline skips every optional step and ends in naive Bayes, as far as the constraints allow. All other
+    decisions and all hyperparameters have their defaults, or are as near to them as the constraints allow.
     """
     if initial:
         return form.encode(initial[0])
@@ -33,6 +33,6 @@ def first_point(form: AdmmForm, initial: Sequence[Configuration] = ()) -> AdmmPo
 
 
 def _simple(stage: Choice) -> Iterator[str]:
-    """The alternatives of a stage that are simple, the simplest first."""
+    """Yield the names of the simple alternatives of a stage, the simplest first."""
     yield from (branch.name for branch in stage.branches if branch.node == NOTHING)
     yield from (branch.name for branch in stage.branches if branch.name == FIRST)

@@ -1,4 +1,4 @@
-"""theta-min: what is minimised over theta in an iteration, and what it leaves behind.
+"""Theta-min: the objective over theta of one iteration, and the state after it.
 
 See spacelang/optimizers/README.md, section "ADMM: theta-min".
 """
@@ -23,12 +23,17 @@ if TYPE_CHECKING:
 
 
 class ThetaMin:
-    """The augmented value of every theta for the z of a state, a `Value` of minimizers: places are points of its cube.
+    """The augmented loss as a function of theta, for the z of a state; it implements the protocol `Value`.
 
-    It is the standing of the trial, the penalty of theta~ being away from b, and that of constraints with the slack
-    that suits them best, or with that of the place where slacks are searched for. A failure is worth the largest number
-    so far, and no less than 1 and the largest penalty so far: it stands behind every success. It bears no penalty of
-    constraints, and their residuals are 0.
+    Points are those of the unit cube of `Cube`, followed by the slacks if these are searched. The augmented loss is the
+    sum of
+
+    - the normalized loss of the trial,
+    - the penalty for the distance of theta~ from b,
+    - the penalty of the black-box constraints, with the best slacks, or with those of the point if slacks are searched.
+
+    A failure has the largest value so far, and at least 1 plus the largest penalty so far, which puts it behind every
+    success. It has no penalty of constraints, and its residuals are 0.
     """
 
     def __init__(
@@ -44,10 +49,12 @@ class ThetaMin:
         searches_slack: bool = False,
         members: MemberCache | None = None,
     ) -> None:
-        """`earlier` is what was evaluated with the same z and orders, what is owned of it: it is judged anew.
+        """Create the objective of one theta-min.
 
-        `room` is how many workers have nothing to do, as far as the caller was told. With `searches_slack` slacks are
-        further variables, unless nothing else is moved. `members` are those of the form.
+        `earlier` are known trials with the same z and orders, each with its owned theta; their values are computed anew
+        with the current penalty. `room` is the number of idle workers, according to the latest event. With
+        `searches_slack`, the slacks are additional variables, unless there is no variable of theta. `members` is the
+        cache of the form.
         """
         self._splitting, self._residuals, self._state = splitting, residuals, state
         self._members = MemberCache(form) if members is None else members
@@ -56,9 +63,9 @@ class ThetaMin:
         self._trials: dict[Point, Trial] = {}
         self._fresh: dict[Point, Trial] = {}
         self._exact: dict[Point, Theta] = {}
-        """What earlier places stand for: floats do not come back from the cube to the last bit."""
+        """The exact theta of known points, because decoding a point may change the last bits of floats."""
         self._largest = 0.0
-        """The largest penalty of a success so far."""
+        """The largest penalty of a successful trial so far."""
         self.cube = Cube.of(form, self._owned)
         self._slacks = len(residuals) if searches_slack and self.cube.width else 0
         self.rng = rng
@@ -79,21 +86,24 @@ class ThetaMin:
 
     @property
     def box(self) -> Box:
-        """Any numbers in [0, 1], also where theta is whole in the end: its penalty changes between members."""
+        """The dimensions of the cube, each [0, 1] without members.
+
+        Integer variables have none either, because their penalty also changes between two integers.
+        """
         return (Dimension(),) * (self.cube.width + self._slacks)
 
     @property
     def start(self) -> Point:
-        """Where theta is at present."""
+        """The point of the current theta."""
         return self._place(self.cube.theta(self._state.point), self._state.slack)
 
     def request(self, place: Point) -> Request | None:
-        """The request for the nearest member with the same z; None where there is none."""
+        """Return the request for the nearest member with the same z; None if there is none."""
         found = self._members(self._point(place))
         return None if found is None else Request(found)
 
     def number(self, place: Point, trial: Trial | None, seen: Sequence[float]) -> float:
-        """The augmented value of a place by its trial; None is a place without a member."""
+        """Return the augmented loss of a point, given its trial; None means that the point stands for no member."""
         if trial is not None:
             self._trials[place] = self._fresh[place] = trial
         if trial is None or trial.loss is None:
@@ -103,23 +113,26 @@ class ThetaMin:
         return trial.standing + penalty
 
     def after(self, best: Point) -> Iterate:
-        """The state with theta of the best place and its slacks; those of before where it failed."""
+        """Return the state with theta and the slacks of the best point; the slacks stay if its trial failed."""
         state = self._splitting.moved(self._state, self._point(best), self._owned)
         trial = self._trials.get(best)
         return state if trial is None or trial.loss is None else replace(state, slack=self._slack(best, trial))
 
     def trial(self, place: Point) -> Trial | None:
-        """What came of a place; None where nothing is known of it."""
+        """Return the trial of a point, or None if none is known."""
         return self._trials.get(place)
 
     @property
     def count(self) -> int:
-        """Of how many places it is known what came of them."""
+        """The number of points with a known trial."""
         return len(self._trials)
 
     @property
     def tried(self) -> Iterator[tuple[Theta, Trial]]:
-        """What was told that was not known before: earlier ones for the next time."""
+        """The trials that were not known before, each with its theta.
+
+        The next theta-min with the same z gets them as `earlier`.
+        """
         return ((self.cube.theta(self._point(place)), trial) for place, trial in self._fresh.items())
 
     def _place(self, theta: Theta, slack: Array) -> Point:

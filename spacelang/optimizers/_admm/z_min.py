@@ -1,4 +1,4 @@
-"""z-min: what selectors are told of the present theta (spacelang/optimizers/README.md, section "ADMM: z-min")."""
+"""Z-min: the selection problem at the current theta (spacelang/optimizers/README.md, section "ADMM: z-min")."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ from spacelang.targets.blds import Pipeline
 
 
 class ZMin:
-    """Every pipeline with the present theta as z-min of one iteration sees it."""
+    """The pipelines at the current theta, as the z-min of one iteration evaluates them."""
 
     def __init__(
         self, members: MemberCache, choosing: Choosing, thetas: Thetas, residuals: Residuals, state: Iterate
@@ -26,7 +26,7 @@ class ZMin:
         self._configurations: dict[Pipeline, Configuration] = {}
 
     def selection(self, problem: Problem, room: int) -> Selection:
-        """What a selector is told: the loss is augmented by the penalty of constraints at the present slacks."""
+        """Return the selection problem; losses are augmented by the constraint penalty at the current slacks."""
         penalty = partial(self._residuals.penalty_of, slack=self._state.slack, mu=self._state.mu)
         return Selection(
             self._choosing.tree,
@@ -40,7 +40,11 @@ class ZMin:
         )
 
     def configuration(self, pipeline: Pipeline) -> Configuration:
-        """What is evaluated for a pipeline; where no member has its z, what is never evaluated, as it has failed."""
+        """Return the configuration to evaluate for a pipeline at the current theta.
+
+        If no member has the z of the pipeline, the configuration has the key `NO_MEMBER`. It is never evaluated and
+        counts as failed.
+        """
         if pipeline not in self._configurations:
             found = self._members(self._thetas.of(pipeline, self._state).point)
             if found is None:
@@ -49,9 +53,9 @@ class ZMin:
         return self._configurations[pipeline]
 
     def admits(self, pipeline: Pipeline) -> bool:
-        """Whether a member has the z of a pipeline."""
+        """Return True if some member has the z of the pipeline at the current theta."""
         return NO_MEMBER not in self.configuration(pipeline)
 
     def request(self, pipeline: Pipeline) -> Request:
-        """The request for a pipeline on all rows."""
+        """Return the request for a pipeline on all training rows."""
         return Request(self.configuration(pipeline))

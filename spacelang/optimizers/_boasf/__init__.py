@@ -1,1 +1,1 @@
-"""The parts of BOASF: arms are pulled, rounds divide what there is, and scores say who stays."""
+"""The parts of BOASF: the state and the budget of an arm, and the scores that divide resources and drop arms."""

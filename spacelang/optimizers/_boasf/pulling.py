@@ -1,4 +1,4 @@
-"""An arm in a round: it proposes and is charged until what it was given is used up.
+"""One arm in one round of BOASF: it proposes configurations until its budget of the round is used up.
 
 See spacelang/optimizers/README.md, section "BOASF: rounds".
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Pulled:
-    """An arm: what proposes in it, what it is to begin with, and the rewards of all rounds."""
+    """An arm: its proposer, its remaining initial configurations, and its rewards in all rounds."""
 
     proposing: Proposing[int]
     first: deque[Configuration]
@@ -28,15 +28,15 @@ class Pulled:
 
     @property
     def is_dry(self) -> bool:
-        """Whether it has nothing left to try."""
+        """True if the arm has nothing left to try."""
         return not self.first and self.proposing.sits_out
 
     def wish(self, seconds: float | None) -> Request | Later:
-        """What it tries next, which may take so many seconds."""
+        """Return the request of the next configuration to try; `seconds` limits its evaluation."""
         return self.proposing.given(self.first.popleft(), seconds) if self.first else self.proposing.later(seconds)
 
     def note(self, trial: Trial) -> None:
-        """What came of a trial; a failure has no reward."""
+        """Record a finished trial; a failed trial has no reward."""
         self.proposing.note(trial)
         if trial.loss is not None:
             self.rewards.append(1 - trial.standing)
@@ -44,9 +44,10 @@ class Pulled:
 
 @dataclass(slots=True)
 class Account:
-    """What an arm has in a round, of seconds by a clock or, without one, of evaluations.
+    """The budget of an arm in one round: seconds of a clock, or a number of evaluations if there is no clock.
 
-    `limit` is how many seconds an evaluation may take at most, `round_` what all arms have in the round.
+    `left` is the budget that remains. `limit` is the maximum number of seconds of one evaluation. `round_` is the
+    budget of all arms together in the round.
     """
 
     left: float
@@ -54,15 +55,17 @@ class Account:
     round_: float
     clock: Callable[[], float] | None
     out: int = 0
-    """How many evaluations are under way."""
+    """The number of running evaluations."""
     _told: int = 0
     _spent: float = 0.0
 
     @property
     def allows(self) -> bool:
-        """Whether another evaluation may begin: at least one may, and no more than those under way leave something for.
+        """True if another evaluation may start.
 
-        Before the first has ended nobody knows what one costs: then those under way are taken to cost nothing.
+        At least one may start in every round. After that, the budget must cover the running evaluations at the mean
+        cost and leave something over. Before the first evaluation of the round has finished no cost in seconds is
+        known, and running evaluations count as 0 seconds.
         """
         if not self._told and not self.out:
             return True
@@ -70,28 +73,29 @@ class Account:
 
     @property
     def in_seconds(self) -> bool:
-        """Whether it is of seconds."""
+        """True if the budget is in seconds."""
         return self.clock is not None
 
     @property
     def _usual(self) -> float:
-        """What an evaluation costs."""
+        """The mean cost of an evaluation: 1 without a clock, 0 before the first evaluation has finished."""
         if not self.in_seconds:
             return 1.0
         return self._spent / self._told if self._told else 0.0
 
     @property
     def seconds(self) -> float | None:
-        """What the next evaluation may take; None where nothing bounds it.
+        """The time limit of the next evaluation in seconds; None for no limit.
 
-        What is left bounds it only after an evaluation was told, and before that what all arms have in the round: a
-        share that is less than a trial takes would end every trial, and nothing would be learnt from any.
+        The remaining budget limits it only once an evaluation has finished in this round. Before that, the budget of
+        the whole round does. If the share of the arm is shorter than a trial, every trial would otherwise be cut off,
+        and nothing would be learned.
         """
         found = min(self.limit, self.left if self._told else self.round_) if self.in_seconds else self.limit
         return None if found == inf else found
 
     def charge(self, trial: Trial) -> None:
-        """Charge what was under way, whatever came of it: the evaluation, and before it the proposal."""
+        """Charge a finished trial to the budget, successful or not: its evaluation, and the time to propose it."""
         cost = trial.cost + sum(map(float, trial.request.memo)) if self.in_seconds else 1.0
         self.out -= 1
         self._told += 1
@@ -100,7 +104,10 @@ class Account:
 
 
 def timed(wish: Request | Later, clock: Callable[[], float]) -> Request | Later:
-    """The same, its memo the seconds that it took to make."""
+    """Return a request with the seconds that its proposal took as its `memo`.
+
+    A lazy request is timed when it is made. A plain `Request` is returned unchanged, because it needs no proposal.
+    """
     if isinstance(wish, Request):
         return wish
 
@@ -112,21 +119,22 @@ def timed(wish: Request | Later, clock: Callable[[], float]) -> Request | Later:
 
 
 def pull(arm: Pulled, account: Account, room: int) -> Asking[int]:
-    """Pull an arm until its account is used up; at first by so many workers, then by those that have nothing to do.
+    """Pull an arm until its budget is used up, or until it has nothing left to try.
 
-    The number of workers without work when the last of its trials was told; 0 where it had none.
+    It first uses `room` workers, later those that are idle. Returns the number of idle workers at its last event; 0 if
+    it had no trial.
     """
     idle = 0
     while True:
-        begin: list[Request | Later] = []
-        while len(begin) < max(room, not account.out) and account.allows and not arm.is_dry:
-            wish = arm.wish(account.seconds)
-            begin.append(wish if account.clock is None else timed(wish, account.clock))
+        requests: list[Request | Later] = []
+        while len(requests) < max(room, not account.out) and account.allows and not arm.is_dry:
+            request = arm.wish(account.seconds)
+            requests.append(request if account.clock is None else timed(request, account.clock))
             account.out += 1
         if not account.out:
             return idle
-        told = yield Ask(tuple(begin))
-        room = idle = told.room
-        if told.ended is not None:
-            account.charge(told.ended)
-            arm.note(told.ended)
+        event = yield Ask(tuple(requests))
+        room = idle = event.room
+        if event.ended is not None:
+            account.charge(event.ended)
+            arm.note(event.ended)

@@ -1,6 +1,6 @@
-"""What arms have earned: scores, what of a round's resource each is given, and which of them stay.
+"""Scores of the arms of BOASF: from rewards to scores, to shares of a round's resource, and to the surviving arms.
 
-A score is optimistic: higher is better.
+A score is an optimistic estimate of the reward: higher is better.
 
 See spacelang/optimizers/README.md, section "BOASF: rounds".
 """
@@ -19,9 +19,10 @@ Tie = Literal["keep", "reference"]
 
 
 def score(rewards: Sequence[float], c: float, denom: Denominator = "sqrt") -> float:
-    """The mean of rewards plus `c` times their standard deviation, that of a population, over the root of their number.
+    """Return the score of an arm: the mean of its rewards, plus `c` times their standard deviation over sqrt(n).
 
-    With `log2` it is over the binary logarithm of their number plus 2. 0 without rewards.
+    n is the number of rewards, and the deviation is that of a population (ddof 0). With `denom="log2"` the divisor is
+    log2(n + 2) instead of sqrt(n). The score is 0 without rewards.
     """
     if not rewards:
         return 0.0
@@ -30,23 +31,27 @@ def score(rewards: Sequence[float], c: float, denom: Denominator = "sqrt") -> fl
 
 
 def shares(scores: Sequence[float], resource: float) -> list[float]:
-    """What each arm is given of a resource: the more the higher its score, by the softmax of them."""
+    """Return the share of a resource that each arm gets, in proportion to the softmax of the scores."""
     powers = np.exp(np.array(scores, float) - max(scores))
     found: list[float] = (resource * powers / powers.sum()).tolist()
     return found
 
 
 def chances(scores: Sequence[float]) -> list[float] | None:
-    """With which probability each arm stays: 0 for the lowest score, 1 for the highest; None where all are equal."""
+    """Return the probability with which each arm survives: 0 for the lowest score, 1 for the highest.
+
+    Returns None if all scores are equal.
+    """
     least, most = min(scores), max(scores)
     return None if least == most else [(each - least) / (most - least) for each in scores]
 
 
 def staying(scores: Sequence[float], tie: Tie, rng: "Generator") -> list[int]:
-    """The places of the arms that stay, one draw for each, in their order; one alone stays.
+    """Return the indices of the surviving arms in ascending order.
 
-    Where all scores are equal all stay; with `reference` each stays with the probability that one of them has, and
-    all are drawn again until one does.
+    There is one random draw for each arm; see `chances`. A single arm always survives. If all scores are equal, every
+    arm survives with `tie="keep"`. With `tie="reference"` each of n arms then survives with probability 1 / n, and all
+    are drawn again until at least one survives.
     """
     if len(scores) == 1:
         return [0]

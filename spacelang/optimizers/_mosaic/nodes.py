@@ -1,4 +1,4 @@
-"""The nodes of the search tree: how often each was visited, and with which rewards."""
+"""The nodes of the search tree, with their visits and rewards."""
 
 from bisect import insort
 from collections.abc import Iterator
@@ -10,26 +10,29 @@ from spacelang.targets.mosaic import Prefix
 
 @dataclass(slots=True)
 class Node:
-    """A prefix that was visited: its rewards in ascending order, and how many visits have no reward yet."""
+    """A visited prefix of decisions, with its rewards in ascending order.
+
+    `under_way` is the number of visits whose reward is not known yet.
+    """
 
     prefix: Prefix
     children: dict[str, "Node"] = field(default_factory=dict)
     rewards: list[float] = field(default_factory=list)
     under_way: int = 0
     is_exhausted: bool = False
-    """Whether nothing new is found below it: it is not selected again."""
+    """True if nothing new is left below the node; it is then not selected any more."""
 
     @property
     def visits(self) -> int:
-        """How many visits there were: those under way count, so that idle workers are sent elsewhere."""
+        """The number of visits, including running ones, so that idle workers are sent to other nodes."""
         return len(self.rewards) + self.under_way
 
     def quality(self, otherwise: float = 0.0) -> float:
-        """The median of the rewards; something else where there are none."""
+        """Return the median of the rewards; `otherwise` if there are none."""
         return median(self.rewards) if self.rewards else otherwise
 
     def __iter__(self) -> Iterator["Node"]:
-        """The node and all below it, each before those below it."""
+        """Yield the node and all nodes below it, parents before their children."""
         yield self
         for child in self.children.values():
             yield from child
@@ -37,12 +40,12 @@ class Node:
 
 @dataclass(slots=True)
 class Nodes:
-    """The nodes that a search has visited, and the root."""
+    """The search tree: the root and all visited nodes."""
 
     root: Node = field(default_factory=lambda: Node(()))
 
     def path(self, prefix: Prefix) -> list[Node]:
-        """The nodes from the root to a prefix, which are there from now on."""
+        """Return the nodes from the root to a prefix, and create those that do not exist."""
         path = [self.root]
         for place, branch in enumerate(prefix, 1):
             children = path[-1].children
@@ -52,18 +55,21 @@ class Nodes:
         return path
 
     def begin(self, prefix: Prefix) -> None:
-        """Count a visit, of a prefix and of all above it, whose reward is not known yet."""
+        """Count a running visit at a prefix and at all nodes above it."""
         for node in self.path(prefix):
             node.under_way += 1
 
     def end(self, prefix: Prefix, reward: float) -> None:
-        """Back up the reward of a visit that was begun."""
+        """Back up the reward of a visit that was counted with `begin`, from the prefix to the root."""
         for node in self.path(prefix):
             node.under_way -= 1
             insort(node.rewards, reward)
 
     def exhaust(self, prefix: Prefix, reward: float | None) -> bool:
-        """Never select a prefix again; whether it is exhausted only now, and was given the reward of a last visit."""
+        """Exclude a prefix from selection; return False if it was excluded already.
+
+        If a reward is given, it is backed up as a last visit.
+        """
         node = self.path(prefix)[-1]
         if node.is_exhausted:
             return False

@@ -1,4 +1,4 @@
-"""Playouts: what is evaluated below a node, and what a search remembers with it."""
+"""Playouts: the candidates to evaluate below a node, and the record of a playout in the memo of its request."""
 
 import json
 from collections.abc import Iterator
@@ -16,19 +16,18 @@ from spacelang.optimizers._mosaic.surrogate import Surrogate, drawn
 from spacelang.targets.mosaic import Prefix, StructuralTree
 
 ATTEMPTS: Final = 3
-"""So many candidates of a playout may fail before its reward is 0."""
-
+"""The maximum number of candidates that a playout tries; if all of them fail, its reward is 0."""
 
 Dry: TypeAlias = tuple[Prefix, float | None]
-"""A prefix that was selected and had nothing new below it, and the best reward that was known there."""
+"""A selected prefix that had nothing new below it, and the best reward known below it; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Playout:
-    """A playout below a prefix: the seed of its candidates, and which of them this is, counted from 1.
+    """A playout below a prefix: the seed of its candidates, and the number of this candidate, counted from 1.
 
-    `dry` are the prefixes that were selected before it and are exhausted, in their order. What was evaluated without a
-    playout has no seed and is not tried again.
+    `dry` are the prefixes that were selected before it and turned out to be exhausted, in their order. An evaluation
+    outside a playout has no seed and is not retried.
     """
 
     prefix: Prefix
@@ -38,27 +37,30 @@ class Playout:
 
     @property
     def is_new(self) -> bool:
-        """Whether this is its first candidate."""
+        """True for the first candidate of the playout."""
         return self.seed is None or self.attempt == 1
 
     @property
     def is_last(self) -> bool:
-        """Whether no other candidate follows where this one fails."""
+        """True if no other candidate is tried when this one fails."""
         return self.attempt >= ATTEMPTS
 
     def again(self, *, is_last: bool) -> "Playout":
-        """The next attempt."""
+        """Return the next attempt; `is_last` makes it the final one."""
         return replace(self, attempt=ATTEMPTS if is_last else self.attempt + 1, dry=())
 
     @property
     def memo(self) -> Memo:
-        """What is remembered with the request."""
-        assert self.seed is not None, "what is no playout needs no memo"
+        """The memo to store with the request, from which `of` restores the playout."""
+        assert self.seed is not None, "only playouts have a memo"
         return (self.seed, self.attempt, json.dumps(self.prefix), *map(json.dumps, self.dry))
 
     @classmethod
     def of(cls, request: Request, tree: StructuralTree) -> "Playout":
-        """The playout of a request; without a memo it is an evaluation that belongs to its first decision."""
+        """Return the playout of a request.
+
+        A request without a memo is an evaluation outside a playout; its prefix is its first decision.
+        """
         if not request.memo:
             return cls(tree.prefix_of(request.configuration)[:1])
         seed, attempt, *texts = request.memo
@@ -68,16 +70,17 @@ class Playout:
 
 @dataclass(frozen=True, slots=True)
 class Acquisition:
-    """Whoever may be evaluated below a node: `count` draws, and the neighbours of its best."""
+    """The candidates of a playout below a node: `count` random draws, and the neighbours of the best configuration."""
 
     tree: StructuralTree
     surrogate: Surrogate
     count: int
 
     def ranked(self, prefix: Prefix, best: Configuration | None, seed: int) -> Iterator[Configuration]:
-        """The candidates below a prefix, the most promising first: draws, and the neighbours of the best below it.
+        """Return the candidates below a prefix, the most promising first.
 
-        Where none is the best, they are those of its default completion.
+        They are random draws and the neighbours of `best`, the best known configuration below the prefix. If `best` is
+        None, the neighbours are those of the default completion.
         """
         rng = default_rng(seed)
         draws = drawn(self.tree, prefix, self.count, rng)
@@ -90,11 +93,12 @@ class Acquisition:
 
 
 def by_improvement(best: float, mean: Array, deviation: Array) -> Array:
-    """The places of m rewards by how much better than `best` they are expected to be, the most first: shape (m,).
+    """Return the indices of m candidates by expected improvement over `best`, the largest first; shape (m,).
 
-    Where that is equal, the one with the larger mean is first.
+    `mean` and `deviation` are those of the rewards, shape (m,) each. If two improvements are equal, the larger mean
+    comes first.
     """
     from spacelang.surrogates.improvement import expected_improvement
 
-    # The improvement is that of numbers which are to be small.
+    # The function assumes minimization, so rewards are negated.
     return np.lexsort((-mean, -expected_improvement(-best, -mean, deviation)))

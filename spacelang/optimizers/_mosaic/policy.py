@@ -1,4 +1,4 @@
-"""The policy of the tree: which child is selected, and when a node is given another one."""
+"""The tree policy of MOSAIC: the selection of a child, and the condition for adding a new one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from spacelang.optimizers._mosaic.nodes import Node, Nodes
 from spacelang.targets.mosaic import Prefix
 
 Promise: TypeAlias = Callable[[Sequence[Prefix]], Array]
-"""What the surrogate promises of some nodes, of shape (n,)."""
+"""A function that predicts the mean rewards below n prefixes, shape (n,)."""
 
 ROUNDED: Final = 1e-9
-"""By so much a power of whole numbers may be below the whole number that it is."""
+"""The tolerance for powers of integers that are slightly below the integer they should be."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """Descends the nodes that were visited: PUCT with medians, and progressive widening.
+    """The tree policy: PUCT with medians as values, and progressive widening.
 
-    `actions` are the branches that may follow a prefix, `promise` what a surrogate promises of prefixes; `c_ucb` is
-    the weight of exploration, `pw` the power of the visits by which children become more.
+    `actions` returns the branches that may follow a prefix. `promise` predicts the mean reward below prefixes. `c_ucb`
+    is the weight of exploration. A node with n visits has at most n^`pw` children.
     """
 
     nodes: Nodes
@@ -33,10 +33,10 @@ class Policy:
     pw: float
 
     def descend(self) -> Prefix | None:
-        """The prefix that is played out next; None where the whole tree is exhausted.
+        """Return the prefix for the next playout; None if the whole tree is exhausted.
 
-        From the root on it is the child with the highest score, down to a node that is a whole structure or to one
-        that is given another child: of those that it has not the one that the surrogate promises most of.
+        From the root on, the child with the highest score is selected, down to a complete structure or to a node that
+        may have another child. Of the missing children, the one with the highest predicted reward is then returned.
         """
         node = self.nodes.root
         if node.is_exhausted:
@@ -49,9 +49,9 @@ class Policy:
         return node.prefix
 
     def exhaust(self, prefix: Prefix, reward: float | None) -> None:
-        """Never select a prefix again, nor any above it all of whose children are exhausted.
+        """Exclude a prefix from selection, and every node above it whose children are all exhausted.
 
-        The reward is that of a last visit, which evaluates nothing.
+        The reward is that of a last visit, for which nothing is evaluated; None for no such visit.
         """
         if self.nodes.exhaust(prefix, reward):
             for node in reversed(self.nodes.path(prefix)[:-1]):
@@ -60,11 +60,11 @@ class Policy:
                 node.is_exhausted = True
 
     def _widens(self, node: Node, admissible: int) -> bool:
-        """Whether a node is given another child: it has none that could be selected, or too few for its visits."""
+        """Return True if a node gets another child: all its children are exhausted, or too few for its visits."""
         return _are_exhausted(node) or len(node.children) < min(admissible, widest(node.visits, self.pw))
 
     def _selected(self, node: Node) -> Node:
-        """The child with the highest score, the first of equals."""
+        """Return the child with the highest score that is not exhausted, the first of equal ones."""
         children = [child for child in node.children.values() if not child.is_exhausted]
         quality = np.array([child.quality(node.quality()) for child in children])
         visits = np.array([child.visits for child in children])
@@ -73,16 +73,17 @@ class Policy:
 
 
 def scores(quality: Array, promise: Array, visits: Array, parent: int, c_ucb: float) -> Array:
-    """PUCT's score of each of n children, of shape (n,): `parent` is how often the node above was visited.
+    """Return the PUCT scores of n children, shape (n,).
 
-    What the surrogate promises of them is made into shares that sum to 1.
+    The predicted rewards in `promise` are turned into probabilities by a softmax. `parent` is the number of visits of
+    the parent node.
     """
     shares = np.exp(promise - promise.max())
     return np.asarray(quality + c_ucb * shares / shares.sum() * sqrt(parent) / (1 + visits))
 
 
 def widest(visits: int, pw: float) -> int:
-    """How many children a node may have after so many visits: the visits to the power of `pw`, without fractions."""
+    """Return the maximum number of children after some visits: floor(visits^pw)."""
     return int(visits**pw + ROUNDED)
 
 

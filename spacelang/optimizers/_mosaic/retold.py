@@ -1,4 +1,4 @@
-"""The nodes of a run by what its trials remember: what there is to be shown of a search that has ended."""
+"""Replay of stored trials into a search tree, to show the tree of a finished search."""
 
 from collections.abc import Iterable
 
@@ -9,9 +9,10 @@ from spacelang.targets.mosaic import StructuralTree
 
 
 def retold(tree: StructuralTree, trials: Iterable[Trial]) -> Nodes:
-    """The visits and rewards of a search that was told of these trials, in their order.
+    """Return the search tree after these trials, in their order.
 
-    A playout has one visit, whose reward is that of its last candidate; what it was told from memory does not matter.
+    A playout counts as one visit, whose reward is that of its last candidate. Trials that the search received again
+    from the cache are not needed.
     """
     playouts = [(Playout.of(trial.request, tree), trial) for trial in trials]
     tried = {(playout.seed, playout.attempt) for playout, _ in playouts}

@@ -1,4 +1,4 @@
-"""The surrogate of MOSAIC: a forest of what is known, and what it promises of the nodes of the tree."""
+"""The surrogate of MOSAIC: a random forest that predicts rewards, also for the nodes of the search tree."""
 
 import json
 from collections.abc import Sequence
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from spacelang.surrogates.forest import Trees
 
 PART: Final = 20
-"""The forest is fitted again once the data have grown by one part in so many."""
+"""The forest is refitted when the data have grown by one part in `PART`, that is by 5 %."""
 
 KEPT: Final = 512
-"""Of so many nodes the draws are kept; those of others are drawn anew, and are the same again."""
+"""The maximum number of nodes whose draws are cached; the draws of other nodes are repeated identically."""
 
 OF_FORESTS, OF_NODES = 0, 1
-"""What tells the generators of forests from those of nodes."""
+"""Seed words that separate the random streams of forests and of nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SurrogateSizes:
-    """How large the surrogate is: its trees, the share of the features that each split looks at, draws of a node."""
+    """The sizes of the surrogate: its number of trees, the share of features per split, and the draws per node."""
 
     trees: int
     features: float
@@ -39,10 +39,10 @@ class SurrogateSizes:
 
 
 class Surrogate:
-    """What is known of configurations and their rewards, and what a forest makes of it.
+    """A random-forest surrogate of the reward, fitted to all successful trials.
 
-    The forest of some data, and the draws of a node, depend on nothing but these and the seed: a search that was
-    interrupted goes on with the same ones. Of the data, all with the same first two decisions count as much as others.
+    The forest and the draws of a node depend only on the data and the seed, so an interrupted search resumes with the
+    same ones. Trials with the same first two decisions form a group, and all groups have the same weight.
     """
 
     def __init__(self, tree: StructuralTree, sizes: SurrogateSizes, seed: int) -> None:
@@ -51,31 +51,34 @@ class Surrogate:
         self._rewards: list[float] = []
         self._groups: list[int] = []
         self._numbers: dict[Prefix, int] = {}
-        """The groups, numbered as they come."""
+        """The number of each group, in the order of first occurrence."""
         self._fitted: tuple[int, Trees] | None = None
         self._promised: dict[Prefix, float] = {}
-        """What the present forest promises."""
+        """The cached predictions of the current forest."""
         self._drawn = lru_cache(maxsize=KEPT)(self._draw)
 
     @property
     def best(self) -> float:
-        """The best reward; 0 where nothing is known."""
+        """The best known reward; 0 if there is none."""
         return max(self._rewards, default=0.0)
 
     def note(self, configuration: Configuration, reward: float) -> None:
-        """Learn of a success."""
+        """Add the reward of a successful trial."""
         group = self._tree.prefix_of(configuration)[:2]
         self._features.append(self._tree.features([configuration])[0].astype(np.float32))
         self._rewards.append(reward)
         self._groups.append(self._numbers.setdefault(group, len(self._numbers)))
 
     def posterior(self, features: Array) -> tuple[Array, Array]:
-        """The mean and the deviation of the trees at m points, of shape (m,) each; 0 where nothing is known."""
+        """Return the mean and the standard deviation over the trees at m points, shape (m,) each; 0 without data."""
         trees = self._trees()
         return (np.zeros(len(features)), np.zeros(len(features))) if trees is None else trees.posterior(features)
 
     def promise(self, prefixes: Sequence[Prefix]) -> Array:
-        """The mean over the draws of each node, of shape (n,); 0 where nothing is known."""
+        """Return the predicted mean reward below each of n prefixes, shape (n,); 0 without data.
+
+        It is the mean of the forest's prediction over the random draws of the prefix.
+        """
         trees = self._trees()
         if trees is None:
             return np.zeros(len(prefixes))
@@ -86,7 +89,7 @@ class Surrogate:
         return np.array([self._promised[prefix] for prefix in prefixes])
 
     def _trees(self) -> "Trees | None":
-        """The forest of the data at which one was to be fitted last."""
+        """Return the forest, which is refitted when the data have grown enough; None without data."""
         from spacelang.surrogates.forest import Forest
         from spacelang.surrogates.growth import fitted_at
 
@@ -112,7 +115,10 @@ class Surrogate:
 
 
 def drawn(tree: StructuralTree, prefix: Prefix, count: int, rng: "Generator") -> "Batch | list[Configuration]":
-    """So many draws below a node; its default completion alone where values that constraints allow are too rare."""
+    """Draw `count` configurations below a prefix.
+
+    Returns the default completion alone if values that satisfy the constraints are too rare to be drawn.
+    """
     try:
         return tree.sample(prefix, count, rng)
     except UnlikelyError:
@@ -121,7 +127,7 @@ def drawn(tree: StructuralTree, prefix: Prefix, count: int, rng: "Generator") ->
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
-    """Features of which only those columns are kept that are not the same in all rows: most are inactive in a node."""
+    """A compressed feature matrix that stores only the columns that vary; most columns are inactive in a node."""
 
     first: Array
     columns: Array

@@ -1,4 +1,4 @@
-"""Where numbers lie on a line of a picture, in percent, and which of them are written beside it."""
+"""Axes of plots: positions of numbers in percent, and ticks."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -8,24 +8,24 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 STEPS: Final = (1.0, 2.0, 5.0, 10.0)
-"""Distances of ticks, times a power of ten."""
+"""Distances between ticks, up to a power of ten."""
 
 TICKS: Final = 5
-"""About so many ticks are on an axis."""
+"""The approximate number of ticks of an axis."""
 
 WIDE: Final = 30.0
-"""Positive numbers that are so many times apart are shown by their logarithms."""
+"""Positive numbers are on a logarithmic axis if the ratio of the largest to the smallest is larger than this."""
 
 LARGEST: Final = 1e290
-"""Numbers beyond are shown at the end of an axis, as are positive ones below its inverse: axes need room in floats."""
+"""Larger numbers, and positive ones below its inverse, are shown at the end of an axis, to avoid float overflow."""
 
 FINEST: Final = 1e-9
-"""An axis is no shorter than this share of its numbers: floats that are closer have no round numbers between them."""
+"""The smallest length of an axis relative to its numbers: closer floats have no round numbers between them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A number on an axis: where it is, in percent of its length, and how it is written."""
+    """A tick of an axis: its position in percent of the length, and its label."""
 
     at: float
     label: str
@@ -33,29 +33,29 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A line from `low` to `high > low`; under `log` equal lengths are equal ratios, and both are positive."""
+    """An axis from `low` to `high > low`. If `log`, it is logarithmic, and both ends are positive."""
 
     low: float
     high: float
     log: bool = False
 
     def at(self, value: float) -> float:
-        """Where a number lies, from 0 to 100; what is beyond an end is at that end."""
+        """Return the position of a number, from 0 to 100. A number beyond an end has the position of that end."""
         scaled = log10 if self.log else float
         low, high, found = scaled(self.low), scaled(self.high), scaled(min(max(value, self.low), self.high))
         return min(100 * (found - low) / (high - low), 100.0)
 
     def has(self, value: float) -> bool:
-        """Whether a number lies between the ends."""
+        """Return True if the number lies between the ends."""
         return self.low <= value <= self.high
 
     @property
     def ticks(self) -> tuple[Tick, ...]:
-        """Round numbers between the ends, a few."""
+        """A few round numbers between the ends."""
         return self.ticks_as(short)
 
     def ticks_as(self, written: Callable[[float], str]) -> tuple[Tick, ...]:
-        """The same, each as it is to be written."""
+        """Return the ticks with labels made by `written`."""
         found = [value for value in (self._decades() if self.log else self._steps()) if self.has(value)]
         return tuple(Tick(self.at(value), written(value)) for value in found)
 
@@ -74,7 +74,10 @@ class Axis:
 
 
 def axis_of(values: Iterable[float], *, margin: float = 0.04) -> Axis:
-    """An axis for some numbers, by logarithms where they are far apart; a margin is a share of its length."""
+    """Return an axis for the numbers, logarithmic if they are far apart; `margin` is a share of its length.
+
+    Infinite numbers and NaN are ignored.
+    """
     given = [min(max(value, -LARGEST), LARGEST) for value in values if isfinite(value)]
     low, high = min(given, default=0.0), max(given, default=1.0)
     if low > 0 and high / WIDE > low:
@@ -89,31 +92,31 @@ def axis_of(values: Iterable[float], *, margin: float = 0.04) -> Axis:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """An axis of times from 0 on, in a unit of so many seconds."""
+    """An axis of times from 0 on, whose `unit` has `length` seconds."""
 
     axis: Axis
     unit: str
     length: float
 
     def at(self, seconds: float) -> float:
-        """Where a number of seconds lies, from 0 to 100."""
+        """Return the position of a time in seconds, from 0 to 100."""
         return self.axis.at(seconds / self.length)
 
 
 def times_to(end: float) -> Times:
-    """An axis of times that ends after so many seconds."""
+    """Return an axis of times from 0 to `end` seconds."""
     last = end if 0 < end < LARGEST else 1.0
     unit, length = _unit(last)
     return Times(Axis(0.0, last / length), unit, length)
 
 
 def short(value: float) -> str:
-    """A number in a few characters."""
+    """Return a number as a short text."""
     return "0" if value == 0 else f"{value:.4g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
 
 
 def seconds(value: float) -> str:
-    """A time in the unit that suits it."""
+    """Return a time in a suitable unit, such as `2.5 min`."""
     unit, length = _unit(value)
     return f"{value / length:.3g} {unit}"
 
@@ -125,7 +128,7 @@ def _unit(value: float) -> tuple[str, float]:
 
 
 def thinned(items: Sequence[T], most: int) -> Sequence[T]:
-    """At most so many of some items, evenly, the first and the last among them."""
+    """Return at most `most` of the items, evenly spread, with the first and the last."""
     if len(items) <= most:
         return items
     return [items[round(place * (len(items) - 1) / (most - 1))] for place in range(most)]

@@ -1,4 +1,4 @@
-"""Several runs beside each other: those that can be compared on one picture."""
+"""The comparison of several runs; runs whose losses are comparable share a plot."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from spacelang.runtime.storing.header import SHOWN
 if TYPE_CHECKING:
     from spacelang.report.page.material import Material
 
-OWN: Final = ("trials", "begun")
-"""Facts that are another one for every run."""
+OWN: Final = ("trials", "started")
+"""Facts that differ for every run and are not compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run in a line."""
+    """A row of the table of runs."""
 
     number: int
     look: str
@@ -37,7 +37,10 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class ComparableRuns:
-    """Runs whose losses can be compared: `differences` has every fact that is not the same for all, run by run."""
+    """Runs whose losses can be compared.
+
+    `differences` has every setting that is not the same for all of them, with its value for each run.
+    """
 
     title: str
     metric: str
@@ -48,27 +51,27 @@ class ComparableRuns:
 
 @dataclass(frozen=True, slots=True)
 class RunOverview:
-    """All runs as rows, and groups of several whose losses are of the same data, metric and split."""
+    """All runs as rows, and the groups of several runs with the same data, metric and split."""
 
     rows: tuple[RunRow, ...]
     groups: tuple[ComparableRuns, ...]
 
 
 def comparison(runs: "Sequence[Material]") -> RunOverview | None:
-    """Several runs beside each other; None for a single one."""
+    """Return the comparison of several runs, or None for a single run."""
     if len(runs) < 2:
         return None
     groups: dict[tuple[object, ...], list[tuple[int, Material]]] = {}
-    for number, told in enumerate(runs, start=1):
-        header = told.run.header
+    for number, run_data in enumerate(runs, start=1):
+        header = run_data.run.header
         key = (header.data.fingerprint, header.metric, header.validation, header.training_size)
-        groups.setdefault(key, []).append((number, told))
-    rows = tuple(_row(number, told) for number, told in enumerate(runs, start=1))
+        groups.setdefault(key, []).append((number, run_data))
+    rows = tuple(_row(number, run_data) for number, run_data in enumerate(runs, start=1))
     return RunOverview(rows, tuple(_group(each) for each in groups.values() if len(each) > 1))
 
 
-def _row(number: int, told: "Material") -> RunRow:
-    found = told.summary
+def _row(number: int, run_data: "Material") -> RunRow:
+    found = run_data.summary
     return RunRow(
         number,
         look(number),
@@ -78,9 +81,9 @@ def _row(number: int, told: "Material") -> RunRow:
         found.seed,
         found.state.value,
         found.trials,
-        len(told.records) - len(told.known),
+        len(run_data.records) - len(run_data.known),
         seconds(found.seconds),
-        "" if found.best is None else f"{found.best:.6g}{'' if found.feasible else ' beyond a bound'}",
+        "" if found.best is None else f"{found.best:.6g}{'' if found.feasible else ' (infeasible)'}",
         "" if found.test is None else interval(found.test, "").strip(),
     )
 
@@ -90,21 +93,21 @@ def _group(runs: "Sequence[tuple[int, Material]]") -> ComparableRuns:
     title = f"{header.data.name}, {header.metric}, {header.validation}"
     numbers = tuple(number for number, _ in runs)
     return ComparableRuns(
-        title, header.metric, numbers, curves_of(runs), tuple(_differences([told for _, told in runs]))
+        title, header.metric, numbers, curves_of(runs), tuple(_differences([run_data for _, run_data in runs]))
     )
 
 
 def _differences(runs: "Sequence[Material]") -> "Iterator[tuple[str, tuple[str, ...]]]":
-    facts = [_facts(told) for told in runs]
+    facts = [_facts(run_data) for run_data in runs]
     for name in dict.fromkeys(each for found in facts for each in found):
         values = tuple(found.get(name, "") for found in facts)
         if len(set(values)) > 1:
             yield name, values
 
 
-def _facts(told: "Material") -> dict[str, str]:
-    found = {"space": f"{told.summary.space} ({told.run.header.identity[:SHOWN]})"}
-    for name, said in facts_of(told.run, told.summary):
+def _facts(run_data: "Material") -> dict[str, str]:
+    found = {"space": f"{run_data.summary.space} ({run_data.run.header.identity[:SHOWN]})"}
+    for name, said in facts_of(run_data.run, run_data.summary):
         if name not in OWN:
             found[name] = f"{found[name]}, {said}" if name in found else said
     return found

@@ -1,4 +1,4 @@
-"""The incumbent over time, of one run or of several that can be compared, and its score on test rows."""
+"""The loss of the incumbent over time, of one or several runs, with the score on the test set."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from spacelang.runtime.history import Improvement, Record
 
 UNITS: Final = 1000
-"""The side of the square in which lines are drawn, which is stretched to the picture."""
+"""The side length of the square in which lines are drawn. It is stretched to the size of the plot."""
 
 DOTS: Final = 800
-"""At most so many trials are drawn as dots."""
+"""The maximum number of trials that are drawn as dots."""
 
 COLOURS: Final = 6
 DASHES: Final = 3
-"""So many colours and kinds of lines there are."""
+"""The number of dash patterns of lines; `COLOURS` is the number of colours."""
 
 LINES: Final = 60
-"""At most so many improvements are in the table of a curve."""
+"""The maximum number of improvements in the table of a curve."""
 
 
 @dataclass(frozen=True, slots=True)
 class Whisker:
-    """A score on test rows: where it stands, in percent, with the ends of its interval where it has any."""
+    """A score on the test set with its interval: positions in percent. Without an interval all three are equal."""
 
     at: float
     low: float
@@ -38,7 +38,10 @@ class Whisker:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The curve of a run: `number` says its colour, `path` is in units, `said` what it is in words."""
+    """The curve of a run.
+
+    `number` chooses the colour, `path` is an SVG path in units, and `said` describes the curve in words.
+    """
 
     number: int
     name: str
@@ -50,13 +53,16 @@ class Line:
 
     @property
     def look(self) -> str:
-        """The classes of its colour and its dashes."""
+        """The CSS classes for the colour and the dashes of the curve."""
         return look(self.number)
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """A picture of curves: `x` and `y` are its axes, `dots` the trials, those that break a bound apart."""
+    """A plot of curves: the axes `x` and `y`, the curves, and the trials as dots.
+
+    `dots` are the feasible trials, `beyond` the infeasible ones.
+    """
 
     x: Axis
     x_title: str
@@ -68,36 +74,36 @@ class Curves:
 
 
 def look(number: int) -> str:
-    """The classes of the colour and the dashes of a run: lines beyond the colours there are have dashes."""
+    """Return the CSS classes for the colour and the dashes of a run. Dashes are used when the colours run out."""
     return f"c{(number - 1) % COLOURS + 1} k{(number - 1) // COLOURS % DASHES}"
 
 
-def curve_of(told: "Material", number: int = 1) -> Curves | None:
-    """The curve of a run over all its trials; None where no trial succeeded."""
-    if not told.known:
+def curve_of(run_data: "Material", number: int = 1) -> Curves | None:
+    """Return the curve of a run with all its trials, or None if no trial succeeded."""
+    if not run_data.known:
         return None
-    losses = [each.trial.loss for each in told.known if each.trial.loss is not None]
-    x, y = _axes([told], median(losses), min(losses))
-    shown = thinned(told.known, DOTS)
+    losses = [each.trial.loss for each in run_data.known if each.trial.loss is not None]
+    x, y = _axes([run_data], median(losses), min(losses))
+    shown = thinned(run_data.known, DOTS)
     inside = [each for each in shown if each.trial.loss is not None and y.has(each.trial.loss)]
     notes = []
-    if len(shown) < len(told.known):
-        notes.append(f"Dots are {len(shown):,} of {len(told.known):,} successful trials, evenly over time.")
+    if len(shown) < len(run_data.known):
+        notes.append(f"Dots show {len(shown):,} of {len(run_data.known):,} successful trials, evenly spread over time.")
     if len(inside) < len(shown):
-        notes.append(f"{len(shown) - len(inside):,} dots would lie above the picture.")
+        notes.append(f"{len(shown) - len(inside):,} trials are off the scale.")
     keeping, beyond = (
         _dots([each for each in inside if each.trial.is_feasible is kind], x, y) for kind in (True, False)
     )
-    return Curves(x.axis, f"time in {x.unit}", y, (_line(told, number, x, y),), keeping, beyond, tuple(notes))
+    return Curves(x.axis, f"time in {x.unit}", y, (_line(run_data, number, x, y),), keeping, beyond, tuple(notes))
 
 
 def curves_of(runs: "Sequence[tuple[int, Material]]") -> Curves | None:
-    """The curves of several runs, each behind its number, on one picture; None where none has any."""
-    some = [(number, told) for number, told in runs if told.run.curve]
+    """Return the curves of several numbered runs in one plot, or None if no run has a curve."""
+    some = [(number, run_data) for number, run_data in runs if run_data.run.curve]
     if not some:
         return None
-    x, y = _axes([told for _, told in some])
-    return Curves(x.axis, f"time in {x.unit}", y, tuple(_line(told, number, x, y) for number, told in some))
+    x, y = _axes([run_data for _, run_data in some])
+    return Curves(x.axis, f"time in {x.unit}", y, tuple(_line(run_data, number, x, y) for number, run_data in some))
 
 
 def _dots(records: "Sequence[Record]", x: Times, y: Axis) -> str:
@@ -106,17 +112,17 @@ def _dots(records: "Sequence[Record]", x: Times, y: Axis) -> str:
 
 
 def _axes(runs: "Sequence[Material]", *more: float) -> tuple[Times, Axis]:
-    curves = [told.run.curve for told in runs]
-    ends = [told.summary.seconds for told in runs] + [each.seconds for curve in curves for each in curve]
-    tests = [each.score for told in runs if (each := told.run.test) is not None]
+    curves = [run_data.run.curve for run_data in runs]
+    ends = [run_data.summary.seconds for run_data in runs] + [each.seconds for curve in curves for each in curve]
+    tests = [each.score for run_data in runs if (each := run_data.run.test) is not None]
     scores = [value for each in tests for value in (each.loss, each.low, each.high) if value is not None]
     losses = [each.loss for curve in curves for each in curve]
     return times_to(max(ends, default=1.0)), axis_of([*losses, *scores, *more])
 
 
-def _line(told: "Material", number: int, x: Times, y: Axis) -> Line:
-    curve, end = told.run.curve, told.summary.seconds
-    found = told.run.test
+def _line(run_data: "Material", number: int, x: Times, y: Axis) -> Line:
+    curve, end = run_data.run.curve, run_data.summary.seconds
+    found = run_data.run.test
     whisker = None
     if found is not None and found.score.loss is not None and isfinite(found.score.loss):
         score = found.score
@@ -142,7 +148,7 @@ def _unit(percent: float) -> int:
 
 def _said(curve: "Sequence[Improvement]", end: float) -> str:
     if not curve:
-        return "no trial that keeps to all bounds"
+        return "no feasible trial"
     first, last = curve[0], curve[-1]
     if len(curve) == 1:
         return f"the loss of the incumbent is {short(last.loss)} from {seconds(last.seconds)} on, to {seconds(end)}"

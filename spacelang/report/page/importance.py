@@ -1,10 +1,12 @@
-"""Which decisions and hyperparameters mattered: permutation importance of a random forest over the encoded trials.
+"""Permutation importance of decisions and hyperparameters, by random forests fitted to the encoded trials.
 
-Forests are fitted to two thirds of the trials, and asked for the ranks of the others: of ranks, as a few losses that
-are far off would say all else. A variable's importance is by how much less of their variance is explained once its
-values have changed places. They do so among the trials in which it is active only, and a decision takes all below it
-along, so that no configuration arises that has the values of one alternative and is called another one; that is why
-scikit-learn's `permutation_importance`, which permutes single columns in all rows, is not what is used.
+Forests are fitted to two thirds of the trials and predict the ranks of the losses of the others. Ranks are used because
+a few outlying losses would dominate otherwise. The importance of a variable is the drop in the explained variance after
+its values are permuted.
+
+Values are permuted only among the trials in which the variable is active. A decision is permuted together with
+everything below it, so that no configuration has the values of one alternative and the name of another. scikit-learn's
+`permutation_importance` permutes single columns in all rows, and is not used for that reason.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,38 +26,38 @@ if TYPE_CHECKING:
     from spacelang.report.page.material import Material
 
 FEWEST: Final = 50
-"""Trials without which nothing is said."""
+"""The minimum number of trials for which importances are computed."""
 
 MOST: Final = 900
-"""Trials that forests are fitted to and asked for; of more, so many are drawn."""
+"""The maximum number of trials used; of more trials a random sample of this size is taken."""
 
 REPEATS: Final = 10
-"""Forests, each fitted to other trials, with one permutation of every variable each."""
+"""The number of forests. Each is fitted to another split of the trials, with one permutation per variable."""
 
 TREES: Final = 20
-"""Of a forest."""
+"""The number of trees of a forest."""
 
 FEATURES: Final = 0.2
-"""The share of the columns that a split looks at: a third explains no more, and takes a third longer."""
+"""The share of columns considered at a split. A third explains no more, and takes a third longer."""
 
 HELD_OUT: Final = 1 / 3
-"""The share of the trials that a forest is asked for."""
+"""The share of the trials that a forest predicts, and is not fitted to."""
 
 WEAK: Final = 0.1
-"""Less than this share of the variance is next to nothing."""
+"""Importances are weak evidence if forests explain less than this share of the variance."""
 
 SHOWN: Final = 15
-"""So many variables are shown, those that mattered most first."""
+"""The maximum number of variables shown, the most important first."""
 
 SPAN: Final = (0.05, 0.95)
-"""Of the repeats lies between the ends of an interval."""
+"""The quantiles over the repeats that are the ends of an interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mattering:
-    """A variable: by how much less is explained without it, on the average and between which ends in most repeats.
+    """The importance of a variable: the mean drop in explained variance, and an interval over the repeats.
 
-    `middle`, `left` and `right` are where these lie on the axis of the picture, in percent.
+    `middle`, `left` and `right` are the positions of `mean`, `low` and `high` on the axis of the plot, in percent.
     """
 
     address: str
@@ -71,10 +73,11 @@ class Mattering:
 
 @dataclass(frozen=True, slots=True)
 class Importances:
-    """What mattered, the most first; nothing where `trials`, those that succeeded, are too few, or none is explained.
+    """The importance of variables, most important first.
 
-    `explained` is the share of the variance of the held-out ranks that forests explain, `used` how many trials they
-    were fitted to or asked for, `left` how many variables mattered less than those.
+    There are no `rows` if there are too few successful `trials`, or if forests explain nothing. `explained` is the
+    share of the variance of the held-out ranks that forests explain, `used` the number of trials that were used, and
+    `left` the number of less important variables that are not shown.
     """
 
     trials: int
@@ -87,37 +90,37 @@ class Importances:
 
     @property
     def are_too_few(self) -> bool:
-        """Whether there are too few trials to say anything."""
+        """True if there are too few trials to estimate importances."""
         return self.trials < FEWEST
 
     @property
     def zero(self) -> float | None:
-        """Where nothing lies on the axis, in percent."""
+        """The position of zero on the axis, in percent."""
         return None if self.axis is None else self.axis.at(0.0)
 
     @property
     def is_weak(self) -> bool:
-        """Whether forests explain so little that importances say next to nothing."""
+        """True if forests explain so little that the importances are weak evidence."""
         return self.explained < WEAK
 
     @property
     def percent(self) -> str:
-        """The share that is explained; one that is worse than the average explains nothing."""
+        """The share of explained variance in percent, and 0 % if it is negative."""
         return f"{100 * max(0.0, self.explained):.0f} %"
 
 
-def importances(told: "Material") -> Importances | None:
-    """What mattered in a run; None where its space is not known, or has nothing to decide."""
-    members = told.members
-    if told.space is None or not told.space.variables or members is None:
+def importances(run_data: "Material") -> Importances | None:
+    """Return the importance of variables in a run, or None if its space is unknown or has no variables."""
+    members = run_data.members
+    if run_data.space is None or not run_data.space.variables or members is None:
         return None
     known = np.flatnonzero(~np.isnan(members.losses))
     if len(known) < FEWEST:
         return Importances(len(known))
-    # The same page for the same run: its seed says which trials are drawn.
-    rng = np.random.default_rng(told.run.header.seed)
+    # The seed of the run is used, so that the page of a run is always the same.
+    rng = np.random.default_rng(run_data.run.header.seed)
     used = np.sort(rng.choice(known, MOST, replace=False)) if len(known) > MOST else known
-    points, fields = _encoded(told, used)
+    points, fields = _encoded(run_data, used)
     ranks = _ranks(members.losses[used])
     groups = [_columns(field, fields) for field in fields]
     found = [_repeat(points, ranks, groups, rng) for _ in range(REPEATS)]
@@ -132,26 +135,26 @@ def importances(told: "Material") -> Importances | None:
     return Importances(len(known), len(used), explained, tuple(_placed(shown, axis)), len(rows) - len(shown), axis=axis)
 
 
-def _encoded(told: "Material", used: "Array") -> "tuple[Array, Sequence[Field]]":
-    """The points of some trials, and the fields of their variables; the last column has the rows of training."""
-    assert told.space is not None
-    assert told.members is not None
-    coding = VectorCoding(told.space)
-    requests = [told.members.records[row].trial.request for row in used]
-    size = told.run.header.training_size
+def _encoded(run_data: "Material", used: "Array") -> "tuple[Array, Sequence[Field]]":
+    """Return the encoded trials, and the fields of the variables; the last column is the share of training rows."""
+    assert run_data.space is not None
+    assert run_data.members is not None
+    coding = VectorCoding(run_data.space)
+    requests = [run_data.members.records[row].trial.request for row in used]
+    size = run_data.run.header.training_size
     shares = [[1.0 if each.fidelity is None or not size else each.fidelity / size] for each in requests]
     points = coding.encode([each.configuration for each in requests])
     return np.hstack([points, shares]), coding.fields
 
 
 def _ranks(losses: "Array") -> "Array":
-    """From 0 to 1; equal losses share the middle of their ranks."""
+    """Return the ranks of the losses, from 0 to 1. Equal losses share the middle of their ranks."""
     _, place, counts = np.unique(losses, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - counts / 2)[place] / len(losses))
 
 
 def _columns(field: "Field", fields: "Sequence[Field]") -> "Array":
-    """The columns of a variable, and of all that it decides about."""
+    """Return the columns of a variable and of everything below it."""
     address = field.variable.address
     mine = [each for each in fields if each is field or any(owner == address for owner, _ in each.variable.owners)]
     return np.concatenate([np.arange(each.start, each.end) for each in mine])
@@ -160,7 +163,7 @@ def _columns(field: "Field", fields: "Sequence[Field]") -> "Array":
 def _repeat(
     points: "Array", ranks: "Array", groups: "Sequence[Array]", rng: np.random.Generator
 ) -> "tuple[float, Array]":
-    """The share that a new forest explains of trials that it has not seen, and what each group is worth of it."""
+    """Return the share of variance that a new forest explains on held-out trials, and the drop for each group."""
     order = rng.permutation(len(points))
     held, fitted = np.split(order, [round(HELD_OUT * len(points))])
     forest = Forest(TREES, FEATURES).fitted(points[fitted], ranks[fitted], rng)
@@ -179,7 +182,7 @@ def _repeat(
 
 
 def _changed(points: "Array", group: "Array", rng: np.random.Generator) -> "tuple[Array, Array]":
-    """The rows in which the first column of a group is active, and these with the values of another one of them."""
+    """Return the rows in which the group is active, and these rows with the values of the group permuted."""
     at = np.flatnonzero(~np.isnan(points[:, group[0]]))
     rows = points[at]
     rows[:, group] = points[np.ix_(rng.permutation(at), group)]

@@ -1,12 +1,14 @@
-"""Within which bounds the loss of one pipeline lies on other rows, by what a store knows: the loss, and who judged it.
+"""Confidence intervals for the loss of one pipeline, from its loss and the number of held-out rows alone.
 
-No predictions are needed, so that there is an interval where theory has one of these alone: of an accuracy Wilson's
-(1927), of an area under the ROC curve Newcombe's method 5 (Statistics in Medicine 25:559, 2006), which inverts the
-variance of Hanley and McNeil (1982) and covers areas of 1, too. A balanced accuracy, the mean recall of the classes,
-has Wilson's for as many rows as there would be if all classes were as small as the smallest one: its variance is
-largest where all recalls are the same, so that the interval is too wide rather than too narrow. All suppose that rows
-are independent; a mean over folds is taken for one value over all of their rows. None knows that a pipeline has been
-chosen among many.
+Predictions are not needed, so there is an interval only where theory has one for these numbers. For an accuracy it is
+Wilson's interval (1927). For an area under the ROC curve it is Newcombe's method 5 (Statistics in Medicine 25:559,
+2006), which inverts the variance of Hanley and McNeil (1982) and also covers areas of 1. A balanced accuracy, the mean
+recall of the classes, has Wilson's interval for the number of rows that there would be if all classes were as small as
+the smallest one. The variance is largest if all recalls are equal, so that this interval is too wide rather than too
+narrow.
+
+All intervals assume independent rows. A mean over folds is treated as one value on all of their rows. Selection bias,
+from choosing a pipeline among many, is ignored.
 """
 
 import re
@@ -23,18 +25,21 @@ if TYPE_CHECKING:
 Z: Final = NormalDist().inv_cdf(0.975)
 
 GRID: Final = np.linspace(0.0, 1.0, 10_001)
-"""Where scores are looked for that an interval has."""
+"""The candidate scores among which the ends of an interval are searched."""
 
 ROUNDING: Final = 1e-9
-"""By so much shares of classes may add up to more than one."""
+"""The tolerance by which shares of classes may add up to more than one."""
 
 CLASSES: Final = "NumberOfClasses", "ClassProbabilityMin"
-"""The meta-features that tell how many classes there are, and which share of the rows the smallest one has."""
+"""The meta-features for the number of classes, and for the share of the smallest class."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Who judged the trials of a run: so many held-out rows of so many classes, the smallest of which has `fewest`."""
+    """The held-out rows on which the trials of a run were scored, with the number of classes.
+
+    `fewest` is the number of rows of the smallest class.
+    """
 
     metric: str
     rows: int
@@ -43,11 +48,14 @@ class Judged:
 
     @property
     def knows_classes(self) -> bool:
-        """Whether a smallest class can be so large."""
+        """True if the number of classes and the size of the smallest class are known and consistent."""
         return 0 < self.fewest * self.classes <= self.rows * (1 + ROUNDING)
 
     def interval(self, loss: float) -> tuple[float, float] | None:
-        """The 95 % interval of a loss for as many other rows; None where the loss alone does not say it."""
+        """Return the 95 % interval of the loss on as many other rows.
+
+        Return None if the loss alone does not determine it.
+        """
         score = 1.0 - loss
         if not (0.0 <= score <= 1.0 and self.rows > 0):
             return None
@@ -63,7 +71,7 @@ class Judged:
 
 
 def judged(header: "Header") -> Judged:
-    """Who judged the trials of a run; no rows where that is not known."""
+    """Return the held-out rows of a run; zero rows if their number is unknown."""
     classes, share = (header.meta_features.get(name, 0.0) for name in CLASSES)
     rows = 0
     if header.validation.startswith("holdout("):
@@ -74,14 +82,21 @@ def judged(header: "Header") -> Judged:
 
 
 def area_variance(fewer: float, more: float) -> "Array":
-    """The variance of an area under the ROC curve, by Hanley and McNeil with exponential scores, for each of `GRID`."""
+    """Return the variance of an area under the ROC curve for each area of `GRID`.
+
+    It is the formula of Hanley and McNeil for exponential scores. `fewer` and `more` are the numbers of rows of the two
+    classes.
+    """
     pairs = (fewer + more) / 2 - 1
     spread = (1 - GRID) / (2 - GRID) + GRID / (1 + GRID)
     return np.asarray(GRID * (1 - GRID) * (1 + pairs * spread) / (fewer * more))
 
 
 def _within(score: float, variance: "Array") -> tuple[float, float]:
-    """The losses of all scores from which this one is no farther than they allow; it is always among them."""
+    """Return the lowest and highest loss whose score is compatible with this one; the score itself always is.
+
+    `variance` has the variance for each score of `GRID`.
+    """
     found = GRID[(GRID - score) ** 2 <= Z**2 * variance]
     low, high = min(score, *found[:1]), max(score, *found[-1:])
     return max(0.0, 1.0 - float(high)), 1.0 - float(low)

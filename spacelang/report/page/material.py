@@ -1,4 +1,4 @@
-"""All that a page tells of a run, read once."""
+"""The data of a run for a page, read once from its store."""
 
 import json
 from dataclasses import dataclass
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class MemberTrials:
-    """Trials whose configurations are members of the space, and these as columns, row i of the i-th."""
+    """Trials whose configurations are members of the space, with these as columns: row i belongs to trial i."""
 
     records: "tuple[Record, ...]"
     columns: "Batch"
 
     @cached_property
     def losses(self) -> "Array":
-        """The loss of each, nan where it failed."""
+        """The losses of the trials, of shape (n_trials,); NaN for failed trials."""
         return np.array([np.nan if each.trial.loss is None else each.trial.loss for each in self.records])
 
 
 @dataclass(frozen=True)
 class Material:
-    """A run with its trials in their order; `space` is None where its definition is one of another version."""
+    """A stored run with its trials in order. `space` is None if its definition is of another version."""
 
     run: "StoredRun"
     summary: Summary
@@ -46,12 +46,15 @@ class Material:
 
     @cached_property
     def known(self) -> "tuple[Record, ...]":
-        """The trials that succeeded."""
+        """The successful trials."""
         return tuple(each for each in self.records if each.trial.loss is not None)
 
     @cached_property
     def members(self) -> "MemberTrials | None":
-        """The trials as columns, without those of a stranger's file that are no members; None where none is left."""
+        """The trials as columns, or None without trials.
+
+        Trials of a foreign file whose configurations are not members are left out.
+        """
         if self.space is None:
             return None
         found, tabulator = self.records, Tabulator(self.space)
@@ -64,22 +67,22 @@ class Material:
 
     @cached_property
     def decisions(self) -> tuple[str, ...]:
-        """What configurations call the decisions of the space."""
+        """The keys of the space's decisions in configurations."""
         return decision_keys(self.run.header.definition)
 
     @property
     def has_rows(self) -> bool:
-        """Whether trials were judged on rows of data: what a function or a formula says is judged by itself."""
+        """True if trials were scored on rows of data, and not by a function or a formula."""
         return self.run.header.data.rows > 0
 
     def is_whole(self, record: "Record") -> bool:
-        """Whether a trial was trained on all rows."""
+        """Return True if the trial was trained on all training rows."""
         rows = record.trial.request.fidelity
         return rows is None or rows >= self.run.header.training_size
 
 
 def gathered(run: "StoredRun") -> Material:
-    """What a run is told of; raises StoreError for a damaged one."""
+    """Read the data of a run. Raises StoreError for a damaged store."""
     return Material(run, summary(run), tuple(run.records()), _space_of(run))
 
 

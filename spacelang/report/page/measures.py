@@ -1,4 +1,4 @@
-"""What is measured beside the loss: bounds and how trials keep to them, seconds by alternative, failures."""
+"""Measurements other than the loss: bounds and how trials satisfy them, seconds by alternative, and failures."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from spacelang.runtime.history import Record
 
 DOTS: Final = 500
-"""At most so many trials are dots beside a bound."""
+"""The maximum number of trials drawn as dots next to a bound."""
 
 LANES: Final = 9
-"""Dots of trials that follow each other stand in so many rows, to be told apart."""
+"""Dots of successive trials are spread over this many rows, so that they do not overlap."""
 
 REASONS: Final = 30
-"""So many reasons are told, the most frequent first."""
+"""The maximum number of reasons shown, the most frequent first."""
 
 ALTERNATIVES: Final = 80
-"""So many alternatives are told of, those that took longest together first."""
+"""The maximum number of alternatives shown, those with the largest total time first."""
 
 
 # ---- bounds
@@ -37,7 +37,10 @@ ALTERNATIVES: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class BoundFigures:
-    """A bound: the values of trials as dots, `limit` where it is on the axis, and figures in the unit of the bound."""
+    """The chart of a bound: the measured values of trials as dots, and statistics in the unit of the bound.
+
+    `limit` is the position of the bound on the axis, in percent.
+    """
 
     name: str
     ticks: tuple[Tick, ...]
@@ -52,14 +55,14 @@ class BoundFigures:
     figures: tuple[tuple[str, str], ...]
 
 
-def bounds(told: "Material") -> tuple[BoundFigures, ...]:
-    """Every bound of the run beside what trials have measured of it; none for a run that is subject to nothing."""
-    limits = dict.fromkeys(each.bound for record in told.known for each in record.trial.constraints)
-    return tuple(_kept(bound, told) for bound in limits)
+def bounds(run_data: "Material") -> tuple[BoundFigures, ...]:
+    """Return a chart for each bound of the run; empty for a run without constraints."""
+    limits = dict.fromkeys(each.bound for record in run_data.known for each in record.trial.constraints)
+    return tuple(_kept(bound, run_data) for bound in limits)
 
 
-def _kept(bound: AnyBound, told: "Material") -> BoundFigures:
-    found = [each.value for record in told.known for each in record.trial.constraints if each.bound == bound]
+def _kept(bound: AnyBound, run_data: "Material") -> BoundFigures:
+    found = [each.value for record in run_data.known for each in record.trial.constraints if each.bound == bound]
     values = [value for value in found if isfinite(value)]
     axis = axis_of([*values, bound.limit])
     drawn = [(place % LANES, value) for place, value in enumerate(thinned(values, DOTS))]
@@ -80,9 +83,9 @@ def _kept(bound: AnyBound, told: "Material") -> BoundFigures:
 
 def _figures(bound: AnyBound, values: Sequence[float]) -> Iterator[tuple[str, str]]:
     if values:
-        yield "least", shown(bound, min(values))
+        yield "smallest", shown(bound, min(values))
         yield "median", shown(bound, median(values))
-        yield "greatest", shown(bound, max(values))
+        yield "largest", shown(bound, max(values))
 
 
 def _dot(lane: int, value: float, axis: Axis) -> str:
@@ -94,7 +97,10 @@ def _dot(lane: int, value: float, axis: Axis) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The seconds of trials with an alternative; places of quartiles and median on the axis are in percent."""
+    """The seconds of trials with an alternative.
+
+    `low`, `at` and `high` are the positions of the quartiles and the median on the axis, in percent.
+    """
 
     decision: str
     alternative: str
@@ -109,7 +115,10 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The alternatives of all stages; `is_whole` says that only trials on all rows were counted for the medians."""
+    """The seconds of trials by alternative, for all stages.
+
+    `is_whole` says that quantiles are of trials on all rows only.
+    """
 
     ticks: tuple[Tick, ...]
     rows: tuple[Cost, ...]
@@ -117,21 +126,21 @@ class Costs:
     left: int = 0
 
 
-def costs(told: "Material") -> Costs | None:
-    """What trials took by their alternatives; None without a successful trial of a known space."""
-    members = told.members
-    if told.space is None or members is None or not told.known:
+def costs(run_data: "Material") -> Costs | None:
+    """Return the seconds of trials by alternative; None without a successful trial or a known space."""
+    members = run_data.members
+    if run_data.space is None or members is None or not run_data.known:
         return None
     alone = np.array([each.trial.seconds_alone for each in members.records])
     succeeded = ~np.isnan(members.losses)
-    whole = succeeded & np.array([told.is_whole(each) for each in members.records])
+    whole = succeeded & np.array([run_data.is_whole(each) for each in members.records])
     counted = whole if whole.any() else succeeded
     if not counted.any():
         return None
     axis = axis_of([float(each) for each in np.quantile(alone[counted], (0.02, 0.98))])
     rows = [
         _cost(stage, place, alone, taken, counted, axis)
-        for stage in told.space.stages
+        for stage in run_data.space.stages
         if (taken := members.columns.decisions.get(stage.address)) is not None
         for place in range(len(stage.branches))
         if (counted & (taken == place)).any()
@@ -158,7 +167,7 @@ def _cost(stage: Choice, place: int, alone: "Array", taken: "Array", counted: "A
 
 @dataclass(frozen=True, slots=True)
 class FailureReason:
-    """A reason: how many trials failed for it, `share` of all that failed in percent, and the first of them."""
+    """A reason for failures: the number of trials, their `share` of all failures in percent, and the first trial."""
 
     kind: str
     reason: str
@@ -167,9 +176,9 @@ class FailureReason:
     first: int
 
 
-def failures(told: "Material") -> tuple[tuple[FailureReason, ...], int]:
-    """Why trials failed, the most frequent reason first, and how many reasons more there are."""
-    failed = [each for each in told.records if each.trial.loss is None]
+def failures(run_data: "Material") -> tuple[tuple[FailureReason, ...], int]:
+    """Return the reasons for failures, most frequent first, and the number of reasons that are left out."""
+    failed = [each for each in run_data.records if each.trial.loss is None]
     names = as_one({(each.trial.status, each.trial.reason) for each in failed})
     found: dict[tuple[str, str], list[Record]] = {}
     for each in failed:

@@ -1,4 +1,4 @@
-"""Trials as lines across the axes of the variables that mattered most: parallel coordinates."""
+"""Parallel coordinates: trials as lines across the axes of the most important variables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from spacelang.report.page.material import Material, MemberTrials
 
 AXES: Final = 9
-"""At most so many variables have an axis, beside the loss."""
+"""The maximum number of variables with an axis, not counting the loss."""
 
 BEST: Final = 60
-"""So many of the best trials are drawn, and at most a tenth of all."""
+"""The maximum number of best trials drawn; they are at most a tenth of all trials."""
 
 OTHERS: Final = 240
-"""So many of the others, evenly by their loss."""
+"""The maximum number of other trials drawn, spread evenly over the ranks of their losses."""
 
 FLOOR: Final = 88.0
-"""Values lie above this height, in percent; below it, at the end, is what is not active."""
+"""The lower end of the values on an axis, in percent from above. Inactive variables are at 100."""
 
 WIDEST: Final = 14
-"""Characters of what is written at an axis."""
+"""The maximum length of a label of an axis, in characters."""
 
 NAMES: Final = 8
-"""An axis names at most so many values of a set; of more the first and the last."""
+"""An axis labels all values of a set up to this size; of a larger set, the first and the last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Upright:
-    """An axis: where it stands, in percent of the width, and what is written at it, as far as there is room.
+    """An axis of parallel coordinates: its position in percent of the width, and its labels, cut to fit.
 
-    `whole` is the address of its variable, `owner` the alternative that the variable belongs to, if any.
+    `whole` is the address of the variable, `owner` the alternative that it belongs to, if any.
     """
 
     at: float
@@ -54,7 +54,10 @@ class Upright:
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """The picture: paths in units, the best trials apart; `best` and `others` are how many of `trials` are drawn."""
+    """The plot: SVG paths of the best trials and of others.
+
+    `best` and `others` are the numbers of drawn trials, out of `trials`.
+    """
 
     axes: tuple[Upright, ...]
     best_path: str
@@ -64,12 +67,12 @@ class Parallel:
     trials: int
 
 
-def parallel(told: "Material", mattering: "Importances | None") -> Parallel | None:
-    """The successful trials on all rows; None where there are fewer than two, or nothing that varies."""
-    members = told.members
-    if told.space is None or members is None:
+def parallel(run_data: "Material", importance: "Importances | None") -> Parallel | None:
+    """Return the plot of successful trials on all rows; None with fewer than two trials, or nothing that varies."""
+    members = run_data.members
+    if run_data.space is None or members is None:
         return None
-    whole = np.array([told.is_whole(each) for each in members.records])
+    whole = np.array([run_data.is_whole(each) for each in members.records])
     rows = np.flatnonzero(whole & ~np.isnan(members.losses))
     if len(rows) < 2:
         return None
@@ -78,7 +81,7 @@ def parallel(told: "Material", mattering: "Importances | None") -> Parallel | No
     others = rows[best:]
     shown = others[np.unique(np.linspace(0, len(others) - 1, min(OTHERS, len(others))).round().astype(int))]
     drawn = np.concatenate([rows[:best], shown])
-    fields, points = _places(told, members, drawn, mattering)
+    fields, points = _places(run_data, members, drawn, importance)
     if not fields:
         return None
     heights, loss = _heights(fields, points, members.losses[drawn])
@@ -88,14 +91,14 @@ def parallel(told: "Material", mattering: "Importances | None") -> Parallel | No
 
 
 def _places(
-    told: "Material", members: "MemberTrials", drawn: "Array", mattering: "Importances | None"
+    run_data: "Material", members: "MemberTrials", drawn: "Array", importance: "Importances | None"
 ) -> "tuple[Sequence[Field], Array]":
-    """The fields of the variables that have an axis, in the order of the text, and all points of the drawn trials."""
-    assert told.space is not None
-    coding = VectorCoding(told.space)
+    """Return the fields of the variables with an axis, in the order of the space, and the encoded trials."""
+    assert run_data.space is not None
+    coding = VectorCoding(run_data.space)
     points = coding.encode([members.records[row].trial.request.configuration for row in drawn])
     active = {each.variable.address: np.count_nonzero(~np.isnan(points[:, each.start])) for each in coding.fields}
-    found = () if mattering is None else mattering.rows
+    found = () if importance is None else importance.rows
     order = {each.address: place for place, each in enumerate(found)}
     wanted = sorted((name for name in active if active[name]), key=lambda name: (order.get(name, 99), -active[name]))
     chosen = {*wanted[:AXES]}
@@ -103,7 +106,7 @@ def _places(
 
 
 def _heights(fields: "Sequence[Field]", points: "Array", losses: "Array") -> "tuple[Array, Upright]":
-    """The heights of the lines at all axes, in percent from above, and the axis of the loss."""
+    """Return the heights of the lines at all axes, in percent from above, and the axis of the loss."""
     axis = axis_of([float(each) for each in losses])
     last = np.array([100 - axis.at(float(each)) for each in losses])
     columns = [_heights_of(each, points) for each in fields]
@@ -112,7 +115,10 @@ def _heights(fields: "Sequence[Field]", points: "Array", losses: "Array") -> "tu
 
 
 def _heights_of(field: "Field", points: "Array") -> "Array":
-    """The parts of a union have bands of one height, one above the other; a single value lies in the middle of its."""
+    """Return the heights of the trials at the axis of a variable, in percent from above.
+
+    The parts of a union are bands of equal height on top of each other. A single value is in the middle of its band.
+    """
     several = field.coding.parts
     active = ~np.isnan(points[:, field.start])
     if len(several) == 1 and not field.coding.has_part:
@@ -145,7 +151,7 @@ def _ticks(domain: Domain) -> list[Tick]:
 
 
 def _ends(part: Categorical | Grid | Real) -> list[tuple[float, str]]:
-    """What is written at a part, and where: values of small sets, else its ends."""
+    """Return the positions and labels of a part of a domain: all values of a small set, otherwise the two ends."""
     match part:
         case Categorical():
             last = part.size - 1

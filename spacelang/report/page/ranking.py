@@ -1,4 +1,4 @@
-"""The best pipelines of a run, one a configuration, as `show` ranks them."""
+"""The best pipelines of a run, at most one per configuration, ranked as in `show`."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One of the best: its loss on held-out rows, `between` which it lies on others, and its score on test rows."""
+    """A row of the table of best pipelines.
+
+    `between` is the interval of its loss on the held-out rows, and `test` its score on the test set.
+    """
 
     rank: int
     trial: int
@@ -31,20 +34,20 @@ class Ranked:
     facts: tuple[tuple[str, str], ...]
 
 
-def ranking(told: "Material") -> tuple[Ranked, ...]:
-    """The ten best trials, the best first."""
-    return tuple(_ranked(rank, each, told) for rank, each in enumerate(best_of(told.run), start=1))
+def ranking(run_data: "Material") -> tuple[Ranked, ...]:
+    """Return the ten best trials, best first."""
+    return tuple(_ranked(rank, each, run_data) for rank, each in enumerate(best_of(run_data.run), start=1))
 
 
-def tested_there(told: "Material") -> tuple[str, ...]:
-    """What the tested pipeline reaches on the test rows of each bound, beside what the search had found."""
-    test = told.run.test
-    record = None if test is None else told.run.record(test.trial)
+def tested_there(run_data: "Material") -> tuple[str, ...]:
+    """Return the lines about each bound on the test set, compared with the search."""
+    test = run_data.run.test
+    record = None if test is None else run_data.run.record(test.trial)
     return () if test is None or record is None else tuple(kept_to(test.score, record.trial))
 
 
-def _ranked(rank: int, record: "Record", told: "Material") -> Ranked:
-    trial, header, test = record.trial, told.run.header, told.run.test
+def _ranked(rank: int, record: "Record", run_data: "Material") -> Ranked:
+    trial, header, test = record.trial, run_data.run.header, run_data.run.test
     configuration = trial.request.configuration
     between = None if trial.loss is None else judged(header).interval(trial.loss)
     facts = [(describe_bound(each.bound), measured(each)) for each in trial.constraints]
@@ -58,9 +61,9 @@ def _ranked(rank: int, record: "Record", told: "Material") -> Ranked:
         "" if between is None else f"[{between[0]:.3g}, {between[1]:.3g}]",
         trial.is_feasible,
         interval(test.score, "").strip() if test is not None and test.trial == record.index else "",
-        "all" if told.is_whole(record) else f"{trial.request.fidelity:,}",
+        "all" if run_data.is_whole(record) else f"{trial.request.fidelity:,}",
         seconds(trial.cost),
-        decided(configuration, told.decisions),
+        decided(configuration, run_data.decisions),
         tuple((key, shown_value(value)) for key, value in configuration.items()),
         tuple(facts),
     )

@@ -1,7 +1,7 @@
-"""The page as text: facts go through the templates, which write nothing of a stranger's file as markup.
+"""Render the page from its data with jinja2 templates, which write nothing of a foreign file as markup.
 
-jinja2 escapes every text, and no text is written as it is that could hide or reorder what stands beside it. There is no
-script but that of a page which follows its run, and the page forbids its browser to load, run or send anything else.
+jinja2 escapes every text, and characters that could hide or reorder other text are made visible. The page has no
+script, unless it follows its run. Its content security policy forbids the browser to load, run or send anything else.
 """
 
 import re
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 TEMPLATES: Final = Path(__file__).with_name("templates")
 
 PATH: Final = re.compile(r"[MHVLh0-9 .-]*")
-"""What a line of a picture consists of."""
+"""The characters of an SVG path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What a page has that follows its run: every so many seconds `script` asks for another `version` of it."""
+    """The update settings of a page that follows its run: every `every` seconds `script` asks for a newer `version`."""
 
     said: str
     version: str
@@ -45,26 +45,26 @@ class Live:
 
 
 def page(runs: "Sequence[StoredRun]", *, others: Iterable[tuple[str, str]] = (), live: Live | None = None) -> str:
-    """One or several runs, at least one, as a page of HTML that needs nothing beside itself.
+    """Return the HTML page of one or several runs, which needs no other files.
 
     `others` are stores that cannot be read, each with the reason. Raises StoreError for a damaged store.
     """
-    told = [gathered(run) for run in runs]
-    pages = [told_run(each, number, is_one_of_several=len(told) > 1) for number, each in enumerate(told, start=1)]
+    data = [gathered(run) for run in runs]
+    pages = [told_run(each, number, is_one_of_several=len(data) > 1) for number, each in enumerate(data, start=1)]
     markup = _markup()
     running = "" if live is None else live.script
     return (
         _environment()
         .get_template("page.html")
         .render(
-            title=_title([each.summary for each in told]),
+            title=_title([each.summary for each in data]),
             policy=markup(policy(style(), running)),
             style=markup(style()),
             script=markup(running),
             live=live,
             runs=pages,
             sections=[*pages[0].sections],
-            comparison=comparison(told),
+            comparison=comparison(data),
             others=[*others],
             made=_made(),
         )
@@ -73,18 +73,21 @@ def page(runs: "Sequence[StoredRun]", *, others: Iterable[tuple[str, str]] = (),
 
 @cache
 def style() -> str:
-    """The style of every page."""
+    """Return the CSS of every page."""
     return (TEMPLATES / "style.css").read_text(encoding="utf-8")
 
 
 @cache
 def script() -> str:
-    """The script of a page that follows its run."""
+    """Return the script of a page that follows its run."""
     return (TEMPLATES / "watch.js").read_text(encoding="utf-8")
 
 
 def policy(style: str, script: str = "") -> str:
-    """What a browser may do with the page: show this style, run this script, which asks whom it came from; no more."""
+    """Return the content security policy of the page.
+
+    The browser may only apply this style and run this script, which may only connect to the page's own server.
+    """
     parts = [
         "default-src 'none'",
         f"style-src {_hash(style)}",
@@ -112,7 +115,7 @@ def _made() -> str:
         said = f"spacelang {version('spacelang')}"
     except PackageNotFoundError:
         said = "spacelang"
-    return f"Made by {said} of what the stores say. This page loads nothing and has no part of another one."
+    return f"Made by {said} from stored runs. This page loads nothing from elsewhere."
 
 
 def _markup() -> "type[Markup]":
@@ -123,7 +126,7 @@ def _markup() -> "type[Markup]":
 
 @cache
 def _environment() -> "Environment":
-    """Every text is escaped, and made visible before; what a template asks for has to be there."""
+    """Return the template environment. Every text is escaped, and missing variables are errors."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -139,16 +142,16 @@ def _environment() -> "Environment":
 
 
 def _finalized(value: Any) -> Any:
-    """What a template writes of a value: of a text all that could hide or reorder others by visible signs."""
+    """Return a value as templates write it: texts are cut, and their control characters made visible."""
     if not isinstance(value, str) or isinstance(value, _markup()):
         return value
     return visible(value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…")
 
 
 def _drawn(path: str) -> "Markup":
-    """A line of a picture, which may be long, as it is."""
+    """Return an SVG path as markup that is not escaped or cut. Raises ValueError for other text."""
     if PATH.fullmatch(path) is None:
-        raise ValueError("a line has more in it than places")
+        raise ValueError("an SVG path has invalid characters")
     return _markup()(path)
 
 
@@ -161,10 +164,10 @@ def _count(value: int) -> str:
 
 
 def _fixed(value: float) -> str:
-    # No small number below 0 is -0.
+    # Adding 0.0 avoids "-0.000".
     return f"{round(value, 3) + 0.0:.3f}"
 
 
 def _few(ticks: Sequence[Tick]) -> Sequence[Tick]:
-    """So many that they have room above a column."""
+    """Return at most three ticks, which fit above a column."""
     return thinned(ticks, 3)

@@ -1,4 +1,4 @@
-"""The space of a run as a text of the language, in pieces to be shown in colours."""
+"""The text of a run's space, split into tokens for syntax highlighting."""
 
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from spacelang.ir.space import Space
 
 Piece = tuple[str, str]
-"""A kind, empty for plain text, and a text without an end of line."""
+"""The kind of a token (empty for plain text), and its text without line ends."""
 
 
 def source_of(space: "Space | None") -> tuple[tuple[Piece, ...], ...]:
-    """The lines of a space; none where it is not known, or no text says it."""
+    """Return the lines of a space as tokens; empty if the space is unknown or cannot be written as text."""
     from spacelang.forms.as_text import UnwritableError, as_text
     from spacelang.syntax.highlighting import highlighted
 

@@ -1,4 +1,4 @@
-"""What the page tells of one run: the facts of every section."""
+"""The view model of a run: the data of every section of its page."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from spacelang.runtime.storing.stored import RunState
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number that is seen first."""
+    """A key figure at the top of the page."""
 
     name: str
     value: str
@@ -32,7 +32,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class ToldRun:
-    """A run as the page has it; what is None or empty has no section."""
+    """The data of a run's page. A section whose data is None or empty is left out."""
 
     number: int
     is_one_of_several: bool
@@ -59,22 +59,22 @@ class ToldRun:
 
     @property
     def look(self) -> str:
-        """The classes of its colour and its dashes."""
+        """The CSS classes for the colour and the dashes of the run."""
         return look(self.number)
 
     @property
     def tested(self) -> bool:
-        """Whether its best pipeline was scored on test rows."""
+        """True if the best pipeline was scored on a test set."""
         return self.summary.test is not None and self.summary.test.loss is not None
 
     @property
     def sections(self) -> Iterator[tuple[str, str]]:
-        """What stands on the page of this run alone: names of sections, and where they begin."""
+        """The titles and anchors of the sections of a page with this run alone."""
         there: list[tuple[str, str, Any]] = [
             ("Over time", "time", True),
             ("Best pipelines", "best", self.ranking),
-            ("What mattered", "mattered", self.importance),
-            ("Side by side", "parallel", self.parallel),
+            ("Importance", "mattered", self.importance),
+            ("Parallel coordinates", "parallel", self.parallel),
             ("Tree", "tree", self.tree),
             ("Constraints", "bounds", self.bounds),
             ("Cost", "cost", self.costs),
@@ -85,91 +85,93 @@ class ToldRun:
         return ((name, f"r{self.number}-{target}") for name, target, has in there if has)
 
 
-def told_run(told: Material, number: int, *, is_one_of_several: bool) -> ToldRun:
-    """Everything that the page says of a run; raises StoreError for a damaged one."""
-    mattering = importances(told)
-    reasons, more = failures(told)
+def told_run(run_data: Material, number: int, *, is_one_of_several: bool) -> ToldRun:
+    """Return the data of a run's page. Raises StoreError for a damaged store."""
+    importance = importances(run_data)
+    reasons, more = failures(run_data)
     return ToldRun(
         number=number,
         is_one_of_several=is_one_of_several,
-        summary=told.summary,
-        title="" if told.space is None else told.space.title,
-        figures=tuple(_figures(told)),
-        warnings=tuple(_warnings(told)),
-        trials=len(told.records),
-        has_rows=told.has_rows,
-        curve=curve_of(told, number),
-        ranking=ranking(told),
-        on_intervals=" ".join(_on_intervals(told)),
-        kept_there=tested_there(told),
-        importance=mattering,
-        parallel=parallel(told, mattering),
-        tree=decision_tree(told),
-        searched=searched_tree(told),
-        bounds=bounds(told),
-        costs=costs(told),
+        summary=run_data.summary,
+        title="" if run_data.space is None else run_data.space.title,
+        figures=tuple(_figures(run_data)),
+        warnings=tuple(_warnings(run_data)),
+        trials=len(run_data.records),
+        has_rows=run_data.has_rows,
+        curve=curve_of(run_data, number),
+        ranking=ranking(run_data),
+        on_intervals=" ".join(_on_intervals(run_data)),
+        kept_there=tested_there(run_data),
+        importance=importance,
+        parallel=parallel(run_data, importance),
+        tree=decision_tree(run_data),
+        searched=searched_tree(run_data),
+        bounds=bounds(run_data),
+        costs=costs(run_data),
         failures=reasons,
         more_failures=more,
-        source=source_of(told.space),
-        facts=tuple(_facts(told)),
+        source=source_of(run_data.space),
+        facts=tuple(_facts(run_data)),
     )
 
 
-def _facts(told: Material) -> Iterator[tuple[str, str]]:
-    yield from facts_of(told.run, told.summary)
-    yield from further(told.run, told.summary, has_best=bool(told.known))
-    yield "store", str(told.run.path)
+def _facts(run_data: Material) -> Iterator[tuple[str, str]]:
+    yield from facts_of(run_data.run, run_data.summary)
+    yield from further(run_data.run, run_data.summary, has_best=bool(run_data.known))
+    yield "store", str(run_data.run.path)
 
 
-def _figures(told: Material) -> Iterator[Figure]:
-    found, header = told.summary, told.run.header
+def _figures(run_data: Material) -> Iterator[Figure]:
+    found, header = run_data.summary, run_data.run.header
     best = "none" if found.best is None else f"{found.best:.5g}"
-    yield Figure("best loss on held-out rows" if told.has_rows else "best loss", best, header.metric)
-    test, best_one = told.run.test, told.run.best
+    yield Figure("best loss on held-out rows" if run_data.has_rows else "best loss", best, header.metric)
+    test, best_one = run_data.run.test, run_data.run.best
     if test is not None and test.score.loss is not None:
         score = test.score
-        whose = "its loss" if best_one is not None and best_one[0] == test.trial else f"trial {test.trial}"
-        between = "" if score.low is None or score.high is None else f"95 %: {score.low:.3g} to {score.high:.3g}"
-        yield Figure(f"{whose} on test rows", f"{score.loss:.3g}", between or score.reason)
-    counts = by_kind(told.run.failures)
+        whose = "its loss" if best_one is not None and best_one[0] == test.trial else f"loss of trial {test.trial}"
+        between = (
+            "" if score.low is None or score.high is None else f"95 % interval: {score.low:.3g} to {score.high:.3g}"
+        )
+        yield Figure(f"{whose} on the test set", f"{score.loss:.3g}", between or score.reason)
+    counts = by_kind(run_data.run.failures)
     yield Figure("trials", f"{found.trials:,}", told_failures(counts) or "none failed")
-    if told.run.header.bounds and told.known:
-        keeping = sum(each.trial.is_feasible for each in told.known)
+    if run_data.run.header.bounds and run_data.known:
+        keeping = sum(each.trial.is_feasible for each in run_data.known)
         yield Figure(
-            "keep to all bounds", f"{100 * keeping / len(told.known):.3g} %", f"of {len(told.known):,} successes"
+            "feasible", f"{100 * keeping / len(run_data.known):.3g} %", f"of {len(run_data.known):,} successful trials"
         )
     yield Figure(
-        "time", seconds(found.seconds), f"begun {found.started[:16].replace('T', ' ')} UTC" if found.started else ""
+        "time", seconds(found.seconds), f"started {found.started[:16].replace('T', ' ')} UTC" if found.started else ""
     )
 
 
-def _warnings(told: Material) -> Iterator[str]:
-    if told.summary.best is not None and not told.summary.feasible:
-        yield "No trial keeps to all that the run is subject to: the best one is that which breaks it the least."
-    if told.space is None:
-        yield "The space of this store is one of another version of spacelang: sections about it are missing."
-    elif told.members is not None and len(told.members.records) < len(told.records):
-        left = len(told.records) - len(told.members.records)
-        yield f"{left:,} trials are no members of the space of this store; sections about the space leave them out."
-    if told.summary.state is RunState.KILLED:
-        yield "This run was killed: all trials that it had reported are here."
+def _warnings(run_data: Material) -> Iterator[str]:
+    if run_data.summary.best is not None and not run_data.summary.feasible:
+        yield "No trial satisfies all constraints: the best one violates them least."
+    if run_data.space is None:
+        yield "The space of this run was stored by another version of spacelang: sections about it are missing."
+    elif run_data.members is not None and len(run_data.members.records) < len(run_data.records):
+        left = len(run_data.records) - len(run_data.members.records)
+        yield f"{left:,} trials are not members of the stored space; sections about the space leave them out."
+    if run_data.summary.state is RunState.KILLED:
+        yield "This run was killed: the page shows all trials that it had stored."
 
 
-def _on_intervals(told: Material) -> Iterator[str]:
-    """What intervals of the best pipelines are of, and where there is none, why."""
-    header, test, best = told.run.header, told.run.test, told.run.best
-    if not told.has_rows:
+def _on_intervals(run_data: Material) -> Iterator[str]:
+    """Yield sentences that explain the intervals of the best pipelines, or why there are none."""
+    header, test, best = run_data.run.header, run_data.run.test, run_data.run.best
+    if not run_data.has_rows:
         return
     found = judged(header)
     between = None if best is None else found.interval(best[1])
     if between is None:
-        yield f"Of {header.metric} on these rows a loss alone does not say how far chance reaches."
+        yield f"The 95 % interval of {header.metric} cannot be computed from a loss and the number of rows alone."
     else:
-        how = f"by its loss and the {found.rows:,} held-out rows"
-        yield f"Brackets are where the loss of one pipeline lies for as many other rows ({how}, 95 %, approximately)."
-        yield "They know nothing of the choice among all trials, for which the best losses are too low."
+        rows = f"{found.rows:,} held-out rows"
+        yield f"Brackets are approximate 95 % intervals of the loss of a pipeline, from its loss and the {rows}."
+        yield "They ignore selection bias, so the best losses are optimistic."
     if test is None:
         return
     is_best = best is not None and best[0] == test.trial
-    others = "the others were not" if is_best else "it is not the best one by now"
-    yield f"Trial {test.trial} was fitted on all other rows and scored on those that no trial saw; {others}."
+    others = "the others were not" if is_best else "it is no longer the best trial"
+    yield f"Trial {test.trial} was fitted on all other rows and scored on the test set; {others}."

@@ -1,4 +1,4 @@
-"""The tree of decisions, and how often each alternative was taken; of `mosaic` the tree that it has searched, too."""
+"""The tree of decisions with the trials of each alternative; for `mosaic` also the tree that it searched."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from spacelang.report.page.material import Material
 
 MOST: Final = 400
-"""So many lines of a tree are shown at most."""
+"""The maximum number of lines of a tree that are shown."""
 
 DEEPEST: Final = 8
-"""Lines below are indented no further."""
+"""The maximum indentation; deeper lines are indented as this level."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visited:
-    """A line of a tree: `share` is that of all visits, in percent; `visits` is None for the name of a decision."""
+    """A line of a tree. `share` is in percent of all visits; `visits` is None for the name of a decision."""
 
     depth: int
     label: str
@@ -38,33 +38,33 @@ class Visited:
 
 @dataclass(frozen=True, slots=True)
 class VisitedTree:
-    """The lines of a tree, those above a node before it; `left` are not shown."""
+    """The lines of a tree, each node before its children; `left` lines are not shown."""
 
     title: str
     rows: tuple[Visited, ...]
     left: int = 0
 
 
-def decision_tree(told: "Material") -> VisitedTree | None:
-    """Every decision of the space with its alternatives; None where there is no decision, or no trial."""
-    members = told.members
-    if told.space is None or members is None or not told.space.decisions:
+def decision_tree(run_data: "Material") -> VisitedTree | None:
+    """Return every decision of the space with its alternatives; None without decisions or trials."""
+    members = run_data.members
+    if run_data.space is None or members is None or not run_data.space.decisions:
         return None
-    whole = np.array([told.is_whole(each) for each in members.records])
-    rows = [*_rows(told.space.root, _Counting(members.columns, members.losses, whole), 0)]
+    whole = np.array([run_data.is_whole(each) for each in members.records])
+    rows = [*_rows(run_data.space.root, _Counting(members.columns, members.losses, whole), 0)]
     return VisitedTree(f"{len(members.records):,} trials", tuple(rows[:MOST]), max(0, len(rows) - MOST))
 
 
-def searched_tree(told: "Material") -> VisitedTree | None:
-    """The tree that `mosaic` has searched, without nodes that it has hardly visited; None for other optimizers."""
+def searched_tree(run_data: "Material") -> VisitedTree | None:
+    """Return the tree that `mosaic` searched, without hardly visited nodes; None for other optimizers."""
     from spacelang.report.search_tree import shown_tree
 
-    if told.run.header.optimizer != "mosaic" or told.space is None or not told.records:
+    if run_data.run.header.optimizer != "mosaic" or run_data.space is None or not run_data.records:
         return None
     try:
-        found = shown_tree(told.run, told.records)
+        found = shown_tree(run_data.run, run_data.records)
     except (InputError, ValueError, TypeError, LookupError):
-        # A stranger's memos need not be those of any search.
+        # The notes in a foreign file may not be those of a search.
         return None
     total = max((each.visits for each in found.rows), default=0) or 1
     rows = [
@@ -82,14 +82,14 @@ def searched_tree(told: "Material") -> VisitedTree | None:
 
 @dataclass(frozen=True)
 class _Counting:
-    """Trials as columns, and what is asked of those that took an alternative."""
+    """Trials as columns, from which the statistics of an alternative are computed."""
 
     columns: "Batch"
     losses: "Array"
     whole: "Array"
 
     def line(self, choice: Choice, place: int, depth: int) -> Visited:
-        """The line of an alternative; losses are of trials on all rows."""
+        """Return the line of an alternative. Losses are those of trials on all rows."""
         branch = choice.branches[place]
         taken = self.columns.decisions.get(choice.address)
         rows = np.zeros(len(self.columns), bool) if taken is None else taken == place

@@ -1,8 +1,9 @@
-"""A run as a page that follows it while it goes on: for its user alone, on the loopback address, behind a token.
+"""A web server for the page of a run, which updates while the run continues.
 
-Whoever knows the address may read the page: it has a random token in it, which is compared in constant time. Other
-sites that the browser is on cannot guess it, and one that gives its own name this address is refused, as the browser
-says whom it was looking for. Nothing else is served, nothing is taken, and no file is opened that a request names.
+The server listens on the loopback address only. The address of the page has a random token, which is compared in
+constant time: whoever knows the address may read the page. Other sites open in the browser cannot guess it. A site that
+points its own host name at this address is refused by the `Host` header. The server serves nothing else, accepts no
+data, and opens no file named by a request.
 """
 
 import sys
@@ -27,33 +28,33 @@ from spacelang.runtime.storing.stored_run import StoredRun
 LOOPBACK: Final = "127.0.0.1"
 
 EVERY: Final = 2
-"""Seconds between two looks of the browser."""
+"""Seconds between two requests of the browser."""
 
 SHARE: Final = 0.05
-"""At most this share of the time is spent on making pages: a processor is for the trials."""
+"""The maximum share of the time spent on making pages, because processors are needed for trials."""
 
 LONGEST: Final = 30.0
-"""Seconds after which a page is made again in any case, where its run has gone on."""
+"""Seconds after which a page is made again in any case, if its run has made progress."""
 
 STATE_EVERY: Final = 10.0
-"""Seconds after which it is asked whether a run that is silent still lives."""
+"""Seconds between checks whether a run without new trials is still running."""
 
 PATIENCE: Final = 20.0
-"""Seconds within which a client has to say what it wants."""
+"""Seconds after which a client that sends no request is disconnected."""
 
 GOES_ON: Final = frozenset({RunState.RUNNING, RunState.UNKNOWN})
 
 
 @dataclass(frozen=True, slots=True)
 class ProgressMark:
-    """What tells that a run has gone on: how many trials there are, and how its sessions have ended."""
+    """The state of a run by which progress is noticed: the number of trials, and the endings of its sessions."""
 
     trials: int = 0
     endings: tuple[str | None, ...] = ()
 
 
 class Watched:
-    """The page of a run, made again when the run has gone on; one at a time, whoever asks for it."""
+    """The page of a run, made again when the run has made progress. Requests from several threads take turns."""
 
     def __init__(self, store: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._store, self._clock, self._lock = store, clock, Lock()
@@ -61,19 +62,19 @@ class Watched:
         self._until, self._looked = 0.0, 0.0
 
     def page(self) -> str:
-        """The page as of now, or as of a moment ago; raises StoreError where the store cannot be read."""
+        """Return the page, which may be some seconds old. Raises StoreError if the store cannot be read."""
         with self._lock, Store.read(self._store) as run:
             now, seen = self._clock(), ProgressMark(run.count, tuple(each.ending for each in run.sessions))
             if not self._text or (now >= self._until and (seen != self._seen or self._is_another(run, now))):
                 is_first = not self._text
                 self._text = self._made(run, seen)
                 self._seen, self._looked, done = seen, now, self._clock()
-                # What is imported for the first one says nothing of the others.
+                # The time of the first page includes imports, and says nothing about later pages.
                 self._until = done if is_first else done + min((done - now) / SHARE, LONGEST)
             return self._text
 
     def _is_another(self, run: StoredRun, now: float) -> bool:
-        """Whether a run that went on does so no more, though it has said nothing; it is not asked all the time."""
+        """Return True if the state of a silent run has changed, such as by being killed; checked from time to time."""
         if self._state not in GOES_ON or now < self._looked + STATE_EVERY:
             return False
         self._looked = now
@@ -81,17 +82,17 @@ class Watched:
 
     def _made(self, run: StoredRun, seen: ProgressMark) -> str:
         self._state = run.state
-        said = "follows the run" if self._state in GOES_ON else f"{self._state.value}: the run does not go on"
+        said = "follows the run" if self._state in GOES_ON else f"{self._state.value}: the run has ended"
         return page([run], live=Live(said, f"{len(seen.endings)}.{seen.trials}.{self._state.value}", EVERY, script()))
 
 
 class Watch(ThreadingHTTPServer):
-    """A server of that page, on the loopback address; `token` is what its address ends with, which `address` has."""
+    """An HTTP server of the page on the loopback address; its `address` ends with the token."""
 
     daemon_threads = True
 
     def __init__(self, watched: Watched, token: str, port: int = 0) -> None:
-        """Port 0 is any that is free; raises OSError for one that is not."""
+        """Bind the port; 0 takes a free one. Raises OSError if the port is in use."""
         super().__init__((LOOPBACK, port), _Handler)
         self.watched = watched
         self.path = f"/{token}/"
@@ -99,17 +100,17 @@ class Watch(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where the page is."""
+        """The URL of the page."""
         return f"http://{LOOPBACK}:{self.server_port}{self.path}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that has gone, or says nothing, is no error."""
+        """Ignore connection errors, such as a browser that has gone."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers one request: it has the page, or nothing."""
+    """A handler that answers a request with the page or an error."""
 
     server: Watch
     server_version = "spacelang"
@@ -119,21 +120,21 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer with the page."""
         if self.headers.get_all("Host", []) not in [[host] for host in self.server.hosts]:
-            self._say(HTTPStatus.FORBIDDEN, "this is another host's page")
+            self._say(HTTPStatus.FORBIDDEN, "unknown host name")
         elif not compare_digest(self.path.encode("utf-8", "replace"), self.server.path.encode()):
-            self._say(HTTPStatus.NOT_FOUND, "there is nothing here")
+            self._say(HTTPStatus.NOT_FOUND, "page not found")
         else:
             try:
                 self._say(HTTPStatus.OK, self.server.watched.page(), "text/html")
             except InputError as error:
-                self._say(HTTPStatus.SERVICE_UNAVAILABLE, f"the run cannot be read at present: {error.message}")
+                self._say(HTTPStatus.SERVICE_UNAVAILABLE, f"the run cannot be read at the moment: {error.message}")
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
-        """A refusal in plain words, whatever was asked for."""
-        self._say(HTTPStatus(code), "this is not answered")
+        """Refuse a request with a short text."""
+        self._say(HTTPStatus(code), "unsupported request")
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-        """Say nothing: addresses have the token in them."""
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the base class
+        """Log nothing, because addresses contain the token."""
 
     def _say(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
         body = text.encode("utf-8", "backslashreplace")
@@ -149,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @cache
 def _headers() -> dict[str, str]:
-    """What a browser is told beside the page: to keep it from others, and from being a part of theirs."""
+    """Return the security headers, which keep the page from other sites and out of their frames."""
     return {
         "Content-Security-Policy": f"{policy(style(), script())}; frame-ancestors 'none'",
         "Referrer-Policy": "no-referrer",
@@ -163,5 +164,5 @@ def _headers() -> dict[str, str]:
 
 
 def new_token() -> str:
-    """A token that nobody guesses."""
+    """Return a random token that cannot be guessed."""
     return token_urlsafe(32)

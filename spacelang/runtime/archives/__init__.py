@@ -1,10 +1,10 @@
-"""Meta-learning: what is known of earlier data sets, and which configurations that suggests for another one."""
+"""Meta-learning: archives of earlier data sets, and the configurations that they suggest for a new one."""
 
 from enum import StrEnum
 
 
 class Norm(StrEnum):
-    """By which norm the differences of meta-features add up to a distance."""
+    """The norm that combines the differences of meta-features to a distance."""
 
     L1 = "l1"
     L2 = "l2"

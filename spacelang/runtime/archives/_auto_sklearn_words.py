@@ -1,7 +1,7 @@
-"""A configuration of auto-sklearn in the words of the bundled space `mosaic`.
+"""Translate auto-sklearn configurations to configurations of the bundled space `mosaic`.
 
-What the two call differently is in these tables, in the order of the pipeline. `spaces/README.md` has the reasons for
-which the space has something else; where it has nothing that is the same, the configuration cannot be said.
+The tables below hold everything that the two name differently, in the order of the pipeline. `spaces/README.md` gives
+the reasons for differences in the space. A configuration without an equivalent in the space cannot be translated.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from spacelang.ir.value import Value
 
 Given: TypeAlias = Mapping[str, str]
-"""The active parameters of a component by their names, as text."""
+"""The active parameters of a configuration of auto-sklearn: names to values, both as text."""
 
 Said: TypeAlias = dict[str, Value]
 
@@ -22,15 +22,16 @@ CHOICE: Final = "__choice__"
 
 
 class CannotBeSaidError(ValueError):
-    """Something of a configuration has no words in the space."""
+    """A part of an auto-sklearn configuration that has no equivalent in the space."""
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """An alternative of ours for one of theirs: what is made of each parameter of theirs.
+    """The alternative of `mosaic` for a component of auto-sklearn, with a rule for each parameter.
 
-    A rule takes the text and the number of columns, and gives our parameters. Parameters in `settled` have one value
-    there, or no effect, and are no parameters here.
+    A rule takes the parameter's text and the number of columns, and returns our parameters. Parameters in `settled`
+    have a fixed value or no effect in auto-sklearn, so they are dropped. `has_weights` is True if our estimator has a
+    `class_weight`.
     """
 
     branch: str
@@ -40,9 +41,10 @@ class Translation:
 
 
 def in_our_words(given: Given, columns: float) -> Said:
-    """The configuration that is meant, which need not be a member; `columns` are those of its data set.
+    """Return the translated configuration. It is not checked whether it is a member of the space.
 
-    Raises CannotBeSaidError, with the reason, where nothing here means the same.
+    `given` holds the active parameters as text. `columns` is the number of columns of the data set. Raises
+    CannotBeSaidError, with the reason, if there is no equivalent.
     """
     said: Said = {"imputation": _need(given, f"{NUMERIC}:imputation:strategy")}
     said |= _component(given, f"{NUMERIC}:rescaling", "rescaling", RESCALINGS, columns)
@@ -50,29 +52,29 @@ def in_our_words(given: Given, columns: float) -> Said:
     said |= _component(given, "feature_preprocessor", "preprocessor", PREPROCESSORS, columns)
     said |= _component(given, "classifier", "estimator", CLASSIFIERS, columns)
     if said.get("estimator.solver") == "lsqr":
-        del said["estimator.tol"]  # that solver has none
+        del said["estimator.tol"]  # this solver has no tolerance
     return said | _weights(given)
 
 
 def _need(given: Given, key: str) -> str:
     if key not in given:
-        raise CannotBeSaidError(f"no `{key.rpartition(':')[2]}` is given")
+        raise CannotBeSaidError(f"`{key.rpartition(':')[2]}` is missing")
     return given[key]
 
 
 def _component(given: Given, prefix: str, stage: str, known: Mapping[str, Translation], columns: float) -> Said:
-    """The alternative of a stage with its parameters."""
+    """Return the alternative of a stage with its parameters."""
     chosen = _need(given, f"{prefix}:{CHOICE}")
     if chosen not in known:
-        raise CannotBeSaidError(f"`{chosen}` is nothing that the space has")
+        raise CannotBeSaidError(f"the space has no equivalent of `{chosen}`")
     component = known[chosen]
     said: Said = {stage: component.branch}
     own = {key.removeprefix(f"{prefix}:{chosen}:"): text for key, text in given.items()}
     for name, text in own.items():
         if ":" in name or name in component.settled:
-            continue  # of another component
+            continue  # a parameter of another component
         if name not in component.rules:
-            raise CannotBeSaidError(f"`{chosen}` has no `{name}` here")
+            raise CannotBeSaidError(f"`{chosen}` has no parameter `{name}` in the space")
         said |= {f"{stage}.{key}": value for key, value in component.rules[name](text, columns).items()}
     return said
 
@@ -81,26 +83,26 @@ def _encoding(given: Given) -> Said:
     encoders = {"one_hot_encoding": "OneHotEncoder", "no_encoding": "OrdinalEncoder"}
     chosen = _need(given, f"{CATEGORICAL}:categorical_encoding:{CHOICE}")
     if chosen not in encoders:
-        raise CannotBeSaidError(f"`{chosen}` is nothing that the space has")
+        raise CannotBeSaidError(f"the space has no equivalent of `{chosen}`")
     least = given.get(f"{CATEGORICAL}:category_coalescence:minority_coalescer:minimum_fraction")
     return {"encoding": encoders[chosen], "encoding.min_frequency": None if least is None else float(least)}
 
 
 def _weights(given: Given) -> Said:
-    """The weights of classes, which are the estimator's here."""
+    """Return the class weights, which are a parameter of the estimator in `mosaic`."""
     is_weighted = given.get("balancing:strategy") == "weighting"
     name = given[f"classifier:{CHOICE}"]
     if CLASSIFIERS[name].has_weights:
         return {"estimator.class_weight": "balanced" if is_weighted else None}
     if is_weighted:
-        raise CannotBeSaidError(f"`{name}` cannot weigh classes here")
+        raise CannotBeSaidError(f"`{name}` has no class weights in the space")
     return {}
 
 
 # ---- rules
 
 
-def _read(kind: Callable[[str], Value], key: str, text: str, columns: float) -> Said:  # noqa: ARG001 - a rule as others
+def _read(kind: Callable[[str], Value], key: str, text: str, columns: float) -> Said:  # noqa: ARG001 - rule signature
     return {key: kind(text)}
 
 
@@ -109,22 +111,22 @@ def _flag(text: str) -> bool:
 
 
 def reals(*names: str, **renamed: str) -> dict[str, Callable[[str, float], Said]]:
-    """Rules for parameters that are floats, under the same name or another one."""
+    """Return rules for float parameters, with the same name or with a new one (`theirs="ours"`)."""
     return _alike(float, names, renamed)
 
 
 def wholes(*names: str, **renamed: str) -> dict[str, Callable[[str, float], Said]]:
-    """Rules for parameters that are integers."""
+    """Return rules for integer parameters, with the same name or with a new one."""
     return _alike(lambda text: int(float(text)), names, renamed)
 
 
 def flags(*names: str) -> dict[str, Callable[[str, float], Said]]:
-    """Rules for parameters that are true or false."""
+    """Return rules for boolean parameters."""
     return _alike(_flag, names, {})
 
 
 def words(*names: str) -> dict[str, Callable[[str, float], Said]]:
-    """Rules for parameters whose values are called alike."""
+    """Return rules for parameters whose values have the same names in the space."""
     return _alike(str, names, {})
 
 
@@ -137,35 +139,41 @@ def _alike(
 
 
 def cases(name: str, said: Mapping[str, Said]) -> dict[str, Callable[[str, float], Said]]:
-    """The rule for a parameter each of whose values means something of its own; others cannot be said."""
+    """Return the rule for a parameter that maps each known text to parameters of ours.
 
-    def rule(text: str, columns: float) -> Said:  # noqa: ARG001 - a rule as others
+    Any other text raises CannotBeSaidError.
+    """
+
+    def rule(text: str, columns: float) -> Said:  # noqa: ARG001 - rule signature
         if text not in said:
-            raise CannotBeSaidError(f"`{name}` {text} is nothing that the space has")
+            raise CannotBeSaidError(f"the space has no equivalent of `{name}` {text}")
         return said[text]
 
     return {name: rule}
 
 
 def named(name: str, **ours: str) -> dict[str, Callable[[str, float], Said]]:
-    """The rule for a parameter whose values are called otherwise; others cannot be said."""
+    """Return the rule for a parameter whose values have other names in the space (`theirs="ours"`).
+
+    Any other text raises CannotBeSaidError.
+    """
     return cases(name, {theirs: {name: value} for theirs, value in ours.items()})
 
 
 def _share(text: str, columns: float) -> Said:
-    """A share of the columns for what takes their number to a power: on that data set it is as many columns."""
+    """Convert an exponent of the number of columns to the share of columns that it gives on that data set."""
     if columns < 1:
-        raise CannotBeSaidError("the number of columns is not known")
+        raise CannotBeSaidError("the number of columns is unknown")
     return {"max_features": float(columns ** (float(text) - 1))}
 
 
 def _depth(text: str, columns: float) -> Said:
-    """A depth for a multiple of the number of columns."""
+    """Convert a multiple of the number of columns to a tree depth of at least 1."""
     return {"max_depth": max(1, round(float(text) * columns))}
 
 
 def within(prefix: str, rules: Mapping[str, Callable[[str, float], Said]]) -> dict[str, Callable[[str, float], Said]]:
-    """The rules for parameters of an operator that is inside of another one."""
+    """Return the rules for parameters of a nested operator: their results get the prefix."""
 
     def inside(rule: Callable[[str, float], Said]) -> Callable[[str, float], Said]:
         return lambda text, columns: {f"{prefix}.{key}": value for key, value in rule(text, columns).items()}
@@ -299,4 +307,4 @@ CLASSIFIERS: Final = {
         has_weights=True,
     ),
 }
-"""Without `mlp`, which the space does not have, and `qda`, which is regularised in another way there."""
+"""`mlp` is missing, as the space does not have it, and `qda`, as auto-sklearn regularizes it differently."""

@@ -1,6 +1,6 @@
-"""Archives: which configuration was the best on each of some data sets, and what these are like; as a JSON file.
+"""Archives: the best configuration and the meta-features of each of some data sets, as a JSON file.
 
-Anybody makes one of runs of their own (`spacelang archive`); `grammars/archive.schema.json` describes every key.
+Users create them from their own runs with `spacelang archive`. `grammars/archive.schema.json` describes every key.
 """
 
 import hashlib
@@ -21,18 +21,18 @@ from spacelang.runtime.errors import DataError, InputError
 
 KIND: Final = "archive"
 VERSION: Final = 1
-"""Of the document: another one is another format."""
+"""The version of the document's format."""
 
-REMEDY: Final = "make it anew with `spacelang archive`, or see `grammars/archive.schema.json`"
+REMEDY: Final = "recreate it with `spacelang archive`, or see `grammars/archive.schema.json`"
 
 
 class ArchiveError(InputError):
-    """A file is no archive, or one that says nothing about a run."""
+    """A file that is no archive, or an archive without rows for a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpaceFacts:
-    """A space as an archive knows it: what it is called, and by which words its configurations speak."""
+    """The name of a space and the hash of its decisions and hyperparameters."""
 
     name: str
     vocabulary: str
@@ -42,8 +42,8 @@ class SpaceFacts:
 class ArchiveRow:
     """The best known configuration on one data set.
 
-    `fingerprint` is that of its content, empty where nobody has taken it. `metric` is the formula of the loss
-    (`1 - roc_auc`). `meta_features` are those of training rows that are finite, by their names.
+    `fingerprint` identifies the content of the data; it is empty if unknown. `metric` is the formula of the loss (`1 -
+    roc_auc`). `meta_features` are the finite ones of the training rows, by name.
     """
 
     data: str
@@ -57,18 +57,18 @@ class ArchiveRow:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Rows in the order in which ties are broken, and what the archive is called, as messages call it."""
+    """The rows of an archive and its name in messages. Ties of distances are broken by the order of the rows."""
 
     name: str
     rows: tuple[ArchiveRow, ...]
 
 
 def space_facts(space: Space) -> SpaceFacts:
-    """A space as archives know it.
+    """Return the name and the vocabulary hash of a space.
 
-    Its vocabulary, 64 hexadecimal digits, is the same for two spaces whose decisions have the same alternatives, and
-    whose hyperparameters are called alike and belong to the same of these. Ranges may differ, as they depend on the
-    data, and so may constraints: whether a configuration is a member is to be asked of each.
+    The vocabulary is 64 hexadecimal digits. It is equal for two spaces if their decisions have the same alternatives,
+    and their hyperparameters the same names and owners. Ranges and constraints may differ, as they can depend on the
+    data. So the membership of each configuration must still be checked.
     """
     words = sorted(
         [each.address, sorted(each.node.places) if isinstance(each.node, Choice) else None, list(each.owners)]
@@ -81,7 +81,7 @@ def space_facts(space: Space) -> SpaceFacts:
 
 
 def write_archive(archive: Archive, path: Path) -> None:
-    """Write the file, over one that is there; raises ArchiveError where that cannot be."""
+    """Write an archive to a file and replace an existing one; raise ArchiveError if this fails."""
     document = ARCHIVE.write(archive, WritingContext())
     try:
         path.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
@@ -90,7 +90,7 @@ def write_archive(archive: Archive, path: Path) -> None:
 
 
 def read_archive(path: Path) -> Archive:
-    """The archive in a file; raises ArchiveError, which says where it is wrong, for one that holds none."""
+    """Return the archive in a file; raise ArchiveError, with the position of the fault, if it is invalid."""
     try:
         document = json.loads(read_text(path, str(path)))
     except DataError as error:
@@ -98,30 +98,30 @@ def read_archive(path: Path) -> Archive:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise ArchiveError(f"`{path}` is not JSON: {error.msg.lower()} at {place}", REMEDY) from error
-    except (ValueError, RecursionError) as error:  # numbers of too many digits, or brackets too deep
-        raise ArchiveError(f"`{path}` is beyond what an archive holds", REMEDY) from error
+    except (ValueError, RecursionError) as error:  # numbers with too many digits, or too deep nesting
+        raise ArchiveError(f"`{path}` is nested too deeply, or has a number with too many digits", REMEDY) from error
     try:
         return replace(ARCHIVE.read(document, "archive", ReadingContext()), name=str(path))
     except DefinitionError as error:
-        raise ArchiveError(f"`{path}` is no archive: {error}", error.remedy or REMEDY) from error
+        raise ArchiveError(f"`{path}` is not an archive: {error}", error.remedy or REMEDY) from error
 
 
 def _kind(value: object, path: str) -> str:
     if text(value, path) != KIND:
-        raise DefinitionError(path, f"is `{value}` where `{KIND}` should be")
+        raise DefinitionError(path, f"is `{value}`, but must be `{KIND}`")
     return KIND
 
 
 def _version(value: object, path: str) -> int:
     if whole(value, path, 1) != VERSION:
-        raise DefinitionError(path, f"is {value}, and this spacelang reads {VERSION}", "upgrade it")
+        raise DefinitionError(path, f"is {value}, but this version of spacelang reads {VERSION}", "upgrade spacelang")
     return VERSION
 
 
 _SPACE: Final = KeyedObject(
     "The space of the configuration.",
     (
-        Key("name", NAME, "What it is called; for people."),
+        Key("name", NAME, "Its name, for users."),
         Key(
             "vocabulary",
             TEXT,
@@ -134,25 +134,25 @@ _SPACE: Final = KeyedObject(
 _ROW: Final = KeyedObject(
     "The best known configuration on one data set.",
     (
-        Key("data", TEXT, "What the data set is called."),
+        Key("data", TEXT, "The name of the data set."),
         Key("space", Defined("space", lambda: _SPACE)),
-        Key("metric", NAME, "The formula of the loss: `1 - roc_auc`."),
-        Key("loss", REAL, "Of the configuration; smaller is better."),
+        Key("metric", NAME, "The formula of the loss, such as `1 - roc_auc`."),
+        Key("loss", REAL, "The loss of the configuration; smaller is better."),
         Key(
             "configuration",
             Via(Members(VALUE, text), lambda pairs: Configuration(dict(pairs)), lambda each: [*each.items()]),
-            "As `spacelang sample` prints one: alternatives of decisions, and values of what is active.",
+            "As `spacelang sample` prints it: the alternatives of its decisions and its active hyperparameters.",
         ),
         Key(
             "fingerprint",
             TEXT,
-            "A hash of its content, as stores have it; empty or absent where nobody has taken it.",
+            "A hash of the content of the data, as in stores; empty or absent if it is unknown.",
             "",
         ),
         Key(
             "meta_features",
             Via(Members(REAL, text), dict, lambda each: [*each.items()]),
-            "Those that are finite, of training rows, under the names of auto-sklearn's archive.",
+            "The finite meta-features of the training rows, with the names of auto-sklearn's archive.",
         ),
     ),
     made(ArchiveRow),
@@ -160,14 +160,14 @@ _ROW: Final = KeyedObject(
 ARCHIVE: Final = KeyedObject(
     "An archive of earlier runs, as `spacelang archive` writes it and `spacelang run --archive` reads it.",
     (
-        Key("kind", Scalar(_kind, {"const": KIND}), "What the document is."),
+        Key("kind", Scalar(_kind, {"const": KIND}), "The kind of the document."),
         Key(
-            "version", Scalar(_version, {"const": VERSION}), "Of the format: another one is read by another spacelang."
+            "version", Scalar(_version, {"const": VERSION}), "The version of the format; spacelang reads only its own."
         ),
         Key(
             "rows",
             Items(Defined("row", lambda: _ROW)),
-            "One for each data set, space and loss, in the order in which ties of distances are broken.",
+            "One row for each data set, space and loss. Ties of distances are broken by their order.",
         ),
     ),
     lambda parts, _, __: Archive("", parts["rows"]),

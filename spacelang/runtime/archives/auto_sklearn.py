@@ -1,8 +1,8 @@
-"""What auto-sklearn 0.15 has learnt of earlier data sets, in the words of the bundled space `mosaic`.
+"""Read the meta-learning files of auto-sklearn 0.15 as rows for the bundled space `mosaic`.
 
-A folder has `feature_values.arff`, and for each metric `METRIC.algorithm_runs.arff`, which says the number of the best
-configuration on each data set, and `METRIC.configurations.csv`, which has that. What the space cannot say is left out
-and counted.
+A folder holds `feature_values.arff`. For each metric it holds `METRIC.algorithm_runs.arff`, with the number of the best
+configuration on each data set, and `METRIC.configurations.csv`, with these configurations. Those that `mosaic` cannot
+represent are left out and counted.
 """
 
 import csv
@@ -28,7 +28,7 @@ RUNS: Final = "{metric}.algorithm_runs.arff"
 CONFIGURATIONS: Final = "{metric}.configurations.csv"
 
 SPACE: Final = "mosaic"
-"""The bundled space in whose words the configurations are said."""
+"""The bundled space to which the configurations are translated."""
 
 FORMULAS: Final = {
     "accuracy": "1 - accuracy",
@@ -36,28 +36,30 @@ FORMULAS: Final = {
     "roc_auc": "1 - roc_auc",
     "log_loss": "log_loss",
 }
-"""What losses are called here that are judged by a metric of theirs."""
+"""The formula of the loss for each metric of auto-sklearn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """The rows of a folder, and what is none, each as a sentence for people with its count."""
+    """The rows of a folder, and one sentence with a count for each reason why others were left out."""
 
     rows: tuple[ArchiveRow, ...]
     left_out: tuple[str, ...]
 
 
 def is_auto_sklearn(folder: Path) -> bool:
-    """Whether a folder has what auto-sklearn has learnt."""
+    """Return True if the folder has meta-learning files of auto-sklearn."""
     return (folder / FEATURES).is_file()
 
 
 def read_auto_sklearn(folder: Path, space: Space) -> Translated:
-    """The rows of all metrics that the folder has, for the bundled space `mosaic`.
+    """Return the rows of all metrics in the folder; `space` is the bundled space `mosaic`.
 
-    A share of columns that is an exponent there, and a depth that is a multiple of their number, are taken at the
-    number of columns of the data set on which they were the best. Whether a configuration is a member depends on the
-    data that is searched, and is not asked. Raises DataError for files that are not what they should be.
+    Some parameters of auto-sklearn are relative to the number of columns: exponents for shares of columns, and
+    multiples for depths. They are converted with the number of columns of the row's own data set. Membership in the
+    space is not checked here, as it depends on the data that is searched.
+
+    Raises DataError for invalid files.
     """
     known = _meta_features(folder / FEATURES)
     rows: list[ArchiveRow] = []
@@ -78,15 +80,15 @@ def _rows(
     space: Space,
     reasons: Counter[str],
 ) -> Iterator[ArchiveRow]:
-    """The rows of a metric; why others are none is counted."""
+    """Yield the rows of a metric, and count the reasons why others are left out."""
     facts = space_facts(space)
     configurations = _configurations(folder / CONFIGURATIONS.format(metric=metric))
     for run in _table(folder / RUNS.format(metric=metric), "instance_id", "algorithm", metric, "runstatus"):
         data, number, loss = str(run["instance_id"]), str(run["algorithm"]), run[metric]
         if run["runstatus"] != "ok" or pd.isna(loss):
-            reasons["no loss is known"] += 1
+            reasons["the loss is unknown"] += 1
         elif data not in known or number not in configurations:
-            reasons["the data set or the configuration is not described"] += 1
+            reasons["the data set or the configuration is missing"] += 1
         else:
             try:
                 values = in_our_words(configurations[number], known[data].get("NumberOfFeatures", 0))
@@ -94,13 +96,13 @@ def _rows(
                 reasons[str(error)] += 1
                 continue
             except (ValueError, OverflowError):
-                reasons["a parameter is no number"] += 1
+                reasons["a parameter is not a number"] += 1
                 continue
             yield ArchiveRow(data, facts, formula, float(loss), Configuration(values), meta_features=known[data])
 
 
 def _meta_features(path: Path) -> dict[str, dict[str, float]]:
-    """The meta-features of each data set that are finite numbers."""
+    """Return the finite meta-features of each data set."""
     found = {}
     for row in _table(path, "instance_id"):
         name = str(row.pop("instance_id"))
@@ -114,19 +116,19 @@ def _is_finite(value: Any) -> bool:
 
 
 def _table(path: Path, *needed: str) -> list[dict[str, Any]]:
-    """The rows of an ARFF file; raises DataError where a column that is needed is missing."""
+    """Return the rows of an ARFF file; raise DataError if a needed column is missing."""
     table = read_arff(read_text(path, str(path)), str(path))
     if not isinstance(table, pd.DataFrame):
         raise DataError(f"`{path}` has sparse rows, which auto-sklearn's files do not have")
     missing = next((name for name in needed if name not in table.columns), None)
     if missing is not None:
-        raise DataError(f"`{path}` has no column `{missing}`", "take auto-sklearn's files as they are")
+        raise DataError(f"`{path}` has no column `{missing}`", "use auto-sklearn's files unchanged")
     return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
 
 
 def _configurations(path: Path) -> dict[str, dict[str, str]]:
-    """Each configuration by its number: what is active in it, as text."""
+    """Return the active parameters of each configuration, as text, by its number."""
     lines = csv.DictReader(read_text(path, str(path)).splitlines())
     if "idx" not in (lines.fieldnames or ()):
-        raise DataError(f"`{path}` has no column `idx`", "take auto-sklearn's files as they are")
+        raise DataError(f"`{path}` has no column `idx`", "use auto-sklearn's files unchanged")
     return {row["idx"]: {key: value for key, value in row.items() if key != "idx" and value} for row in lines}

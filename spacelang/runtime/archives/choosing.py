@@ -1,4 +1,4 @@
-"""The configurations that an archive suggests for a run: the best ones on the data sets that are most alike."""
+"""Suggest initial configurations from an archive: the best ones on the data sets with the nearest meta-features."""
 
 import re
 from collections import Counter
@@ -20,15 +20,15 @@ from spacelang.runtime.data.loading import EXTENSIONS, UNNAMED
 from spacelang.runtime.storing.header import DataFacts
 
 MOST: Final = 25
-"""So many configurations are suggested at most."""
+"""The maximum number of suggested configurations."""
 
 ALIKE: Final = 1e-6
-"""Data sets all of whose meta-features agree so closely are taken for the same one."""
+"""The relative tolerance within which all meta-features of the same data set agree."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpcomingRun:
-    """What a run is about to search: a space, for data with these meta-features of its training rows, by a loss."""
+    """The run that suggestions are for: its space, its data, its loss, and the meta-features of its training rows."""
 
     space: Space
     data: DataFacts
@@ -38,11 +38,11 @@ class UpcomingRun:
 
 @dataclass(frozen=True, slots=True)
 class Suggested:
-    """What an archive suggests, the most promising first, none twice, and what of it was passed over.
+    """The configurations that an archive suggests, most promising first and without repetitions.
 
-    `left_out` are the data sets that are taken for the one under examination, each with the reason; `strangers` say of
-    each configuration that is no member of the space why it is none. `others` counts rows that are not about the same
-    space and loss.
+    `left_out` lists the data sets that seem to be the run's own, each with the reason. `strangers` lists the
+    configurations that are not members of the space, with the reasons. `others` counts the rows for another space or
+    loss.
     """
 
     archive: str
@@ -53,35 +53,35 @@ class Suggested:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was passed over, for people: none where nothing was."""
+        """Messages for users on everything that was left out; empty if nothing was."""
         return tuple(self._sentences())
 
     @property
     def of_strangers(self) -> str:
-        """How many configurations are no members of the space, where any is none."""
+        """A message with the number of configurations that are not members of the space. There must be at least one."""
         count, first = len(self.strangers), " ".join(self.strangers[0].reason.split())
         what, most = ("1 configuration", "") if count == 1 else (f"{count} configurations", "the first one: ")
-        return f"passed over: {what} of `{self.archive}` that the space does not have for this data ({most}{first})"
+        return f"skipped {what} of `{self.archive}` not in the space for this data ({most}{first})"
 
     def _sentences(self) -> Iterator[str]:
         if self.left_out:
             named = ", ".join(f"`{data}` ({reason})" for data, reason in self.left_out)
-            yield f"left out of `{self.archive}`, as it may be this data: {named}"
+            yield f"excluded from `{self.archive}`, as it may be the same data: {named}"
         if self.strangers:
             yield self.of_strangers
         if self.others:
-            rows = f"row of `{self.archive}` that is" if self.others == 1 else f"rows of `{self.archive}` that are"
-            yield f"passed over: {self.others} {rows} about another space or another loss"
+            rows = "1 row" if self.others == 1 else f"{self.others} rows"
+            yield f"skipped {rows} of `{self.archive}` for another space or loss"
         if not self.configurations:
-            yield f"`{self.archive}` suggests nothing to start from"
+            yield f"`{self.archive}` suggests no initial configurations"
 
 
 def suggest(archive: Archive, target: UpcomingRun, norm: Norm = Norm.L1, most: int = MOST) -> Suggested:
-    """The best configuration on each of the data sets of an archive, those that are nearest first.
+    """Return the best configurations on the data sets of an archive, nearest data sets first, at most `most`.
 
-    Ties are in the order of the archive. The data set under examination is left out: by its name, by its content, and
-    where all meta-features are the same. Distances are by the meta-features in `AGREED` alone. Raises ArchiveError
-    where no row is about the space, or none about the loss.
+    The distance uses only the meta-features in `AGREED`. Ties keep the order of the archive. Rows on the run's own data
+    set are left out, as they would leak its result: it is recognized by its content, its name, or equal meta-features.
+    Raises ArchiveError if no row is for the space, or none for the loss.
     """
     rows = _about(archive, target)
     reasons = [(row, _sameness(row, target)) for row in rows]
@@ -94,22 +94,22 @@ def suggest(archive: Archive, target: UpcomingRun, norm: Norm = Norm.L1, most: i
 
 
 def _about(archive: Archive, target: UpcomingRun) -> list[ArchiveRow]:
-    """The rows that are about the space and the loss; raises ArchiveError where there are none."""
-    remedy = "make one of runs of this space: `spacelang archive RUNS… -o FILE.json`"
+    """Return the rows for the space and the loss of a run; raise ArchiveError if there are none."""
+    remedy = "create one from runs of this space: `spacelang archive RUNS… -o FILE.json`"
     vocabulary = space_facts(target.space).vocabulary
     same = [row for row in archive.rows if row.space.vocabulary == vocabulary]
     if not archive.rows:
-        raise ArchiveError(f"`{archive.name}` is an archive without rows", remedy)
+        raise ArchiveError(f"the archive `{archive.name}` has no rows", remedy)
     if not same:
         names = _listed(row.space.name for row in archive.rows)
-        what = f"the configurations of {names} do not speak of what `{target.space.name}` decides"
+        what = f"its configurations are for {names}, whose decisions differ from those of `{target.space.name}`"
         raise ArchiveError(f"`{archive.name}` is an archive for another space: {what}", remedy)
     judged = [row for row in same if row.metric == target.metric]
     if not judged:
         names = _listed(row.metric for row in same)
         raise ArchiveError(
-            f"`{archive.name}` knows what is best by {names}, and nothing about {target.metric}",
-            "search by that metric, or make an archive of runs that are judged as this one",
+            f"`{archive.name}` has configurations for {names}, but none for {target.metric}",
+            "use that metric, or create an archive of runs with this metric",
         )
     return judged
 
@@ -121,7 +121,7 @@ def _listed(names: Iterable[str]) -> str:
 def _members(
     space: Space, configurations: Iterable[Configuration], most: int
 ) -> tuple[tuple[Configuration, ...], tuple[Exclusion, ...]]:
-    """The first different members, and why others that come before the last of them are none."""
+    """Return the first `most` distinct members of the space, and the exclusions of the configurations before them."""
     found: dict[Configuration, None] = {}
     strangers: dict[Configuration, Exclusion] = {}
     for each in configurations:
@@ -139,7 +139,7 @@ def _members(
 
 
 def _sameness(row: ArchiveRow, target: UpcomingRun) -> str:
-    """Why the data of a row is taken for that of the target; nothing where it is not."""
+    """Return the reason why a row seems to be on the run's own data; empty if it does not."""
     if row.fingerprint and row.fingerprint == target.data.fingerprint:
         return "the same content"
     if UNNAMED not in (row.data, target.data.name) and _bare(row.data) == _bare(target.data.name):
@@ -152,7 +152,7 @@ def _sameness(row: ArchiveRow, target: UpcomingRun) -> str:
 
 
 def _bare(data: str) -> str:
-    """The letters and digits of the name of a data set, without its folder and what says its form."""
+    """Return the lower-case letters and digits of a data set's name, without its folder and file extension."""
     file = PurePath(data.removeprefix("sklearn:")).name.lower()
     ending = next((each for each in sorted(EXTENSIONS, key=len, reverse=True) if file.endswith(each)), "")
     return re.sub(r"[\W_]", "", file.removesuffix(ending)) or data

@@ -1,4 +1,4 @@
-"""An archive of runs that are stored: of each its best configuration, and the meta-features that it has kept."""
+"""Create an archive from stored runs: the best configuration and the meta-features of each."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,7 @@ from spacelang.runtime.storing.stored_run import StoredRun
 
 @dataclass(frozen=True, slots=True)
 class MadeArchive:
-    """An archive, and what became no row of it, each as a sentence for people."""
+    """A new archive, and a sentence for each run or configuration that was left out."""
 
     archive: Archive
     left_out: tuple[str, ...]
@@ -27,19 +27,20 @@ class MadeArchive:
 
 @dataclass(frozen=True, slots=True)
 class _Useless:
-    """Why something gives no row."""
+    """The reason why a run gives no row."""
 
     reason: str
 
 
 def make_archive(places: Iterable[Path], name: str, bundled: Callable[[str], Space]) -> MadeArchive:
-    """The archive of stores, of those in folders, and of what auto-sklearn keeps in a folder.
+    """Return the archive of the stores at `places`; a place is a store, a folder of stores or auto-sklearn's files.
 
-    `bundled` gives the bundled space of a name: auto-sklearn's configurations are said in the words of `mosaic`.
+    `bundled` returns the bundled space with a given name. auto-sklearn's configurations are translated to the space
+    `mosaic`. Of several runs on the same data, with the same space and loss, the one with the smallest loss is used,
+    the first of equal ones.
 
-    Of several runs on the same data, in the same space and by the same loss, the one with the smallest loss counts; the
-    first one on ties. Raises StoreError for what cannot be read, DataError for files of auto-sklearn that are none, and
-    ArchiveError where no row is left.
+    Raises StoreError for unreadable stores, DataError for invalid files of auto-sklearn, and ArchiveError if no row is
+    left.
     """
     best: dict[tuple[str, str, str], ArchiveRow] = {}
     left_out: list[str] = []
@@ -50,12 +51,12 @@ def make_archive(places: Iterable[Path], name: str, bundled: Callable[[str], Spa
         key = (found.fingerprint or found.data, found.space.vocabulary, found.metric)
         before = best.get(key)
         if before is not None:
-            left_out.append(f"another run on `{found.data}`: the one with the smaller loss counts")
+            left_out.append(f"one of several runs on `{found.data}`: only the smallest loss is used")
         if before is None or found.loss < before.loss:
             best[key] = found
     if not best:
-        help_text = left_out[0] if left_out else "name stores, or folders with stores, of runs on data"
-        raise ArchiveError("there is no run that an archive could be made of", help_text)
+        help_text = left_out[0] if left_out else "give stores, or folders with stores, of runs on data"
+        raise ArchiveError("no run can be used for an archive", help_text)
     return MadeArchive(Archive(name, tuple(best.values())), tuple(left_out))
 
 
@@ -76,9 +77,9 @@ def _of_store(path: Path) -> ArchiveRow | _Useless:
     with Store.read(path) as run:
         header, best = run.header, run.best
         if not header.meta_features:
-            return _Useless(f"`{path.name}` has no meta-features: it had no rows, or is of an earlier spacelang")
+            return _Useless(f"`{path.name}` has no meta-features: it had no rows, or is of an earlier version")
         if best is None or not best[2]:
-            return _Useless(f"`{path.name}` has no trial that succeeded" + (" within all bounds" if best else ""))
+            return _Useless(f"`{path.name}` has no successful trial" + (" within all bounds" if best else ""))
         number, loss, _ = best
         winner = next(each for each in run.records() if each.index == number).trial.request
         if winner.fidelity is not None and winner.fidelity < header.training_size:

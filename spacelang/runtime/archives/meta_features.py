@@ -1,10 +1,12 @@
-"""Meta-features: numbers that say what a data set is like, computed on training rows alone.
+"""Meta-features: numbers that describe a data set, computed on its training rows only.
 
-They are the 37 simple and statistical ones of auto-sklearn's archive, under its names (Feurer et al. 2015, after Reif
-et al. 2014), so that data sets can be compared with those in it. Counts and shares are taken directly; skewness and
-kurtosis are scipy's. The library that is made for this, pymfe, has none of those about missing values and symbols,
-takes other estimators (its kurtosis of `pm10` is 5 % off, its standard deviations divide by n - 1), gives nothing where
-a column is constant, and needs ten further packages.
+These are the 37 simple and statistical meta-features of auto-sklearn's archive, with its names (Feurer et al. 2015,
+after Reif et al. 2014), so that data sets can be compared with those in it. Counts and shares are computed directly,
+skewness and kurtosis by SciPy.
+
+The meta-feature library pymfe is not used. It lacks those on missing values and symbols, and it uses other estimators:
+its kurtosis of `pm10` is 5 % off, and its standard deviations divide by n - 1. It returns nothing for constant columns,
+and it needs ten further packages.
 """
 
 import warnings
@@ -31,23 +33,23 @@ AGREED: Final = (
     *("PercentageOfFeaturesWithMissingValues", "PercentageOfInstancesWithMissingValues", "PercentageOfMissingValues"),
     *("SkewnessMax", "SkewnessMean", "SkewnessMin", "SkewnessSTD"),
 )
-"""Those that count where data sets are compared: they were found to be auto-sklearn's within 1 % on five data sets.
+"""The meta-features that distances use. They agree with auto-sklearn's within 1 % on five data sets.
 
-The other eight are about columns of categories, which none of the sets has that are known here and in that archive.
+The other eight describe categorical columns. No data set that is available here and in that archive has any.
 """
 
 IN_A_BLOCK: Final = 2**22
-"""So many numbers are taken at a time, so that a large table is not held three times."""
+"""The numbers that are processed at a time, so that a large table is not copied as a whole."""
 
 CONSTANT: Final = (0.0, -3.0)
 """Skewness and excess kurtosis of a column of zeros or of ones."""
 
 
 def meta_features(features: Features, labels: "pd.Series[Any]", *, is_classification: bool) -> dict[str, float]:
-    """The meta-features by their names, those alone that are finite.
+    """Return the finite meta-features by name, in time linear in the size of the table.
 
-    `features` are n rows of a table, or sparse ones, of which only sizes and classes are told; `labels` are n classes,
-    or numbers, of which nothing is. Linear in the size of the table.
+    `features` has n rows. For sparse features only the sizes and the classes are described. `labels` holds n classes
+    or, for a regression, n numbers, which are not described.
     """
     rows, columns = features.shape
     found = _sizes(rows, columns)
@@ -81,7 +83,7 @@ def _classes(shares: Floats) -> dict[str, float]:
 
 
 def _contents(table: pd.DataFrame) -> dict[str, float]:
-    """What is in the columns: numbers, categories and gaps."""
+    """Return the meta-features of the columns: missing values, column types, symbols and moments."""
     contents = [content_of(table.iloc[:, place]) for place in range(table.shape[1])]
     numeric = [place for place, content in enumerate(contents) if content is Content.NUMBER]
     nominal = [place for place, content in enumerate(contents) if content is Content.CATEGORY]
@@ -111,7 +113,7 @@ def _gaps(table: pd.DataFrame) -> dict[str, float]:
 
 
 def _kinds(numeric: int, nominal: int) -> dict[str, float]:
-    """A ratio is 0 where there is nothing to divide by, as in the archive."""
+    """Return the counts and ratios of column types; a ratio is 0 if its denominator is 0, as in the archive."""
     return {
         "NumberOfNumericFeatures": numeric,
         "NumberOfCategoricalFeatures": nominal,
@@ -121,13 +123,13 @@ def _kinds(numeric: int, nominal: int) -> dict[str, float]:
 
 
 def _symbols(counts: Iterable[int]) -> dict[str, float]:
-    """How many categories the columns have that have any; all is 0 where there are no such columns."""
+    """Summarize the numbers of categories per categorical column; all are 0 without such columns."""
     found = np.array([count for count in counts if count > 0] or [0], dtype=np.float64)
     return {**_summary("Symbols", found), "SymbolsSum": float(found.sum())}
 
 
 def _summary(name: str, values: Floats) -> dict[str, float]:
-    """The extremes, the mean and the standard deviation of the population; all is 0 where there are no values."""
+    """Return the minimum, maximum, mean and population standard deviation of the finite values; 0 without any."""
     known = values[np.isfinite(values)]
     if not len(known):
         known = np.zeros(1)
@@ -143,14 +145,14 @@ def _summary(name: str, values: Floats) -> dict[str, float]:
 
 
 def _of_numbers(table: pd.DataFrame, places: Sequence[int]) -> Iterator[tuple[float, float]]:
-    """Skewness and excess kurtosis of each column of numbers that is not constant, its gaps filled with its mean."""
+    """Yield skewness and excess kurtosis of each non-constant numeric column, with gaps filled by its mean."""
     from scipy.stats import kurtosis, skew
 
     width = max(1, IN_A_BLOCK // max(1, len(table)))
     for start in range(0, len(places), width):
         block = table.iloc[:, list(places[start : start + width])].to_numpy(dtype=np.float64, na_value=nan)
         with np.errstate(all="ignore"), warnings.catch_warnings():
-            # Of what is infinite, or almost constant, the moments are no numbers, or no good ones: both warn.
+            # The moments of infinite or almost constant columns are NaN or inaccurate; both cases warn.
             warnings.simplefilter("ignore", RuntimeWarning)
             filled = np.where(np.isnan(block), np.nanmean(block, axis=0), block)
             varied = filled[:, filled.min(axis=0) < filled.max(axis=0)]
@@ -158,9 +160,10 @@ def _of_numbers(table: pd.DataFrame, places: Sequence[int]) -> Iterator[tuple[fl
 
 
 def _of_categories(counts: Iterable[npt.NDArray[Any]], rows: int) -> Iterator[tuple[float, float]]:
-    """The same of each column of zeros and ones that encodes a category; missing is one like the others.
+    """Yield skewness and excess kurtosis of each one-hot column of the categories; missing is a category, too.
 
-    The archive's were taken behind such an encoding. The moments of a share p of ones need no column.
+    The values of auto-sklearn's archive were computed after such an encoding. The moments follow from the share p of
+    ones, so no column is built.
     """
     for each in counts:
         for count in each:

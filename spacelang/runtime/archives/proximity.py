@@ -1,4 +1,4 @@
-"""How far data sets are from each other by their meta-features (auto-sklearn's warm start; MOSAIC, section 3)."""
+"""Distances between data sets by their meta-features (auto-sklearn's warm start; MOSAIC, section 3)."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
@@ -14,12 +14,13 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 def distances(target: MetaFeatures, others: Sequence[MetaFeatures], norm: Norm = Norm.L1) -> Floats:
-    """The distance of each other data set from the target, n numbers from 0 on, infinite ones among them.
+    """Return the n distances of the other data sets from the target; each is 0 or more, possibly infinite.
 
-    Only what is finite in the target counts, and what any of the others has. What one of them lacks is the mean of the
-    rest; each meta-feature is scaled such that the others lie in [0, 1], and counts for nothing where they are equal.
+    Only meta-features that are finite in the target and known for at least one other data set are used. A value that
+    another data set lacks is replaced by the mean of the rest. Each meta-feature is scaled so that the other data sets
+    lie in [0, 1]. It is ignored if it is equal for all of them.
     """
-    names = sorted(key for key in target if np.isfinite(target[key]))  # sums do not depend on the order of columns
+    names = sorted(key for key in target if np.isfinite(target[key]))  # so sums do not depend on column order
     known = np.array([[each.get(key, np.nan) for key in names] for each in others], dtype=np.float64)
     known = known.reshape(len(others), len(names))
     known[~np.isfinite(known)] = np.nan
@@ -27,7 +28,7 @@ def distances(target: MetaFeatures, others: Sequence[MetaFeatures], norm: Norm =
     known, aim = known[:, there], np.array([target[key] for key in names])[there]
     if not known.size:
         return np.zeros(len(others))
-    with np.errstate(all="ignore"):  # what is beyond every float is infinitely far
+    with np.errstate(all="ignore"):  # an overflow counts as an infinite distance
         known = np.where(np.isnan(known), np.nanmean(known, axis=0), known)
         least, most = known.min(axis=0), known.max(axis=0)
         varied = most > least

@@ -1,7 +1,7 @@
-"""Black boxes: objectives without any data. A configuration goes in, a loss comes out; nothing is fitted to rows.
+"""Black-box objectives without data: they map a configuration to a loss.
 
-`artificial` is a formula over any space, `function` whatever a user has written. What a program asks for and tells by
-itself (`ask_and_tell`) has an aim alone: nobody but the program evaluates it.
+`artificial` holds a formula over any space, `function` holds the user's own functions. `ask_and_tell` evaluates its
+trials in the user's program, so it has only an `Aim`.
 """
 
 from collections.abc import Mapping
@@ -17,15 +17,15 @@ from spacelang.runtime.storing.header import DataFacts
 from spacelang.runtime.waiting import RouteOf
 
 ARTIFICIAL: Final = "artificial:"
-"""How the name of data begins that is the artificial box; its seed follows."""
+"""The prefix of the data name of an artificial objective; its seed follows."""
 
 ONE: Final = (1,)
-"""The fidelities of a box that has one alone."""
+"""The fidelities of a black box that has only one."""
 
 
 @dataclass(frozen=True)
 class BlackBox:
-    """The aim of a run on a black box, with trials at some `fidelities`, ascending; the last is the largest."""
+    """The facts of a run on a black box. `fidelities` are in ascending order; the last one is the largest."""
 
     facts: DataFacts
     fidelities: tuple[int, ...] = ONE
@@ -40,7 +40,7 @@ class BlackBox:
 
     @property
     def route(self) -> RouteOf | None:
-        """Trials share nothing."""
+        """None: trials share no work."""
         return None
 
     @property
@@ -49,10 +49,10 @@ class BlackBox:
         return self.fidelities[-1]
 
     def check_sizes(self, sizes: tuple[int, ...]) -> None:
-        """Raise InputError unless these are fidelities of the box."""
+        """Raise InputError unless all of these are fidelities of the black box."""
         lacking = [f"{size:,}" for size in sizes if size not in self.fidelities]
         if lacking:
             raise InputError(
                 f"`{self.facts.name}` has no trials at fidelity {', '.join(lacking)}",
-                f"it has {', '.join(f'{each:,}' for each in self.fidelities)}: `b` and `eta` must lead to them",
+                f"it has {', '.join(f'{each:,}' for each in self.fidelities)}: choose `b` and `eta` that lead to these",
             )

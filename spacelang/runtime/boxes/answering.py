@@ -1,4 +1,4 @@
-"""What is said of a configuration, by a function or by the program that asked for it, as a trial."""
+"""Convert the answer for a configuration, from a function or from an ask-and-tell program, to a trial."""
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
@@ -8,24 +8,24 @@ from spacelang.ir.task import AnyBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 
 LONGEST: Final = 60
-"""So many characters of what is no answer are shown."""
+"""The maximum number of characters of an invalid answer that are shown."""
 
 
 class AnswerError(ValueError):
-    """What was said of a configuration is no answer."""
+    """An answer for a configuration that is invalid."""
 
 
 def answer(
     request: Request, loss: Any, cost: Any, constraints: Mapping[str, Any] | None, bounds: Sequence[AnyBound]
 ) -> Trial:
-    """The trial of which a loss, its cost in seconds and the values of what is bounded are said.
+    """Return the trial of a request from its loss, its cost in seconds and the values of bounded quantities.
 
-    Without a loss (None), and where it is no finite number, the trial has failed. Raises AnswerError for what is no
-    number, and where a success says nothing of a bound, or anything of what is none.
+    The trial is failed if the loss is None or not finite. Raises AnswerError if a value is no number, if the value of a
+    bound is missing from a success, or if `constraints` has a name that is not bounded.
     """
     seconds = number_of(cost, "cost")
     if not (isfinite(seconds) and seconds >= 0):
-        raise AnswerError(f"the cost is {seconds}: it is in seconds, 0 or more")
+        raise AnswerError(f"the cost is {seconds}, but it must be a number of seconds, at least 0")
     measured = _measured(constraints, bounds)
     if loss is None:
         return Trial(request, None, seconds, Status.ERROR, "there is no loss")
@@ -36,32 +36,36 @@ def answer(
 
 
 def number_of(given: Any, what: str) -> float:
-    """Any number, one in an array too, as a float; raises AnswerError for anything else."""
-    if isinstance(given, str | bytes):  # `float` would read it
-        raise AnswerError(f"the {what} is no number but {_shown(given)}")
+    """Return a number, or an array of one number, as a float; raise AnswerError for anything else.
+
+    `what` is the name of the value in the message.
+    """
+    if isinstance(given, str | bytes):  # `float` would parse it
+        raise AnswerError(f"the {what} must be a number, not {_shown(given)}")
     try:
         return float(given)
     except OverflowError:
         return float("inf")
     except Exception as error:
-        raise AnswerError(f"the {what} is no number but {_shown(given)}") from error
+        raise AnswerError(f"the {what} must be a number, not {_shown(given)}") from error
 
 
 def _measured(constraints: Mapping[str, Any] | None, bounds: Sequence[AnyBound]) -> Mapping[str, float]:
     if not isinstance(constraints, Mapping | None):
-        raise AnswerError(f"the constraints are no dictionary by name but {_shown(constraints)}")
+        raise AnswerError(f"the constraints must be a dictionary by name, not {_shown(constraints)}")
     names = {bound.name for bound in bounds}
     for name in constraints or {}:
         if name not in names:
-            known = ", ".join(f"`{each}`" for each in names) or "nothing"
-            raise AnswerError(f"`{name}` is not bounded, {known} is")
+            known = ", ".join(f"`{each}`" for each in names)
+            bounds_for = f"the bounds are for {known}" if names else "there are no bounds"
+            raise AnswerError(f"`{name}` is not bounded; {bounds_for}")
     return {name: number_of(value, f"value of `{name}`") for name, value in (constraints or {}).items()}
 
 
 def _all(measured: Mapping[str, float], bounds: Sequence[AnyBound]) -> list[Measurement]:
     for bound in bounds:
         if bound.name not in measured:
-            raise AnswerError(f"the value of `{bound.name}` is missing among the constraints; nan says it is unknown")
+            raise AnswerError(f"the constraints lack a value of `{bound.name}`; give nan if it is unknown")
     return [Measurement(bound, measured[bound.name]) for bound in bounds]
 
 

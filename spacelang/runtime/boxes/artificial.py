@@ -1,11 +1,12 @@
-"""The artificial black box of ADMM's appendix 15, over any space: deterministic, without data.
+"""The artificial black box of the ADMM paper (appendix 15): a deterministic formula over any space.
 
-The taken alternatives are modules, one behind the other, each with random weights w for its hyperparameters theta and
-random numbers xi_1 to xi_n of its own, all fixed by one seed. From f_0 = 0 on, a module makes of what came before
+The chosen alternatives are modules that run one after the other. Each module has random weights w for its
+hyperparameters theta and random numbers xi_1 to xi_n. One seed determines all of them. Starting from f_0 = 0, module i
+computes
 
     v_i = |w_i . theta_i / sum(theta_i)|        f_i = max over m of |f_{i-1} + v_i xi_m|
 
-and the loss is what the last one makes. It is 0 or more, and may well be above 1.
+and the loss is the value of the last module. It is 0 or more, and can be well above 1.
 
 See spacelang/optimizers/README.md, section "Artificial objective".
 """
@@ -32,23 +33,23 @@ from spacelang.runtime.errors import DataError
 from spacelang.runtime.storing.header import DataFacts
 
 DRAWS: Final = 10
-"""So many numbers xi a module has."""
+"""The number n of random numbers xi of a module."""
 
 NOTHING: Final = 1e-12
-"""Hyperparameters whose sum is no larger do nothing."""
+"""A sum of hyperparameters below this counts as 0."""
 
 VERSION: Final = 1
-"""Of what the losses of a seed are: they are other ones where this is another number."""
+"""The version of the losses of a seed. Increase it whenever these change."""
 
 KEPT: Final = 1 << 16
-"""So many weights and modules are drawn once."""
+"""The number of weights, and of modules, whose random numbers are cached."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakenAlternative:
-    """An alternative that is taken, by a name that is unique in the space.
+    """A chosen alternative, named uniquely in the space.
 
-    `values` are those of its active hyperparameters by their addresses, as numbers.
+    `values` maps the addresses of its active hyperparameters to their values as numbers.
     """
 
     name: str
@@ -57,14 +58,14 @@ class TakenAlternative:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArtificialObjective(BlackBox):
-    """The losses of a seed over a space; `artificial` makes it."""
+    """The artificial losses of a seed over a space. `artificial` creates it."""
 
     space: Space
     seed: int
     clock: Callable[[], float] = time.perf_counter
 
     def evaluate(self, request: Request) -> Trial:
-        """The loss of a configuration; its cost is the time that reckoning it has taken."""
+        """Return the trial of a configuration. Its cost is the time that the computation took."""
         started = self.clock()
         loss = 0.0
         for module in modules(self.space.root, request.configuration):
@@ -75,21 +76,24 @@ class ArtificialObjective(BlackBox):
 
 
 def artificial(space: Space, seed: int, *, clock: Callable[[], float] = time.perf_counter) -> ArtificialObjective:
-    """The box of a seed over a space; raises DataError where the task of the space bounds what a box has not."""
+    """Return the artificial objective of a seed over a space.
+
+    Raises DataError if the task of the space bounds a quantity, as this objective has no constraints.
+    """
     name = f"{ARTIFICIAL}{seed}"
     bounds = () if space.task is None else space.task.bounds
     if bounds:
         message = f"the space bounds `{bounds[0].name}`, which `{name}` does not have"
-        raise DataError(message, "take a space without `subject to`, or data")
+        raise DataError(message, "use a space without `subject to`, or give data")
     facts = DataFacts(name, 0, 0, sha256(f"{name} version {VERSION}".encode()).hexdigest())
     return ArtificialObjective(facts=facts, is_cheap=True, space=space, seed=seed, clock=clock)
 
 
 def seed_of(reference: str) -> int:
-    """The seed in `artificial:SEED`; raises DataError where there is none."""
+    """Return the seed in `artificial:SEED`; raise DataError if there is none."""
     text = reference.removeprefix(ARTIFICIAL)
     if not (text.isascii() and text.isdecimal()):
-        raise DataError(f"`{reference}` has no seed", f"take a whole number from 0 on: `{ARTIFICIAL}7`")
+        raise DataError(f"`{reference}` has no seed", f"append a whole number, at least 0: `{ARTIFICIAL}7`")
     return int(text)
 
 
@@ -97,29 +101,32 @@ def seed_of(reference: str) -> int:
 
 
 def share_of(weights: Sequence[float], theta: Sequence[float]) -> float:
-    """v: how much of the hyperparameters their weights leave, whatever their unit; 0 where they come to nothing."""
+    """Return v = |weights . theta / sum(theta)|, or 0 if the hyperparameters theta sum to 0.
+
+    The result does not depend on the unit of theta.
+    """
     if abs(math.fsum(theta)) < NOTHING:
         return 0.0
-    # As shares of the largest one, no sum is beyond all floats.
+    # Divided by the largest value, so that no sum overflows.
     largest = max(map(abs, theta))
     parts = [value / largest for value in theta]
     return abs(math.fsum(map(mul, weights, parts)) / math.fsum(parts))
 
 
 def passed(before: float, share: float, draws: Sequence[float]) -> float:
-    """What a module makes of what came before: the farthest from 0 that any of its draws leads to."""
+    """Return the output of a module: the largest |before + share * draw| over its draws."""
     return max((abs(before + share * each) for each in draws), default=abs(before))
 
 
 @lru_cache(maxsize=KEPT)
 def _weight(seed: int, address: str) -> float:
-    """w of a hyperparameter, which depends on nothing but its address and the seed."""
+    """Return the weight w of a hyperparameter. It depends only on the address and the seed."""
     return float(_chance(seed, "weight", address).standard_normal())
 
 
 @lru_cache(maxsize=KEPT)
 def _draws(seed: int, module: str) -> tuple[float, ...]:
-    """xi_1 to xi_n of a module."""
+    """Return the numbers xi_1 to xi_n of a module."""
     return tuple(_chance(seed, "draws", module).standard_normal(DRAWS).tolist())
 
 
@@ -132,9 +139,9 @@ def _chance(*words: object) -> np.random.Generator:
 
 
 def modules(node: Node, configuration: Configuration, name: str = "") -> Iterator[TakenAlternative]:
-    """The modules of a member in the order in which a pipeline has them; those inside of another one follow it.
+    """Yield the modules of a configuration in pipeline order. Modules nested in another one follow it.
 
-    `name` is that of the module that a step belongs to without any decision: it stands in none of its own.
+    `name` is the module name of a step that is reached without any decision.
     """
     match node:
         case Choice():
@@ -159,7 +166,7 @@ def modules(node: Node, configuration: Configuration, name: str = "") -> Iterato
 
 
 def _steps(product: Product, configuration: Configuration) -> tuple[Node, ...]:
-    """The parts of a product in their order."""
+    """Return the parts of a product in the order that the configuration gives them."""
     match product:
         case Product(kind=Kind.PERMUTATION, children=(Choice() as order, *_)):
             return product.ordered(str(configuration[order.key]))
@@ -168,5 +175,5 @@ def _steps(product: Product, configuration: Configuration) -> tuple[Node, ...]:
 
 
 def number_of(domain: Domain, value: Value) -> float:
-    """A value as a number: itself in a range, its place, from 0, in a set."""
+    """Return a value as a number: the value itself in a range, its index from 0 in a set."""
     return float(code_of(domain, value)[1])

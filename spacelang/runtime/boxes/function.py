@@ -1,6 +1,6 @@
-"""A user's function as an objective: a configuration goes in, and with it the fidelity where there are several.
+"""A user's function as an objective: it maps a configuration, and a fidelity if there are several, to a loss.
 
-It gives what `tell` takes: a loss, or a dictionary with `loss` and, if need be, `cost` and `constraints`.
+It returns what `tell` takes: a loss, or a dictionary with `loss` and optionally `cost` and `constraints`.
 """
 
 import functools
@@ -21,26 +21,27 @@ from spacelang.runtime.failures import raised
 from spacelang.runtime.storing.header import DataFacts
 
 KEYS: Final = ("loss", "cost", "constraints")
-"""What a dictionary may say that a function gives."""
+"""The keys that a function's dictionary may have."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FunctionObjective(BlackBox):
-    """What a function gives for configurations; `box_of` makes it.
+    """The objective that a user's function defines. `box_of` creates it.
 
-    It is called with the configuration as a mapping and, where there are several fidelities, with one of them.
+    The function is called with the configuration as a dictionary and, if there are several fidelities, with one of
+    them.
     """
 
     function: Callable[..., Any]
     clock: Callable[[], float] = time.perf_counter
 
     def evaluate(self, request: Request) -> Trial:
-        """What the function gives; a failed trial where it raises, or gives no loss."""
+        """Call the function and return the trial. It is failed if the function raises or returns no loss."""
         fidelity = self._fidelity(request)
         started = self.clock()
         try:
             given = self.function(dict(request.configuration), *fidelity)
-        except Exception as error:  # noqa: BLE001 - a stranger's function may raise anything; a search outlives it
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything; the search must survive
             return raised(error, self.clock() - started).of(request)
         seconds = self.clock() - started
         try:
@@ -58,9 +59,12 @@ class FunctionObjective(BlackBox):
 
 
 def box_of(function: Callable[..., Any], **aim: Any) -> FunctionObjective:
-    """The objective that a function is, with what a `BlackBox` has; raises InputError for what cannot be called."""
+    """Return the objective of a function; `aim` holds the fields of a `BlackBox`.
+
+    Raises InputError if `function` is not callable.
+    """
     if not callable(function):
-        raise InputError(f"the objective is no function but `{function!r}`", "give one that takes a configuration")
+        raise InputError(f"the objective must be a function, not `{function!r}`", "give one that takes a configuration")
     facts = DataFacts(f"function:{name_of(function)}", 0, 0, identity_of(function))
     return FunctionObjective(facts=facts, function=function, **aim)
 
@@ -70,9 +74,9 @@ def _said(given: Any) -> dict[str, Any]:
         return {"loss": given}
     unknown = [key for key in given if key not in KEYS]
     if unknown:
-        raise AnswerError(f"the function gives `{unknown[0]}`, which is none of {', '.join(KEYS)}")
+        raise AnswerError(f"the function returns the key `{unknown[0]}`, which is none of {', '.join(KEYS)}")
     if "loss" not in given:
-        raise AnswerError("the function gives a dictionary without `loss`")
+        raise AnswerError("the function returns a dictionary without `loss`")
     return dict(given)
 
 
@@ -80,7 +84,10 @@ def _said(given: Any) -> dict[str, Any]:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """What a function is called: an object by its class, what was made of a function by that."""
+    """Return the qualified name of a function, with its module.
+
+    A partial is named after its function, and any other object without a name after its class.
+    """
     inner = function
     while isinstance(inner, functools.partial):
         inner = inner.func
@@ -89,9 +96,10 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def identity_of(function: Callable[..., Any]) -> str:
-    """64 hexadecimal digits that tell a function from others: by its name, its text and the plain values in it.
+    """Return 64 hexadecimal digits that identify a function by its name, its source text and its plain values.
 
-    What it reads from elsewhere, files or other modules, is not seen.
+    Plain values are defaults, closure variables, bound arguments and attributes. Anything that the function reads from
+    elsewhere, such as files or other modules, is not covered.
     """
     return sha256(repr([name_of(function), *_told(function)]).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -116,7 +124,7 @@ def _told(function: Any) -> Iterator[str]:
 
 
 def _text(thing: Any) -> str:
-    """The source; where there is none, what the interpreter does, or nothing."""
+    """Return the source text of a function or class; without one, the bytecode; otherwise an empty text."""
     try:
         return dedent(inspect.getsource(thing))
     except (OSError, TypeError):
@@ -125,7 +133,7 @@ def _text(thing: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """A value that reads alike wherever it is equal; of others the type."""
+    """Return a text that is equal for equal plain values; for values of other types, the name of the type."""
     match value:
         case bool() | int() | float() | complex() | str() | bytes() | None:
             return repr(value)

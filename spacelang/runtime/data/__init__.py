@@ -1,1 +1,1 @@
-"""Data: from files, from scikit-learn, from OpenML, from memory, to a table with labels."""
+"""Loading data sets from files, scikit-learn, OpenML or memory into a table with labels."""

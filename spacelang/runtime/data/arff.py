@@ -1,7 +1,9 @@
-"""Reading ARFF, the format of Weka and OpenML: every value is of the type that the file declares, or it is refused.
+"""A strict reader for ARFF, the file format of Weka and OpenML.
 
-The readers that there are will not do: one knows no text and no sparse rows, the other cuts off fractions in columns
-declared as integers, keeps there as text what is no number, and knows no dates.
+Values that contradict their declaration are refused.
+
+Existing readers are not sufficient. One supports neither text nor sparse rows. The other truncates fractions in integer
+columns, keeps invalid numbers there as text, and has no dates.
 """
 
 import io
@@ -28,7 +30,7 @@ from spacelang.runtime.data.sparse import INDEX, SparseTable
 from spacelang.runtime.errors import DataError
 
 CHUNK: Final = 65_536
-"""So many rows are held as text at a time."""
+"""The number of rows that are held as text at a time."""
 
 QUOTED: Final = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _VALUE: Final = re.compile(rf"\s*(?:({QUOTED})\s*|([^,'\"\s][^,]*|))(,|$)")
@@ -38,24 +40,25 @@ _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 _ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 Lines: TypeAlias = Iterator[tuple[int, str]]
-"""Numbers and texts of the lines that say something."""
+"""The numbers and texts of the lines that are neither blank nor comments."""
 
 
 def read_arff(text: str, name: str) -> pd.DataFrame | SparseTable:
-    """The table of an ARFF file: what is numeric as floats, integers as such where all of them are whole and there.
+    """Return the table of an ARFF file; sparse rows give a SparseTable.
 
-    Nominal values are categories in the order of their declaration, strings are text, dates are dates. Sparse rows
-    give a SparseTable. Raises DataError, calling the file `name`, for everything that is not as it is declared.
+    Numeric attributes become floats, and integer attributes become integers if all values are whole and present.
+    Nominal values become categories in their declared order, strings become text, and dates become dates. Raises
+    DataError, with `name` as the file's name, if anything contradicts its declaration.
     """
     try:
         table = _table(text, name)
     except DataError as error:
         if error.help or text.endswith(("\n", "\r")):
             raise
-        raise DataError(error.message, f"it may have been cut: {AGAIN}") from error
+        raise DataError(error.message, f"it may be truncated: {AGAIN}") from error
     if text.rstrip(" \t").endswith(","):
-        # Elsewhere a value that is left out passes for one that is missing, which is written as `?`.
-        raise DataError(f"the last line of `{name}` ends in a comma", f"it may have been cut: {AGAIN}")
+        # Anywhere else, an empty value counts as a missing one, which is usually written as `?`.
+        raise DataError(f"the last line of `{name}` ends in a comma", f"it may be truncated: {AGAIN}")
     return table
 
 
@@ -65,7 +68,7 @@ def _table(text: str, name: str) -> pd.DataFrame | SparseTable:
     attributes = _header(told, name)
     first = next(told, None)
     if first is None:
-        raise DataError(f"`{name}` has a header and no rows", f"it may have been cut: {AGAIN}")
+        raise DataError(f"`{name}` has a header but no rows", f"it may be truncated: {AGAIN}")
     rows = _following(first, told)
     return _sparse(attributes, rows, name) if first[1].startswith("{") else _dense(attributes, rows, name)
 
@@ -90,14 +93,14 @@ def _header(lines: Lines, name: str) -> list[Attribute]:
             _declare(word, line, found)
         except LineError as error:
             raise error.at(number, name) from None
-    raise DataError(f"`{name}` has no `@data` line", f"it is no ARFF file, or was cut: {AGAIN}")
+    raise DataError(f"`{name}` has no `@data` line", f"it is not an ARFF file, or is truncated: {AGAIN}")
 
 
 def _declare(word: str, line: str, found: dict[str, Attribute]) -> None:
     if word == "@relation":
         return
     if word != "@attribute":
-        raise LineError("is no declaration", "an ARFF file has `@relation`, `@attribute` and `@data` lines")
+        raise LineError("is not a declaration", "an ARFF file has `@relation`, `@attribute` and `@data` lines")
     declared = _declared(line)
     if declared.name in found:
         raise LineError(f"declares `{declared.name}` a second time")
@@ -107,7 +110,7 @@ def _declare(word: str, line: str, found: dict[str, Attribute]) -> None:
 def _declared(line: str) -> Attribute:
     match = _DECLARATION.fullmatch(line)
     if match is None:
-        raise LineError("declares no attribute that has a name and a type")
+        raise LineError("declares an attribute without a name or a type")
     quoted, bare, kind = match.groups()
     name = bare if quoted is None else _unquoted(quoted)
     if not name.strip():
@@ -116,7 +119,7 @@ def _declared(line: str) -> Attribute:
         return attribute(name, kind)
     inside, brace, rest = kind[1:].rpartition("}")
     if not brace or (rest.strip() and not rest.strip().startswith("%")):
-        raise LineError(f"does not end the values of `{name}`", f"the file may have been cut: {AGAIN}")
+        raise LineError(f"does not close the list of values of `{name}`", f"the file may be truncated: {AGAIN}")
     values = _values(inside)
     return Attribute(name, "nominal", tuple(dict.fromkeys(value for value in values if value is not None)))
 
@@ -144,12 +147,12 @@ def _row(line: str, width: int) -> list[ArffValue]:
     values = _values(line)
     if len(values) != width:
         held = "1 value" if len(values) == 1 else f"{len(values)} values"
-        raise LineError(f"has {held} where {width} are declared", f"it may have been cut: {AGAIN}")
+        raise LineError(f"has {held}, but {width} are declared", f"it may be truncated: {AGAIN}")
     return values
 
 
 def _take(columns: list[AttributeValues], rows: list[list[ArffValue]], numbers: list[int], name: str) -> None:
-    """Give each column its values of the rows, and forget the rows."""
+    """Append the rows to the columns, and clear the rows and line numbers."""
     if not rows:
         return
     for taking, values in zip(columns, zip(*rows, strict=True), strict=True):
@@ -166,7 +169,7 @@ def _extend(taking: AttributeValues, values: tuple[ArffValue, ...], numbers: lis
 
 
 def _values(line: str) -> list[ArffValue]:
-    """The values between commas, without their quotes; None for those that are missing."""
+    """Return the comma-separated values of a line without their quotes; None stands for a missing value."""
     if "'" not in line and '"' not in line:
         return [None if value in {"?", ""} else value for value in map(str.strip, line.split(","))]
     found: list[ArffValue] = []
@@ -174,9 +177,7 @@ def _values(line: str) -> list[ArffValue]:
     while comma:
         match = _VALUE.match(line, place)
         if match is None:
-            raise LineError(
-                "has a quotation mark where none can be, or no second one", f"it may have been cut: {AGAIN}"
-            )
+            raise LineError("has a misplaced or unclosed quotation mark", f"it may be truncated: {AGAIN}")
         quoted, bare, comma = match.groups()
         found.append(_value(quoted, bare))
         place = match.end()
@@ -224,10 +225,13 @@ def _sparse(attributes: list[Attribute], lines: Lines, name: str) -> SparseTable
 
 
 def _filled(taking: AttributeValues, given: dict[int, tuple[int, ArffValue]], count: int, name: str) -> pd.Series:
-    """A column of which sparse rows give some values: what they leave out is the first one declared."""
+    """Return a non-numeric column of sparse rows. Rows without a value have the first declared one.
+
+    Raises DataError if a row leaves out the value of an attribute that is not nominal.
+    """
     if len(given) < count and taking.attribute.kind != "nominal":
         raise DataError(
-            f"the sparse rows of `{name}` leave out `{taking.attribute.name}`, which has no value that stands for zero",
+            f"the sparse rows of `{name}` leave out `{taking.attribute.name}`, whose type has no default value",
             "give every row a value, or `?`",
         )
     numbers = [given[row][0] if row in given else 0 for row in range(count)]
@@ -237,20 +241,20 @@ def _filled(taking: AttributeValues, given: dict[int, tuple[int, ArffValue]], co
 
 
 def _entries(line: str, width: int) -> dict[int, ArffValue]:
-    """The values of a sparse row by the places of their columns."""
+    """Return the values of a sparse row by column index."""
     if not (line.startswith("{") and line.endswith("}")):
-        raise LineError("is no sparse row like those before it", f"it may have been cut: {AGAIN}")
+        raise LineError("is not a sparse row like those before it", f"it may be truncated: {AGAIN}")
     inside = line[1:-1]
     found: dict[int, ArffValue] = {}
     place, comma = 0, "," if inside.strip() else ""
     while comma:
         match = _ENTRY.match(inside, place)
         if match is None:
-            raise LineError("has an entry that is no column's number and its value")
+            raise LineError("has an entry that is not a column number and a value")
         number, quoted, bare, comma = match.groups()
         if int(number) >= width or int(number) in found:
-            wrong = "gives column {} twice" if int(number) in found else f"gives column {{}} of {width}, from 0 on"
-            raise LineError(wrong.format(number))
+            wrong = "twice" if int(number) in found else f"but the last column is {width - 1}"
+            raise LineError(f"gives column {number}, {wrong}")
         found[int(number)] = _value(quoted, bare)
         place = match.end()
     return found

@@ -1,4 +1,4 @@
-"""The columns of an ARFF file: what each is declared to hold, and its values from text."""
+"""The columns of an ARFF file: their declared types, and the conversion of their values from text."""
 
 import re
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ KINDS: Final[dict[str, Kind]] = {"numeric": "real", "real": "real", "integer": "
 ISO: Final = "%Y-%m-%dT%H:%M:%S"
 """The format of dates that declare none."""
 
-# The letters of Java's patterns for dates, which ARFF uses, by their first one: what Python calls them.
+# The letters of Java's date patterns, which ARFF uses, and the directives of `strptime`.
 _LETTERS: Final = {
     "y": "%Y",
     "M": "%m",
@@ -42,7 +42,10 @@ _PATTERN: Final = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
 
 
 class LineError(Exception):
-    """What is wrong with a line, to be said after its number; `place` counts values from the first of a chunk."""
+    """An error in a line of a file, whose message follows the line number.
+
+    `place` is the index of the faulty value among those of a chunk.
+    """
 
     def __init__(self, wrong: str, remedy: str = "", place: int = 0) -> None:
         super().__init__(wrong)
@@ -51,13 +54,13 @@ class LineError(Exception):
         self.place = place
 
     def at(self, number: int, name: str) -> DataError:
-        """The error of the line of this number in the file of this name."""
+        """Return the DataError for this line number and file name."""
         return DataError(f"line {number} of `{name}` {self.wrong}", self.remedy)
 
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A declaration: `values` are those of a nominal one, `pattern` is a date's format as Python writes it."""
+    """A declared attribute. `values` are those of a nominal one; `pattern` is the `strptime` format of a date."""
 
     name: str
     kind: Kind
@@ -66,31 +69,34 @@ class Attribute:
 
     @property
     def is_number(self) -> bool:
-        """Whether its values are numbers."""
+        """True if the values are numbers."""
         return self.kind in {"real", "integer"}
 
 
 def attribute(name: str, written: str) -> Attribute:
-    """The attribute of a name and of what is written as its type, other than a list of values; raises LineError."""
+    """Return the attribute with a name and a written type; raise LineError if the type is invalid.
+
+    Lists of nominal values are not handled here.
+    """
     word, _, rest = written.partition(" ") if "\t" not in written else written.partition("\t")
     rest = rest.strip()
     if word.lower() == "date":
         return Attribute(name, "date", pattern=_pattern(rest) if rest and not rest.startswith("%") else ISO)
     if word.lower() not in KINDS or (rest and not rest.startswith("%")):
         known = "`numeric`, `integer`, `real`, `string`, `date` and `{values, …}`"
-        raise LineError(f"gives `{name}` the type `{written}`", f"there are {known}")
+        raise LineError(f"gives `{name}` the unknown type `{written}`", f"the types are {known}")
     return Attribute(name, KINDS[word.lower()])
 
 
 def _pattern(quoted: str) -> str:
-    """A format for dates as Python writes it."""
+    """Convert a Java date format, quoted or not, to the format of `strptime`."""
     written = quoted[1:-1] if len(quoted) > 1 and quoted[0] == quoted[-1] and quoted[0] in "'\"" else quoted
     parts = []
     for match in _PATTERN.finditer(written):
         text, letter = match[0], match[2]
         found = _NAMES.get(text, _LETTERS.get(letter)) if letter else (match[1] or text).replace("%", "%%")
         if found is None:
-            raise LineError(f"gives dates the format `{written}`, whose `{text}` is not supported")
+            raise LineError(f"has the date format `{written}`, in which `{text}` is not supported")
         parts.append(found)
     return "".join(parts)
 
@@ -100,13 +106,13 @@ def _pattern(quoted: str) -> str:
 
 @dataclass(slots=True)
 class AttributeValues(ABC):
-    """The values of an attribute as they come in."""
+    """The values of an attribute, collected in chunks."""
 
     attribute: Attribute
     parts: list[npt.NDArray[Any]] = field(default_factory=list)
 
     def extend(self, values: Sequence[ArffValue]) -> None:
-        """Take the next values; raises LineError, with its place among them, for one that is not as declared."""
+        """Append values; raise LineError, with the index of the value, for one that contradicts the declaration."""
         try:
             self.parts.append(self.convert(values))
         except (ValueError, KeyError, OverflowError):
@@ -123,15 +129,15 @@ class AttributeValues(ABC):
     @property
     @abstractmethod
     def expected(self) -> str:
-        """What each value should be, after a comma."""
+        """The clause, for after a comma, that says what each value should be."""
 
     @abstractmethod
     def convert(self, values: Sequence[ArffValue]) -> npt.NDArray[Any]:
-        """The values by themselves; raises ValueError, KeyError or OverflowError."""
+        """Return the values as an array; raise ValueError, KeyError or OverflowError for invalid ones."""
 
     @abstractmethod
     def series(self) -> pd.Series:
-        """All of the values."""
+        """Return all values as a series."""
 
 
 class _Numbers(AttributeValues):
@@ -142,7 +148,7 @@ class _Numbers(AttributeValues):
             try:
                 return np.fromiter(map(_to_integer, values), dtype=np.int64, count=len(values))
             except (ValueError, OverflowError):
-                pass  # missing, written with a point, or too large: as floats then
+                pass  # missing, written with a decimal point, or too large: fall back to floats
         floats = (np.nan if value is None else to_float(value) for value in values)
         return np.fromiter(floats, dtype=np.float64, count=len(values))
 
@@ -195,7 +201,7 @@ class _Dates(AttributeValues):
 
 
 def column(attribute: Attribute) -> AttributeValues:
-    """An empty column for the values of an attribute."""
+    """Return an empty column for the values of an attribute."""
     match attribute.kind:
         case "real" | "integer":
             return _Numbers(attribute)
@@ -208,7 +214,7 @@ def column(attribute: Attribute) -> AttributeValues:
 
 
 def to_float(text: str) -> float:
-    """The number that a text is; raises ValueError for 1_000, which Python alone takes for one."""
+    """Return the number in a text; raise ValueError for anything else, and for 1_000, which `float` would accept."""
     if "_" in text:
         raise ValueError
     return float(text)

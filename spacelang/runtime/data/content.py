@@ -1,4 +1,7 @@
-"""What a column of a table holds, by its type and its values; told without a library that fits."""
+"""The content of a table's columns (numbers, categories, dates, ...), by their types and values.
+
+It needs no machine-learning library.
+"""
 
 from enum import Enum
 from math import nan
@@ -7,11 +10,11 @@ from typing import Any, Final
 import pandas as pd
 
 TEXT_VALUES: Final = 200
-"""A column of strings is free text, no category, if it has more different values than this in most of its rows."""
+"""A column of strings is free text if it has more distinct values than this, and more than half of its rows differ."""
 
 
 class Content(Enum):
-    """What a column of a table holds."""
+    """The kind of content of a table's column."""
 
     NUMBER = "number"
     CATEGORY = "category"
@@ -21,7 +24,7 @@ class Content(Enum):
 
 
 def content_of(column: pd.Series) -> Content:
-    """What a column holds, by its type: text and truth values are categories."""
+    """Return the content of a column by its type; text and booleans are categories."""
     if bool(column.isna().all()):
         return Content.EMPTY
     if pd.api.types.is_datetime64_any_dtype(column):
@@ -33,20 +36,20 @@ def content_of(column: pd.Series) -> Content:
 
 
 def first_row(are: Any) -> int | None:
-    """The first row, from 1 on, of which something is so, by an array of truth values."""
+    """Return the 1-based number of the first true row of a boolean array; None if there is none."""
     return int(are.argmax()) + 1 if are.any() else None
 
 
 def as_numbers(column: "pd.Series[Any]") -> Any:
-    """A column of numbers as floats, nan where a value is missing; those of complex numbers as they are."""
+    """Return a column of numbers as floats, with NaN for missing values; complex numbers stay as they are."""
     return column.to_numpy() if pd.api.types.is_complex_dtype(column) else column.to_numpy(dtype=float, na_value=nan)
 
 
 def is_text(column: Any) -> bool:
-    """Whether a column of strings holds free text: most of its values are different."""
+    """Return True if a column of strings holds free text: most of its values are different."""
     return is_mostly_different(int(column.nunique()), len(column))
 
 
 def is_mostly_different(distinct: int, rows: int) -> bool:
-    """Whether so many different strings in so many rows are free text."""
+    """Return True if this many distinct strings in this many rows are free text."""
     return distinct > TEXT_VALUES and 2 * distinct > rows

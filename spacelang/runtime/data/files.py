@@ -1,4 +1,4 @@
-"""Reading files, of comma-separated values above all, such that nothing is lost: a cut file is an error, not a gap."""
+"""Strict readers for data files, mainly CSV: a truncated or ragged file is an error and never gives missing values."""
 
 import csv
 import gzip
@@ -16,22 +16,23 @@ from spacelang.files import said_by
 from spacelang.runtime.data.reading import PLAIN, Reading, likely_encoding, likely_separator, written
 from spacelang.runtime.errors import DataError
 
-AGAIN: Final = "fetch or write the file again"
+AGAIN: Final = "download or save the file again"
 BEGINNING: Final = 65_536
+"""The number of characters at the start of a file in which the separator is detected."""
 SEEN: Final = 20
-"""So many lines, of so many characters, tell what separates fields."""
+"""The number of lines, within these characters, in which the separator is detected."""
 
 
 def read_csv(path: Path, name: str, reading: Reading = PLAIN, words: Iterable[str] = ()) -> pd.DataFrame:
-    """The table in a `.csv` or `.csv.gz` file, with columns of the types that pandas infers; `words` are texts.
+    """Return the table in a `.csv` or `.csv.gz` file, with column types inferred by pandas.
 
-    Raises DataError, calling the file `name`, for what is unreadable, empty, cut or ragged, and for columns without
-    a name of their own.
+    The columns `words` are read as text. Raises DataError, with `name` as the file's name, for a file that is
+    unreadable, empty, truncated or ragged, and for columns with missing or repeated names.
     """
     text = read_text(path, name, reading.encoding)
     _check_shape(text, name, reading.sep)
     try:
-        # Everything is read at once: read in pieces, a column could be numbers here and text there.
+        # Read at once: in chunks, a column could become numbers in one chunk and text in another.
         return pd.read_csv(
             io.StringIO(text),
             sep=reading.sep,
@@ -45,12 +46,18 @@ def read_csv(path: Path, name: str, reading: Reading = PLAIN, words: Iterable[st
 
 
 def read_text(path: Path, name: str, encoding: str = PLAIN.encoding) -> str:
-    """The text of a file, or of one in a `.gz` file; raises DataError for what is none, is empty or cut."""
+    """Return the text of a file, decompressed if it is a `.gz` file.
+
+    Raises DataError if it is unreadable, no text in this encoding, empty or truncated.
+    """
     return _decoded(read_bytes(path, name), name, encoding)
 
 
 def read_bytes(path: Path, name: str) -> bytes:
-    """What is in a file, unpacked where it is a `.gz` file; raises DataError for one that is empty or cut."""
+    """Return the content of a file, decompressed if it is a `.gz` file.
+
+    Raises DataError if it is unreadable, empty or truncated.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -76,7 +83,7 @@ def _decoded(content: bytes, name: str, encoding: str) -> str:
         remedy = "save it as text in UTF-8"
         if likely not in {None, encoding}:
             remedy = f"it may be `{likely}`: give `--encoding {likely}`, or `encoding=`; else save it as text in UTF-8"
-        # What has a byte less than it needs at the end has no place for its error.
+        # A truncated last character gives an error without a position.
         place = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
         called = "UTF-8" if is_usual else f"`{encoding}`"
         raise DataError(f"`{name}` is not a text file in {called}{place}", remedy) from error
@@ -88,7 +95,10 @@ def _decoded(content: bytes, name: str, encoding: str) -> str:
 
 
 def _check_shape(text: str, name: str, sep: str) -> None:
-    """Look at every row: pandas would fill a row that is too short with missing values, and rename equal columns."""
+    """Raise DataError unless all rows have as many fields as the header and all columns have unique names.
+
+    pandas would fill short rows with missing values, and rename repeated columns.
+    """
     _check_separator(text, name, sep)
     if _is_even(text, sep):
         _check_header(text.partition("\n")[0].split(sep), name)
@@ -106,20 +116,21 @@ def _check_shape(text: str, name: str, sep: str) -> None:
             elif len(row) != len(header):
                 raise DataError(
                     f"line {reader.line_num} of `{name}` has {_fields(len(row))} where the header has {len(header)}",
-                    f"it may have been cut: {AGAIN}",
+                    f"it may be truncated: {AGAIN}",
                 )
             else:
                 rows += 1
     except csv.Error as error:
         raise DataError(f"line {reader.line_num} of `{name}` cannot be read: {error}") from error
     if rows == 0:
-        raise DataError(f"`{name}` has a header and no rows")
+        raise DataError(f"`{name}` has a header but no rows")
 
 
 def _is_even(text: str, sep: str) -> bool:
-    """Whether every line has as many fields as the first one, where nothing is quoted: a million rows in half a second.
+    """Return True if nothing is quoted and every line has as many fields as the first one.
 
-    Of all other files the reader tells, and where it is not so.
+    This check is fast: a million rows take half a second. All other files go through the CSV reader, which finds the
+    fault if there is one.
     """
     if '"' in text or "\r" in text:
         return False
@@ -128,14 +139,14 @@ def _is_even(text: str, sep: str) -> bool:
 
 
 def _check_separator(text: str, name: str, sep: str) -> None:
-    """Raise DataError where the header is a single field, and another separator fits the first lines."""
+    """Raise DataError if the header is a single field and another separator fits the first lines."""
     lines = [line for line in text[:BEGINNING].splitlines()[:SEEN] if line.strip()]
-    # Not so the rows: they may have commas in their numbers.
+    # Only the header is checked: rows may have commas in their numbers.
     likely = None if sep in lines[0] else likely_separator(lines, sep)
     if likely is not None:
         between = "commas" if sep == "," else f"`{written(sep)}`"
         raise DataError(
-            f"`{name}` is not separated by {between}: its header is one field",
+            f"`{name}` is not separated by {between}: its header is a single field",
             f"`{written(likely)}` fits: give `--sep {quote(written(likely))}`, or `sep=`",
         )
 
@@ -145,11 +156,11 @@ def _check_header(header: list[str], name: str) -> None:
         if not column.strip():
             raise DataError(
                 f"column {place} of `{name}` has no name",
-                "name it or leave it out; pandas writes its index so unless told `to_csv(..., index=False)`",
+                "name or remove it; pandas writes its index this way, unless you use `to_csv(..., index=False)`",
             )
     twice = [column for column, count in Counter(header).items() if count > 1]
     if twice:
-        raise DataError(f"`{name}` has more than one column `{twice[0]}`", "give every column a name of its own")
+        raise DataError(f"`{name}` has several columns `{twice[0]}`", "give every column a unique name")
 
 
 def _fields(count: int) -> str:

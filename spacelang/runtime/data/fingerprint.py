@@ -1,4 +1,4 @@
-"""What tells two data sets apart: a hash of their content that is the same on every machine."""
+"""Fingerprints of data sets: hashes of their content that are equal on every machine."""
 
 import hashlib
 import json
@@ -13,16 +13,18 @@ from spacelang.runtime.storing.header import DataFacts
 
 
 def data_facts(name: str, features: Features, labels: Any) -> DataFacts:
-    """The facts of n rows of features and n labels."""
+    """Return the facts of n rows of features and n labels."""
     return DataFacts(name, features.shape[0], features.shape[1], fingerprint(features, labels))
 
 
 def fingerprint(features: Features, labels: Any) -> str:
-    """64 hexadecimal digits: a SHA-256 over names, types and values of all columns in order, and over the labels.
+    """Return the fingerprint of features and labels, as 64 hexadecimal digits.
 
-    Neither the index nor the name of the labels counts. Text is text, whichever of pandas' types holds it, and all
-    that pandas takes for missing is the same. Of sparse features the shape and the numbers that are not zero count,
-    however they are stored; a table of the same numbers is other data.
+    It is a SHA-256 of the names, types and values of all columns and of the labels.
+
+    The order of the columns counts. The index and the name of the labels do not. Text is the same in every text type of
+    pandas, and so are all missing values. Of sparse features, the shape and the nonzero numbers count, not the way they
+    are stored. A dense table of the same numbers has another fingerprint.
     """
     total = hashlib.sha256(f"{features.shape[0]}".encode())
     if isinstance(features, pd.DataFrame):
@@ -43,7 +45,7 @@ def _hashed_sparse(features: Any) -> bytes:
 
 
 def _hashed(name: str, column: "pd.Series[Any]") -> bytes:
-    """The digest of one column: hashed by itself, no content can be taken for the end of another."""
+    """Return the digest of one column. Columns are hashed separately, so their bytes cannot run into each other."""
     kind, parts = _content(column)
     digest = hashlib.sha256(json.dumps([name, kind]).encode())
     for part in parts:
@@ -52,10 +54,10 @@ def _hashed(name: str, column: "pd.Series[Any]") -> bytes:
 
 
 def _content(column: "pd.Series[Any]") -> tuple[object, list[bytes]]:
-    """What a column is a column of, and its values as bytes."""
+    """Return a description of the column's type, and its values as bytes."""
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        # The order of categories is what encoders go by.
+        # The order of the categories matters, as encoders use it.
         categories = _content(pd.Series(dtype.categories))
         codes = column.cat.codes.to_numpy()
         return ["category", bool(dtype.ordered), categories[0]], [*categories[1], _bytes(codes, np.int64)]
@@ -64,7 +66,7 @@ def _content(column: "pd.Series[Any]") -> tuple[object, list[bytes]]:
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return f"{dtype.kind}{dtype.itemsize}", [_numbers(column.to_numpy())]
     missing = column.isna().to_numpy()
-    if pd.api.types.is_numeric_dtype(dtype):  # numbers with a mask beside them
+    if pd.api.types.is_numeric_dtype(dtype):  # a masked array of numbers
         held = dtype.numpy_dtype  # type: ignore[union-attr]
         values = column.to_numpy(dtype=held, na_value=held.type(0))
         return f"masked {held.kind}{held.itemsize}", [_numbers(values), _bytes(missing, np.uint8)]
@@ -76,7 +78,10 @@ def _content(column: "pd.Series[Any]") -> tuple[object, list[bytes]]:
 
 
 def _texts(column: "pd.Series[Any]") -> list[bytes]:
-    """The place of each value among the different ones in the order of their appearance, -1 if missing; and those."""
+    """Return the codes of the values and the distinct values, as bytes.
+
+    A code is the index among the distinct values in order of appearance, or -1 for a missing value.
+    """
     values = column.astype(object).to_numpy()
     names: dict[tuple[str, str], int] = {}
     codes = np.empty(len(values), dtype=np.int64)
@@ -84,14 +89,14 @@ def _texts(column: "pd.Series[Any]") -> list[bytes]:
         if is_missing:
             codes[row] = -1
             continue
-        # By their kind as well: the number 1 and the text "1" may stand in one column.
+        # The type is part of the name: the number 1 and the text "1" may be in the same column.
         name = ("", value) if type(value) is str else (type(value).__name__, str(value))
         codes[row] = names.setdefault(name, len(names))
     return [_bytes(codes, np.int64), json.dumps(list(names)).encode()]
 
 
 def _numbers(values: npt.NDArray[Any]) -> bytes:
-    """The bytes of numbers: one of the many that are not a number stands for all, and 0 for -0."""
+    """Return the bytes of numbers, with a single representation of NaN and 0 for -0."""
     if values.dtype.kind == "f":
         values = np.where(np.isnan(values), values.dtype.type(np.nan), values + values.dtype.type(0))
     return _bytes(values, values.dtype)

@@ -1,4 +1,4 @@
-"""Labels: what must hold of them before a pipeline can be fitted, and the codes that stand for them."""
+"""Checks of labels before a pipeline is fitted, and their encoding as numbers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,16 +18,18 @@ from spacelang.runtime.evaluation.split import Split, given
 TaskKind: TypeAlias = Kind
 
 NUMBERED_CLASSES: Final = 20
-"""The most distinct numbers that pass for classes where they hardly repeat. With fractions none do, as scikit-learn
-refuses to learn them."""
+"""The maximum number of distinct numeric labels that count as classes if they hardly repeat.
+
+Numbers with fractions never do, as scikit-learn's classifiers refuse them.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """A table that a run can use: `target` holds a float a row (regression) or the index of its class.
+    """A table that is ready for a run. `target` has a float per row (regression) or the index of the row's class.
 
-    `classes` are the labels in sorted order, empty for regression; `splits` are those that the data itself says. Equal
-    only to itself: tables have no truth value.
+    `classes` are the labels in sorted order, empty for a regression. `splits` are those that the data defines. Data
+    sets are equal only if they are the same object, as tables have no truth value.
     """
 
     name: str
@@ -39,34 +41,34 @@ class Dataset:
 
     @property
     def validation(self) -> Given | None:
-        """On which rows trials are judged, where the data itself says so."""
+        """The predefined splits on which trials are scored; None if the data defines none."""
         return given(self.splits, self.name) if self.splits else None
 
     @property
     def labels(self) -> npt.NDArray[Any]:
-        """The labels as the user wrote them, n of them: what a fitted pipeline shall predict."""
+        """The n labels as the user wrote them, which a fitted pipeline predicts."""
         return self.target.to_numpy() if self.kind == "regression" else np.asarray(self.classes)[self.target.to_numpy()]
 
 
 def check_labelled(table: Table) -> None:
-    """Raise DataError where a row has no label."""
+    """Raise DataError if a row has no label."""
     lacking = table.target.isna().to_numpy()
     if (row := first_row(lacking)) is not None:
         missing = int(lacking.sum())
         rows, where = ("1 row has", "row") if missing == 1 else (f"{missing} rows have", "first in row")
         what = f"{rows} no label in the column `{table.target.name}` ({where} {row:,})"
-        raise DataError(what, "leave out or label them")
+        raise DataError(what, "drop or label these rows")
 
 
 def check_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> Dataset:
-    """The data set for this kind of task, with labels coded as numbers.
+    """Return the data set for this kind of task, with labels encoded as numbers.
 
-    A class needs at least `folds` rows, so that every part of a split has one. Raises DataError, also where the data is
-    for the other kind of task.
+    Every class needs at least `folds` rows, so that each part of a split can have one. Raises DataError for labels that
+    do not fit the kind of task, or if the data is for the other kind.
     """
     if table.kind not in {None, kind}:
         raise DataError(
-            f"`{table.name}` is a task of {table.kind}, and the space is for {kind}",
+            f"`{table.name}` is a {table.kind} task, but the space is for {kind}",
             f"use a space that ends in {'regressors' if table.kind == 'regression' else 'classifiers'}",
         )
     check_labelled(table)
@@ -86,9 +88,9 @@ def _classified(table: Table, folds: int) -> Dataset:
     _refuse_measurements(labels)
     kinds = {type(label) for label in labels.astype(object)}
     if any(issubclass(kind, str) for kind in kinds) and len(kinds) > 1:
-        raise DataError(f"the column `{labels.name}` mixes text and other labels", "write all of its labels alike")
+        raise DataError(f"the column `{labels.name}` mixes text and other labels", "use one type for all labels")
     encoder = LabelEncoder()
-    # Text as objects: pandas' own text type would come back from the encoder as an array that scikit-learn rejects.
+    # Text as objects: the encoder would turn pandas' text type into an array that scikit-learn rejects.
     codes = encoder.fit_transform(labels.to_numpy(dtype=object) if _is_text(labels) else labels.to_numpy())
     classes = tuple(encoder.classes_.tolist())
     _check_counts(classes, np.bincount(codes).tolist(), str(labels.name), folds)
@@ -102,9 +104,9 @@ def _refuse_measurements(labels: pd.Series) -> None:
     distinct = labels.nunique()
     with_fractions = bool((labels % 1 != 0).any())
     if with_fractions or (distinct > NUMBERED_CLASSES and distinct > len(labels) / 4):
-        kind = "numbers with fractions" if with_fractions else f"numbers in {len(labels)} rows"
+        kind = "numbers with fractions" if with_fractions else f"numbers in {len(labels):,} rows"
         raise DataError(
-            f"the column `{labels.name}` holds {distinct} different {kind}, which are no classes",
+            f"the column `{labels.name}` looks continuous: it holds {distinct:,} distinct {kind}",
             "use a space that ends in regressors, choose another label column, or write the classes as words",
         )
 
@@ -116,16 +118,16 @@ def _check_counts(classes: Iterable[Any], counts: list[int], column: str, folds:
         raise DataError(f"all labels in the column `{column}` are `{only}`", "a classifier needs at least two classes")
     label, rows = min(named.items(), key=lambda item: item[1])
     if rows < folds:
-        more = "or give more rows" if rows == 1 else f"give more rows, or take fewer folds, {rows} at most"
+        more = "or give more rows" if rows == 1 else f"give more rows, or use at most {rows} folds"
         raise DataError(
             f"the class `{label}` in the column `{column}` has {rows} row{'s' if rows > 1 else ''}, "
-            f"fewer than the {folds} parts that the rows are split into",
-            f"leave the class out, join it to another, {more}",
+            f"but the split needs at least {folds}",
+            f"drop the class, merge it with another, {more}",
         )
 
 
 def quantities(table: Table) -> pd.Series:
-    """The labels of a regression as floats; raises DataError for what no regressor can learn."""
+    """Return the labels of a regression as floats; raise DataError for text and for infinite numbers."""
     labels = table.target
     if _is_text(labels) or not (pd.api.types.is_numeric_dtype(labels) or pd.api.types.is_bool_dtype(labels)):
         example = next(iter(labels.astype(object)))
@@ -136,7 +138,7 @@ def quantities(table: Table) -> pd.Series:
     numbers = labels.astype(np.float64)
     if (row := first_row(~np.isfinite(numbers.to_numpy()))) is not None:
         what = f"the column `{labels.name}` holds infinite labels, first in row {row:,}"
-        raise DataError(what, "leave such rows out")
+        raise DataError(what, "drop these rows")
     return numbers
 
 

@@ -1,6 +1,6 @@
-"""Data sets: features with one column of labels, from a file, scikit-learn, OpenML or a program.
+"""Load a table with one column of labels from a file, scikit-learn, OpenML or a program.
 
-A `Table` has been read but not judged; `labels.check_labels` makes a `Dataset` of it, which a run can use.
+A `Table` was read but its labels were not checked. `labels.check_labels` makes a `Dataset` of it, which a run can use.
 """
 
 from collections import Counter
@@ -23,28 +23,28 @@ from spacelang.runtime.evaluation.split import Split, given
 from spacelang.suggest import suggestion
 
 SKLEARN_SETS: Final = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
-"""The sets that scikit-learn ships, as `sklearn:NAME` names them."""
+"""The data sets that scikit-learn ships, as in `sklearn:NAME`."""
 
 EXTENSIONS: Final = (*OF_CSV, ".parquet", *OF_ARFF)
-"""How the names of files end that can be read."""
+"""The file extensions that can be read."""
 
 UNNAMED: Final = "data"
-"""What the data of a program is called, which has no name: other data is called the same."""
+"""The name of data from a program, which has no name of its own. It does not identify the data."""
 
 FILLED: Final = {"features": "`features.filled(numpy.nan)`", "labels": "the rows that have a label"}
 """What to give instead of a masked array."""
 
-PARTS: Final = "give each of their parts a column of its own, or leave the column out"
-ONE_LABEL: Final = "give one number or text a row"
+PARTS: Final = "give each of their parts its own column, or drop the column"
+ONE_LABEL: Final = "give one number or text per row"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A data set as it was read: `features` are a table with unique text names as columns, or a sparse array.
+    """A data set as it was read.
 
-    `target` has the same rows. `splits` are those that the data itself says, if any, on which trials are then judged,
-    and `kind` is the kind of task that it is for, where it says so. `reading` is how its file was read, which is how
-    one with test rows is read.
+    `features` are a table with unique column names or a sparse array. `target` holds the labels of the same rows.
+    `splits` are the splits that the data defines, on which trials are then scored. `kind` is the kind of task, if the
+    data defines one. `reading` holds the read options of the file, which a file of test rows uses, too.
     """
 
     name: str
@@ -56,16 +56,16 @@ class Table:
 
     @property
     def validation(self) -> Given | None:
-        """On which rows trials are judged, where the data itself says so."""
+        """The predefined splits on which trials are scored; None if the data defines none."""
         return given(self.splits, self.name) if self.splits else None
 
 
 def load_dataset(reference: str, target: str | None = None, reading: Reading = PLAIN) -> Table:
     """Read `sklearn:NAME`, `openml:ID`, `openml-task:ID` or the path of a `.csv`, `.parquet` or `.arff` file.
 
-    Text files may be compressed as `.gz`. The labels are the column `target`; where that is None the one that OpenML
-    names, in other data the one named "target", else the last of those that `reading` does not leave out. Raises
-    DataError for everything that a user can have got wrong.
+    Text files may be compressed as `.gz`. The column `target` holds the labels. If it is None, OpenML's own target is
+    used, or for other data the column named "target", or else the last column that is not dropped. Raises DataError for
+    every mistake that a user can make.
     """
     scheme, _, name = reference.partition(":")
     if scheme in {"sklearn", "openml", "openml-task"}:
@@ -84,9 +84,9 @@ def load_dataset(reference: str, target: str | None = None, reading: Reading = P
 
 
 def load_rows(reference: str, reading: Reading = PLAIN, words: Collection[str] = ()) -> pd.DataFrame | SparseTable:
-    """All columns of the data of a reference, with labels or without; raises DataError as `load_dataset` does.
+    """Return all columns of the referenced data, with or without labels; raise DataError as `load_dataset` does.
 
-    Of a `.csv` file the columns `words` are texts, whatever their values look like.
+    In a `.csv` file, the columns `words` are read as text, whatever their values look like.
     """
     scheme, _, name = reference.partition(":")
     match scheme:
@@ -101,22 +101,22 @@ def load_rows(reference: str, reading: Reading = PLAIN, words: Collection[str] =
 
 
 def make_table(features: Any, target: Any, name: str = UNNAMED) -> Table:
-    """The table of features and labels that a program holds: n labels, and n rows of d features.
+    """Return the table of features (n rows, d columns) and n labels that a program holds.
 
-    Labels may be a table or an array of one column. Features are a DataFrame, a sparse matrix or array, which stays
-    sparse, or whatever else makes an n x d array. A DataFrame whose columns are all sparse, with zero for what is left
-    out, is taken as a sparse array. Columns without names are called x0, x1, ... Raises DataError where the shapes do
-    not fit together.
+    Labels may also be a table or an array with one column. Features may be a DataFrame, a sparse matrix or array, or
+    anything that converts to an n x d array. A sparse matrix stays sparse. A DataFrame whose columns are all sparse
+    with fill value 0 becomes a sparse array. Columns without names are called x0, x1, ... Raises DataError if the
+    shapes do not match.
     """
     rows = make_features(features, name)
     labels = _array(target, "labels")
     named = getattr(target, "name", None)
-    if labels.ndim == 2 and labels.shape[1] == 1:  # one column, of a table or an array
+    if labels.ndim == 2 and labels.shape[1] == 1:  # a table or an array with one column
         labels, (named,) = labels[:, 0], getattr(target, "columns", [named])
     if labels.ndim != 1:
         raise DataError(f"labels must be one column, not an array of shape {labels.shape}")
     if len(labels) != rows.shape[0]:
-        raise DataError(f"{rows.shape[0]} rows of features do not fit {len(labels)} labels")
+        raise DataError(f"the features have {rows.shape[0]} rows, but there are {len(labels)} labels")
     label_name = str(named or "target")
     return Table(name, _nonempty(rows, name), _plain(pd.Series(labels, name=label_name).infer_objects(), ONE_LABEL))
 
@@ -124,10 +124,10 @@ def make_table(features: Any, target: Any, name: str = UNNAMED) -> Table:
 def _shipped(name: str) -> pd.DataFrame:
     if name not in SKLEARN_SETS:
         known = ", ".join(f"`sklearn:{known}`" for known in SKLEARN_SETS if known != "linnerud")
-        help_text = suggestion(name, SKLEARN_SETS).replace("`", "`sklearn:", 1) or f"there are {known}"
-        raise DataError(f"scikit-learn ships no data set `{name}`", help_text)
+        help_text = suggestion(name, SKLEARN_SETS).replace("`", "`sklearn:", 1) or f"its data sets are {known}"
+        raise DataError(f"scikit-learn has no data set `{name}`", help_text)
     if name == "linnerud":
-        raise DataError("`sklearn:linnerud` has three outputs a row", "choose a data set with one label column")
+        raise DataError("`sklearn:linnerud` has three labels per row", "choose a data set with one label column")
     loader: Callable[..., Any] = getattr(import_module("sklearn.datasets"), f"load_{name}")
     frame: pd.DataFrame = loader(as_frame=True).frame
     return frame
@@ -136,14 +136,14 @@ def _shipped(name: str) -> pd.DataFrame:
 def _read(reference: str, reading: Reading, words: Collection[str] = ()) -> pd.DataFrame | SparseTable:
     path = Path(reference)
     if path.is_dir():
-        raise DataError(f"`{reference}` is a folder", "name one file in it")
+        raise DataError(f"`{reference}` is a folder", "give a file in it")
     if not path.exists():
-        raise DataError(f"there is no file `{reference}`", _where_instead(path))
+        raise DataError(f"the file `{reference}` does not exist", _where_instead(path))
     if not path.is_file():
-        raise DataError(f"`{reference}` is no regular file", "name a file of data")
+        raise DataError(f"`{reference}` is not a regular file", "give a data file")
     if not path.name.lower().endswith(EXTENSIONS):
         raise DataError(
-            f"`{reference}`: files of the kind `{path.suffix or path.name}` are not supported by this version",
+            f"`{reference}`: files of type `{path.suffix or path.name}` are not supported",
             f"save the data as one of {', '.join(f'`{extension}`' for extension in EXTENSIONS)}",
         )
     match next(extension for extension in EXTENSIONS if path.name.lower().endswith(extension)):
@@ -162,17 +162,17 @@ def _read(reference: str, reading: Reading, words: Collection[str] = ()) -> pd.D
 
 
 def _refuse_options(reference: str, said: Mapping[str, str]) -> None:
-    """Raise DataError where it is said how to read a text that is none, or says so by itself."""
+    """Raise DataError if options for text files are given for data to which they do not apply."""
     if said:
         option = next(iter(said))
-        raise DataError(f"`--{option}` changes nothing of `{reference}`", "leave it out: it is for `.csv` files")
+        raise DataError(f"`--{option}` has no effect on `{reference}`", "omit it: it is for `.csv` files")
 
 
 def _where_instead(path: Path) -> str:
     if path.name in SKLEARN_SETS:
         return f"did you mean `sklearn:{path.name}`?"
     if not path.parent.is_dir():
-        return f"there is no folder `{path.parent}` either"
+        return f"the folder `{path.parent}` does not exist either"
     siblings = (other.name for other in path.parent.iterdir() if other.name.lower().endswith(EXTENSIONS))
     return suggestion(path.name, siblings)
 
@@ -180,7 +180,7 @@ def _where_instead(path: Path) -> str:
 def _split(
     name: str, table: pd.DataFrame | SparseTable, target: str | None, reading: Reading, left_out: tuple[str, ...] = ()
 ) -> Table:
-    """The features and labels of a table, of which some columns are neither."""
+    """Return the features and labels of a table, without the dropped columns."""
     named = [*table.columns] if isinstance(table, pd.DataFrame) else [*table.names]
     dropped = reading.drop_columns
     for column in dropped:
@@ -188,10 +188,10 @@ def _split(
             raise _missing(name, column, named)
     columns = [column for column in named if column not in dropped]
     if not columns:
-        raise DataError(f"of `{name}` all columns are left out", "leave out fewer of them")
+        raise DataError(f"all columns of `{name}` are dropped", "drop fewer columns")
     label = target if target is not None else "target" if "target" in columns else columns[-1]
     if label in dropped:
-        raise DataError(f"the column `{label}` of labels is to be left out, too", "leave it out of `--drop-columns`")
+        raise DataError(f"the label column `{label}` is dropped, too", "remove it from `--drop-columns`")
     if label not in columns:
         raise _missing(name, label, columns)
     others = {label, *left_out, *dropped}
@@ -208,7 +208,7 @@ def _missing(name: str, column: str, columns: list[str]) -> DataError:
 
 
 def make_features(features: Any, name: str = UNNAMED) -> Features:
-    """The features of `make_table` alone."""
+    """Return the features alone, converted as in `make_table`."""
     if isinstance(features, pd.DataFrame):
         if _is_sparse(features):
             return canonical(features.sparse.to_coo())  # type: ignore[attr-defined]
@@ -219,28 +219,29 @@ def make_features(features: Any, name: str = UNNAMED) -> Features:
     array = _array(features, "features")
     if array.ndim != 2:
         raise DataError(f"features must have two dimensions (rows, columns), not the shape {array.shape}")
-    # Numbers that a program holds as objects are numbers; it may hold others beside them.
+    # An array of objects may hold numbers in some columns; these become numeric.
     return pd.DataFrame(array, columns=unnamed(array.shape[1])).infer_objects()
 
 
 def unnamed(count: int) -> list[str]:
-    """What columns without names are called."""
+    """Return default names for columns without names."""
     return [f"x{place}" for place in range(count)]
 
 
 def _array(given: Any, what: str) -> npt.NDArray[Any]:
-    """What a program gives as an array; raises DataError for what makes none, and for values that are masked."""
+    """Return the values as an array; raise DataError if that is impossible or if some values are masked."""
     if np.ma.is_masked(given):
-        # Whoever takes the array takes the numbers below the mask with it.
-        raise DataError(f"the {what} are a masked array, whose masked values would count", f"give {FILLED[what]}")
+        # A conversion to an array would expose the numbers below the mask.
+        raise DataError(f"the {what} are a masked array, whose masked values would be used", f"give {FILLED[what]}")
     try:
         return np.asarray(given)
     except ValueError as error:
-        raise DataError(f"the {what} make no array: {str(error).splitlines()[0]}", "give rows of one length") from error
+        why = str(error).splitlines()[0]
+        raise DataError(f"the {what} cannot be made an array: {why}", "give rows of equal length") from error
 
 
 def _plain(column: "pd.Series[Any]", remedy: str = PARTS) -> "pd.Series[Any]":
-    """The column; raises DataError where lists, dictionaries or the like are among its values."""
+    """Return the column; raise DataError if its values include lists, dictionaries or the like."""
     values = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
     if pd.api.types.is_object_dtype(values.dtype) and pd.api.types.infer_dtype(values, skipna=True).startswith("mixed"):
         held = next((value for value in values if not pd.api.types.is_scalar(value)), None)
@@ -250,19 +251,19 @@ def _plain(column: "pd.Series[Any]", remedy: str = PARTS) -> "pd.Series[Any]":
 
 
 def _is_sparse(table: pd.DataFrame) -> bool:
-    """Whether all columns leave out zeros, as those of no column do not."""
+    """Return True if all columns, and at least one, are sparse with fill value 0."""
     kinds = [dtype for dtype in table.dtypes if isinstance(dtype, pd.SparseDtype)]
     return 0 < len(kinds) == table.shape[1] and all(dtype.fill_value == 0 for dtype in kinds)
 
 
 def _dense(table: pd.DataFrame) -> pd.DataFrame:
-    """The table without sparse columns: beside others they would be of no use."""
+    """Return the table with its sparse columns made dense: they have no advantage beside dense ones."""
     dense = {column: dtype.subtype for column, dtype in table.dtypes.items() if isinstance(dtype, pd.SparseDtype)}
     return table.astype(dense) if dense else table
 
 
 def _marked(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with NaN for missing objects: scikit-learn imputes that, and takes None for a value like others."""
+    """Return the table with NaN for missing objects: scikit-learn imputes NaN, but treats None as a value."""
     objects = [column for column in table.columns if pd.api.types.is_object_dtype(table[column].dtype)]
     gaps = {column: table[column].isna() for column in objects}
     return table.assign(**{column: table[column].mask(gap, np.nan) for column, gap in gaps.items() if gap.any()})
@@ -271,7 +272,7 @@ def _marked(table: pd.DataFrame) -> pd.DataFrame:
 def _unique(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     twice = [column for column, count in Counter(frame.columns).items() if count > 1]
     if twice:
-        raise DataError(f"`{name}` has more than one column `{twice[0]}`", "give every column a name of its own")
+        raise DataError(f"`{name}` has several columns `{twice[0]}`", "give every column a unique name")
     return frame
 
 

@@ -1,4 +1,4 @@
-"""Data sets and tasks of OpenML. Its client fetches and keeps them; the data files are read, and checked, here."""
+"""Load data sets and tasks of OpenML. Its client downloads and caches the files; this module reads and checks them."""
 
 import hashlib
 import math
@@ -30,14 +30,14 @@ from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.split import Split, check_splits
 
 KINDS: Final[dict[int, Kind]] = {1: "classification", 2: "regression"}
-"""The types of tasks, as OpenML counts them, that are of any use here."""
+"""The supported kinds of tasks by OpenML's task type IDs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fetched:
-    """What OpenML has: a table, the name of its column of labels, and those of columns that are no features.
+    """A table from OpenML, its label column, and the columns that are no features.
 
-    `splits` and `kind` are those of a task.
+    `splits` and `kind` are set for a task.
     """
 
     table: pd.DataFrame | SparseTable
@@ -48,14 +48,14 @@ class Fetched:
 
 
 def fetch(reference: str, target: str | None = None) -> Fetched:
-    """The data set of `openml:ID`, or the task of `openml-task:ID`, from the cache where it is there and sound.
+    """Return the data set `openml:ID` or the task `openml-task:ID`, from the cache if it is there and intact.
 
-    Server, key and cache are as the client is configured. Raises DataError where there is no such thing, it cannot be
-    fetched, or what was fetched is damaged.
+    The client's configuration gives the server, the API key and the cache. Raises DataError if the data does not exist,
+    cannot be downloaded, or is damaged.
     """
     scheme, _, number = reference.partition(":")
     if not (number.isascii() and number.isdigit() and int(number)):
-        raise DataError(f"`{reference}` is no data of OpenML", f"give its number, as in `{scheme}:31`")
+        raise DataError(f"`{reference}` is not an OpenML ID", f"give a number, as in `{scheme}:31`")
     try:
         return _attempt(reference, int(number), target, fresh=False)
     except _SpoiltCacheError:
@@ -63,23 +63,23 @@ def fetch(reference: str, target: str | None = None) -> Fetched:
 
 
 class _SpoiltCacheError(Exception):
-    """What is cached was cut or damaged: it must be fetched anew."""
+    """An error for a cached file that is truncated or damaged and must be downloaded again."""
 
 
 def _attempt(reference: str, number: int, target: str | None, *, fresh: bool) -> Fetched:
-    """What is found with the help of the cache, or without."""
+    """Load the data with the help of the cache, or without it if `fresh` is True."""
     read = _task if reference.startswith("openml-task") else _dataset
     with workroom(fresh=fresh) as (client, room):
         try:
             found = read(client, room, reference, number, target)
         except DataError:
             raise
-        except Exception as error:  # noqa: BLE001 - the client raises what its libraries do on answers that are none
+        except Exception as error:  # noqa: BLE001 - on invalid answers the client raises whatever its libraries do
             if room.seeded and not is_final(error, client):
                 raise _SpoiltCacheError from None
             if isinstance(error, DamagedError):
                 raise DataError(f"`{reference}`: {error}", LATER) from None
-            # Without its cause, whose text may hold the key.
+            # Without the cause, whose text may contain the API key.
             raise told(error, client, reference, known=bool(room.seeded) or fresh) from None
         room.keep()
         return found
@@ -98,20 +98,20 @@ def _task(client: Any, room: Workroom, reference: str, number: int, target: str 
     kind = KINDS.get(int(task.task_type_id.value))
     if kind is None:
         raise DataError(
-            f"`{reference}` is a task of the kind `{task.task_type}`",
-            f"take one of classification or regression, or its data alone: `openml:{task.dataset_id}`",
+            f"`{reference}` is a task of type `{task.task_type}`",
+            f"use a classification or regression task, or only its data: `openml:{task.dataset_id}`",
         )
     if target not in {None, task.target_name}:
         raise DataError(
-            f"`{reference}` has the labels `{task.target_name}`, not `{target}`",
-            f"take its data alone: `openml:{task.dataset_id}`",
+            f"the label column of `{reference}` is `{task.target_name}`, not `{target}`",
+            f"use only its data: `openml:{task.dataset_id}`",
         )
     found = _dataset(client, room, reference, int(task.dataset_id), str(task.target_name))
     return replace(found, splits=_splits(task, folder, len(found.table), reference), kind=kind)
 
 
 def _data_of(description: Path) -> list[int]:
-    """The number of the data set of a task that is cached; none where it is not."""
+    """Return the ID of the data set of a cached task, in a list; an empty list if it is not cached."""
     with suppress(OSError, UnicodeDecodeError):
         return [int(each) for each in re.findall(r"data_set_id>\s*(\d+)\s*<", description.read_text("utf-8"))[:1]]
     return []
@@ -123,7 +123,7 @@ def _splits(task: Any, folder: Path, rows: int, reference: str) -> tuple[Split, 
         text = read_text(folder / "datasplits.arff", reference)
         splits = read_splits(text, str(procedure["type"]), procedure["parameters"] or {}, rows)
     except (ValueError, DataError) as error:
-        raise DamagedError(f"its splits are not those of the task: {error}") from None
+        raise DamagedError(f"its splits do not match the task: {error}") from None
     check_splits(splits, rows, reference)
     return splits
 
@@ -142,18 +142,18 @@ def _dataset(client: Any, room: Workroom, reference: str, number: int, target: s
     columns = [*table.columns] if isinstance(table, pd.DataFrame) else [*table.names]
     label = target or dataset.default_target_attribute
     if label is None or (target is None and label not in columns):
-        said = "names no column of labels" if label is None else f"names more than one column of labels: `{label}`"
-        raise DataError(f"`{reference}` {said}", "choose one by `--target-column`")
+        said = "has no default label column" if label is None else f"has several label columns: `{label}`"
+        raise DataError(f"`{reference}` {said}", "choose one with `--target-column`")
     left_out = (*_named(dataset.row_id_attribute, columns), *_named(dataset.ignore_attribute, columns))
     return Fetched(table, str(label), tuple(name for name in left_out if name != label))
 
 
 def _check_content(file: Path, checksum: str | None) -> bool:
-    """Whether there is a checksum; raises DamagedError where it is not that of the file."""
+    """Return True if there is a checksum; raise DamagedError if the file does not match it."""
     if not checksum:
         return False
     content = file.read_bytes()
-    # Where lines end in two characters the client writes them so.
+    # On Windows the client writes CRLF line ends.
     if checksum not in {hashlib.md5(each).hexdigest() for each in (content, content.replace(b"\r\n", b"\n"))}:
         raise DamagedError("the data does not match its checksum")
     return True
@@ -169,17 +169,23 @@ def _table(file: Path, reference: str, *, is_checked: bool) -> pd.DataFrame | Sp
 
 
 def _check_rows(client: Any, dataset: Any, rows: int) -> None:
-    """Raise DamagedError where OpenML counts other rows; not all sets are counted, and not always can one ask."""
+    """Raise DamagedError if OpenML reports another number of rows.
+
+    Some data sets have no such number, and the server cannot always be reached. Nothing is checked then.
+    """
     from requests.exceptions import RequestException
 
     with suppress(RequestException, client.exceptions.OpenMLServerException):
         expected = (dataset.qualities or {}).get("NumberOfInstances", math.nan)
         if not math.isnan(expected) and int(expected) != rows:
-            raise DamagedError(f"the data has {rows} rows where there should be {int(expected)}")
+            raise DamagedError(f"the data has {rows} rows instead of {int(expected)}")
 
 
 def _named(names: str | list[str] | None, columns: list[str]) -> list[str]:
-    """The columns that a field of a description names: one, several, or several in one text with commas between."""
+    """Return the columns that a field of a description names.
+
+    The field is a name, a list of names, or several names in one text, separated by commas.
+    """
     listed = names if isinstance(names, list) else [names or ""]
     each = [part for name in listed for part in ([name] if name in columns else map(str.strip, name.split(",")))]
     return [name for name in each if name in columns]

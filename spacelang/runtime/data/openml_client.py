@@ -1,7 +1,7 @@
-"""The client of OpenML, kept apart: it works in a passing folder that holds copies of what is cached.
+"""Isolate the OpenML client: it works in a temporary folder with copies of the cached files.
 
-So it never reads a pickle that lies in the cache, and deletes nothing that it fails to load; what it fetched is kept
-once it is known to be sound. Its errors are told in words that hold no key.
+So it never reads a pickle from the cache, and it deletes nothing there that it fails to load. Downloads are moved to
+the cache once they are known to be intact. Its errors are reported in messages without the API key.
 """
 
 import logging
@@ -26,23 +26,23 @@ KEPT: Final = {
     DATASETS: ("description.xml", "features.xml", "qualities.xml", DATA),
     TASKS: ("task.xml", "datasplits.arff"),
 }
-"""The files of the client's cache that are used and kept, by their folders. All of them are text."""
+"""The files of the client's cache that are used, by their folders. All of them are text."""
 
 SKIP_PARQUET: Final = "OPENML_SKIP_PARQUET"
-"""The variable of the environment that makes the client fetch data in ARFF, for which alone there are checksums."""
+"""The environment variable that makes the client download ARFF, the only format with checksums."""
 
 LATER: Final = "try again later, or give the data as a file"
 
 
 class DamagedError(Exception):
-    """What is cached, or what was fetched, is not what it should be."""
+    """An error for a cached or downloaded file that is not what it should be."""
 
 
 @dataclass(slots=True)
 class Workroom:
-    """Where the client works: `folder` is its cache for now, `cache` the one that stays.
+    """The temporary workspace of the client: `folder` is its cache for now, `cache` the permanent one.
 
-    `seeded` are the files that came from there; with `fresh` none do.
+    `seeded` are the files that were copied from the permanent cache. With `fresh` none are.
     """
 
     folder: Path
@@ -51,7 +51,7 @@ class Workroom:
     seeded: set[Path] = field(default_factory=set)
 
     def seed(self, kind: str, number: int) -> None:
-        """Give the client what is cached of a data set or a task, and it does not have already."""
+        """Copy the cached files of a data set or a task to the workspace, unless they are there already."""
         for name in () if self.fresh else KEPT[kind]:
             kept, here = self.cache / kind / str(number) / name, self.folder / kind / str(number) / name
             if kept.is_file() and not here.exists():
@@ -60,7 +60,10 @@ class Workroom:
                 self.seeded.add(here)
 
     def keep(self) -> None:
-        """Move what was fetched to the cache that stays; where it cannot be written, it is fetched again next time."""
+        """Move downloaded files to the permanent cache.
+
+        If it cannot be written, they are downloaded again next time.
+        """
         for kind, names in KEPT.items():
             for fetched in (self.folder / kind).glob("*/*"):
                 if fetched.name in names and not (fetched in self.seeded and _is_kept(fetched, self._place(fetched))):
@@ -73,7 +76,7 @@ class Workroom:
 
 @contextmanager
 def workroom(*, fresh: bool) -> Iterator[tuple[Any, Workroom]]:
-    """The module of the client, and where it works until this ends; nothing that it says of itself is shown."""
+    """Yield the client's module and its workspace. The client's own log messages and warnings are suppressed."""
     client = _client()
     with _quiet():
         cache = Path(client.config.get_cache_directory())
@@ -87,53 +90,56 @@ def workroom(*, fresh: bool) -> Iterator[tuple[Any, Workroom]]:
 
 
 def told(error: Exception, client: Any, reference: str, *, known: bool) -> DataError:
-    """What a failure of the client means to a user; `known` says that something of the reference is cached.
+    """Return the DataError for a failure of the client; `known` is True if something of the reference is cached.
 
-    Only what the server has answered is quoted: other messages hold addresses, and these the user's key.
+    Only the server's own answers are quoted. Other messages contain addresses with the user's API key.
     """
     from requests.exceptions import RequestException
 
     server = _host(client)
     match error:
         case client.exceptions.OpenMLPrivateDatasetError() | client.exceptions.OpenMLNotAuthorizedError():
-            return DataError(f"`{server}` does not give `{reference}` to everybody", "set your API key for the client")
+            return DataError(f"`{reference}` is not public on `{server}`", "set your API key for the client")
         case client.exceptions.OpenMLServerException():
             said = _said(str(error.message), client.config.apikey)
             return DataError(f"`{server}` has no `{reference}`: it answers {said} (code {error.code})")
         case client.exceptions.OpenMLHashException():
-            return DataError(f"what `{server}` sends for `{reference}` does not match its checksum", LATER)
+            return DataError(f"the download of `{reference}` from `{server}` does not match its checksum", LATER)
         case RequestException():
-            cached = "is not whole in the cache" if known else "is not in the cache"
+            cached = "is incomplete in the cache" if known else "is not in the cache"
             return DataError(f"`{reference}` {cached}, and `{server}` cannot be reached", LATER)
         case OSError():
-            return DataError(f"`{reference}` cannot be kept: {(error.strerror or 'the disk fails').lower()}")
+            return DataError(f"`{reference}` cannot be saved: {(error.strerror or 'the disk fails').lower()}")
         case _:
-            return DataError(f"what `{server}` answers for `{reference}` cannot be understood", LATER)
+            return DataError(f"the answer of `{server}` for `{reference}` cannot be understood", LATER)
 
 
 def is_final(error: Exception, client: Any) -> bool:
-    """Whether fetching everything anew would fail as well: the server cannot be reached, refuses, or the disk fails."""
+    """Return True if downloading again would fail, too: the server is unreachable or refuses, or the disk fails."""
     return isinstance(error, OSError | client.exceptions.OpenMLServerException | client.exceptions.PyOpenMLError)
 
 
 def _client() -> Any:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what its own imports deprecate
+            warnings.simplefilter("ignore")  # deprecations in its own imports
             import openml
     except ImportError:
-        raise DataError("data of OpenML needs its client", "install it with `pip install openml`") from None
-    except Exception as error:  # noqa: BLE001 - it reads its configuration and makes folders; the key is in there
+        raise DataError("data of OpenML needs the package `openml`", "install it with `pip install openml`") from None
+    except Exception as error:  # noqa: BLE001 - it reads its configuration, with the API key, and creates folders
         raise DataError(
-            f"the client of OpenML cannot start: {type(error).__name__}",
-            "look at its configuration file, and whether its cache (`OPENML_CACHE_DIR`) can be written",
+            f"the OpenML client cannot start: {type(error).__name__}",
+            "check its configuration file, and that its cache (`OPENML_CACHE_DIR`) is writable",
         ) from None
     return openml
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No parquet, and nothing on the terminal: the client logs to the root logger, and would set that up for all."""
+    """Disable Parquet downloads and suppress the client's log messages and warnings.
+
+    The client logs to the root logger, and would configure it for the whole process.
+    """
     silent, root = logging.NullHandler(), logging.getLogger()
     before = os.environ.get(SKIP_PARQUET)
     root.addHandler(silent)
@@ -141,7 +147,7 @@ def _quiet() -> Iterator[None]:
     os.environ[SKIP_PARQUET] = "true"
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what it will drop, and files that it leaves open
+            warnings.simplefilter("ignore")  # its deprecations, and files that it leaves open
             yield
     finally:
         root.removeFilter(_is_of_others)
@@ -158,7 +164,7 @@ def _is_of_others(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def _passing(root: Path) -> Iterator[Path]:
-    """A folder for now: within the cache, where moving a file is a single step; elsewhere if that cannot be written."""
+    """Yield a temporary folder inside the cache, where moving a file is atomic; elsewhere if the cache is read-only."""
     try:
         folder = tempfile.TemporaryDirectory(dir=root, prefix=".spacelang-", ignore_cleanup_errors=True)
     except OSError:
@@ -168,7 +174,10 @@ def _passing(root: Path) -> Iterator[Path]:
 
 
 def _copy(kept: Path, here: Path) -> None:
-    """A copy for the client, who may write into descriptions, never into data: these may be large."""
+    """Copy a cached file for the client.
+
+    The data file is hard-linked if possible, as it can be large. The client may change descriptions, but never data.
+    """
     if kept.name == DATA:
         with suppress(OSError):
             os.link(kept, here)
@@ -195,6 +204,6 @@ def _host(client: Any) -> str:
 
 
 def _said(message: str, key: str) -> str:
-    """The server's own words, as one short line without the key."""
+    """Return the server's answer as one short line without the API key."""
     words = " ".join(message.replace(" - None", "").split())
     return f'"{words.replace(key, "...") if key else words}"'.replace("\x1b", "")[:200]

@@ -1,4 +1,4 @@
-"""The splits of an OpenML task: which rows to train on and which to judge on, from the file that lists them."""
+"""Read the splits of an OpenML task: the training rows and the held-out rows of each split."""
 
 import io
 import re
@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from spacelang.runtime.evaluation.split import Split
+from spacelang.text import counted
 
 _DATA: Final = re.compile(r"^@data[^\n]*\n", re.IGNORECASE | re.MULTILINE)
 _NAME: Final = re.compile(r"^@attribute\s+['\"]?(\w+)", re.IGNORECASE | re.MULTILINE)
@@ -15,18 +16,18 @@ _NAME: Final = re.compile(r"^@attribute\s+['\"]?(\w+)", re.IGNORECASE | re.MULTI
 COLUMNS: Final = ("type", "rowid", "repeat", "fold")
 
 WHOLE: Final = frozenset({"crossvalidation", "leaveoneout", "holdout"})
-"""The procedures of which each split takes every row, either to train or to judge on."""
+"""The procedures whose splits each use every row, either for training or held out."""
 
 
 def read_splits(text: str, procedure: str, parameters: dict[str, str], rows: int) -> tuple[Split, ...]:
-    """The splits in the order of repeats and folds, each with its row numbers in rising order.
+    """Return the splits in the order of repeats and folds, each with ascending row numbers.
 
-    `procedure` and its `parameters` are what the task says of them, `rows` how many the data has. Raises ValueError,
-    with a reason, where the file does not list what the task says.
+    `procedure` and `parameters` are the task's description of the splits. `rows` is the number of rows of the data.
+    Raises ValueError, with a reason, if the file contradicts the description.
     """
     listed = _listed(text.replace("\r\n", "\n"))
     if listed["rowid"].max() >= rows or listed["rowid"].min() < 0:
-        raise ValueError("they take rows that the data has not")
+        raise ValueError("they have row numbers outside the data")
     groups = listed.groupby(["repeat", "fold"], sort=True)
     splits = tuple(
         Split(*(np.sort(part.loc[part["type"] == kind, "rowid"].to_numpy(np.int64)) for kind in ("TRAIN", "TEST")))
@@ -34,30 +35,30 @@ def read_splits(text: str, procedure: str, parameters: dict[str, str], rows: int
     )
     expected = _expected(procedure, parameters, rows)
     if expected not in {None, len(splits)}:
-        raise ValueError(f"they are {len(splits)} where the task has {expected}")
+        raise ValueError(f"the file has {counted(len(splits), 'split')}, but the task has {expected}")
     if procedure in WHOLE and any(len(split.training) + len(split.held_out) != rows for split in splits):
-        raise ValueError("some of them leave out rows")
+        raise ValueError("some splits leave out rows")
     return splits
 
 
 def _listed(text: str) -> pd.DataFrame:
-    """A line a row of a split."""
+    """Return a table with a line for each row of each split."""
     parts = _DATA.split(text, maxsplit=1)
     names = [name.lower() for name in _NAME.findall(parts[0])]
     if len(parts) < 2 or not set(COLUMNS) <= set(names):
-        raise ValueError("the file that lists them is not of the form that it should have")
+        raise ValueError("the file of splits has an unexpected format")
     listed = pd.read_csv(io.StringIO(parts[1]), header=None, names=names, comment="%", skipinitialspace=True)
     numbers = listed[["rowid", "repeat", "fold"]]
     whole = all(pd.api.types.is_numeric_dtype(dtype) for dtype in numbers.dtypes) and bool(
         (numbers % 1 == 0).to_numpy().all()
     )
     if listed.empty or not whole or not bool(listed["type"].isin(["TRAIN", "TEST"]).all()):
-        raise ValueError("the file that lists them was cut or damaged")
+        raise ValueError("the file of splits is truncated or damaged")
     return listed.astype(dict.fromkeys(numbers.columns, np.int64))
 
 
 def _expected(procedure: str, parameters: dict[str, str], rows: int) -> int | None:
-    """How many splits the task says it has; None where it does not."""
+    """Return the number of splits that the task describes; None if it does not say."""
     repeats = parameters.get("number_repeats") or "1"
     folds = parameters.get("number_folds") or ""
     if procedure == "leaveoneout":

@@ -1,4 +1,7 @@
-"""How the data of a run was given, as its store keeps it: all that it takes to read it again but where it is."""
+"""The options with which a run's data was read, as its store holds them.
+
+With these and the path, the data can be read again.
+"""
 
 import json
 from collections.abc import Mapping
@@ -12,9 +15,9 @@ from spacelang.runtime.errors import DataError, InputError
 
 @dataclass(frozen=True, slots=True)
 class DataOptions:
-    """The column of labels, the share of the rows that was kept for testing, and how the file is read.
+    """The label column, the share of rows held out for testing, and the read options of the file.
 
-    What is None was not said: labels are found as for any data, and all rows of the file were those of the run.
+    `target` is None if the label column was not given, so the default applies. `test` is None if the run used all rows.
     """
 
     target: str | None = None
@@ -23,29 +26,32 @@ class DataOptions:
 
     @property
     def texts(self) -> dict[str, str]:
-        """The same by names, without what is as it is of most data."""
+        """The options as texts by name, without those at their defaults."""
         said = {"target": self.target, "test": None if self.test is None else repr(self.test)}
         dropped = {"drop_columns": json.dumps(self.reading.drop_columns)} if self.reading.drop_columns else {}
         return {name: value for name, value in said.items() if value is not None} | self.reading.of_text | dropped
 
     @property
     def line(self) -> str:
-        """The same as a command takes them, each with a space before it."""
+        """The options as command-line arguments, each with a space before it."""
         target = "" if self.target is None else f" --target-column {quote(self.target)}"
         return f"{target}{'' if self.test is None else f' --test {self.test!r}'}{self.reading.options}"
 
 
 def read_options(texts: Mapping[str, str]) -> DataOptions:
-    """What `DataOptions.texts` was made of; raises InputError for anything else, as of a stranger's store."""
+    """Return the options that `DataOptions.texts` was made from.
+
+    Raises InputError for invalid texts, which a store of unknown origin may have.
+    """
     try:
         share = float(texts["test"]) if "test" in texts else None
         dropped = json.loads(texts.get("drop_columns", "[]"))
     except (ValueError, RecursionError):
-        raise _unknown("a number or a list is none") from None
+        raise _unknown("a number or a list is invalid") from None
     if share is not None and not 0 < share < 1:
-        raise _unknown(f"a share of {share:g} cannot be kept for testing")
+        raise _unknown(f"the test share {share:g} is not between 0 and 1")
     if not isinstance(dropped, list) or not all(isinstance(name, str) for name in dropped):
-        raise _unknown("what was left out are no names of columns")
+        raise _unknown("the dropped columns are not a list of names")
     try:
         read = reading(texts.get("sep"), texts.get("encoding"), texts.get("decimal"), dropped)
     except InputError as error:
@@ -54,7 +60,7 @@ def read_options(texts: Mapping[str, str]) -> DataOptions:
 
 
 def _unknown(why: str) -> DataError:
-    return DataError(f"the store does not say how its data was read: {why}", AS_THEN)
+    return DataError(f"the store has invalid data options: {why}", AS_THEN)
 
 
-AS_THEN: Final = "say how it was given: `--data`, `--target-column`, `--test`, `--drop-columns`"
+AS_THEN: Final = "give the options of the run again: `--data`, `--target-column`, `--test`, `--drop-columns`"

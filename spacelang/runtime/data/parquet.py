@@ -1,4 +1,4 @@
-"""Reading Parquet files, through pyarrow."""
+"""Read Parquet files with pyarrow."""
 
 from collections import Counter
 
@@ -10,10 +10,10 @@ from spacelang.runtime.errors import DataError
 
 
 def read_parquet(content: bytes, name: str) -> pd.DataFrame:
-    """The table of a Parquet file, with columns of the types that pandas gives them, without masks; days become dates.
+    """Return the table of a Parquet file, with the types of pandas but without masked arrays; days become dates.
 
-    An index that pandas stored beside the columns is none of them. Raises DataError, calling the file `name`, where it
-    is no such file, is cut or damaged, or pyarrow is missing.
+    An index that pandas stored is dropped. Raises DataError, with `name` as the file's name, if the file is no Parquet
+    file or is damaged, or if pyarrow is missing.
     """
     try:
         import pyarrow as arrow
@@ -26,7 +26,7 @@ def read_parquet(content: bytes, name: str) -> pd.DataFrame:
         with ParquetFile(arrow.BufferReader(content), page_checksum_verification=True) as file:
             frame: pd.DataFrame = file.read().to_pandas(date_as_object=False, use_threads=False)
     except (arrow.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
-        raise DataError(f"`{name}` is not a sound Parquet file", f"it may have been cut or damaged: {AGAIN}") from error
+        raise DataError(f"`{name}` is not a valid Parquet file", f"it may be truncated or damaged: {AGAIN}") from error
     _check(frame, name)
     return pd.DataFrame(
         {str(column): _unmasked(frame[column]) for column in frame.columns}, index=pd.RangeIndex(len(frame))
@@ -41,16 +41,16 @@ def _check(frame: pd.DataFrame, name: str) -> None:
     names = [str(column) for column in frame.columns]
     for place, column in enumerate(names, start=1):
         if not column.strip():
-            raise DataError(f"column {place} of `{name}` has no name", "name it or leave it out")
+            raise DataError(f"column {place} of `{name}` has no name", "name or remove it")
     twice = [column for column, count in Counter(names).items() if count > 1]
     if twice:
-        raise DataError(f"`{name}` has more than one column `{twice[0]}`", "give every column a name of its own")
+        raise DataError(f"`{name}` has several columns `{twice[0]}`", "give every column a unique name")
 
 
 def _unmasked(column: pd.Series) -> pd.Series:
-    """The column by place, without pandas' mask beside it, as scikit-learn takes no `pd.NA`.
+    """Return the column with a fresh index and without pandas' mask, as scikit-learn does not accept `pd.NA`.
 
-    Numbers of which some are missing become floats, truth values and text objects.
+    Numbers with missing values become floats; booleans and text with missing values become objects.
     """
     values = column.reset_index(drop=True)
     if getattr(values.dtype, "na_value", None) is not pd.NA:

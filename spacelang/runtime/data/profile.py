@@ -1,4 +1,4 @@
-"""The profile of a table: what its columns hold, and what its labels are, as far as a starting space depends on it."""
+"""The profile of a table: the content of its columns and labels, as needed to generate a starter space."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,19 +20,19 @@ from spacelang.runtime.errors import DataError
 from spacelang.text import counted
 
 LOOKED_AT: Final = 500
-"""So many different values of a column are looked at for how they are written."""
+"""The number of distinct values of a column whose text format is inspected."""
 MOST_ROWS: Final = 20_000
-"""In so many rows they are looked for."""
+"""The number of rows from which these values are taken."""
 NEARLY_ALL: Final = 0.95
-"""So large a share of them decides."""
+"""The share of these values that must have a format for the column to have it."""
 FEWEST_ROWS: Final = 20
-"""In fewer rows all values may be different by chance."""
+"""With fewer rows, all values may differ by chance, so nothing is suspected."""
 
 FEWEST_TO_SEARCH: Final = 6
-"""With fewer rows starting spaces are refused, or nothing can be held out."""
+"""With fewer rows, a starter space cannot be used, or nothing can be held out."""
 
 NAMED: Final = 6
-"""So many columns of one kind are named one by one."""
+"""The maximum number of columns that a message names."""
 
 NUMBER: Final = re.compile(r"[-+(]?[$€£]?\s*\d[\d.,'\s]*\s*[%€$£)]?\s*")
 DATE: Final = re.compile(
@@ -47,30 +47,30 @@ NAMED_SO: Final = re.compile(
 
 
 class Suspicion(Enum):
-    """What a column may be that its type does not say, of one and of several, and what to do about it."""
+    """A likely meaning of a column that its type does not show, in singular and plural, with remedies."""
 
     IDENTIFIER = (
         ("looks like an identifier", "look like identifiers"),
         (
-            "no pipeline learns from it: leave it out by `--drop-columns {}`",
-            "no pipeline learns from them: leave them out by `--drop-columns {}`",
+            "pipelines cannot learn from it; drop it with `--drop-columns {}`",
+            "pipelines cannot learn from them; drop them with `--drop-columns {}`",
         ),
     )
     DATES = (
         ("holds dates as text", "hold dates as text"),
-        ("they count as categories: make columns of year, month and weekday, or save dates in a `.parquet` file",),
+        ("they count as categories; add columns of year, month and weekday, or save dates in a `.parquet` file",),
     )
     COMMAS = (
         ("holds numbers with a decimal comma", "hold numbers with a decimal comma"),
-        ("they count as categories: read the file by `--decimal ,`",),
+        ("they count as categories; read the file with `--decimal ,`",),
     )
     NUMBERS = (
         ("holds numbers as text", "hold numbers as text"),
-        ("they count as categories: write them as plain numbers",),
+        ("they count as categories; write them as plain numbers",),
     )
 
     def told(self, names: Sequence[str]) -> str:
-        """What columns do, why that matters, and what to do about it; of many the first are named."""
+        """Return a sentence for these columns: what is suspected, why it matters and what to do; long lists are cut."""
         sentences, remedies = self.value
         several = len(names) > 1
         remedy = remedies[-1] if several else remedies[0]
@@ -79,9 +79,10 @@ class Suspicion(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnProfile:
-    """A column: how many different values it has, if these are categories, and which share of the rows has none.
+    """The profile of a column.
 
-    `infinite` is the first row, from 1 on, with an infinite number; None where there is none.
+    `distinct` is the number of distinct values of categories, 0 for other content. `missing` is the share of rows
+    without a value. `infinite` is the 1-based number of the first row with an infinite number; None if there is none.
     """
 
     name: str
@@ -95,10 +96,11 @@ class ColumnProfile:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A table as a starting space sees it.
+    """The profile of a table, as the generator of starter spaces needs it.
 
-    `classes` are the rows of each, the most frequent first. One that `is_sparse` holds numbers, nearly all of them 0.
-    `refused` is what a run refuses of it, in sentences with the remedy: once it is mended, the space serves.
+    `classes` pairs each class with its number of rows, most frequent first. `is_sparse` is True if the features are a
+    sparse array of numbers. `refused` holds a sentence, with a remedy, for everything that a run would refuse. The
+    starter space can be used once these are corrected.
     """
 
     name: str
@@ -111,7 +113,7 @@ class Profile:
     refused: tuple[str, ...] = ()
 
     def of(self, content: Content) -> tuple[ColumnProfile, ...]:
-        """The columns that hold this, free text not among the categories."""
+        """Return the columns with this content; free text does not count as a category."""
         return tuple(column for column in self.columns if column.content is content and not column.is_text)
 
     @property
@@ -121,58 +123,62 @@ class Profile:
 
     @property
     def warnings(self) -> list[str]:
-        """What columns may be that their types do not say, and what to do about it: a sentence for each kind."""
+        """Sentences on columns that may not be what their types suggest, with remedies; one for each suspicion."""
         return _warnings(self.columns)
 
     @property
     def rarest(self) -> int:
-        """The rows of the rarest class; all rows of a regression."""
+        """The number of rows of the rarest class; all rows for a regression."""
         return min((count for _, count in self.classes), default=self.rows)
 
     @property
     def is_imbalanced(self) -> bool:
-        """Whether some class has not even half of the rows that it had if all had the same."""
+        """True if a class has less than half of the rows that it would have if all classes were equally large."""
         return bool(self.classes) and 2 * self.rarest * len(self.classes) < self.rows
 
 
 def profile(table: Table) -> Profile:
-    """The profile of a table that was read; raises DataError where a row has no label, or all have the same."""
+    """Return the profile of a table; raise DataError if a row has no label, or if all labels are the same.
+
+    Raises DataError, too, if no column holds numbers, categories, text or dates.
+    """
     check_labelled(table)
     label = str(table.target.name)
     kind = kind_of(table).kind
     counts = table.target.value_counts() if kind == "classification" else None
     classes = () if counts is None else tuple((str(each), int(rows)) for each, rows in counts.items())
     if len(classes) == 1:
-        raise DataError(f"all labels in the column `{label}` are `{classes[0][0]}`", "choose another column of labels")
+        raise DataError(f"all labels in the column `{label}` are `{classes[0][0]}`", "choose another label column")
     is_sparse = not isinstance(table.features, pd.DataFrame)
     columns = tuple(_columns(table.features))
     of_columns = (*_infinite(columns, table.features), *_of_no_use(columns))
     refused = (*of_columns, *_labels_refused(table.target, kind), *_few(len(table.target)))
     found = Profile(table.name, len(table.target), columns, label, kind, classes, is_sparse, refused)
     if all(column.content in {Content.EMPTY, Content.OTHER} for column in found.columns):
-        raise DataError(f"no column of `{table.name}` holds numbers, categories, text or dates", "make such columns")
+        raise DataError(f"no column of `{table.name}` holds numbers, categories, text or dates", "add such columns")
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class LikelyKind:
-    """The kind of task that labels are for, and a `reason` to take them for that."""
+    """The kind of task that the labels suggest, and the reason."""
 
     kind: Kind
     reason: str
 
 
 def kind_of(table: Table) -> LikelyKind:
-    """What data says that it is for; else regression for numbers with fractions or more than twenty different values.
+    """Return the kind of task of the data: the declared one, or else the one that the labels suggest.
 
-    Of all other labels it is classification.
+    Numbers with fractions, and more than `NUMBERED_CLASSES` distinct numbers, suggest a regression. All other labels
+    suggest a classification.
     """
     if table.kind is not None:
-        return LikelyKind(table.kind, f"`{table.name}` is a task of {table.kind}")
+        return LikelyKind(table.kind, f"`{table.name}` is a {table.kind} task")
     labels, column = table.target.dropna(), f"`{table.target.name}`"
-    distinct = f"{labels.nunique():,} different"
+    distinct = f"{labels.nunique():,} distinct"
     if not pd.api.types.is_numeric_dtype(labels) or pd.api.types.is_bool_dtype(labels):
-        return LikelyKind("classification", f"{column} holds {distinct} labels that are no numbers")
+        return LikelyKind("classification", f"{column} holds {distinct} labels that are not numbers")
     if bool((labels % 1 != 0).any()):
         return LikelyKind("regression", f"{column} holds numbers with fractions")
     if labels.nunique() > NUMBERED_CLASSES:
@@ -181,12 +187,12 @@ def kind_of(table: Table) -> LikelyKind:
 
 
 def warnings_of(features: Features) -> list[str]:
-    """What the columns of a table may be that their types do not say: a sentence for each kind, as a profile has it."""
+    """Return the sentences of `Profile.warnings` for the columns of a table."""
     return _warnings(_columns(features))
 
 
 def named(names: Sequence[str]) -> str:
-    """Names in backticks, of many the first."""
+    """Return the names in backticks; of many names only the first ones, with the number of the others."""
     shown = names if len(names) <= NAMED else names[: NAMED - 1]
     more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
     return f"{', '.join(f'`{name}`' for name in shown)}{more}"
@@ -202,7 +208,7 @@ def _warnings(columns: Iterable[ColumnProfile]) -> list[str]:
 
 def _columns(features: Features) -> Iterable[ColumnProfile]:
     if not isinstance(features, pd.DataFrame):
-        # They have no names.
+        # Columns of a sparse array have no names.
         return (ColumnProfile(f"x{place}", Content.NUMBER, False, 2, 0.0) for place in range(features.shape[1]))
     return (_column(features[name]) for name in features.columns)
 
@@ -221,7 +227,7 @@ def _column(values: "pd.Series[Any]") -> ColumnProfile:
 
 
 def _infinite(columns: Sequence[ColumnProfile], features: Features) -> Iterator[str]:
-    """That columns hold infinite numbers."""
+    """Yield a sentence if columns hold infinite numbers."""
     if not isinstance(features, pd.DataFrame):
         if np.isinf(features.data).any():
             yield "the features hold infinite values, which a run refuses: replace them"
@@ -232,33 +238,36 @@ def _infinite(columns: Sequence[ColumnProfile], features: Features) -> Iterator[
         holds, them = ("holds", "it") if len(found) == 1 else ("hold", "them")
         where = f"{f'`{names[0]}` ' if names[1:] else ''}first in row {found[0].infinite:,}"
         yield (
-            f"{named(names)} {holds} infinite values, {where}, which a run refuses: replace these, or leave {them} out "
-            f"by `--drop-columns {quote(listed(names))}`"
+            f"{named(names)} {holds} infinite values, {where}, which a run refuses: replace these, or drop {them} "
+            f"with `--drop-columns {quote(listed(names))}`"
         )
 
 
 def _of_no_use(columns: Iterable[ColumnProfile]) -> Iterator[str]:
-    """That columns hold what is neither a number nor text nor a date, such as durations."""
+    """Yield a sentence if columns hold neither numbers nor text nor dates, such as durations."""
     if names := [column.name for column in columns if column.content is Content.OTHER]:
         holds, them = ("holds", "it") if len(names) == 1 else ("hold", "them")
         yield (
-            f"{named(names)} {holds} no numbers, text or dates, and a run refuses what else there is: make numbers of "
-            f"these, or leave {them} out by `--drop-columns {quote(listed(names))}`"
+            f"{named(names)} {holds} neither numbers nor text nor dates, which a run refuses: convert {them} to "
+            f"numbers, or drop {them} with `--drop-columns {quote(listed(names))}`"
         )
 
 
 def _few(rows: int) -> Iterator[str]:
-    """That there are so few rows that some of them cannot be held out, and the others divided among neighbours."""
+    """Yield a sentence if there are too few rows to hold some out and to fit nearest-neighbour models to the others."""
     if rows < FEWEST_TO_SEARCH:
         are = "is" if rows == 1 else "are"
-        yield f"{counted(rows, 'row')} {are} too few for a run: give {FEWEST_TO_SEARCH} or more"
+        yield f"{counted(rows, 'row')} {are} too few for a run: give at least {FEWEST_TO_SEARCH}"
 
 
 def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:
-    """That labels are infinite, or that classes have a single row, of which no split has one on both sides."""
+    """Yield a sentence if labels are infinite, or if a class has a single row.
+
+    Such a class cannot be on both sides of a split.
+    """
     if kind == "regression":
         if pd.api.types.is_numeric_dtype(labels) and (row := first_row(np.isinf(as_numbers(labels)))) is not None:
-            yield f"labels are infinite, first in row {row:,}, which a run refuses: leave such rows out"
+            yield f"labels are infinite, first in row {row:,}, which a run refuses: drop these rows"
         return
     values = labels.astype(object)
     alone = ~values.duplicated(keep=False)
@@ -267,8 +276,8 @@ def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:
         what = f"the class {named(names)} has" if len(names) == 1 else f"the classes {named(names)} have"
         where = f"row {row:,}" if len(names) == 1 else f"`{names[0]}` in row {row:,}"
         yield (
-            f"{what} a single row ({where}), which a run refuses: join {'it' if len(names) == 1 else 'them'} to "
-            "another class, leave such rows out, or give more of them"
+            f"{what} a single row ({where}), which a run refuses: merge {'it' if len(names) == 1 else 'them'} with "
+            "another class, drop such rows, or add more of them"
         )
 
 
@@ -283,16 +292,16 @@ def _suspicion(values: "pd.Series[Any]", content: Content, distinct: int) -> Sus
 
 
 def _numbers_rows(values: "pd.Series[Any]") -> bool:
-    """Whether whole numbers differ in all rows, and count up or are called so."""
+    """Return True if a column of integers is unique and either consecutive or named like an identifier."""
     rows = len(values)
-    # The first rows tell of most columns that they do not, without a look at all others.
+    # For most columns the first rows show this already, without looking at the others.
     if rows < FEWEST_ROWS or not (values.head(LOOKED_AT).is_unique and values.is_unique):
         return False
     return int(values.max()) - int(values.min()) + 1 == rows or NAMED_SO.search(str(values.name)) is not None
 
 
 def _writing(values: "pd.Series[Any]", distinct: int) -> Suspicion | None:
-    """What values that are written as text are."""
+    """Return what values that are written as text seem to be."""
     known = values.dropna().head(MOST_ROWS).unique()[:LOOKED_AT]
     filled = [text for each in known if (text := str(each).strip())]
     enough = NEARLY_ALL * len(filled)
@@ -305,6 +314,9 @@ def _writing(values: "pd.Series[Any]", distinct: int) -> Suspicion | None:
 
 
 def _has_decimal_commas(numbers: list[str]) -> bool:
-    """Whether all are numbers where a comma is the sign before decimals: of thousands there are always three digits."""
+    """Return True if the numbers have decimal commas.
+
+    A comma is a thousands separator if three digits follow it everywhere.
+    """
     behind = [each.partition(",")[2] for each in numbers]
     return all(map(WITH_COMMA.fullmatch, numbers)) and any(digits and len(digits) != 3 for digits in behind)

@@ -1,4 +1,4 @@
-"""How a file of data is read, where it is not written as most are: options that commands and functions share."""
+"""Options for reading a data file in an unusual format, shared by commands and functions."""
 
 import codecs
 from collections.abc import Iterable
@@ -10,25 +10,26 @@ from spacelang.runtime.errors import InputError
 from spacelang.suggest import suggestion
 
 SEPARATORS: Final = (",", ";", "\t", "|")
-"""What separates the fields of most files."""
+"""The separators that are detected."""
 ENCODINGS: Final = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1250", "mac_roman", "shift_jis", "gb18030", "big5")
-"""The names of encodings that a mistaken one is compared with."""
+"""The encodings that are suggested for an unknown name."""
 OF_CSV: Final = (".csv", ".csv.gz")
 OF_ARFF: Final = (".arff", ".arff.gz")
 QUOTE: Final = '"'
 TAB: Final = "\\t"
-"""How a tab is written where there is no key for it."""
+"""The way to type a tab as a separator."""
 
 
 class ReadingError(InputError):
-    """An option says how to read a file in a way that no file can be read."""
+    """An option that no file can be read with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a file is read: `sep` and `decimal` of a `.csv` file, the `encoding` of any text, columns that are left out.
+    """The read options of a data file.
 
-    The encoding of UTF-8 may have a mark before the text.
+    `sep` and `decimal` are for `.csv` files only, `encoding` is for all text files. `drop_columns` are left out. Text
+    in UTF-8 may start with a byte order mark.
     """
 
     sep: str = ","
@@ -38,13 +39,13 @@ class Reading:
 
     @property
     def of_text(self) -> dict[str, str]:
-        """What it says of a `.csv` file that most of them do not need, by the names that pandas has for it."""
+        """The options for text files that differ from the defaults, by pandas' names."""
         said = {"sep": self.sep, "encoding": self.encoding, "decimal": self.decimal}
         plain = {"sep": PLAIN.sep, "encoding": PLAIN.encoding, "decimal": PLAIN.decimal}
         return {name: value for name, value in said.items() if value != plain[name]}
 
     def fitting(self, reference: str) -> "Reading":
-        """The same as far as it says something of the file of a reference: most of it is of `.csv` files alone."""
+        """Return the options that apply to the file of a reference; most of them are only for `.csv` files."""
         name = reference.lower()
         if name.endswith(OF_CSV):
             return self
@@ -53,7 +54,7 @@ class Reading:
 
     @property
     def options(self) -> str:
-        """The same as options of a command, each with a space before it; empty where nothing is said."""
+        """The options as command-line arguments, each with a space before it; empty if all are at their defaults."""
         said = {**self.of_text, **({"drop-columns": listed(self.drop_columns)} if self.drop_columns else {})}
         return "".join(f" --{name} {quote(written(value))}" for name, value in said.items())
 
@@ -64,17 +65,17 @@ PLAIN: Final = Reading()
 def reading(
     sep: str | None = None, encoding: str | None = None, decimal: str | None = None, drop_columns: Iterable[str] = ()
 ) -> Reading:
-    r"""The reading of such options: what is None is as in most files. A `sep` may be written `\t`.
+    r"""Return read options; None stands for the default. A tab in `sep` may be written `\t`.
 
-    Raises ReadingError for more than one character, an encoding that there is not, and a decimal that is none.
+    Raises ReadingError for a separator that is not one character, an unknown encoding, or an invalid decimal sign.
     """
     found = "\t" if sep == TAB else sep
     if found is not None and (len(found) != 1 or found in '"\r\n'):
-        raise ReadingError(f"`{sep}` separates no fields", r"a separator is one character; `\t` is a tab")
+        raise ReadingError(f"`{sep}` is not a separator", r"give one character; `\t` is a tab")
     if decimal not in {None, ".", ","}:
-        raise ReadingError(f"`{decimal}` is no sign before decimals", "give `.` or `,`")
+        raise ReadingError(f"`{decimal}` is not a decimal sign", "give `.` or `,`")
     if isinstance(drop_columns, str):
-        raise ReadingError(f"`{drop_columns}` is one text, and no list of columns", f'give `["{drop_columns}"]`')
+        raise ReadingError(f"`{drop_columns}` is a text, not a list of columns", f'give `["{drop_columns}"]`')
     return Reading(
         PLAIN.sep if found is None else found,
         PLAIN.encoding if encoding is None else _known(encoding),
@@ -84,26 +85,26 @@ def reading(
 
 
 def _known(encoding: str) -> str:
-    """The name of an encoding of text."""
+    """Return the canonical name of a text encoding; raise ReadingError if it is unknown."""
     try:
         known = codecs.lookup(encoding)
         "".encode(known.name)
     except (LookupError, ValueError):
-        help_text = suggestion(encoding, ENCODINGS) or f"there are {', '.join(f'`{each}`' for each in ENCODINGS[:4])}"
-        raise ReadingError(f"there is no encoding `{encoding}` of text", help_text) from None
+        help_text = suggestion(encoding, ENCODINGS) or f"for example {', '.join(f'`{each}`' for each in ENCODINGS[:4])}"
+        raise ReadingError(f"unknown text encoding `{encoding}`", help_text) from None
     return known.name
 
 
 def likely_separator(lines: list[str], sep: str) -> str | None:
-    """What separates the fields of the first lines of a file, where another separator finds one field in each."""
-    # Between quotation marks there may be more of them.
+    """Return the separator that fits the first lines of a file, if it is not `sep`; None if no other one fits."""
+    # Quoted fields may contain further separators.
     fewest = {other: lines[0].count(other) for other in SEPARATORS if other != sep}
     fitting = (other for other, count in fewest.items() if count and all(line.count(other) >= count for line in lines))
     return max(fitting, key=fewest.__getitem__, default=None)
 
 
 def likely_encoding(content: bytes) -> str | None:
-    """The encoding of a text that is none of UTF-8; None for what is no text."""
+    """Return the likely encoding of a text that is not UTF-8; None for binary content."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if b"\0" in content:
@@ -116,10 +117,10 @@ def likely_encoding(content: bytes) -> str | None:
 
 
 def written(value: str) -> str:
-    """A separator as it is typed."""
+    r"""Return a separator as a user types it: `\t` for a tab."""
     return TAB if value == "\t" else value
 
 
 def listed(columns: Iterable[str]) -> str:
-    """Names of columns as `--drop-columns` takes them: those with a comma stand in quotation marks."""
+    """Return column names as `--drop-columns` takes them, with quotation marks around those with a comma or a quote."""
     return ",".join(f'"{each.replace(QUOTE, 2 * QUOTE)}"' if {",", QUOTE} & {*each} else each for each in columns)

@@ -1,4 +1,4 @@
-"""Features that are mostly zeros: kept as a compressed sparse row array, whose columns have no names."""
+"""Features that are mostly zeros, held as a compressed sparse row (CSR) array whose columns have no names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,15 +14,18 @@ Features: TypeAlias = pd.DataFrame | csr_array
 """n rows of d features: a table whose columns have unique text names, or a canonical sparse array of floats."""
 
 SPARSE_SHARE: Final = 0.1
-"""A table is kept sparse where no larger share of its numbers is not zero: else it takes hardly more room as it is."""
+"""A table stays sparse up to this share of nonzero numbers. Above it, a dense table is hardly larger."""
 
 INDEX: Final = np.int32
-"""The indices that all operators take."""
+"""The index type that all operators accept."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseTable:
-    """A table of named columns that is mostly zeros: `numbers` is n x d, with zeros for the columns of `others`."""
+    """A table of named columns that is mostly zeros.
+
+    `numbers` is an n x d array with zeros in place of the columns `others`, which are not numeric.
+    """
 
     names: tuple[str, ...]
     numbers: csr_array
@@ -33,19 +36,19 @@ class SparseTable:
 
     @property
     def dense(self) -> pd.DataFrame:
-        """The same as any other table."""
+        """The table as a DataFrame."""
         numbers = self.numbers.toarray()
         columns = (self.others.get(name, pd.Series(numbers[:, place])) for place, name in enumerate(self.names))
         return pd.concat(columns, axis=1, keys=self.names)
 
     def column(self, name: str) -> pd.Series:
-        """One column by itself."""
+        """Return one column."""
         if name in self.others:
             return self.others[name].rename(name)
         return pd.Series(self.numbers[:, [self.names.index(name)]].toarray().ravel(), name=name)
 
     def without(self, left_out: frozenset[str]) -> Features:
-        """The other columns: sparse where they are numbers, of which few are not zero; else as a table."""
+        """Return the other columns: as a sparse array if they are numeric and mostly zero, else as a DataFrame."""
         kept = [place for place, name in enumerate(self.names) if name not in left_out]
         numbers = self.numbers[:, kept]
         if self.others.keys() <= left_out and numbers.nnz <= SPARSE_SHARE * len(self) * len(kept):
@@ -54,9 +57,9 @@ class SparseTable:
 
 
 def canonical(features: Any) -> csr_array:
-    """A copy of a sparse matrix or array as the one form of its content: rows in order, each entry once, none zero.
+    """Return a canonical CSR copy of a sparse matrix or array: indices sorted, no duplicates, no explicit zeros.
 
-    Raises DataError where it does not hold n rows of numbers.
+    Raises DataError unless it is two-dimensional and numeric.
     """
     if features.ndim != 2:
         raise DataError(f"features must have two dimensions (rows, columns), not the shape {features.shape}")

@@ -1,6 +1,6 @@
-"""Ensembles of what a run has tried: which pipelines vote, how often each, and the estimator that they are together."""
+"""Ensembles of a run's pipelines: which of them vote, how often each, and the estimator they form."""
 
 from typing import Final
 
 VOTES: Final = 32
-"""The votes of an ensemble of which nothing else is said."""
+"""The default number of votes of an ensemble."""

@@ -1,4 +1,4 @@
-"""From the trials of a run to an ensemble: who votes is chosen by stored predictions, and fitted on all rows."""
+"""Build an ensemble from the trials of a run: select members by stored predictions and refit them on all rows."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,23 +18,23 @@ from spacelang.runtime.objective import Votable
 from spacelang.runtime.pipelines.inputs import PipelineInput
 
 LIBRARY: Final = 32
-"""So many of the best pipelines are members at most, as in the ADMM paper (appendix 8)."""
+"""The number of best pipelines from which members are selected, as in the ADMM paper (appendix 8)."""
 
 FIRST: Final = -ATTEMPTS - 3
-"""The number of the first of its jobs; those behind it count down."""
+"""The number of the first job; the following ones count down."""
 
 PredictionsOf: TypeAlias = Callable[[int], Predictions | None]
-"""What the trial of a number predicted for the held-out rows; None where that was not kept."""
+"""A function that returns a trial's predictions for the held-out rows by its number; None if they were not stored."""
 
 
 class EnsembleError(InputError):
-    """There is nothing to make an ensemble of."""
+    """An error of a run from which no ensemble can be built."""
 
 
 class BestPredictions(Unkept):
-    """A journal of nothing but predictions, and only of the trials that can be members: more are never asked for.
+    """A trial storage that holds only the predictions of the best trials that may become members.
 
-    `predictions` has them by the numbers of trials, at most `LIBRARY` at a time.
+    `predictions` maps at most `LIBRARY` trial numbers to their predictions.
     """
 
     keeps_predictions = True
@@ -45,21 +45,21 @@ class BestPredictions(Unkept):
         self.predictions: dict[int, Predictions] = {}
 
     def append(self, record: Record) -> None:
-        """Keep the predictions of a trial that may be a member, and forget those of the worst where they are many."""
+        """Hold the predictions of an eligible trial, and drop those of the worst one if there are too many."""
         super().append(record)
         trial = record.trial
         if trial.loss is None or not is_eligible(trial, self._training_size) or not _is_finite(trial.predictions):
             return
         self._losses[record.index], self.predictions[record.index] = trial.loss, trial.predictions
         if len(self._losses) > LIBRARY:
-            # Of equal ones the first stays.
+            # Of equal losses, the first one stays.
             worst = max(self._losses, key=lambda index: (self._losses[index], index))
             del self._losses[worst], self.predictions[worst]
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A trial whose pipeline votes so often; `seconds` is how long fitting it on all rows took, 0 before."""
+    """A trial whose pipeline has `votes` votes; `seconds` is the time of its fit on all rows, 0 before."""
 
     record: Record
     votes: int
@@ -68,9 +68,9 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class EnsembleSelection:
-    """Who shall vote: the members in the order in which they were chosen, of the best `library` pipelines.
+    """The selected members in the order in which they were chosen, from the best `library` pipelines.
 
-    `bag` has the losses of all sizes; `among` is the loss of some of the members on the held-out rows.
+    `bag` has the loss for every ensemble size. `among` returns the loss of some of the members on the held-out rows.
     """
 
     members: tuple[Member, ...]
@@ -81,11 +81,11 @@ class EnsembleSelection:
 
 @dataclass(frozen=True, slots=True)
 class Ensemble:
-    """What became of a choice: its members are fitted on all `rows`; there are none where none of them could be.
+    """An ensemble whose members were fitted on all `rows`. It has no members if none could be fitted.
 
-    `loss` is that on the held-out rows, by which members were chosen. `left_out` could not be fitted: what they had of
-    the votes the others share. `seconds` is what fitting took, of all together. `estimator` is the fitted vote where
-    it was wanted, `test` its score on the test rows if there are such.
+    `loss` is the loss of the members on the held-out rows by which they were selected. `left_out` lists the trials that
+    could not be fitted; the other members share their votes. `seconds` is the total time of all fits. `estimator` is
+    the fitted vote if it was requested. `test` is its score on the test rows, if there are any.
     """
 
     choice: EnsembleSelection
@@ -99,26 +99,28 @@ class Ensemble:
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """The share that each member has of the votes; together they are 1."""
+        """The share of the votes of each member; the shares sum to 1."""
         votes = sum(member.votes for member in self.members)
         return tuple(member.votes / votes for member in self.members)
 
 
 Announce: TypeAlias = Callable[[Sequence[Member], tuple[PassedOver, ...]], None]
-"""Is told who will vote, and who is left out."""
+"""A callback that receives the members and the trials that were left out."""
 
 
 def choose(outcome: Outcome, objective: Votable, predictions: PredictionsOf, size: int) -> EnsembleSelection:
-    """The members of an ensemble of `size` votes by Caruana's selection, of feasible trials on all training rows.
+    """Select an ensemble of `size` votes by Caruana's method, from feasible trials on all training rows.
 
-    A member can have several votes. Raises EnsembleError where no trial comes into question.
+    A member can have several votes. `predictions` returns the stored predictions of a trial by its number. Raises
+    EnsembleError if no trial is eligible, if no pipeline has usable predictions, or if the metric of an ensemble is
+    undefined.
     """
     from spacelang.runtime.judging.predicted import loss_on, losses_on
 
     records = [record for record in outcome.records if is_eligible(record.trial, objective.training_size)]
     if not records:
-        what = f"no trial that keeps to all bounds was trained on all {objective.training_size} rows"
-        raise EnsembleError(f"there is nothing to make an ensemble of: {what}", "give the search more time")
+        what = f"no trial within all bounds was trained on all {objective.training_size} rows"
+        raise EnsembleError(f"an ensemble cannot be built: {what}", "give the search more time")
     held_out = objective.held_out
     shape = (len(held_out.target), len(held_out.classes)) if held_out.classes else (len(held_out.target),)
     known: dict[int, Predictions] = {}
@@ -133,10 +135,10 @@ def choose(outcome: Outcome, objective: Votable, predictions: PredictionsOf, siz
     losses = [float("inf") if record.trial.loss is None else record.trial.loss for record in records]
     places = lowest(losses, LIBRARY, predicts)
     if not places:
-        raise EnsembleError("there is nothing to make an ensemble of: no pipeline gives probabilities or numbers")
+        raise EnsembleError("an ensemble cannot be built: no pipeline predicts probabilities or numbers")
     bag = select([known[place] for place in places], losses_on(held_out, objective.metric), size)
     if not np.isfinite(bag.losses).all():
-        raise EnsembleError(f"the metric `{objective.metric.name}` is undefined for what an ensemble predicts")
+        raise EnsembleError(f"the metric `{objective.metric.name}` is undefined for the predictions of an ensemble")
     members = [Member(records[places[model]], votes) for model, votes in bag.votes.items()]
     of_trial = {records[place].index: known[place] for place in places}
     judged = loss_on(held_out, objective.metric)
@@ -158,11 +160,11 @@ def assemble(
     is_wanted: bool = False,
     announce: Announce = lambda *_: None,
 ) -> Ensemble:
-    """Fit the members on all rows, on the executor of their run, as many at a time as it has workers.
+    """Fit the members on all rows, in parallel on the executor of the run, after stopping its remaining jobs.
 
-    What still goes on there is stopped before. Each has the limits that the best pipeline of the run would have. One
-    that fails, is too long or dies is left out. Where there are test rows the ensemble is scored on them. Raises what
-    is wrong with the executor as a whole.
+    Each fit has the limits that the best pipeline of the run would have. A member is left out if its fit fails, takes
+    too long or dies. `announce` is called with the members before the fits, and again with the remaining members if any
+    were left out. If there are test rows, the ensemble is scored on them. Errors of the executor as a whole are raised.
     """
     executor.stop()
     announce(choice.members, ())
@@ -189,7 +191,7 @@ def assemble(
 
 
 def unfitted(objective: Votable, members: Iterable[Member], form: PipelineInput = PipelineInput.TABLE) -> Any:
-    """The vote of members as an estimator that is not fitted yet; it takes what `form` says."""
+    """Return the vote of the members as an estimator that is not fitted yet; it takes input of the kind `form`."""
     from spacelang.runtime.ensembles.voting import vote
 
     chosen = [*members]
@@ -200,7 +202,7 @@ def unfitted(objective: Votable, members: Iterable[Member], form: PipelineInput 
 
 
 def is_eligible(trial: Trial, training_size: int) -> bool:
-    """Whether the pipeline of a trial may be a member: it keeps to all bounds and had all training rows."""
+    """Return True if a trial's pipeline may be a member: it succeeded within all bounds on all training rows."""
     rows = trial.request.fidelity
     return trial.loss is not None and trial.is_feasible and (rows is None or rows >= training_size)
 

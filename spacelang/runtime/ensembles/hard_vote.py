@@ -1,6 +1,6 @@
-"""Classifiers without probabilities in a vote of probabilities.
+"""An adapter for classifiers without `predict_proba` in a soft vote.
 
-Printed pipelines have this source written out, so that they import nothing of ours.
+Its source is copied into exported pipelines, so that they do not import spacelang.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 
 class HardVote(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier without probabilities: it gives 1 to the class that it predicts, and 0 to all others."""
+    """A classifier without probabilities that gives 1 to the predicted class and 0 to all others."""
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -22,11 +22,11 @@ class HardVote(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, features: Any) -> Any:
-        """What the classifier predicts for n rows."""
+        """Predict the classes of n rows."""
         return self.estimator_.predict(features)
 
     def predict_proba(self, features: Any) -> Any:
-        """The same as n x classes numbers."""
+        """Return an n x classes array with 1 at the predicted class and 0 elsewhere."""
         return (reshape(self.predict(features), (-1, 1)) == self.classes_).astype(float)
 
     @property
@@ -36,7 +36,7 @@ class HardVote(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def __sklearn_tags__(self) -> Any:
-        """What the classifier takes."""
+        """Return the tags, with the input tags of the classifier."""
         tags = super().__sklearn_tags__()
         tags.input_tags = self.estimator.__sklearn_tags__().input_tags
         return tags

@@ -1,6 +1,6 @@
-"""Ensemble selection by Caruana et al. (2004): which models of a library vote together, and how often each.
+"""Ensemble selection (Caruana et al. 2004): choose the models of a library that vote, and how often each votes.
 
-Nothing but arrays: a model is what it predicted for some rows, a bag predicts the mean of what its models did.
+It works on arrays only. A model is its predictions for some rows, and an ensemble predicts the mean of its models.
 """
 
 from collections import Counter
@@ -13,23 +13,23 @@ import numpy as np
 import numpy.typing as npt
 
 Predictions: TypeAlias = npt.NDArray[np.float64]
-"""Of one model for n rows: n x classes probabilities, or n numbers."""
+"""The predictions of one model for n rows: n x classes probabilities, or n numbers."""
 
 Losses: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
-"""Of m predictions in one array, their m losses."""
+"""A function that returns the m losses of m predictions in one array."""
 
 ROUNDING: Final = 1e-12
-"""What differs by no more than this share of a loss differs by rounding."""
+"""The relative difference of losses up to which they count as equal."""
 
 LARGEST: Final = 2**24
-"""So many numbers, or those of one model, are copied at once."""
+"""The maximum number of values that are copied at once, unless one model alone has more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bag:
-    """Models by their places in a library, from 0, in the order in which they were added, each as often as it was.
+    """A multiset of models, given by their indices in a library (from 0) in the order in which they were added.
 
-    `losses` has, for every size from 1 on, the loss of the first so many of them together.
+    `losses[k]` is the loss of the first k + 1 of them together.
     """
 
     order: tuple[int, ...]
@@ -42,36 +42,37 @@ class Bag:
 
     @property
     def votes(self) -> dict[int, int]:
-        """How often each model is in the bag; those that were added first come first."""
+        """The number of times that each model was added, in the order of the first additions."""
         return dict(Counter(self.order))
 
     @property
     def weights(self) -> dict[int, float]:
-        """The share that each model has of all votes; together they are 1."""
+        """The share of all votes of each model; the shares sum to 1."""
         return {model: votes / len(self.order) for model, votes in self.votes.items()}
 
     def first(self, size: int) -> "Bag":
-        """The bag when it had `size` models, or all where it has no more."""
+        """Return the multiset as it was with `size` models; the whole multiset if it has no more."""
         return Bag(self.order[:size], self.losses[:size])
 
 
 def lowest(losses: Sequence[float], most: int, usable: Callable[[int], bool] = lambda _: True) -> list[int]:
-    """The places of the `most` lowest losses among the usable ones, ascending; of equal ones the first are taken.
+    """Return the indices, ascending, of the `most` lowest losses among the usable ones.
 
-    Whether a place is usable is asked no more often than that takes.
+    Of equal losses the first ones are taken. `usable` is called in the order of the losses, and only until enough are
+    found.
     """
     ranked = sorted(range(len(losses)), key=lambda place: (losses[place], place))
     return sorted(islice(filter(usable, ranked), most))
 
 
 def select(library: Sequence[Predictions], losses: Losses, size: int) -> Bag:
-    """The bag that is empty at first and is given, `size` times, the model with which its loss is lowest.
+    """Return the multiset built greedily: `size` times, add the model that gives the lowest loss.
 
-    A model can be taken again and again; of equally good ones the first in the library is. `losses` are to be
-    minimised; one that is nan is worse than any other. Raises ValueError for a library or a bag of none.
+    A model can be added repeatedly. Of equally good models, the first in the library is added. `losses` are minimized;
+    NaN is worse than any other loss. Raises ValueError if the library is empty or `size` is less than 1.
     """
     if not library or size < 1:
-        raise ValueError(f"no bag of {size} can be made of {len(library)} models")
+        raise ValueError(f"cannot select {size} votes from {len(library)} models")
     models: Predictions = np.stack(library)
     total = np.zeros_like(models[0])
     order: list[int] = []
@@ -87,20 +88,20 @@ def select(library: Sequence[Predictions], losses: Losses, size: int) -> Bag:
 
 
 def combined(library: Sequence[Predictions], votes: Sequence[int]) -> Predictions:
-    """What models predict together, each with so many votes."""
+    """Return the mean of the predictions, weighted by the votes."""
     total: Any = sum(number * each for number, each in zip(votes, library, strict=True))
     mean: Predictions = total / sum(votes)
     return mean
 
 
 def _parts(models: Predictions) -> list[Predictions]:
-    """The library in parts that are not too large for a copy."""
+    """Return the library in chunks that are small enough to copy."""
     at_once = max(1, LARGEST // max(1, models[0].size))
     return [models[first : first + at_once] for first in range(0, len(models), at_once)]
 
 
 def _first_lowest(losses: npt.NDArray[np.float64]) -> int:
-    """The place of the lowest; what differs by rounding alone is equal."""
+    """Return the index of the first loss that equals the lowest one up to rounding."""
     finite = np.abs(losses[np.isfinite(losses)])
     tolerance = ROUNDING * finite.max() if finite.size else 0.0
     return int(np.argmax(losses <= losses.min() + tolerance))

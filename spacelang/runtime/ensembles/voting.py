@@ -1,4 +1,4 @@
-"""A vote of pipelines as scikit-learn's own estimator, made of pipelines that are fitted already."""
+"""Build scikit-learn's voting estimators from pipelines that are fitted already."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,19 +10,19 @@ from spacelang.runtime.ensembles.hard_vote import HardVote
 
 
 def member(pipeline: Any, *, is_classifier: bool) -> Any:
-    """The unfitted pipeline as a vote takes it: as it is, unless it is a classifier that gives no probabilities."""
+    """Return an unfitted pipeline as a member of a vote; a classifier without probabilities gets a `HardVote`."""
     return HardVote(pipeline) if is_classifier and not hasattr(pipeline, "predict_proba") else pipeline
 
 
 def vote(members: Mapping[str, Any], votes: Sequence[int], *, is_classifier: bool) -> Any:
-    """The vote of unfitted members by their names, each with so many votes.
+    """Return scikit-learn's voting estimator of unfitted, named members with `votes` votes each.
 
-    Of probabilities it takes the weighted mean, and of classes the one in which that is the highest, the first of equal
-    ones; of numbers the weighted mean.
+    A classifier averages the probabilities by weight and predicts the most probable class, the first of equal ones. A
+    regressor returns the weighted mean.
     """
     from sklearn.ensemble import VotingClassifier, VotingRegressor
 
-    # One vote each is what it takes without weights.
+    # Without weights, each member has one vote.
     weights = None if set(votes) == {1} else [*votes]
     if is_classifier:
         return VotingClassifier([*members.items()], voting="soft", weights=weights)
@@ -30,9 +30,10 @@ def vote(members: Mapping[str, Any], votes: Sequence[int], *, is_classifier: boo
 
 
 def fitted_vote(unfitted: Any, members: Sequence[Any], classes: Sequence[Any]) -> Any:
-    """The vote as `fit` would leave it, of members that are fitted already, in the order of the unfitted ones.
+    """Return the voting estimator as `fit` would leave it, with members that are fitted already.
 
-    Classifiers are fitted on the places of labels in `classes`, which are sorted: that is how a vote fits them.
+    The members must be in the order of the unfitted ones. Classifiers must be fitted on label codes, the indices in the
+    sorted `classes`, as a vote fits them. `unfitted` is modified.
     """
     from sklearn.preprocessing import LabelEncoder
 

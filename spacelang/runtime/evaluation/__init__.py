@@ -1,1 +1,1 @@
-"""Evaluation: from a request to a fitted pipeline and what came of it, sharing what trials have in common."""
+"""Evaluation of trials on data: build, fit and score pipelines, with a cache of shared first steps."""

@@ -1,4 +1,4 @@
-"""Tables that are kept and handed out again: how many bytes they take, and copies that nothing can tell from them."""
+"""Copies of cached tables that keep their memory layout, and the sizes of tables in bytes."""
 
 import copy
 from functools import cache
@@ -9,14 +9,18 @@ import pandas as pd
 from scipy import sparse
 
 PLAIN_OBJECTS: Final = frozenset({"string", "boolean", "integer", "floating", "mixed-integer-float", "empty"})
-"""What arrays of objects may hold, as pandas names it: values that nobody can change."""
+"""Contents of object arrays, by the names of `pandas.api.types.infer_dtype`, that consist of immutable values."""
 
 COMPRESSED: Final = frozenset({"csr", "csc", "bsr", "coo", "dia"})
-"""The formats of sparse matrices that are kept: those made of arrays."""
+"""The sparse matrix formats that can be cached: those stored in arrays."""
 
 
 def bytes_of(table: Any) -> int | None:
-    """The bytes of a table; None where it is nothing that can be kept."""
+    """Return the bytes of a table, or None if it cannot be cached.
+
+    Tables are NumPy arrays, SciPy sparse matrices and DataFrames. Those that `copied` could not reproduce exactly, such
+    as arrays of mutable objects, cannot be cached.
+    """
     if type(table) is np.ndarray:
         return _array_bytes(table)
     if sparse.issparse(table):
@@ -27,19 +31,19 @@ def bytes_of(table: Any) -> int | None:
 
 
 def copied(table: Any) -> Any:
-    """A copy, laid out in memory as the table is: sums over it are equal to the last digit.
+    """Return a copy with the memory layout of the table, so that sums over both agree to the last digit.
 
-    Only for tables that `bytes_of` knows.
+    Only for tables for which `bytes_of` is not None.
     """
     if type(table) is np.ndarray:
         return _copied_array(table)
     if sparse.issparse(table):
-        return copy.deepcopy(table)  # `copy` would forget whether the indices are sorted
+        return copy.deepcopy(table)  # `copy` would lose the flag that the indices are sorted
     return table.copy(deep=True)
 
 
 def arrays_of(table: Any) -> list[np.ndarray[Any, Any]]:
-    """The arrays that a table is made of; of the columns of a DataFrame only those that are arrays of NumPy."""
+    """Return the arrays that store a table; for a DataFrame, only the columns that are stored in NumPy arrays."""
     if isinstance(table, np.ndarray):
         return [table]
     if isinstance(table, pd.DataFrame):
@@ -60,7 +64,11 @@ def _array_bytes(array: np.ndarray[Any, Any]) -> int | None:
 
 
 def _extent(array: np.ndarray[Any, Any]) -> int | None:
-    """The bytes from the first to the last element; None for one that overlaps itself or runs backwards."""
+    """Return the bytes from the first to the last element of an array.
+
+    Return None if its elements overlap, if a stride is negative, or if it is neither contiguous nor free of Python
+    objects.
+    """
     if array.flags.forc:
         return array.nbytes
     if array.size == 0 or array.dtype.hasobject:
@@ -91,7 +99,10 @@ def _sparse_bytes(matrix: Any) -> int | None:
 
 
 def _is_tidy(table: pd.DataFrame) -> bool:
-    """Whether a copy would have the columns where they are: copying joins those of a type, and closes gaps."""
+    """Return True if copying the DataFrame keeps its memory layout.
+
+    A copy joins the columns of each data type in one block, and makes blocks contiguous.
+    """
     blocks = [block.values for block in table._mgr.blocks]
     kinds = {block.dtype for block in blocks}
     return len(kinds) == len(blocks) and all(array.flags.forc for array in arrays_of(table))
@@ -99,7 +110,7 @@ def _is_tidy(table: pd.DataFrame) -> bool:
 
 @cache
 def _keeps_layout() -> bool:
-    """Whether this version of pandas copies columns as they lie, which old ones do not."""
+    """Return True if this version of pandas keeps the strides of blocks in a deep copy; old versions do not."""
     table = pd.DataFrame(np.zeros((2, 3)))
     try:
         before, after = (each._mgr.blocks[0].values.strides for each in (table, table.copy(deep=True)))

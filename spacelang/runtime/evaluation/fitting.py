@@ -1,4 +1,4 @@
-"""Fitting: a pipeline step by step, as scikit-learn's own does, with what others have fitted before from the cache."""
+"""Fit a pipeline step by step, as scikit-learn does, and reuse fitted first steps from the prefix cache."""
 
 import copy
 from collections.abc import Hashable
@@ -24,14 +24,14 @@ from spacelang.runtime.failures import described
 from spacelang.runtime.judging.judge import Fitted
 
 COMES_AGAIN: Final = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError)
-"""The errors that a step raises because of its parameters and its data, and not because of the machine."""
+"""Errors that depend only on the parameters and the data of a step, not on the machine: they would be raised again."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialRows:
-    """The rows of a trial: the first `fidelity` for training of the fold with this number, and the held-out ones.
+    """The rows of a trial on one fold: the first `fidelity` training rows and the held-out rows.
 
-    `own` says that the pipeline needs copies, because it writes into what it is given.
+    `number` is the index of the fold. `own` is True if the pipeline overwrites its input and therefore needs copies.
     """
 
     number: int
@@ -41,30 +41,31 @@ class TrialRows:
 
     @property
     def name(self) -> Hashable:
-        """Equal for the same rows of the same data set."""
+        """A cache key for the training rows: equal for the same rows of the same data set."""
         return self.number, len(self.fold.training_target[: self.fidelity]), self.own
 
     def training(self) -> tuple[Any, Any]:
-        """The features and the labels to train on."""
+        """Return the features and the labels to train on."""
         return self.fold.training_rows(self.fidelity, own=self.own)
 
     def target(self) -> Any:
-        """The labels to train on."""
+        """Return the labels to train on."""
         return self.training()[1] if self.own else self.fold.training_target[: self.fidelity]
 
     def held_out(self) -> Any:
-        """The features to judge on."""
+        """Return the features of the held-out rows."""
         return self.fold.held_out_rows(own=self.own)
 
 
 def fit(pipeline: Any, rows: TrialRows, prefixes: Prefixes, account: CacheSeconds, *, guarded: bool = False) -> Fitted:
-    """The pipeline fitted on the training rows, with the held-out rows as its last step takes them.
+    """Fit a pipeline on the training rows, and transform the held-out rows for its last step.
 
-    Its steps before the last are those of the cache where others have fitted them: whoever may change them asks for
-    a `guarded` pipeline, which has copies. Raises what a step raises, or RepeatedError in its place.
+    All steps but the last are taken from the cache `prefixes`, as far as other trials have fitted them. The caller must
+    not change such shared steps: with `guarded`, the pipeline has copies of them instead. Raise what a step raises, or
+    RepeatedError for a failure that is in the cache. The seconds that the cache saved and took are added to `account`.
     """
     if not _is_chain(pipeline):
-        pipeline.fit(*rows.training())  # the library says what is wrong with it
+        pipeline.fit(*rows.training())  # the library raises the error that explains what is wrong
         return Fitted(pipeline, pipeline, rows.held_out())
     passage = _Passage(pipeline, rows, prefixes, account)
     features, target = passage.training()
@@ -78,7 +79,10 @@ def fit(pipeline: Any, rows: TrialRows, prefixes: Prefixes, account: CacheSecond
 
 
 def _is_chain(pipeline: Any) -> bool:
-    """Whether each step before the last one changes either the features or the rows, as pipelines want it."""
+    """Return True if the steps form a valid pipeline.
+
+    Every step but the last must either transform features or resample rows, and the last must have `fit`.
+    """
     return all(
         (hasattr(step, "transform") and (hasattr(step, "fit") or hasattr(step, "fit_transform")))
         != hasattr(step, "fit_resample")
@@ -88,22 +92,25 @@ def _is_chain(pipeline: Any) -> bool:
 
 @dataclass(slots=True)
 class _Passage:
-    """The way of the rows of a trial through the steps of a pipeline before the last."""
+    """The flow of a trial's rows through all steps of a pipeline but the last.
+
+    It looks up the steps in the prefix cache, fits those that are missing, and stores them.
+    """
 
     pipeline: Any
     rows: TrialRows
     prefixes: Prefixes
     account: CacheSeconds
     keys: list[Key] = field(init=False)
-    """Of each prefix that has an identity, shorter ones first."""
+    """The cache keys of the prefixes, the shortest first; up to the first step without an identity."""
     parts: list[FittedStep] = field(default_factory=list)
     begun: Chance = None
-    """The global generator before the first step, and after the last one so far: where steps were fitted."""
+    """The global random state before the first step; `now` is the one after the last step that was fitted."""
     now: Chance = None
     has_drawn: bool = False
     is_resampled: bool = False
     unsaved: float = 0.0
-    """The seconds of the steps that are not in the longest prefix that is kept."""
+    """The seconds spent on the steps behind the longest cached prefix."""
 
     def __post_init__(self) -> None:
         self.keys = _keys(self.steps, self.rows.name) if self.prefixes.is_on else []
@@ -114,7 +121,10 @@ class _Passage:
         return steps
 
     def training(self) -> tuple[Any, Any]:
-        """The features and labels for the last step, which may do with them what it wants."""
+        """Fit the steps, and return the features and labels for the last step, which may modify them.
+
+        Raise RepeatedError if the cache knows that a prefix fails.
+        """
         started = self.prefixes.clock()
         found = self.prefixes.find(self.keys)
         if isinstance(found, FailedPrefix):
@@ -135,7 +145,7 @@ class _Passage:
         return features, target
 
     def held_out(self) -> Any:
-        """The held-out rows for the last step, which may do with them what it wants."""
+        """Return the transformed held-out rows for the last step, which may modify them."""
         first, rows = self._held_out_so_far()
         for part in self.parts[:first]:
             part.rewind(part.after_held_out)
@@ -145,15 +155,18 @@ class _Passage:
         return rows
 
     def guard(self) -> None:
-        """Put copies into the pipeline in place of the steps that others will be given too."""
+        """Replace the steps that other pipelines share by copies.
+
+        Steps that cannot be copied stay in the pipeline, and are removed from the cache instead.
+        """
         shared = [part for part in self.parts if part.users]
         arrays = [array for part in shared if part.holdings is not None for array in part.holdings.arrays]
         chance = np.random.mtrand._rand
         known = {id(array): copied(array) for array in arrays if bytes_of(array) is not None}
         try:
-            # Together, as steps may hold the same things.
+            # All in one call: steps may share objects.
             self._put_steps(copy.deepcopy([part.fitted for part in self.parts], {**known, id(chance): chance}))
-        except Exception:  # noqa: BLE001 - whatever an object says when it is to be copied
+        except Exception:  # noqa: BLE001 - `copy.deepcopy` of a foreign object may raise anything
             for part in shared:
                 self.prefixes.forget(part)
 
@@ -164,7 +177,10 @@ class _Passage:
     # ---- training
 
     def _taken(self, found: FittedPrefix) -> tuple[Any, Any]:
-        """Copies of what a prefix makes of the training rows; chance is where its steps have left it."""
+        """Take over the fitted steps of a cached prefix, and return copies of the training rows after them.
+
+        If its steps draw from the global random state, set that state to the one that they left.
+        """
         self.parts = [*found.parts]
         self._save(sum(part.seconds for part in self.parts))
         if found.chance is not None:
@@ -176,7 +192,7 @@ class _Passage:
         return self.prefixes.copy(found.features), target
 
     def _fitted(self, place: int, features: Any, target: Any) -> tuple[Any, Any]:
-        """The rows after a step, which is fitted on them."""
+        """Fit the step at `place`, store the prefix that it ends, and return the transformed training rows."""
         _, step = self.steps[place]
         started = self.prefixes.clock()
         try:
@@ -213,7 +229,7 @@ class _Passage:
         self.prefixes.keep_failure(self.keys[place], failure)
 
     def _chance(self) -> tuple[Chance, Chance] | None:
-        """Where the global generators were before the first step and are now; None where nobody has drawn from them."""
+        """Return the global random states before the first step and now, or None if no step has drawn from them."""
         now = global_chance()
         self.has_drawn = self.has_drawn or not same_chance(self.now, now)
         self.now = now
@@ -222,7 +238,11 @@ class _Passage:
     # ---- held-out rows
 
     def _held_out_so_far(self) -> tuple[int, Any]:
-        """How many steps others have sent the held-out rows through, and what came of them."""
+        """Return the longest cached result for the held-out rows: the number of steps behind it, and a copy of it.
+
+        Return 0 and the untransformed rows if there is none. Steps that draw random numbers when they transform are
+        never skipped.
+        """
         drawing = next((place for place, part in enumerate(self.parts) if part.draws), len(self.parts))
         for depth in range(min(len(self.keys), drawing), 0, -1):
             entry = self.prefixes.get(self.keys[depth - 1], self.parts[:depth])
@@ -234,7 +254,10 @@ class _Passage:
         return 0, self.rows.held_out()
 
     def _transformed(self, place: int, rows: Any) -> Any:
-        """The held-out rows after a step; those that change the rows to train on leave these alone."""
+        """Return the held-out rows after the step at `place`.
+
+        Steps that resample training rows leave held-out rows unchanged.
+        """
         part = self.parts[place]
         if hasattr(part.fitted, "fit_resample"):
             return rows
@@ -254,12 +277,12 @@ class _Passage:
         part.after_held_out = part.chance()
         part.draws = part.draws or not same_chance(before, global_chance())
         if part.holdings is not None and bytes_of(rows) is not None and part.holdings.overlaps(rows):
-            self.prefixes.forget(part)  # who is given these rows could change the step with them
+            self.prefixes.forget(part)  # changing these rows would change the step
         elif place < len(self.keys) and not any(earlier.draws for earlier in self.parts[: place + 1]):
             self.prefixes.keep_held_out(self.keys[place], self.parts[: place + 1], rows)
         self._spend(self.prefixes.clock() - started)
 
-    # ---- what all need
+    # ---- bookkeeping of seconds
 
     def _save(self, seconds: float) -> None:
         self.account.saved += seconds
@@ -271,7 +294,7 @@ class _Passage:
 
 
 def _keys(steps: list[tuple[str, Any]], rows: Hashable) -> list[Key]:
-    """Of each prefix, as far as it is known what its steps are."""
+    """Return the cache keys of the prefixes, the shortest first, up to the first step that has no identity."""
     keys: list[Key] = []
     key: Key = rows
     for _, step in steps:
@@ -285,7 +308,7 @@ def _keys(steps: list[tuple[str, Any]], rows: Hashable) -> list[Key]:
 
 
 def _comes_again(error: BaseException | None) -> bool:
-    """Whether an error, and all that led to it, would be raised again."""
+    """Return True if the error and all errors that caused it would be raised again (see `COMES_AGAIN`)."""
     while error is not None:
         if not isinstance(error, COMES_AGAIN):
             return False

@@ -1,4 +1,4 @@
-"""The rows as all trials share them: split, prepared and in the order in which training takes them."""
+"""The folds that all trials share: split, prepared and in a fixed order of training rows."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -24,40 +24,48 @@ from spacelang.runtime.pipelines.preparation import Preparation
 from spacelang.suggest import suggestion
 
 COPIES: Final = frozenset({"copy", "copy_X", "copy_x", "copy_X_train"})
-"""The parameters by which operators are allowed to write into what they are given."""
+"""Parameters of operators that allow them, when false, to overwrite their input."""
 
 WELL_KNOWN: Final = frozenset({"sklearn", "catboost", "imblearn", "lightgbm", "xgboost", "spacelang"})
-"""The packages whose operators write into what they are given where such a parameter says so, and nowhere else."""
+"""Packages whose operators overwrite their input only if one of the parameters `COPIES` is false."""
 
 
 FEW_ROWS: Final = 1_000
-"""So many rows are few.
+"""The largest number of rows for which five-fold cross-validation is the default instead of a holdout.
 
-What a search reports is too good, as it is the best of many: by 0.056 of 1 - AUROC with 300 rows, 0.031 with 600, 0.012
-with 1,200 and 0.005 with 4,800, where 50 random pipelines are judged by a holdout of 30 %; by 0.025, 0.016, 0.004 and
-0.002 with five folds. They take five times as long: so many rows are few with which ten pipelines on five folds end in
-one that is as good as that of fifty on a holdout (better by 0.015 with 300 rows and by 0.002 with 600, worse by 0.004
-with 1,200). `tests/benchmarks/selection_bias.py` measures it, here on six data sets.
+The loss that a search reports is optimistic, because it is the smallest of many. `tests/benchmarks/selection_bias.py`
+measures this bias; on six data sets, for 50 random pipelines and the loss 1 - AUROC, it is:
+
+| rows | holdout of 30 % | five folds |
+| --- | --- | --- |
+| 300 | 0.056 | 0.025 |
+| 600 | 0.031 | 0.016 |
+| 1,200 | 0.012 | 0.004 |
+| 4,800 | 0.005 | 0.002 |
+
+Five folds take five times as long. In the same time, the best of 10 pipelines on five folds is better than the best of
+50 on a holdout with 300 rows (by 0.015) and with 600 rows (by 0.002), and worse with 1,200 rows (by 0.004).
 """
 
 FEW: Final = CrossValidation(5)
-"""How trials are judged where rows are few, unless it is said otherwise."""
+"""The default validation for at most `FEW_ROWS` rows."""
 
 MANY: Final = Holdout(0.3)
-"""How they are judged where rows are many: the split of the papers that compare optimizers."""
+"""The default validation for more rows: the split used in the papers that compare optimizers."""
 
 FEWEST_FOLDS: Final = 3
-"""With fewer a trial would train on half of the rows."""
+"""The fewest folds of a default cross-validation: with two, a trial would train on half of the rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fold:
-    """One split: the prepared rows, those for training in the order in which trials take them.
+    """One split of the prepared rows; the training rows are in the order in which trials use them.
 
-    All trials share them: whoever gives them to a pipeline that `writes_in_place` gives it copies. No other could
-    overwrite an array, as it is for reading only; sparse ones are not, since some operators would refuse them. `groups`
-    has, for each column that forms groups, the places of each group among the held-out rows; `rows` are the numbers of
-    those rows in the table, from 0.
+    All trials share the rows. Dense arrays are read-only. Sparse matrices are not, because some operators would refuse
+    them. A pipeline for which `writes_in_place` is True therefore gets copies.
+
+    `groups` maps each grouping column to the positions of each group among the held-out rows. `rows` are the numbers of
+    the held-out rows in the table, from 0.
     """
 
     training: Any
@@ -73,24 +81,24 @@ class Fold:
                 rows.setflags(write=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Made anew in another process: pickled by itself an array could be written there.
+        # Unpickling calls the constructor, which makes the arrays read-only; a pickled array would be writable.
         return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
     def training_rows(self, fidelity: int | None, *, own: bool) -> tuple[Any, Any]:
-        """The first rows to train on and their labels, all of them where `fidelity` is None; `own` makes copies."""
+        """Return the first `fidelity` training rows and their labels (all if None), as copies if `own`."""
         rows, target = self.training[:fidelity], self.training_target[:fidelity]
         return (rows.copy(), target.copy()) if own else (rows, target)
 
     def held_out_rows(self, *, own: bool) -> Any:
-        """The rows to judge on; `own` makes a copy, which is good for one prediction."""
+        """Return the held-out rows; with `own` a copy, which serves for one prediction."""
         return self.held_out.copy() if own else self.held_out
 
 
 def writes_in_place(estimator: Any) -> bool:
-    """Whether an estimator, or one inside it, may overwrite the rows that it is given, in `fit` or later.
+    """Return True if an estimator, or one inside it, may overwrite the rows that it gets, in `fit` or later.
 
-    Operators that users bring may do so at any time. Some microseconds an operator: parameters are read where
-    estimators keep them, as asking for them by introspection takes ten times as long.
+    Operators from other packages than `WELL_KNOWN` always may. The check reads parameters from instance attributes,
+    which is ten times as fast as `get_params` and takes some microseconds per operator.
     """
     if isinstance(estimator, list | tuple):
         return any(map(writes_in_place, estimator))
@@ -103,10 +111,10 @@ def writes_in_place(estimator: Any) -> bool:
 
 
 def default_validation(dataset: Dataset) -> Declared:
-    """On which rows trials are judged where nobody says it: `cv(5)` where these are few, else `holdout(0.3)`.
+    """Return the default validation of a data set: `cv(5)` for at most `FEW_ROWS` rows, else `holdout(0.3)`.
 
-    A class of fewer rows than folds would be missing in some of them, and a score undefined there: then there are so
-    many folds as it has rows, from three on, and with two rows it is the holdout.
+    No fold may lack a class, because scores can be undefined there. If the rarest class has 3 or 4 rows, there are only
+    as many folds; with fewer rows, the default is the holdout.
     """
     rows = len(dataset.target)
     rarest = int(np.bincount(dataset.target).min()) if dataset.kind == "classification" else rows
@@ -117,10 +125,11 @@ def default_validation(dataset: Dataset) -> Declared:
 def make_folds(
     dataset: Dataset, validation: Validation, seed: int, preparation: Preparation, columns: Iterable[str] = ()
 ) -> tuple[Fold, ...]:
-    """One fold for a holdout, k for a cross-validation, those of the data for given splits; `columns` form groups.
+    """Split and prepare a data set; the same seed gives the same folds.
 
-    For the same seed they are the same. Raises DataError for what the rows do not allow, and for a column that is not
-    there or forms no groups.
+    There is one fold for a holdout, k for a cross-validation, and one per predefined split of the data. `columns` are
+    the names of columns whose values form groups (see `Fold`). Raise DataError if the rows do not allow the validation,
+    and if a column does not exist or cannot group rows.
     """
     grouping = {column: _grouping(dataset, column) for column in columns}
     rng = np.random.default_rng(seed)
@@ -136,12 +145,15 @@ def make_folds(
 
 
 def training_rows(dataset: Dataset, validation: Validation, seed: int) -> Rows:
-    """The numbers of the rows that the first fold of `make_folds` trains on, in no order."""
+    """Return the numbers of the training rows in the first fold of `make_folds`, in no particular order."""
     return _splits(dataset, validation, np.random.default_rng(seed))[0][0]
 
 
 def make_test_fold(dataset: Dataset, tested: Dataset, preparation: Preparation, columns: Iterable[str] = ()) -> Fold:
-    """All rows to train on, in their order, and the test rows, which have their columns, as those that are held out."""
+    """Return a fold that trains on all rows, in their order, and holds out the test rows.
+
+    `tested` has the same columns as `dataset`. Raise DataError if a grouping column does not exist.
+    """
     fitting, judging = dataset.features, tested.features
     if isinstance(fitting, pd.DataFrame) and isinstance(judging, pd.DataFrame):
         fitting, judging = _made_ready(fitting, judging, preparation)
@@ -153,17 +165,17 @@ def make_test_fold(dataset: Dataset, tested: Dataset, preparation: Preparation, 
 def _splits(dataset: Dataset, validation: Validation, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
     codes, rows = dataset.target.to_numpy(), len(dataset.target)
     if rows < 4:
-        raise DataError(f"`{dataset.name}` has {rows} rows, too few to hold some out")
+        raise DataError(f"`{dataset.name}` has {rows} rows; a validation needs at least 4")
     match validation:
         case Holdout(share):
             if not 0 < share < 1:
-                raise DataError(f"the share of held-out rows must lie between 0 and 1, not be {share:g}")
+                raise DataError(f"the share of held-out rows must be between 0 and 1, not {share:g}")
             if dataset.kind == "classification":
                 return [stratified_holdout(codes, share, rng)]
             return [plain_holdout(rows, share, rng)]
         case CrossValidation(folds):
             if not 2 <= folds <= rows:
-                raise DataError(f"{rows} rows cannot be split into {folds} folds", f"take from 2 to {rows} of them")
+                raise DataError(f"{rows} rows cannot be split into {folds} folds", f"choose from 2 to {rows} folds")
             if dataset.kind == "classification":
                 return stratified_folds(codes, folds, rng)
             return plain_folds(rows, folds, rng)
@@ -174,7 +186,11 @@ def _splits(dataset: Dataset, validation: Validation, rng: np.random.Generator) 
 
 
 def _given(dataset: Dataset, validation: Given, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
-    """The splits of the data, with their training rows in random order, so that the first ones are a fair sample."""
+    """Return the predefined splits of the data, with training rows in random order.
+
+    The random order makes the first rows a fair sample. Raise DataError if the data does not have these splits, if they
+    are invalid, or if a split trains on a single class.
+    """
     if validation != dataset.validation:
         raise DataError(f"`{dataset.name}` does not have {describe_validation(validation)}")
     check_splits(dataset.splits, len(dataset.target), dataset.name)
@@ -182,8 +198,8 @@ def _given(dataset: Dataset, validation: Given, rng: np.random.Generator) -> lis
         for place, split in enumerate(dataset.splits, start=1):
             if len(np.unique(dataset.target.to_numpy()[split.training])) < 2:
                 raise DataError(
-                    f"split {place} of {len(dataset.splits)} of `{dataset.name}` has one class to train on",
-                    "give splits of your own: `--validate holdout(0.3)`",
+                    f"split {place} of {len(dataset.splits)} of `{dataset.name}` trains on a single class",
+                    "choose another validation, such as `--validate holdout(0.3)`",
                 )
     return [(rng.permutation(split.training), split.held_out) for split in dataset.splits]
 
@@ -207,7 +223,7 @@ def _made_ready(fitting: pd.DataFrame, judging: pd.DataFrame, preparation: Prepa
 
 
 def as_floats(table: Any) -> Any:
-    """An array of floats, whose first rows are a view rather than a copy."""
+    """Convert a DataFrame or a matrix to float64; first rows of the resulting array are a view, not a copy."""
     return (
         table.to_numpy(dtype=np.float64, na_value=np.nan)
         if isinstance(table, pd.DataFrame)
@@ -216,27 +232,31 @@ def as_floats(table: Any) -> Any:
 
 
 def _grouping(dataset: Dataset, name: str) -> pd.Series:
-    """The column that forms groups, as it is in the data."""
+    """Return the unprepared column that forms groups.
+
+    Raise DataError for sparse data, and for a column that does not exist, has a single value, or has more distinct
+    values than half of the rows.
+    """
     if not isinstance(dataset.features, pd.DataFrame):
-        raise DataError(f"`{dataset.name}` is sparse and has no column `{name}` to form groups", "give it as a table")
+        raise DataError(f"`{dataset.name}` is sparse and has no column `{name}` to group rows by", "pass a DataFrame")
     values = _column(dataset, name)
     distinct = values.nunique()
     if distinct < 2 or distinct > len(values) / 2:
         held = "a single value" if distinct == 1 else f"{distinct} different values in {len(values)} rows"
-        raise DataError(f"the column `{name}` forms no groups: it has {held}", "choose a column of categories")
+        raise DataError(f"the column `{name}` cannot group rows: it has {held}", "choose a categorical column")
     return values
 
 
 def _column(dataset: Dataset, name: str) -> pd.Series:
-    """The column of a table by its name as text; raises DataError where there is none."""
+    """Return the column with this name, compared as text; raise DataError if there is none."""
     columns = {str(column): column for column in dataset.features.columns}
     if name not in columns:
-        raise DataError(f"the data has no column `{name}` to form groups", suggestion(name, columns))
+        raise DataError(f"the data has no column `{name}` to group rows by", suggestion(name, columns))
     values: pd.Series = dataset.features[columns[name]]
     return values
 
 
 def _groups(values: pd.Series) -> tuple[Rows, ...]:
-    """The places of the rows of each value; rows without a value are in no group."""
+    """Return the positions of the rows of each distinct value; rows without a value are in no group."""
     codes, _ = pd.factorize(values)
     return tuple(np.flatnonzero(codes == code) for code in range(codes.max(initial=-1) + 1))

@@ -1,4 +1,4 @@
-"""What fitted estimators hold: how much memory, which arrays, and which generators of random numbers."""
+"""The memory footprint of fitted estimators: their bytes, their arrays and their random generators."""
 
 import random
 import sys
@@ -15,35 +15,38 @@ from spacelang.runtime.evaluation.copies import arrays_of
 from spacelang.runtime.evaluation.identity import is_plain
 
 LEAVES: Final = (str, bytes, bytearray, bool, int, float, complex, type(None), np.generic)
-"""Types of values that hold no others."""
+"""Types whose values contain no other objects."""
 
 SHARED: Final = (type, FunctionType, BuiltinFunctionType, ModuleType, np.ufunc, np.dtype)
-"""Types of objects that are there whether anybody holds them or not."""
+"""Types of objects that exist anyway, so that a reference to them takes no memory."""
 
 GENERATOR_BYTES: Final = 8_000
-"""What a generator takes, and two of its states."""
+"""The bytes of a random generator and two copies of its state."""
 
 MOST: Final = 200_000
-"""The most objects that are looked at."""
+"""The largest number of objects that are visited."""
 
 
 @dataclass(slots=True)
 class Holdings:
-    """What an object holds, directly or not."""
+    """The bytes, arrays and random generators that an object references, directly or indirectly."""
 
     bytes: int = 0
     arrays: list[np.ndarray[Any, Any]] = field(default_factory=list)
     generators: list[Any] = field(default_factory=list)
 
     def overlaps(self, table: Any) -> bool:
-        """Whether what is held may lie in the same memory as a table."""
+        """Return True if an array of the object may share memory with the table."""
         return any(np.may_share_memory(mine, other) for other in arrays_of(table) for mine in self.arrays)
 
 
 def holdings(root: Any) -> Holdings | None:
-    """What an object holds; None where it holds something that cannot be looked into."""
+    """Return the memory footprint of an object, or None if it references something that cannot be inspected.
+
+    None is also returned if there are more than `MOST` objects.
+    """
     found, waiting = Holdings(), [root]
-    seen: dict[int, Any] = {}  # with the objects, so that no other is given the same number meanwhile
+    seen: dict[int, Any] = {}  # holds the objects, so that their ids are not reused meanwhile
     while waiting:
         value = waiting.pop()
         if id(value) in seen or isinstance(value, SHARED):
@@ -59,7 +62,7 @@ def holdings(root: Any) -> Holdings | None:
 
 
 def _inside(value: Any, found: Holdings) -> Iterable[Any] | None:
-    """What is directly in a value, after counting the value itself; None where that is not known."""
+    """Add a value to the footprint `found`, and return the objects directly inside it, or None if they are unknown."""
     if isinstance(value, LEAVES):
         found.bytes += sys.getsizeof(value)
         return ()
@@ -70,7 +73,7 @@ def _inside(value: Any, found: Holdings) -> Iterable[Any] | None:
         found.arrays += _behind(value)
         return ()
     if isinstance(value, np.random.RandomState | np.random.BitGenerator):
-        if value is not np.random.mtrand._rand:  # that one belongs to all
+        if value is not np.random.mtrand._rand:  # the global generator belongs to no estimator
             found.generators.append(value)
             found.bytes += GENERATOR_BYTES
         return ()
@@ -95,13 +98,13 @@ def _parts(value: Any) -> Iterable[Any] | None:
 def _array(array: np.ndarray[Any, Any], found: Holdings) -> Iterable[Any] | None:
     found.arrays.append(array)
     if isinstance(array.base, np.ndarray):
-        return (array.base,)  # a view keeps all of it
+        return (array.base,)  # a view keeps its whole base alive
     found.bytes += array.nbytes
     return array.ravel().tolist() if array.dtype.hasobject else ()
 
 
 def _behind(columns: Any) -> list[np.ndarray[Any, Any]]:
-    """The arrays of NumPy that columns of pandas lie in."""
+    """Return the NumPy arrays that store a DataFrame, Series or Index."""
     if isinstance(columns, pd.DataFrame):
         return arrays_of(columns)
     return [columns.array.to_numpy()] if isinstance(columns.dtype, np.dtype) else []
@@ -109,17 +112,20 @@ def _behind(columns: Any) -> list[np.ndarray[Any, Any]]:
 
 @cache
 def _says_what_is_pickled(kind: Any) -> bool:
-    """Whether a class has its own idea of its state, such as those that hold a library's objects."""
+    """Return True if a class, or a base other than `object` and `BaseEstimator`, defines `__getstate__`.
+
+    Such classes may wrap objects of a native library.
+    """
     from sklearn.base import BaseEstimator
 
     return any("__getstate__" in vars(base) for base in kind.__mro__ if base not in {object, BaseEstimator})
 
 
 def _reduced(value: Any) -> Iterable[Any] | None:
-    """What would be pickled of an object whose parts cannot be seen."""
+    """Return the objects that pickling the value would store, or None if it cannot be pickled."""
     try:
         made = value.__reduce_ex__(5)
-    except Exception:  # noqa: BLE001 - whatever an object says when it is asked: it is not known what it holds
+    except Exception:  # noqa: BLE001 - a foreign object may raise anything: its contents are unknown
         return None
     if not isinstance(made, tuple):
         return ()

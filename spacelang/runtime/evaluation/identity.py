@@ -1,7 +1,7 @@
-"""What an unfitted estimator is, as a value that can be compared: its class and all that it holds.
+"""Identities of unfitted estimators: hashable values made of the class and of all parameters.
 
-Two estimators with equal identities do the same with the same data. Where that cannot be said for sure there is no
-identity: then nothing is shared.
+Two estimators with equal identities do the same with the same data. An estimator for which this is uncertain has no
+identity, and is never shared.
 """
 
 import random
@@ -13,27 +13,30 @@ from typing import Any, Final, cast
 import numpy as np
 
 ITSELF: Final = (int, str, bytes, bool, type(None), type(...))
-"""Types whose values are what they are equal to, among values of the same type."""
+"""Types whose values are interchangeable if they are equal and of the same type."""
 
 NAMED: Final = (type, FunctionType, BuiltinFunctionType, np.ufunc)
-"""Types whose values are equal to nothing but themselves."""
+"""Types whose objects are equal only to themselves."""
 
 CHANCE: Final = (np.random.RandomState, np.random.Generator, np.random.BitGenerator, random.Random)
-"""Types whose values change whenever they are used."""
+"""Types of random generators, whose state changes with every use."""
 
 SIMPLE: Final = "biufcSUmM"
-"""The kinds of NumPy's types whose values are told by their bytes."""
+"""The kinds of NumPy data types whose values are determined by their bytes."""
 
 LARGEST: Final = 2**20
-"""The most bytes of an array that is compared element by element."""
+"""The largest array, in bytes, that is compared by its contents."""
 
 
 class NoIdentityError(Exception):
-    """Something is held of which it is not known what makes it different from others."""
+    """An object contains something that cannot be compared reliably."""
 
 
 def identity(value: Any) -> Hashable:
-    """What a value is: equal for two values only where nothing can tell them apart; raises NoIdentityError."""
+    """Return a hashable value that is equal only for indistinguishable objects.
+
+    Raise NoIdentityError if there is none.
+    """
     kind = type(value)
     if kind in ITSELF:
         return (kind, value)
@@ -52,7 +55,7 @@ def identity(value: Any) -> Hashable:
 
 @cache
 def is_plain(kind: Any) -> bool:
-    """Whether all that an instance of a class holds is in its `__dict__`."""
+    """Return True if instances of a class store all of their state in `__dict__`."""
     return (
         kind.__basicsize__ <= _Plain.__basicsize__
         and kind.__itemsize__ == 0
@@ -63,7 +66,7 @@ def is_plain(kind: Any) -> bool:
 
 
 class _Plain:
-    """How large an object is that holds nothing beside its `__dict__`."""
+    """A class whose instances have nothing but a `__dict__`; its size is compared with that of other classes."""
 
 
 def _rare(value: Any) -> Hashable:
@@ -87,7 +90,10 @@ def _rare(value: Any) -> Hashable:
 
 
 def _pickled(value: Any) -> Hashable:
-    """What would be pickled: what makes the same object anew makes an equal one."""
+    """Return the identity of what pickling would store: equal parts reconstruct equal objects.
+
+    Raise NoIdentityError if the value cannot be pickled, or is pickled by name and has its own hash.
+    """
     try:
         made = value.__reduce_ex__(2)
     except Exception as error:
@@ -96,5 +102,5 @@ def _pickled(value: Any) -> Hashable:
         by_itself: Any = object.__hash__
         if type(value).__hash__ is not by_itself:
             raise NoIdentityError
-        return cast(Hashable, value)  # a function of a library, which its name stands for: there is no other
+        return cast(Hashable, value)  # pickled by its name, such as a library function: there is only one
     return tuple(identity([*part] if isinstance(part, Iterator) else part) for part in made)

@@ -1,6 +1,6 @@
-"""The objective that data is: a request becomes a fitted pipeline, and that a loss on the held-out rows.
+"""The objective of a search on data: a request is evaluated to the loss of a fitted pipeline on held-out rows.
 
-All that trials share is made once: the split, the prepared arrays, the order in which training takes its rows.
+Everything that trials share is computed once: the split, the prepared arrays and the order of training rows.
 """
 
 import json
@@ -59,19 +59,19 @@ from spacelang.runtime.pipelines.taking import taker
 from spacelang.runtime.storing.header import MISSING, SHOWN, DataFacts
 
 Clock: TypeAlias = Callable[[], float]
-"""Seconds since some moment, never running backwards."""
+"""A monotonic clock: seconds since a fixed moment."""
 
 SEEDS: Final = 2**32
-"""How many seeds scikit-learn and NumPy's global generator know."""
+"""The number of seeds that scikit-learn and the global generator of NumPy accept."""
 
 _BESIDE: Final = "beside"
-"""Under this key of what is pickled stands where packages were found that are not installed."""
+"""The key of the pickled state that holds the folders of imported sibling packages, which are not installed."""
 
 
 class DataObjective:
-    """What a search minimises over one space and one data set.
+    """The objective of a search over one space and one data set.
 
-    Raises DataError, MetricError or BuildError on construction for all that would make every trial fail.
+    The constructor raises DataError, MetricError or BuildError for any problem that would make every trial fail.
     """
 
     is_cheap = False
@@ -85,12 +85,15 @@ class DataObjective:
         tested: Dataset | None = None,
         clock: Clock = time.perf_counter,
     ) -> None:
-        """`tested` are rows that no trial sees, with the columns and codes of the others; None where there are none."""
+        """Prepare the evaluation; `tested` are test rows, which no trial sees.
+
+        Test rows have the columns and the class codes of the other rows. None means that there are no test rows.
+        """
         self._space = space
         self._dataset = dataset
         self._settings = USUAL if settings is None else settings
         self._clock = clock
-        self._import()  # now: what cannot be imported is known before the first trial
+        self._import()  # import errors are raised before the first trial
         self._judge = make_judge(self._settings, dataset, clock)
         self.metric: Metric = self._judge.metric
         self.preparation: Preparation = plan(space, dataset.features)
@@ -102,34 +105,34 @@ class DataObjective:
 
     @property
     def training_size(self) -> int:
-        """The number of training rows: the largest fidelity; of a cross-validation, in the largest training part."""
+        """The number of training rows of the largest fold, which is the largest fidelity."""
         return max(len(fold.training_target) for fold in self._folds)
 
     @property
     def rows(self) -> int:
-        """The number of rows that trials may see, to train on them or to be judged on them."""
+        """The number of rows that trials may use, for training and validation together."""
         return len(self._dataset.target)
 
     @property
     def test_rows(self) -> int:
-        """The number of rows that they may not; 0 where there are none."""
+        """The number of test rows, which trials may not use; 0 if there are none."""
         return 0 if self.tested is None else len(self.tested.target)
 
     @property
     def dataset(self) -> Dataset:
-        """The data with the labels as codes."""
+        """The data set, with labels encoded as codes."""
         return self._dataset
 
     @cached_property
     def facts(self) -> DataFacts:
-        """The data as a store knows it."""
+        """The description of the data that is stored with a run."""
         return data_facts(self._dataset.name, self._dataset.features, self._dataset.labels)
 
     @cached_property
     def meta_features(self) -> Mapping[str, float]:
-        """The meta-features of the training rows, of the first split where there are several; as they are in the data.
+        """The meta-features of the unprepared training rows of the first fold.
 
-        Labels that trials are judged by are not looked at.
+        Labels of held-out rows are not used.
         """
         data = self._dataset
         rows = training_rows(data, self._settings.validation, self._settings.seed)
@@ -139,22 +142,23 @@ class DataObjective:
 
     @property
     def positive_class(self) -> PositiveClass | None:
-        """The class that some scorers are of by which trials are judged, recorded and bounded; None without such."""
+        """The positive class, if a scorer of the loss, the metrics or the bounds depends on it; else None."""
         bounded = (each.scorer for each in self.bounds if isinstance(each, Bound))
         names = of_one_class((self.metric.name, *self._settings.metrics, *bounded), self._dataset)
         return PositiveClass(self._dataset.classes[1], names) if names else None
 
     @property
     def recorded(self) -> tuple[str, ...]:
-        """The metrics that are recorded, and the loss on the training rows."""
+        """The extra columns of trials: the recorded metrics and the loss on the training rows."""
         metrics = tuple(f"metric.{name}" for name in self._settings.metrics)
         return (*metrics, "training_loss") if self._settings.training_score else metrics
 
     @property
     def further(self) -> Mapping[str, str]:
-        """What is recorded beside the usual, each by its name as JSON, and which rows are kept for testing.
+        """The settings, besides the usual ones, that two equal runs have in common, by name, as text.
 
-        And by which of the missing values another version would have made other trials.
+        These are settings of what is recorded that differ from the defaults (as JSON), a fingerprint of the test rows,
+        and the columns whose missing values earlier versions imputed.
         """
         names = ("metrics", "training_score", "predictions")
         chosen = {name: (getattr(self._settings, name), getattr(USUAL, name)) for name in names}
@@ -168,37 +172,41 @@ class DataObjective:
 
     @property
     def validation(self) -> Validation:
-        """On which rows trials are judged."""
+        """The validation: how rows are held out."""
         return self._settings.validation
 
     @property
     def bounds(self) -> tuple[AnyBound, ...]:
-        """What every trial is subject to, in the order in which trials have it."""
+        """The bounds that every trial must satisfy, in the order of the measurements of trials."""
         return self._judge.all_bounds
 
     @cached_property
     def constant(self) -> float | None:
-        """The loss of the best constant prediction on the same split; None where none can be computed."""
+        """The loss of the best constant prediction on the same folds, or None if none can be computed."""
         with self._laboratory():
             return constant_loss(self.metric, self._dataset.kind, self._folds)
 
     @cached_property
     def scale(self) -> Scale | None:
-        """The scale of losses: their own, or by the best constant prediction; None is that around the first success."""
+        """The scale that normalizes losses: that of the metric, or one by the best constant prediction.
+
+        None means that the scale is centered on the first success.
+        """
         metric = self.metric
         losses = losses_of(metric.name, metric.formula, len(self._dataset.classes))
         return scale_by(losses, lambda: self.constant)
 
     @property
     def held_out(self) -> HeldOut:
-        """The rows that `Trial.predictions` are for, and what would have been right."""
+        """The rows that `Trial.predictions` are for, with their true targets."""
         return held_out(self._folds, self._dataset.classes)
 
     @property
     def symbols(self) -> dict[str, int]:
-        """How large the data is, in the words of spaces: rows that a trial trains on, columns, classes if any.
+        """The sizes of the data by the names that spaces use.
 
-        Of a cross-validation the smallest training part counts, so that what fits it fits all.
+        These are `n_samples`, `n_features` and, if there are classes, `n_classes`. They are those of the smallest
+        training part, so that limits hold for every fold.
         """
         rows = min(len(fold.training_target) for fold in self._folds)
         columns = min(int(fold.training.shape[1]) for fold in self._folds)
@@ -207,18 +215,18 @@ class DataObjective:
 
     @property
     def kept_bytes(self) -> int:
-        """The bytes that this process keeps of what trials share."""
+        """The size of the prefix cache of this process, in bytes."""
         return self._prefixes.bytes
 
     def over(self, space: Space) -> "DataObjective":
-        """The objective over the same space with other domains: data and split are shared."""
+        """Return the objective over the same space with other domains; data, folds and cache are shared."""
         other = object.__new__(type(self))
         vars(other).update(vars(self), _space=space)
         vars(other).pop("_routes", None)
         return other
 
     def route(self, request: Request) -> Route:
-        """What a trial can share with others: the pipelines of requests whose routes begin alike begin alike too."""
+        """Return the prefix key of a request: pipelines whose keys begin alike have the same first steps."""
         return self._routes.of(request)
 
     @property
@@ -227,12 +235,14 @@ class DataObjective:
         return self._settings.seed % SEEDS
 
     def evaluate(self, request: Request) -> Trial:
-        """Fit on the first `fidelity` rows of the training order and score on the held-out ones; a mean over folds.
+        """Evaluate a request and return the trial with the mean loss over the folds.
 
-        A pipeline that raises, or whose score is no finite number, gives a failed trial with the reason. Raises
-        BuildError where the configuration does not belong to the space: that is a bug of who asked. A wish for a
-        pipeline that is fitted on all rows is answered with a `Refitted`, one for its score on the test rows with a
-        `Examined`, one for what it reaches of every bound there with a `Gauged`.
+        On each fold, the pipeline is fitted on the first `fidelity` training rows and scored on the held-out rows. A
+        pipeline that raises, or whose score is not finite, gives a failed trial with the reason. Raise BuildError if
+        the configuration does not belong to the space, which is a bug of the caller.
+
+        Other kinds of requests have their own answers: a `Refit` (fit on all rows) gives a `Refitted`, an `Examine`
+        (loss on the test rows) an `Examined`, and a `Gauge` (bounds on the test rows) a `Gauged`.
         """
         if isinstance(request, Refit):
             return self._refitted(request)
@@ -241,7 +251,7 @@ class DataObjective:
         if isinstance(request, Gauge):
             return self._gauged(request)
         started, account = self._clock(), CacheSeconds()
-        # Every fold has a pipeline of its own: one that was fitted before may go on from there (`warm_start`).
+        # One pipeline per fold: with `warm_start`, fitting a pipeline again would continue from the earlier fit.
         pipelines = [self._built(request.configuration) for _ in self._folds]
         own = writes_in_place(pipelines[0])
         judged: list[Judgement] = []
@@ -251,34 +261,34 @@ class DataObjective:
                     rows = TrialRows(number, fold, request.fidelity, own)
                     fitted = fit(pipeline, rows, self._prefixes, account, guarded=self._is_guarded)
                     judged.append(self._judge.judge(fitted, fold, request.fidelity))
-        except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything; a search outlives it
+        except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything, which must not end the search
             failure, reason = raised(error, self._clock() - started), reason_of(error, pipelines[len(judged)])
             return replace(failure.of(request), reason=reason, cost_alone=_alone(failure.seconds, account))
         cost = self._clock() - started
         return self._judge.trial(request, judged, cost, _alone(cost, account))
 
     def pipeline(self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE) -> Any:
-        """The unfitted pipeline of a configuration with all that comes before and behind its steps in trials.
+        """Return the unfitted pipeline of a configuration, with the preparation that trials have before its steps.
 
-        It takes what `form` says and labels as they are. A table or an array is taken by a pipeline that has nothing
-        which the libraries of the space do not have.
+        It takes features of the given form, and labels as the user wrote them. For a table or an array it consists only
+        of objects of the libraries of the space.
         """
         return for_labels(self._whole(configuration, form), self._dataset.classes)
 
     def member(self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE) -> Any:
-        """The same pipeline as a member of an ensemble: it learns and predicts numbers, or the codes of classes.
+        """Return the same pipeline as a member of an ensemble, which learns and predicts numbers or class codes.
 
-        A classifier gives probabilities, be it 1 for the class that it predicts.
+        A classifier gives probabilities; one that has none gives 1 to the class that it predicts.
         """
         return member(self._whole(configuration, form), is_classifier=self._dataset.kind == "classification")
 
     def refit(
         self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE, *, is_member: bool = False
     ) -> Any:
-        """The pipeline of a configuration with the preparation as its first step, fitted on all rows.
+        """Return the pipeline of a configuration, with the preparation as its first step, fitted on all rows.
 
-        It takes what `form` says, with the data set's columns, and predicts labels as the user wrote them, or their
-        codes as a member of an ensemble. Raises what the pipeline raises.
+        It takes features of the given form, with the columns of the data set. It predicts labels as the user wrote
+        them, or class codes if it is a member of an ensemble. Raise what the pipeline raises.
         """
         pipeline = self.member(configuration, form) if is_member else self.pipeline(configuration, form)
         features = self._dataset.features
@@ -293,7 +303,7 @@ class DataObjective:
             pipeline = self.refit(request.configuration, request.form, is_member=request.is_member)
         except BuildError:
             raise
-        except Exception as error:  # noqa: BLE001 - a pipeline that was fitted on some rows may raise anything on all
+        except Exception as error:  # noqa: BLE001 - a pipeline may raise anything when it is fitted on all rows
             return raised(error, self._clock() - started).of(request, Refitted)
         parcel = Parcel(pipeline) if request.is_wanted else None
         return Refitted(request, None, self._clock() - started, pipeline=parcel)
@@ -309,7 +319,10 @@ class DataObjective:
         return Examined(request, found.loss, self._clock() - started, score=found)
 
     def _gauged(self, request: Gauge) -> Trial:
-        """The pipeline is fitted once more, as trials fit it: measures are of that, and functions know codes only."""
+        """Fit the pipeline again, as trials do, and measure its bounds on the test rows.
+
+        Bounds are measured on such a pipeline, not on the refitted one, and the functions of users expect class codes.
+        """
         started = self._clock()
         assert self.tested is not None
         pipeline = self._built(request.configuration)
@@ -319,12 +332,12 @@ class DataObjective:
                 fold = make_test_fold(self._dataset, self.tested, self.preparation, columns)
                 pipeline.fit(*fold.training_rows(None, own=writes_in_place(pipeline)))
                 found = reached(self._judge, pipeline, fold, self._settings.seed)
-        except Exception as error:  # noqa: BLE001 - as where it was fitted on all rows before
+        except Exception as error:  # noqa: BLE001 - a pipeline may raise anything
             return raised(error, self._clock() - started).of(request, Gauged)
         return Gauged(request, None, self._clock() - started, reached=found)
 
     def _whole(self, configuration: Configuration, form: PipelineInput) -> Any:
-        """The unfitted pipeline with all that comes before its steps in trials."""
+        """Build the unfitted pipeline with the preparation as its first step."""
         return build(
             self._space,
             configuration,
@@ -336,7 +349,7 @@ class DataObjective:
 
     @property
     def _is_guarded(self) -> bool:
-        """Whether pipelines go to strangers: users' own functions may do anything to them."""
+        """True if functions of the user get pipelines, which they might modify."""
         return bool(self._settings.constraints)
 
     def _built(self, configuration: Configuration) -> Any:
@@ -348,7 +361,7 @@ class DataObjective:
 
     @cached_property
     def _threads(self) -> Any:
-        """The control of all thread pools; it knows those of the libraries that are loaded: all that are used are."""
+        """The controller of the thread pools of all libraries that the space uses, which are imported first."""
         from threadpoolctl import ThreadpoolController
 
         self._import()
@@ -359,36 +372,36 @@ class DataObjective:
             class_of(operator)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process can be given: the control of thread pools belongs to this one, as the cache does.
-
-        It is told where packages were found that are not installed.
-        """
+        """Return the state for another process: without the thread pools, and with the folders of sibling packages."""
         return {name: value for name, value in vars(self).items() if name != "_threads"} | {_BESIDE: admitted()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Load what trials need: workers that are forked from this process begin alike, and at once."""
+        """Restore the state and import everything that trials need.
+
+        Workers that are forked from this process then start at once.
+        """
         admit_all(state.pop(_BESIDE))
         vars(self).update(state)
         _ = self._threads
 
     @contextmanager
     def _laboratory(self) -> Iterator[None]:
-        """One thread, silent warnings and seeded global generators, for as long as third-party code runs.
+        """Limit third-party code to one thread, silence its warnings, and seed the global random generators.
 
-        How NumPy treats errors and how scikit-learn is configured is as before afterwards, too.
+        Afterwards the global random state, NumPy's error handling and scikit-learn's configuration are as before.
         """
         from sklearn import config_context
 
         with kept_chance(), self._threads.limit(limits=1), warnings.catch_warnings(), np.errstate(), config_context():
-            # What a library warns about in a trial (no convergence, constant features) tells in the loss.
+            # Warnings of a trial, such as missing convergence or constant features, show in its loss.
             warnings.simplefilter("ignore")
-            # Operators without a random_state draw from the global generators.
+            # Operators without a `random_state` draw from the global generators.
             seed_chance(self.random_state)
             yield
 
 
 def _alone(cost: float, account: CacheSeconds) -> float | None:
-    """The seconds that a trial would have taken with nothing to share; None where it shared nothing."""
+    """Return the seconds that a trial would have taken without the cache, or None if the cache saved nothing."""
     return max(cost - account.spent, 0.0) + account.saved if account.saved else None
 
 

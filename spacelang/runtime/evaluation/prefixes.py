@@ -1,7 +1,7 @@
-"""Prefixes: the first steps of pipelines, fitted, kept with what they make of the data for others that share them.
+"""A cache of fitted pipeline prefixes (first steps) and of the rows that they transformed.
 
-The cache lives in the memory of one process and belongs to one data set. What is found in it equals, to the last digit,
-what fitting again would give; whatever that cannot be said of is not kept.
+The cache lives in the memory of one process and belongs to one data set. A cached result equals, to the last digit,
+what fitting again would give. Anything for which this is uncertain is not stored.
 """
 
 import operator
@@ -19,24 +19,24 @@ from spacelang.runtime.evaluation.copies import bytes_of, copied
 from spacelang.runtime.evaluation.holdings import Holdings, holdings
 
 Key: TypeAlias = Hashable
-"""What a prefix is: the rows that it is fitted on, and the identities of its steps."""
+"""A cache key: the training rows of a prefix and the identities of its steps."""
 
 ENTRY_BYTES: Final = 4_096
-"""What an entry takes beside its tables: its key above all."""
+"""The estimated bytes of an entry besides its tables; mostly its key."""
 
 HANDLING: Final = 5e-5
-"""Seconds that keeping a prefix and taking it again cost beside the copies."""
+"""The seconds that storing a prefix and reusing it once take, besides copying its tables."""
 
 ALLOWANCE: Final = 0.02
-"""The share of the time of trials that may be spent on keeping what nobody may ever ask for."""
+"""The share of the fitting time that may be spent on storing prefixes, beyond the seconds that reuse has saved."""
 
 REMEMBERED: Final = 20_000
-"""How many prefixes that were not kept are known by their hash, so that they are kept the next time."""
+"""The number of rejected prefixes whose hashes are remembered; a prefix that occurs again is stored."""
 
 
 @dataclass(slots=True)
 class CacheSeconds:
-    """Seconds: `saved` by what a trial took from the cache, and `spent` on keeping and taking."""
+    """The seconds that the cache `saved`, and those `spent` on storing and reading it."""
 
     saved: float = 0.0
     spent: float = 0.0
@@ -44,9 +44,9 @@ class CacheSeconds:
 
 @dataclass(slots=True, eq=False)
 class FittedStep:
-    """A fitted step. Its seconds are those of fitting and of transforming the held-out rows.
+    """A fitted step, with the seconds of fitting it and of transforming the held-out rows.
 
-    `draws` says that transforming draws from a global generator, so that what comes out is another thing every time.
+    `draws` is True if transforming draws from a global random generator, so that its result differs every time.
     """
 
     fitted: Any
@@ -55,34 +55,38 @@ class FittedStep:
     draws: bool = False
     holdings: Holdings | None = None
     after_fit: tuple[Any, ...] = ()
-    """The states of the generators that the step holds itself."""
+    """The states of the generators inside the step after it was fitted."""
     after_held_out: tuple[Any, ...] = ()
+    """The states of these generators after the held-out rows were transformed."""
     users: int = 0
-    """How many entries have it."""
+    """The number of cache entries that contain the step."""
 
     def look_inside(self) -> bool:
-        """Find out what the step holds; False where that cannot be known."""
+        """Compute the memory footprint and the generator states of the step.
+
+        Return False if they cannot be determined.
+        """
         if self.holdings is None:
             self.holdings = holdings(self.fitted)
             self.after_fit = self.chance()
         return self.holdings is not None
 
     def chance(self) -> tuple[Any, ...]:
-        """The states of the generators that the step holds, as far as it was looked into."""
+        """Return the states of the random generators inside the step, as far as its footprint is known."""
         return tuple(_state(each) for each in self.holdings.generators) if self.holdings else ()
 
     def rewind(self, states: tuple[Any, ...]) -> None:
-        """Put the generators that the step holds back into earlier states."""
+        """Restore earlier states of the random generators inside the step."""
         for generator, state in zip(self.holdings.generators if self.holdings else (), states, strict=bool(states)):
             _set_state(generator, state)
 
 
 @dataclass(slots=True, eq=False)
 class FittedPrefix:
-    """A fitted prefix: its steps, what it makes of the training rows, and of the held-out ones once that is known.
+    """A cached prefix: its fitted steps, and the training and held-out rows that they transformed.
 
-    `target` is None where the steps leave the labels as they are. `chance` has the states of the global generators
-    before and after the steps, None where they do not draw from it.
+    `held_out` is None until the held-out rows are transformed. `target` is None if the steps do not change the labels.
+    `chance` has the global random states before and after the steps, or None if the steps do not draw from them.
     """
 
     parts: tuple[FittedStep, ...]
@@ -95,7 +99,10 @@ class FittedPrefix:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FailedPrefix:
-    """A prefix whose last step cannot be fitted, the one at `place`; `is_named` says that the traceback shows it."""
+    """A cached failure: fitting the step at index `place` raises an error.
+
+    `reason` describes the error. `is_named` is True if the traceback leads through a step, so that the reason names it.
+    """
 
     reason: str
     place: int
@@ -107,11 +114,11 @@ class FailedPrefix:
 
 
 class Prefixes:
-    """The prefixes that are kept, within `limit` bytes; those that have not been used for longest go first.
+    """A least-recently-used cache of fitted prefixes, within `limit` bytes.
 
-    A `thrifty` cache keeps what saves more than keeping it costs, by the time that was measured, and as long as
-    nothing of it was ever asked for again it spends no more than a small share of the time of the trials; another one
-    keeps all it can. In another process it is empty.
+    A `thrifty` cache stores only prefixes that, by measured times, save more than storing them costs. Until something
+    is reused, it spends no more than a small share of the fitting time. A cache that is not thrifty stores whatever
+    fits. Pickling the cache gives an empty one.
     """
 
     def __init__(self, limit: float, *, thrifty: bool = True, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -119,7 +126,7 @@ class Prefixes:
         self.clock = clock
         self.total = CacheSeconds()
         self.worked = 0.0
-        """The seconds that went into fitting and transforming."""
+        """The seconds spent on fitting and transforming."""
         self.peak = 0
         self._thrifty = thrifty
         self._entries: OrderedDict[Key, FittedPrefix | FailedPrefix] = OrderedDict()
@@ -129,24 +136,28 @@ class Prefixes:
         self._lock = threading.RLock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """An empty cache with the same limit."""
+        """Pickle the cache as an empty one with the same limit."""
         return _made, (self.limit, self._thrifty, self.clock)
 
     @property
     def is_on(self) -> bool:
-        """Whether anything can be kept."""
+        """True if the cache may store anything."""
         return self.limit > 0
 
     @property
     def bytes(self) -> int:
-        """The bytes that are kept now."""
+        """The current size of the cache in bytes."""
         return self._bytes
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def find(self, keys: Sequence[Key]) -> FittedPrefix | FailedPrefix | None:
-        """The longest of these prefixes, shorter ones first, that is kept for the present state of chance."""
+        """Return the longest cached prefix among these keys, or None.
+
+        `keys` are sorted from the shortest prefix to the longest. An entry that draws random numbers counts only if the
+        global random state equals the one that it started from.
+        """
         with self._lock:
             now: Chance = None
             for depth in range(len(keys), 0, -1):
@@ -157,7 +168,7 @@ class Prefixes:
                     now = global_chance() if now is None else now
                     if not same_chance(now, found.chance[0]):
                         continue
-                # What it goes on from is used with it, and worth more: it goes on to other prefixes too.
+                # Its own prefixes move behind it: they are worth more, as other prefixes extend them too.
                 for key in reversed(keys[:depth]):
                     if key in self._entries:
                         self._entries.move_to_end(key)
@@ -165,7 +176,7 @@ class Prefixes:
             return None
 
     def get(self, key: Key, parts: Sequence[FittedStep]) -> FittedPrefix | None:
-        """The entry of a prefix that consists of these very parts, if there is one."""
+        """Return the entry of a key if it consists of exactly these step objects, else None."""
         found = self._entries.get(key)
         is_it = isinstance(found, FittedPrefix) and all(map(operator.is_, found.parts, parts))
         return found if is_it else None  # type: ignore[return-value]
@@ -179,7 +190,10 @@ class Prefixes:
         chance: tuple[Chance, Chance] | None,
         seconds: float,
     ) -> FittedPrefix | None:
-        """Keep a fitted prefix, whose loss would cost `seconds` more; None where that is impossible or not worth it."""
+        """Store a fitted prefix and return its entry, or None if it cannot be stored or is not worth it.
+
+        `seconds` is the time that fitting the prefix again would take beyond the stored ones.
+        """
         tables = [table for table in (features, target) if table is not None]
         sizes = [bytes_of(table) for table in tables]
         if None in sizes:
@@ -188,7 +202,7 @@ class Prefixes:
         if size > self.limit or not self._is_worth(key, size, seconds) or not all(part.look_inside() for part in parts):
             return None
         if any(part.holdings.overlaps(table) for part in parts if part.holdings for table in tables):
-            return None  # who is given the rows could change a fitted step with them
+            return None  # a table shares memory with a fitted step: whoever changes it would change the step
         kept = FittedPrefix(
             tuple(parts), self.copy(features), None if target is None else self.copy(target), chance, size
         )
@@ -196,11 +210,11 @@ class Prefixes:
         return kept
 
     def keep_failure(self, key: Key, failure: FailedPrefix) -> None:
-        """Keep that a prefix fails."""
+        """Store that fitting a prefix fails."""
         self._put(key, failure)
 
     def keep_held_out(self, key: Key, parts: Sequence[FittedStep], held_out: Any) -> None:
-        """Keep what a prefix makes of the held-out rows, where the prefix itself is kept."""
+        """Store the transformed held-out rows of a prefix, if the prefix itself is stored."""
         with self._lock:
             entry = self.get(key, parts)
             size = bytes_of(held_out) if entry is not None and entry.held_out is None else None
@@ -212,13 +226,13 @@ class Prefixes:
             self._shrink()
 
     def forget(self, part: FittedStep) -> None:
-        """Drop every prefix with a step."""
+        """Remove every prefix that contains the step."""
         with self._lock:
             for key in [key for key, entry in self._entries.items() if part in entry.parts]:
                 self._drop(key)
 
     def copy(self, table: Any) -> Any:
-        """A copy of a table; how long that takes is taken note of."""
+        """Return a copy of a table, and measure how long copying takes."""
         started = self.clock()
         made = copied(table)
         self._copying += self.clock() - started
@@ -226,7 +240,10 @@ class Prefixes:
         return made
 
     def _is_worth(self, key: Key, size: int, seconds: float) -> bool:
-        """Whether keeping a prefix and taking it once costs less than fitting it again, and may be spent."""
+        """Return True if a prefix is worth storing.
+
+        Storing and reusing it once must be cheaper than fitting it again, and within the time that may be spent.
+        """
         if not self._thrifty:
             return True
         if seconds < 2 * (HANDLING + 2 * size * self._copying / self._copied):

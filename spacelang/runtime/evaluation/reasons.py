@@ -1,4 +1,4 @@
-"""Reasons: why a trial failed, in one line."""
+"""The reasons why trials fail, each in one line."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ from spacelang.runtime.failures import described
 
 
 class RepeatedError(Exception):
-    """What a prefix of a pipeline raises again, without being fitted again.
+    """A failure from the cache: fitting the same prefix has failed before.
 
-    `reason` is the line that describes it; `step` says in which step of the pipeline it was raised, "" where that is
-    not known.
+    `reason` is the line that describes the error. `step` is the name of the step that raised it, or "" if that is
+    unknown.
     """
 
     def __init__(self, reason: str, step: str) -> None:
@@ -19,7 +19,7 @@ class RepeatedError(Exception):
 
 
 def reason_of(error: Exception, pipeline: Any) -> str:
-    """One line that says what was raised, and in which step where the traceback leads through one."""
+    """Return one line that describes an error, with the step that raised it if the traceback leads through one."""
     if isinstance(error, RepeatedError):
         text, step = error.reason, error.step
     else:
@@ -28,7 +28,7 @@ def reason_of(error: Exception, pipeline: Any) -> str:
 
 
 def failed_step(error: Exception, pipeline: Any) -> str:
-    """The name of the step whose methods the traceback leads through first; "" where it leads through none."""
+    """Return the name of the first step of the pipeline in the traceback, or "" if there is none."""
     frame = error.__traceback__
     while frame is not None:
         at_work = frame.tb_frame.f_locals.get("self")

@@ -1,4 +1,4 @@
-"""The last wishes of a run: a pipeline that is fitted on all rows that trials may see, and its score on test rows."""
+"""Requests after a search: fit a pipeline on all rows, score it on test rows, and measure its bounds there."""
 
 import pickle
 from dataclasses import dataclass, field
@@ -10,10 +10,10 @@ from spacelang.runtime.pipelines.inputs import PipelineInput
 
 @dataclass(frozen=True, slots=True)
 class Refit(Request):
-    """A wish for the pipeline of a configuration, fitted on all rows that trials may see, held out by them or not.
+    """A request to fit the pipeline of a configuration on all rows that trials may use, held out or not.
 
-    `form` is what it shall take; `is_wanted` says whether the fitted pipeline shall come back. Where it `is_member` of
-    an ensemble it learns the codes of classes, of which the ensemble makes labels.
+    `form` is the kind of features that it takes. `is_wanted` is True if the fitted pipeline is to be returned. A member
+    of an ensemble (`is_member`) learns class codes, which the ensemble decodes.
     """
 
     form: PipelineInput = PipelineInput.TABLE
@@ -23,9 +23,9 @@ class Refit(Request):
 
 @dataclass(frozen=True, slots=True)
 class Refitted(Trial):
-    """A pipeline that was fitted on all rows: no row was held out, so there is no loss.
+    """The answer to a `Refit`: a pipeline fitted on all rows. There is no loss, because no row was held out.
 
-    Where it failed, `status` and `reason` say so as those of a trial.
+    If fitting failed, `status` and `reason` say why, as for any trial.
     """
 
     pipeline: "Parcel | None" = field(default=None, compare=False, repr=False)
@@ -33,9 +33,9 @@ class Refitted(Trial):
 
 @dataclass(frozen=True, slots=True)
 class Examine(Request):
-    """A wish for the score of a fitted pipeline, that of the configuration, on the rows that no trial saw.
+    """A request to score the fitted pipeline of a configuration on the test rows, which no trial saw.
 
-    Without its interval it takes far less time.
+    Without the confidence interval (`has_interval`) it takes far less time.
     """
 
     form: PipelineInput = PipelineInput.TABLE
@@ -45,27 +45,27 @@ class Examine(Request):
 
 @dataclass(frozen=True, slots=True)
 class Examined(Trial):
-    """What came of it; a pipeline that raises has a score that says so."""
+    """The answer to an `Examine`. If the pipeline raised, the score holds the reason."""
 
     score: TestScore | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge(Request):
-    """A wish for what the pipeline of a configuration, fitted on all rows, reaches of each bound on the test rows."""
+    """A request to measure every bound on the test rows, for the pipeline of a configuration fitted on all rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gauged(Trial):
-    """What came of it, in the order of the bounds; what cannot be measured says why."""
+    """The answer to a `Gauge`, in the order of the bounds. A bound that cannot be measured has a reason."""
 
     reached: tuple[Reached, ...] = ()
 
 
 class Parcel:
-    """Something on its way from process to process, which is unpickled only where it is opened.
+    """An object that is sent between processes in pickled form, and unpickled only when it is opened.
 
-    Who passes it on needs nothing that is inside, and no reason to trust it.
+    A process that only passes it on needs neither the libraries of its content, nor to trust it.
     """
 
     def __init__(self, content: Any) -> None:
@@ -73,7 +73,7 @@ class Parcel:
         self._packed: bytes | None = None
 
     def open(self) -> Any:
-        """What is inside; raises whatever unpickling raises."""
+        """Return the content, unpickled if necessary; raise whatever unpickling raises."""
         if self._packed is not None:
             self._content, self._packed = pickle.loads(self._packed), None
         return self._content

@@ -1,4 +1,4 @@
-"""Routes: what the pipelines of a space do one after the other, in words that tell which of them begin alike."""
+"""Prefix keys: tuples of words that tell which pipelines of a space have the same first steps."""
 
 from collections.abc import Iterator
 from typing import Final, TypeAlias
@@ -9,17 +9,17 @@ from spacelang.ir.trial import Request
 from spacelang.runtime.agenda import Route
 
 DIGITS: Final = 12
-"""With how many digits a fidelity is written, so that words are in the order of the numbers."""
+"""The digits of a zero-padded fidelity, so that fidelities sort as text in numeric order."""
 
 _Part: TypeAlias = "int | tuple[str, dict[str, tuple[_Part, ...]]]"
-"""The place of a step, or the key of an order with the parts in each of the orders that can be taken."""
+"""The index of a step, or the key of a decision among orders with the segments of each possible order."""
 
 
 class Routes:
-    """The routes of requests over one space, whose trials have at most `training_size` training rows.
+    """The prefix keys of requests over one space, for trials with at most `training_size` training rows.
 
-    The first word of a route is the fidelity, each further one all that the configuration says of a step. Pipelines
-    whose routes begin alike do the same so far: what a configuration does not say is the same for all of them.
+    The first word of a key is the fidelity. Each further word holds the values that the configuration has for one step.
+    Two keys with the same first k words belong to pipelines with the same fidelity and the same first k - 1 steps.
     """
 
     def __init__(self, space: Space, training_size: int) -> None:
@@ -33,7 +33,7 @@ class Routes:
                 self._places[key] = (*self._places.get(key, ()), place)
 
     def of(self, request: Request) -> Route:
-        """The fidelity, and the steps in the order in which the pipeline does them; takes microseconds."""
+        """Return the fidelity and the words of the steps, in the order of the pipeline. Takes microseconds."""
         rows, configuration = request.fidelity, request.configuration
         fidelity = "" if rows is None or rows >= self._training_size else f"{rows:0{DIGITS}}"
         words = [*self._names]
@@ -44,7 +44,7 @@ class Routes:
 
 
 def _parts(node: Node, steps: list[Node]) -> Iterator[_Part]:
-    """What follows on each other in a node; `steps` is given all steps there are."""
+    """Yield the segments of a node in order, and append all of its steps to `steps`."""
     match node:
         case Product(kind=Kind.SEQUENCE):
             for child in node.children:
@@ -64,7 +64,7 @@ def _parts(node: Node, steps: list[Node]) -> Iterator[_Part]:
 
 
 def _taken(parts: tuple[_Part, ...], configuration: Configuration) -> Iterator[int]:
-    """The places of the steps in the order that a configuration takes."""
+    """Yield the indices of the steps in the order that a configuration chooses."""
     for part in parts:
         if isinstance(part, int):
             yield part
@@ -74,5 +74,5 @@ def _taken(parts: tuple[_Part, ...], configuration: Configuration) -> Iterator[i
 
 
 def _keys(node: Node) -> Iterator[str]:
-    """The keys of all decisions and hyperparameters of a node."""
+    """Yield the keys of all decisions and hyperparameters below a node."""
     return (each.key for each in subtree(node) if isinstance(each, Choice | Hyperparameter))

@@ -1,4 +1,4 @@
-"""How the trials of a run are judged."""
+"""The settings of an evaluation: metric, validation, bounds and what is recorded."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,28 +8,28 @@ from spacelang.runtime.evaluation.folds import MANY
 from spacelang.runtime.judging.constraints import Constraint
 
 CACHE_BYTES: Final = 2.0**29
-"""What a process keeps of what trials share, unless it is said otherwise: half a gibibyte."""
+"""The default size limit of the prefix cache of each process: half a gibibyte."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How trials are judged: by which goal (None: by the data), on which rows, and what else is measured."""
+    """The settings of an evaluation: the goal (None: the default metric of the data), the validation and more."""
 
     goal: Goal | None = None
     validation: Validation = MANY
     bounds: tuple[Bound, ...] = ()
     seed: int = 0
     metrics: tuple[str, ...] = ()
-    """Names of scorers that are recorded beside the loss."""
+    """Names of scikit-learn scorers that are recorded besides the loss."""
     training_score: bool = False
-    """Whether the loss on the training rows is recorded."""
+    """True to record the loss on the training rows."""
     predictions: bool = False
-    """Whether the predictions for the held-out rows are kept."""
+    """True to store the predictions for the held-out rows."""
     constraints: tuple[Constraint, ...] = ()
-    """What the user's own functions bound, beside the bounds of the task."""
+    """Constraints by functions of the user, besides the bounds of the task."""
     cache_bytes: float = CACHE_BYTES
-    """The most that each process keeps of what trials share; 0 for nothing."""
+    """The largest size of the prefix cache of each process, in bytes; 0 turns the cache off."""
 
 
 USUAL: Final = Settings()
-"""How trials are judged of which nothing else is said."""
+"""The default settings."""

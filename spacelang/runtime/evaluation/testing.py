@@ -1,4 +1,4 @@
-"""Test rows: kept from all trials, and as alike to the other rows as a fitted pipeline needs them to be."""
+"""Test rows that no trial sees: read, set aside, and converted to the columns and types of the other rows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,20 +17,21 @@ from spacelang.runtime.judging.metric import Metric, blind_loss
 from spacelang.runtime.pipelines.taking import AsTable
 
 DRAWING: Final = 12_073
-"""With this number beside the seed test rows are drawn: no split that the seed alone draws is like it."""
+"""Combined with the seed, so that test rows are drawn independently of the splits that the seed alone determines."""
 
 FEWEST: Final = 2
-"""So many test rows there must be, and so many rows of each class beside them."""
+"""The fewest test rows, and the fewest remaining rows of each class."""
 
 TestRows: TypeAlias = float | Table
-"""The share of the rows that is kept for testing, or other rows."""
+"""The share of the rows that is set aside for testing, or a table of other rows."""
 
 
 def read_test(given: Any, table: Table) -> TestRows | None:
-    """What a user gives for test rows: a share (also as text), a file or other reference to data, `(X, y)`, a table.
+    """Return the test rows that a user specifies.
 
-    A file is read as that of the other rows, whose `table` names the column of labels. Raises DataError for what cannot
-    be read, and for no share.
+    They can be a share (a number or text), a reference to data such as a file, `(X, y)`, or a table. A file is read
+    with the options of `table`, which also names the label column. Raise DataError for what cannot be read, and for a
+    share that is not between 0 and 1.
     """
     match given:
         case None | Table():
@@ -48,7 +49,7 @@ def read_test(given: Any, table: Table) -> TestRows | None:
 
 
 def share_of(given: Any) -> float | None:
-    """The share of the rows that a user gives for test rows, as it is given; None where that is something else."""
+    """Return the share of test rows that a user specifies, unchecked, or None if it is not a number."""
     match given:
         case bool():
             return None
@@ -61,7 +62,7 @@ def share_of(given: Any) -> float | None:
 
 
 def _read(reference: str, table: Table) -> Table:
-    """A file of test rows, which may lack columns that are left out anyway."""
+    """Load a file of test rows, which may lack the columns that are dropped anyway."""
     reading, label = table.reading, str(table.target.name)
     found = load_dataset(reference, label, replace(reading, drop_columns=()))
     if isinstance(found.features, pd.DataFrame):
@@ -71,27 +72,30 @@ def _read(reference: str, table: Table) -> Table:
 
 
 def set_apart(table: Table, test: TestRows | None, kind: TaskKind, seed: int) -> tuple[Table, Table | None]:
-    """The rows that trials may see, and those that they may not, both in their order.
+    """Return the rows that trials may use and the test rows, both in their original order.
 
-    Of a share each class has its part among the test rows, one row at least; they are drawn by the seed. Raises
-    DataError where that cannot be.
+    For a share, test rows are drawn by the seed, with at least one row of each class. Raise DataError if that is
+    impossible.
     """
     if not isinstance(test, float):
         return table, test
     if table.splits:
-        what = f"`{table.name}` says itself on which rows trials are judged: no share of them can be kept for testing"
-        raise DataError(what, "give a file with other rows")
+        what = f"`{table.name}` defines its own splits, so no share of its rows can be set aside for testing"
+        raise DataError(what, "give the test rows as a file")
     dataset = check_labels(table, kind)
     kept, drawn = draw(dataset, test, seed)
     return _rows_of(table, kept), _rows_of(table, drawn)
 
 
 def draw(dataset: Dataset, share: float, seed: int) -> tuple[Rows, Rows]:
-    """The numbers of the rows that trials may see, and of those for testing, both ascending; raises DataError."""
+    """Return the sorted numbers of the rows that trials may use, and of the test rows.
+
+    Raise DataError if there are too few rows, in total or of a class.
+    """
     rng = np.random.default_rng([seed, DRAWING])
     target = dataset.target.to_numpy()
     if len(target) < 2 * FEWEST:
-        raise DataError(f"`{dataset.name}` has {len(target)} rows, too few to keep some for testing")
+        raise DataError(f"`{dataset.name}` has {len(target)} rows, too few to set some aside for testing")
     if dataset.kind == "regression":
         kept, drawn = plain_holdout(len(target), share, rng)
     else:
@@ -102,32 +106,33 @@ def draw(dataset: Dataset, share: float, seed: int) -> tuple[Rows, Rows]:
             rows = int(np.sum(target == code))
             raise DataError(
                 f"the class `{dataset.classes[code]}` in the column `{dataset.target.name}` has {rows} rows, "
-                f"too few to keep {share:g} of them for testing and to split the others",
-                "leave the class out, join it to another, keep a smaller share, or give a file with test rows",
+                f"too few to set aside {share:g} of them for testing and to split the rest",
+                "drop the class, merge it with another, choose a smaller share, or give the test rows as a file",
             )
     return np.sort(kept), np.sort(drawn)
 
 
 def made_alike(tested: Table, table: Table, dataset: Dataset) -> Dataset:
-    """The test rows with the columns, their types and the codes of classes that the other rows have.
+    """Return the test rows with the columns, column types and class codes of the other rows.
 
-    Raises DataError, with all that differs, for other columns, for labels that no other row has, and for too few rows.
+    Raise DataError, with all differences, for other columns. Raise it also for missing or unknown labels, for fewer
+    than two rows, and if the rows are those that trials use.
     """
     features = alike(tested, table)
     lacking = int(tested.target.isna().sum())
     if lacking:
-        raise DataError(f"{_counted(lacking)} of `{tested.name}` no label in the column `{tested.target.name}`")
+        raise DataError(f"in `{tested.name}`, {_counted(lacking)} no label in the column `{tested.target.name}`")
     if len(tested.target) < FEWEST:
         raise DataError(f"`{tested.name}` has {len(tested.target)} row, too few to test on")
     target = quantities(tested) if dataset.kind == "regression" else _codes(tested, dataset)
     if isinstance(features, pd.DataFrame) and features.equals(table.features):
-        what = f"the test rows of `{tested.name}` are the very rows that trials see"
-        raise DataError(what, "give rows of their own, or a share: `--test 0.2`")
+        what = f"the test rows of `{tested.name}` are identical to the rows that trials see"
+        raise DataError(what, "give other rows, or a share: `--test 0.2`")
     return Dataset(tested.name, features, target, dataset.kind, dataset.classes)
 
 
 def check_defined(metric: Metric, dataset: Dataset, tested: Dataset) -> None:
-    """Raise MetricError where a metric is undefined on the test rows, whatever is predicted."""
+    """Raise MetricError if a metric is undefined on the test rows, whatever is predicted."""
     try:
         loss = blind_loss(metric, dataset, tested)
     except (ValueError, TypeError, AttributeError) as error:
@@ -149,7 +154,7 @@ def _number(text: str) -> float | None:
 
 def _share(share: float) -> float:
     if not 0 < share < 1:
-        raise DataError(f"the share of test rows must lie between 0 and 1, not be {share:g}")
+        raise DataError(f"the share of test rows must be between 0 and 1, not {share:g}")
     return share
 
 
@@ -166,62 +171,62 @@ def _codes(tested: Table, dataset: Dataset) -> "pd.Series[Any]":
     unknown = [label for label in dict.fromkeys(labels) if label not in known]
     if unknown:
         shown = ", ".join(f"`{label}`" for label in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
-        what = f"the column `{tested.target.name}` of `{tested.name}` has labels that no other row has: {shown}"
-        raise DataError(what, "leave these rows out, or give other rows of these classes to learn from")
+        what = f"the column `{tested.target.name}` of `{tested.name}` has labels that the other rows lack: {shown}"
+        raise DataError(what, "drop these rows, or add rows of these classes to train on")
     codes = np.array([known[label] for label in labels], dtype=np.int64)
     return pd.Series(codes, name=tested.target.name)
 
 
 def alike(tested: Table, table: Table) -> Features:
-    """The features of the first with the columns of the second in their order, and of their types.
+    """Return the features of `tested` with the columns of `table`, in their order and with their types.
 
-    Raises DataError, with all that differs, for other columns and for such as hold something else.
+    Raise DataError, with all differences, for other columns and for other types of values.
     """
     ours, theirs = table.features, tested.features
     if isinstance(ours, pd.DataFrame) and isinstance(theirs, pd.DataFrame):
         _check_columns(tested, [*theirs.columns], table, [*ours.columns])
         _check_types(tested, theirs, table, ours)
     elif ours.shape[1] != theirs.shape[1]:
-        what = f"`{tested.name}` has {theirs.shape[1]} columns of features, and `{table.name}` {ours.shape[1]}"
-        raise DataError(what, "test rows must have the columns of the others")
+        what = f"`{tested.name}` has {theirs.shape[1]} feature columns, but `{table.name}` has {ours.shape[1]}"
+        raise DataError(what, "test rows need the same columns as the other rows")
     try:
         found: Features = AsTable().fit(ours).transform(theirs)
     except (ValueError, TypeError) as error:
-        raise DataError(f"`{tested.name}` is not like `{table.name}`: {error}") from error
+        raise DataError(f"cannot convert `{tested.name}` to the column types of `{table.name}`: {error}") from error
     return found
 
 
 def _check_columns(tested: Table, theirs: list[Any], table: Table, ours: list[Any]) -> None:
-    """Raise DataError for columns that only one has, unless neither has names and the numbers are equal."""
+    """Raise DataError, with all differences, unless both tables have the same column names."""
     missing, more = [name for name in ours if name not in theirs], [name for name in theirs if name not in ours]
     if not missing and not more:
         return
-    told = [f"it {verb} {listed(names)}" for verb, names in (("lacks", missing), ("has besides", more)) if names]
-    what = f"`{tested.name}` has other columns than `{table.name}`: {', and '.join(told)}"
-    raise DataError(what, "test rows must have the columns of the others")
+    parts = [f"{kind} {listed(names)}" for kind, names in (("missing", missing), ("unexpected", more)) if names]
+    what = f"the columns of `{tested.name}` differ from those of `{table.name}`: {', '.join(parts)}"
+    raise DataError(what, "test rows need the same columns as the other rows")
 
 
 def _check_types(tested: Table, theirs: pd.DataFrame, table: Table, ours: pd.DataFrame) -> None:
-    """Raise DataError for columns that hold numbers in one and none in the other."""
+    """Raise DataError for a column that holds another type of values in one table than in the other."""
     for name in ours.columns:
         pair = [_holds(each[name]) for each in (theirs, ours)]
         if None not in pair and pair[0] != pair[1]:
-            what = f"the column `{name}` holds {pair[0]} in `{tested.name}`, and {pair[1]} in `{table.name}`"
-            raise DataError(what, "write its values alike")
+            what = f"the column `{name}` holds {pair[0]} in `{tested.name}`, but {pair[1]} in `{table.name}`"
+            raise DataError(what, "use the same type of values in both")
 
 
 def _holds(column: "pd.Series[Any]") -> str | None:
-    """What a column holds in one word; None where it has no value at all."""
+    """Return the type of the values of a column in one word, or None if all values are missing."""
     if bool(column.isna().all()):
         return None
     if pd.api.types.is_datetime64_any_dtype(column):
         return "dates"
     is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-    return "numbers" if is_number else "words"
+    return "numbers" if is_number else "text"
 
 
 def listed(names: Sequence[Any]) -> str:
-    """The first names, as a message tells them."""
+    """Format up to six names for a message."""
     return ", ".join(f"`{name}`" for name in names[:6]) + (", ..." if len(names) > 6 else "")
 
 

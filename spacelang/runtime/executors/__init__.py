@@ -1,6 +1,9 @@
-"""Executors: where trials are evaluated, and what bounds them. One file a place; the loop knows only this interface.
+"""The interface of executors, which evaluate trials, and their registry.
 
-What a trial may take is in `ir.task.Limits`: `trial_seconds` of wall-clock time, `trial_bytes` of all its processes.
+Each module without a leading underscore is one executor. The run loop knows only this interface.
+
+The limits of a trial are in `ir.task.Limits`: `trial_seconds` of wall-clock time, and `trial_bytes` of memory of all
+its processes.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -12,15 +15,16 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.plugins import Plugins
 
 Evaluate: TypeAlias = Callable[[Request], Trial]
-"""What evaluates a request; where it goes to another process, cloudpickle must be able to take it there."""
+"""A function that evaluates a request. For another process cloudpickle must be able to serialize it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """Who evaluates trials: so many at a time, of an `executor` or of this machine, each within `limits`.
+    """The number and kind of workers that evaluate the trials of a run.
 
-    With `isolate` every trial has a process of its own, forked from one that has everything loaded, and shares no
-    fitted steps with others.
+    There are `count` workers, each within `limits`, of the named `executor` or, for None, of this machine. With
+    `isolate` every trial gets a process of its own, forked from one that has everything loaded; it shares no fitted
+    steps with other trials.
     """
 
     count: int = 1
@@ -30,20 +34,20 @@ class Workers:
 
 
 EXECUTORS: Final = Plugins("spacelang.runtime.executors", "spacelang.executors")
-"""The executors by their names.
+"""The registry of executors by name.
 
-Who can be named has a `hired(evaluate, workers, forks=…)`, which gives it so many `Workers`.
+An executor that users can name has a class method `hired(evaluate, workers, forks=...)`; `workers` is a `Workers`.
 """
 
 ONE: Final = Workers()
-"""A process of this machine."""
+"""One worker process on this machine, without limits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request on its way: `number` tells the jobs of a run apart.
+    """A request that is to be evaluated; `number` identifies it within a run.
 
-    `seconds` is what this one may take, where that is not what the executor allows every job.
+    `seconds` overrides the time limit that the executor applies to all jobs.
     """
 
     number: int
@@ -51,14 +55,20 @@ class Job:
     seconds: float | None = None
 
     def allowed(self, limits: Limits) -> float | None:
-        """The seconds that it may take under the limits of every job: its request may allow less."""
+        """Return the time limit of this job in seconds, None for no limit.
+
+        It is the smaller one of the limit of the job (`seconds`, or that of `limits`) and the limit in its request.
+        """
         most = limits.trial_seconds if self.seconds is None else self.seconds
         return min((each for each in (most, self.request.seconds) if each is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A job that has ended, one way or the other: `attempts` counts how often it was begun, `worker` ended it."""
+    """A job that has ended, with its trial.
+
+    `worker` is the name of the worker that evaluated it; `attempts` counts how often the job was started.
+    """
 
     job: Job
     trial: Trial
@@ -67,44 +77,54 @@ class Finished:
 
 
 class UnansweredError(Exception):
-    """Jobs were started that nobody can wait for: whoever drives the run has to say what came of one first."""
+    """Raised by `wait` if the caller must report the result of a pending job first."""
 
 
 class Executor(Protocol):
-    """A number of workers that evaluate one request at a time each, for as long as a job is `allowed` to take.
+    """An interface of workers, each of which evaluates one request at a time within its time limit.
 
-    Every job that was started is answered exactly once, whatever dies, unless the executor is stopped or closed before.
+    Every started job is answered exactly once, even if processes die, unless it is stopped or the executor is closed
+    before.
     """
 
     def ready(self) -> None:
-        """Return once trials can be started; the clock of a run begins then. Raises InputError where that never is."""
+        """Block until trials can be started; the clock of a run starts then.
+
+        Raises InputError if the executor can never start trials.
+        """
 
     @property
     def free(self) -> Sequence[str]:
         """The names of the workers that can be given a job now."""
 
     def start(self, worker: str, job: Job) -> None:
-        """Give a job to a worker that is free."""
+        """Give a job to a free worker."""
 
     def wait(self, seconds: float | None = None) -> Sequence[Finished]:
-        """The jobs that have ended since: at least one, unless `seconds` go by before; at once where none is started.
+        """Return the jobs that have ended since the last call.
 
-        Raises what is wrong with the executor as a whole, never what a pipeline raised, and UnansweredError where it
-        is the caller who evaluates.
+        Without a pending job it returns at once. Else it blocks until at least one job has ended, or until `seconds`
+        have passed.
+
+        Raises errors of the executor as a whole, never those of a pipeline. Raises UnansweredError if the caller itself
+        evaluates the pending jobs.
         """
 
     def stop(self, workers: Collection[str] | None = None) -> None:
-        """End the jobs of these workers, or of all; they are never answered, and the workers are free for others."""
+        """Stop the jobs of these workers, or of all workers for None.
+
+        The stopped jobs are never answered. The workers are free for other jobs.
+        """
 
     def close(self) -> None:
-        """End everything that goes on, at once; no process is left behind. Closing again does nothing."""
+        """End all running jobs and processes at once, without waiting for results. Closing again does nothing."""
 
 
 @runtime_checkable
 class Timed(Protocol):
-    """An executor that takes no time but that of its own clock, which stands at `now` and is the clock of the run."""
+    """An executor with a simulated clock, which is then the clock of the run; `now` is its time in seconds."""
 
     now: float
 
     def clock(self) -> float:
-        """The time, in seconds."""
+        """Return the simulated time in seconds."""

@@ -1,7 +1,7 @@
-"""Trials on the workers of a dask cluster: one that is started on this machine, or one that is running elsewhere.
+"""An executor on the workers of a dask cluster: one started on this machine, or a running one.
 
-Each dask worker evaluates in a bounded process below it, as the executor `processes` does, so the same holds for a
-trial there. Whatever ends a dask worker, its trials are begun again.
+Each dask worker evaluates in a limited process below it, as the executor `processes` does, with the same guarantees. If
+a dask worker dies, its trials are started again.
 """
 
 import pickle
@@ -25,33 +25,34 @@ if TYPE_CHECKING:
 ADDRESS: Final = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:.]+\]|[^\s/:@\[\]]+):(\d{1,5})")
 
 PATIENCE: Final = 300.0
-"""How long a run waits for dask workers where none is left, in seconds."""
+"""The maximum time that a run waits when the cluster has no dask worker, in seconds."""
 
 NAME: Final = "dask"
-"""What is named for a cluster of its own; all else is an address."""
+"""The executor name for a cluster on this machine; any other name is the address of a scheduler."""
 
 CLOSING: Final = 5.0
-"""How long the cluster is given to be closed, in seconds, before it is left to itself."""
+"""The maximum time to wait for the cluster to close, in seconds."""
 
 
 class Dask:
-    """`workers` trials in flight on a cluster of dask, each within `limits`.
+    """An executor that runs `workers` trials at a time on a dask cluster, each within `limits`.
 
-    Without an `address` the cluster is started on this machine, with so many workers, and ended by `close`; else it is
-    that of the scheduler at `tcp://HOST:PORT` or `tls://HOST:PORT`, with the certificates that dask's configuration
-    names. `evaluate` goes once to each dask worker, by cloudpickle. What it raises makes a failed trial, but for an
-    InputError, which `wait` raises. A job whose dask worker ends is begun again; it has crashed when that has happened
-    more often than the scheduler allows. With `isolate` every trial has a process of its own below its dask worker.
-    Where no dask worker is left for `patience` seconds, `wait` raises InputError.
+    Without an `address` it starts a cluster with `workers` workers on this machine, which `close` ends. Otherwise it
+    uses the scheduler at `tcp://HOST:PORT` or `tls://HOST:PORT`, with the certificates in dask's configuration.
 
-    Raises InputError where dask is not installed, the address is none or the evaluation cannot be sent. `ready` raises
-    it where no scheduler answers, no worker joins it, the machines differ in their versions of what decides a score,
-    or a limit is below what an idle worker takes.
+    `evaluate` is sent once to each dask worker, serialized by cloudpickle. An exception in it makes a failed trial,
+    except for InputError, which `wait` raises. A job whose dask worker ends is started again; it counts as crashed if
+    that happens too often. With `isolate` every trial has a process of its own below its dask worker. `wait` raises
+    InputError if the cluster has had no dask worker for `patience` seconds.
+
+    Raises InputError if dask is not installed, if the address is invalid, or if the evaluation cannot be sent. `ready`
+    raises InputError if no scheduler answers, if no worker joins it, if the machines have different versions of
+    packages that affect scores, or if the memory limit is too small for an idle worker.
     """
 
     @classmethod
-    def hired(cls, evaluate: Evaluate, workers: Workers, *, forks: bool = False) -> "Dask":  # noqa: ARG003 - not here
-        """So many of a cluster of this machine, or of the one at an address."""
+    def hired(cls, evaluate: Evaluate, workers: Workers, *, forks: bool = False) -> "Dask":  # noqa: ARG003 - it never forks
+        """Create an executor on a local cluster, or on the cluster at the address in `workers.executor`."""
         address = None if workers.executor == NAME else workers.executor
         count, limits, isolate = workers.count, workers.limits, workers.isolate
         return cls(evaluate, workers=count, limits=limits, isolate=isolate, address=address)
@@ -67,7 +68,7 @@ class Dask:
         patience: float = PATIENCE,
     ) -> None:
         if workers < 1:
-            raise ValueError(f"{workers} workers are none at all")
+            raise ValueError(f"the number of workers must be at least 1, not {workers}")
         if address is not None:
             _check_address(address)
         try:
@@ -94,18 +95,18 @@ class Dask:
         self._opening = self._loop.submit(self._session.open(self._loop.thread))
 
     def ready(self) -> None:
-        """Return once there is a cluster that can evaluate. Raises InputError where there is none, and why."""
+        """Block until a cluster can evaluate. Raises InputError, with the reason, if there is none."""
         if self._places is None and not self._is_closed:
             self._places = {seat.name: _Place(seat) for seat in self._opening.result()}
 
     @property
     def free(self) -> Sequence[str]:
-        """The names of those places in the cluster that have no job; it waits until the cluster is ready."""
+        """The names of the slots without a job; reading it blocks until the cluster is ready."""
         self.ready()
         return tuple(name for name, place in (self._places or {}).items() if place.task is None)
 
     def start(self, worker: str, job: Job) -> None:
-        """Give a job to a place that is free; it does not wait for the cluster."""
+        """Give a job to a free slot, without waiting for the cluster."""
         assert not self._is_closed, "the executor is closed"
         self.ready()
         assert self._places is not None
@@ -115,9 +116,12 @@ class Dask:
         place.task.add_done_callback(lambda task: self._answers.put((worker, task)))
 
     def wait(self, seconds: float | None = None) -> Sequence[Finished]:
-        """The jobs that have ended since: at least one, unless `seconds` go by before; at once where none is started.
+        """Return the jobs that have ended since the last call.
 
-        Raises the InputError that an evaluation has raised, or what is wrong with the cluster.
+        Without a pending job it returns at once. Else it blocks until at least one job has ended, or until `seconds`
+        have passed.
+
+        Raises the InputError that an evaluation has raised, or the error of the cluster.
         """
         until = None if seconds is None else time.monotonic() + seconds
         finished: list[Finished] = []
@@ -128,32 +132,35 @@ class Dask:
                 finished += self._taken(answer)
             except Empty:
                 break
-            except Exception as error:  # noqa: BLE001 - it is raised as soon as what has ended is told
+            except Exception as error:  # noqa: BLE001 - raised once the finished jobs were returned
                 self._error = error
         if self._error is not None and not finished:
             raise self._error
         return tuple(finished)
 
     def stop(self, workers: Collection[str] | None = None) -> None:
-        """End the jobs of these places, or all; a cluster that does not answer is found out by the next job."""
+        """Stop the jobs of these slots, or of all slots for None.
+
+        A cluster that does not answer is noticed only by the next job.
+        """
         places = self._places or {}
-        going = {name: place for name, place in places.items() if place.task and (workers is None or name in workers)}
-        for place in going.values():
+        busy = {name: place for name, place in places.items() if place.task and (workers is None or name in workers)}
+        for place in busy.values():
             task, place.task = place.task, None
             if task is not None:
                 task.cancel()
-        if going and not self._is_closed:
+        if busy and not self._is_closed:
             with suppress(Exception):
-                self._loop.submit(self._session.halt([*going])).result(CLOSING)
+                self._loop.submit(self._session.halt([*busy])).result(CLOSING)
 
     def close(self) -> None:
-        """Stop all trials at once and take back all that the cluster was given; no process of this machine is left."""
+        """Stop all trials at once and remove everything from the cluster; leave no process on this machine."""
         if self._is_closed:
             return
         for task in (self._opening, *(place.task for place in (self._places or {}).values())):
             if task is not None:
                 task.cancel()
-        # Interrupted, it is done the next time.
+        # If this is interrupted, the next call completes it.
         with suppress(Exception):
             self._loop.submit(self._session.close()).result(CLOSING)
         self._loop.close()
@@ -165,16 +172,18 @@ class Dask:
         worker, task = answer
         assert self._places is not None
         if self._places[worker].task is not task:
-            return ()  # it was stopped
+            return ()  # the job was stopped
         self._places[worker].task = None
         return (task.result(),)
 
 
 @dataclass(slots=True)
 class _Place:
+    """A slot of the cluster and the task that runs in it."""
+
     seat: "Seat"
     task: "Future[Finished] | None" = None
-    """What its job will come to."""
+    """The future result of its job; None without a job."""
 
 
 def _check_address(address: str) -> None:

@@ -1,4 +1,4 @@
-"""By whoever drives the run: jobs are handed out, and what came of them is said from outside, in any order."""
+"""An executor whose jobs are evaluated by the caller: jobs are handed out, and results are reported in any order."""
 
 from collections import deque
 from collections.abc import Collection, Sequence
@@ -9,44 +9,50 @@ from spacelang.runtime.places import Places
 
 
 class Elsewhere(Places):
-    """So many places for jobs that are evaluated at the same time, none of them by this executor: "1", "2", ..."""
+    """An executor with a number of slots, named "1", "2", ..., whose jobs the caller evaluates.
+
+    Raises ValueError for fewer than one slot.
+    """
 
     def __init__(self, places: int = 1) -> None:
         if places < 1:
-            raise ValueError(f"{places} trials at a time are none at all")
+            raise ValueError(f"the number of concurrent trials must be at least 1, not {places}")
         super().__init__(map(str, range(1, places + 1)))
         self._fresh: deque[Job] = deque()
         self._finished: list[Finished] = []
 
     def start(self, worker: str, job: Job) -> None:
-        """Have a job handed out."""
+        """Put a job into a free slot and queue it to be handed out."""
         super().start(worker, job)
         self._fresh.append(job)
 
     def wait(self, seconds: float | None = None) -> Sequence[Finished]:  # noqa: ARG002 - it never waits
-        """What was said since; raises UnansweredError where nothing was, and something is to be said."""
+        """Return the results that were reported since the last call.
+
+        Raises UnansweredError if there are none and a job is pending.
+        """
         if self.busy and not self._finished:
             raise UnansweredError
         finished, self._finished = self._finished, []
         return finished
 
     def stop(self, workers: Collection[str] | None = None) -> None:
-        """Forget the jobs in these places, or all: whatever is said of them is not heard."""
+        """Forget the jobs in these slots, or in all slots for None: results reported for them later are ignored."""
         super().stop(workers)
         self._fresh = deque(job for job in self._fresh if self.awaits(job))
 
-    # ---- towards whoever evaluates
+    # ---- for the caller that evaluates
 
     def hand_out(self) -> Job | None:
-        """The next job that was not handed out; None where there is none just now."""
+        """Return the next job that was not handed out yet, None if there is none."""
         return self._fresh.popleft() if self._fresh else None
 
     def awaits(self, job: Job) -> bool:
-        """Whether anybody wants to know what comes of a job."""
+        """Return True if the job is in a slot, so that its result is still wanted."""
         return any(each is job for each in self.busy.values())
 
     def end(self, job: Job, trial: Trial) -> None:
-        """Say what came of a job that is awaited; `wait` tells it."""
+        """Report the trial of a pending job; `wait` returns it."""
         worker = next(name for name, each in self.busy.items() if each is job)
         del self.busy[worker]
         self._finished.append(Finished(job, trial, worker))

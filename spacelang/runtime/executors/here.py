@@ -1,4 +1,4 @@
-"""In the search's own process: for debugging, and where nothing is limited."""
+"""An executor that evaluates in the process of the search: for debugging, and without limits."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,9 +10,9 @@ WORKER: Final = "here"
 
 
 class Here(Places):
-    """One worker that evaluates while it is waited for; nothing bounds a trial, whatever its request allows.
+    """An executor with one worker, which evaluates its job during `wait`.
 
-    A crash ends the run.
+    It enforces no limits, not even those of a request. A crash of a trial ends the run.
     """
 
     def __init__(self, evaluate: Evaluate) -> None:
@@ -20,6 +20,6 @@ class Here(Places):
         self._evaluate = evaluate
 
     def wait(self, seconds: float | None = None) -> Sequence[Finished]:  # noqa: ARG002 - nothing can end it early
-        """Evaluate the job; raises what evaluating raises."""
+        """Evaluate the pending job and return it; raise what the evaluation raises."""
         job = self.busy.pop(WORKER, None)
         return () if job is None else (Finished(job, self._evaluate(job.request), WORKER),)

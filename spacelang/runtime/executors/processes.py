@@ -1,9 +1,12 @@
-"""Trials in processes of this machine: persistent workers with one job at a time each, bounded from outside.
+"""An executor with persistent worker processes on this machine, one job at a time each, with enforced limits.
 
-A *nursery*, a fresh interpreter, loads the evaluation once and forks the workers, so that starting one again costs
-milliseconds and its data is there once. The nursery watches the deadline and the memory of every job and kills without
-grace; the worker, all processes below it, and all that it has orphaned. Linux knows how to leave nothing behind
-whatever is killed; on macOS a process that leaves its parents behind may outlive a trial.
+A *zygote*, usually a fresh interpreter, loads the evaluation once and forks the workers from itself. Starting a worker
+again takes milliseconds, and workers share the memory of the loaded data. The zygote watches the deadline and the
+memory of every job. It kills a worker that exceeds them, with all its descendants and the processes that they have
+orphaned.
+
+Linux leaves no process behind, whatever is killed. On macOS a process that detaches itself from its parents may outlive
+a trial.
 """
 
 import os
@@ -41,48 +44,57 @@ from spacelang.runtime.executors._processes.messages import (
 from spacelang.runtime.failures import Failure, described, megabytes
 
 ATTEMPTS: Final = 3
-"""How often a job is begun when something else than the job may have ended its worker."""
+"""The maximum number of starts of a job whose worker may have died for a reason outside of the job."""
 
 LOADS: Final = 3
-"""How often in a row the nursery may end before it is loaded."""
+"""The number of zygotes in a row that may end before they have loaded the evaluation."""
 
 MARGIN: Final = 16_000_000
-"""The bytes that a trial must be allowed beyond those of an idle worker."""
+"""The minimum memory of a trial on top of that of an idle worker, in bytes."""
 
 REST: Final = 1.0
-"""How often a nursery is looked after that tells nothing, in seconds."""
+"""The interval at which a silent zygote is checked, in seconds."""
 
 PATIENCE: Final = 10.0
-"""How long a worker may take to read a job, and the nursery to say that one was too long, in seconds."""
+"""The maximum time for a worker to read a job, and for the zygote to report a timeout, in seconds."""
 
 
 def cores() -> int:
-    """How many cores this process may use: of the machine, of its own affinity, and of its container's share."""
+    """Return the number of cores that this process may use.
+
+    It is limited by the machine, the CPU affinity of the process and the CPU quota of its container.
+    """
     import joblib
 
     return int(joblib.cpu_count())
 
 
 class Processes:
-    """`workers` processes that evaluate, each within `limits`.
+    """An executor with `workers` worker processes, each within `limits`.
 
-    `evaluate` goes to them once, by cloudpickle; results come back by pickle. What it raises makes a failed trial,
-    but for an InputError, which `wait` raises: it is a mistake of who asked. If the evaluation has a number
-    `kept_bytes`, so much memory may stay with a worker from one trial to the next, as a cache does; a worker that holds
-    much more is replaced, as is one in which a trial has changed what all trials of a process have in common. What a
-    worker held before a trial is not counted as the trial's. With `isolate` every trial has a process of its own, and
-    nothing that an evaluation keeps is there for the next one. A trial whose process somebody else has killed, or whose
-    answer cannot be read, is begun again, up to `ATTEMPTS` times. With `forks` the nursery is a fork of this process
-    where that has used one thread alone: then `evaluate` is there without being sent, and nothing is imported twice.
+    `evaluate` is sent to the zygote once, serialized by cloudpickle; results come back by pickle. An exception in it
+    makes a failed trial, except for InputError: that is a mistake of the user, and `wait` raises it.
 
-    There may be more workers than `cores()`; each is told to use one thread. Raises InputError where there are no such
-    processes or the evaluation cannot be sent to one; `ready` raises where it cannot be loaded or where the limit of
-    memory is below what an idle worker takes.
+    If the evaluation has a number `kept_bytes`, a worker may keep that much memory between trials, as a cache does. A
+    worker that holds much more is replaced. So is a worker whose global state a trial has changed. Memory that a worker
+    held before a trial does not count as memory of the trial. With `isolate` every trial has a process of its own, and
+    nothing is cached between trials.
+
+    A trial is started again, up to `ATTEMPTS` times in all, if another program has killed its process or if its answer
+    cannot be read.
+
+    With `forks` the zygote is a fork of this process if that has used only one thread so far. Then `evaluate` need not
+    be sent, and nothing is imported twice.
+
+    There may be more workers than `cores()`; each uses one thread.
+
+    Raises InputError if the platform has no such processes, or if the evaluation cannot be sent to one. `ready` raises
+    InputError if the evaluation cannot be loaded, or if the memory limit is too small for an idle worker.
     """
 
     @classmethod
     def hired(cls, evaluate: Evaluate, workers: Workers, *, forks: bool = False) -> "Processes":
-        """So many of this machine."""
+        """Create an executor with the number, the limits and the isolation of these workers."""
         return cls(evaluate, workers=workers.count, limits=workers.limits, isolate=workers.isolate, forks=forks)
 
     def __init__(
@@ -95,9 +107,9 @@ class Processes:
         forks: bool = False,
     ) -> None:
         if os.name != "posix":
-            raise InputError("trials have processes of their own on Linux and macOS only", HERE)
+            raise InputError("worker processes are supported on Linux and macOS only", HERE)
         if workers < 1:
-            raise ValueError(f"{workers} workers are none at all")
+            raise ValueError(f"the number of workers must be at least 1, not {workers}")
         self._evaluate = evaluate
         self._limits = limits
         self._isolates = isolate
@@ -114,7 +126,7 @@ class Processes:
         self._link()
 
     def ready(self) -> None:
-        """Return once workers can be forked. Raises InputError where they never can, and why."""
+        """Block until workers can be forked. Raises InputError, with the reason, if they never can."""
         while self._loaded_at is None:
             self._raise_broken()
             self._attend(None)
@@ -126,16 +138,19 @@ class Processes:
         return tuple(worker.name for worker in self._workers.values() if worker.job is None)
 
     def start(self, worker: str, job: Job) -> None:
-        """Give a job to a worker that is free; it does not wait for the worker."""
+        """Give a job to a free worker, without waiting for the worker."""
         assert self._end.alive, "the executor is closed"
         chosen = self._workers[worker]
-        self._attend(0)  # it may have been killed while it waited
+        self._attend(0)  # the worker may have been killed while it was idle
         assert chosen.job is None
         chosen.job, chosen.attempts = job, 0
         self._begin(chosen)
 
     def wait(self, seconds: float | None = None) -> Sequence[Finished]:
-        """The jobs that have ended since: at least one, unless `seconds` go by before; at once where none is started.
+        """Return the jobs that have ended since the last call.
+
+        Without a pending job it returns at once. Else it blocks until at least one job has ended, or until `seconds`
+        have passed.
 
         Raises the InputError that an evaluation has raised, and what `ready` raises.
         """
@@ -151,7 +166,10 @@ class Processes:
         return tuple(finished)
 
     def stop(self, workers: Collection[str] | None = None) -> None:
-        """Kill those of the workers that have a job, and all processes below them; others take their places."""
+        """Kill the workers, among these or all, that have a job, with all their descendants.
+
+        Their jobs are never answered. New processes replace them when the next jobs start.
+        """
         stopped = self._workers.keys() if workers is None else set(workers)
         self._finished = [each for each in self._finished if each.worker not in stopped]
         for worker in self._workers.values():
@@ -160,10 +178,10 @@ class Processes:
                 self._lose(worker)
 
     def close(self) -> None:
-        """Kill all workers, all processes below them and the nursery, without waiting for any job."""
+        """Kill all workers with their descendants, and the zygote, without waiting for any job."""
         for worker in self._workers.values():
             worker.job = None
-        # Interrupted, it is done the next time, or at the end of the program.
+        # If this is interrupted, the next call or the exit of the program completes it.
         _end(self._links, self._workers, self._selector)
         self._end.detach()
 
@@ -172,14 +190,14 @@ class Processes:
             raise self._broken
 
     def _link(self) -> None:
-        """Start a nursery."""
+        """Start a zygote."""
         self._loaded_at = None
         self._links[:] = [Link(self._evaluate, Load(self._limits, self._isolates), forks=self._forks)]
-        self._forks = False  # by now files may be open that are no other process's business
+        self._forks = False  # files may be open by now that a fork must not inherit
         self._selector.register(self._links[0].channel, selectors.EVENT_READ)
 
     def _begin(self, worker: "_Worker") -> None:
-        """Send a worker the job that it has; first fork it if there is none."""
+        """Send a worker its job; fork the worker first if it has no process."""
         assert worker.job is not None
         request = pickle.dumps(worker.job.request, pickle.HIGHEST_PROTOCOL)
         channel = worker.channel or self._fork(worker)
@@ -193,7 +211,10 @@ class Processes:
             self._lose(worker)
 
     def _fork(self, worker: "_Worker") -> Channel:
-        """Order a new process for a worker; what is sent to it before there is one waits for it."""
+        """Order the zygote to fork a process for a worker and return the connection to it.
+
+        What is sent before the process exists waits in the connection.
+        """
         worker.token = next(self._numbers)
         ours, theirs = socket.socketpair()
         worker.channel = Channel(ours, PATIENCE)
@@ -203,7 +224,7 @@ class Processes:
         return worker.channel
 
     def _attend(self, seconds: float | None) -> bool:
-        """Wait for something to happen and deal with it; whether anything has."""
+        """Wait for events, up to `seconds` or `REST`, and handle them; return True if there were any."""
         events = self._selector.select(REST if seconds is None else min(seconds, REST))
         for key, _ in events:
             if key.data is not None:
@@ -215,13 +236,13 @@ class Processes:
         return bool(events)
 
     def _listen(self, worker: "_Worker") -> None:
-        """Take the results of a worker; end one that has hung up."""
+        """Read the results of a worker; end a worker that has closed its connection."""
         channel = worker.channel
         if channel is None:
             return
         for message in channel.arrived():
-            sequence, retires = RESULT.unpack_from(message)
-            if retires:
+            sequence, exits = RESULT.unpack_from(message)
+            if exits:
                 self._drop(worker)
             if worker.job is not None and sequence == worker.sequence:
                 self._receive(worker, _unpacked(memoryview(message)[RESULT.size :]))
@@ -231,7 +252,7 @@ class Processes:
             self._lose(worker)
 
     def _receive(self, worker: "_Worker", answer: Answer) -> None:
-        """Take an answer; a job whose answer cannot be read is begun again, by another process."""
+        """Handle an answer; start a job whose answer cannot be read again in another process."""
         if not isinstance(answer, Garbled):
             self._answer(worker, answer)
             return
@@ -241,7 +262,10 @@ class Processes:
         self._again(worker, answer.failure)
 
     def _lose(self, worker: "_Worker") -> None:
-        """Have a worker ended that cannot be talked to; how it ended is the answer to its job, if it has one."""
+        """Have the zygote end a worker that cannot be reached.
+
+        If it has a job, the way in which it ended becomes the answer to that job.
+        """
         self._links[0].tell(Lost(worker.token))
         if worker.job is None:
             self._drop(worker)
@@ -250,7 +274,7 @@ class Processes:
                 self._selector.unregister(worker.channel)
 
     def _drop(self, worker: "_Worker") -> None:
-        """Forget the process of a worker."""
+        """Forget the process of a worker and close the connection to it."""
         worker.token, channel, worker.channel = 0, worker.channel, None
         if channel is not None:
             with suppress(KeyError):
@@ -258,7 +282,7 @@ class Processes:
             channel.close()
 
     def _hear(self) -> None:
-        """Take the news of the nursery; replace one that has ended."""
+        """Read the messages of the zygote; replace a zygote that has ended."""
         link = self._links[0]
         for news in link.news():
             self._take(news)
@@ -282,7 +306,11 @@ class Processes:
                 assert_never(news)
 
     def _bury(self, worker: "_Worker", news: Ended) -> None:
-        """A worker has ended: what it had sent before counts, else how it ended answers the job that it was at."""
+        """Handle the end of a worker.
+
+        Results that it sent before count. Otherwise the way in which it ended answers its job, or the job is started
+        again.
+        """
         self._listen(worker)
         if worker.token != news.token:
             return
@@ -295,7 +323,7 @@ class Processes:
             self._again(worker, news.failure or Failure(Status.CRASH, "its process ended before the evaluation began"))
 
     def _replace(self, link: Link) -> None:
-        """Start another nursery and begin the jobs again that went down with the old one."""
+        """Start a new zygote, and start the jobs again that the old one was running."""
         for worker in self._workers.values():
             self._listen(worker)
         link.end()
@@ -316,7 +344,7 @@ class Processes:
                 self._again(worker, Failure(Status.CRASH, reason))
 
     def _suspect(self) -> None:
-        """End a nursery that should have ended a job long ago: it hangs."""
+        """Kill a zygote that hangs: one that should have ended a job long ago."""
         if self._loaded_at is None:
             return
         for worker in self._workers.values():
@@ -326,11 +354,11 @@ class Processes:
                 return
 
     def _allowed(self, job: Job | None) -> float | None:
-        """The seconds that a job may take."""
+        """Return the time limit of a job in seconds, None for no job or no limit."""
         return None if job is None else job.allowed(self._limits)
 
     def _again(self, worker: "_Worker", failure: Failure) -> None:
-        """Begin a job again that has lost its worker; that is its failure if it has happened too often."""
+        """Start a job again that has lost its worker; fail it if it was started too often."""
         if worker.attempts < ATTEMPTS:
             self._begin(worker)
         else:
@@ -346,7 +374,7 @@ class Processes:
             case Failure():
                 trial = answer.of(job.request)
             case Trial():
-                # One request for both: a run keeps thousands.
+                # Share one request object: a run holds thousands of trials.
                 trial = replace(answer, request=job.request) if answer.request == job.request else answer
             case _:
                 assert_never(answer)
@@ -355,38 +383,38 @@ class Processes:
 
 @dataclass(slots=True)
 class _Worker:
-    """A worker as the coordinator knows it: it keeps its name when its process is replaced."""
+    """A worker as the coordinator knows it; it keeps its name when its process is replaced."""
 
     name: str
     token: int = 0
-    """By which the nursery knows its process."""
+    """The number by which the zygote identifies its process; 0 without a process."""
     channel: Channel | None = None
-    """To its process; None where it has none."""
+    """The connection to its process; None without a process."""
     job: Job | None = None
     attempts: int = 0
     sequence: int = 0
-    """By which its process knows the job."""
+    """The number by which its process identifies the job."""
     begun: float = 0.0
 
 
 def _unpacked(answer: memoryview) -> Answer:
     try:
         return pickle.loads(answer)  # type: ignore[no-any-return]
-    except Exception as error:  # noqa: BLE001 - whatever stands in a stranger's result
+    except Exception as error:  # noqa: BLE001 - unpickling a user's result can raise anything
         return Garbled(Failure(Status.ERROR, f"its result cannot be read by the search: {described(error)}"))
 
 
 def _too_little(limits: Limits, idle: int) -> InputError | None:
-    """What is wrong with a limit of memory that leaves no room for a trial."""
+    """Return an error if the memory limit leaves too little for a trial besides an idle worker, else None."""
     if limits.trial_bytes is None or limits.trial_bytes >= idle + MARGIN:
         return None
     limit = quantity(limits.trial_bytes, BYTES)
-    message = f"a trial may take {limit}, and a process takes {megabytes(idle)} before it begins one"
-    return InputError(message, f"allow {megabytes(idle + 4 * MARGIN)} or more")
+    message = f"a limit of {limit} leaves too little for a trial: an idle worker process takes {megabytes(idle)}"
+    return InputError(message, f"set the limit to {megabytes(idle + 4 * MARGIN)} or more")
 
 
 def _end(links: Sequence[Link], workers: dict[str, _Worker], selector: selectors.BaseSelector) -> None:
-    """End everything; it may be called again, as long as the interpreter lives."""
+    """Close the connections and end all processes; can be called again while the interpreter lives."""
     selector.close()
     for worker in workers.values():
         if worker.channel is not None:

@@ -1,1 +1,1 @@
-"""Judging: what is asked of a fitted pipeline on rows that it has not seen."""
+"""Scoring of fitted pipelines: losses, metrics, bounds and confidence intervals."""

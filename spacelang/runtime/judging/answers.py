@@ -1,4 +1,4 @@
-"""Answers: what a fitted pipeline says of some rows, computed once for all who ask."""
+"""Predictions of a fitted pipeline for fixed rows, computed once and shared by all scorers."""
 
 from collections.abc import Callable
 from typing import Any, Final, Self
@@ -8,14 +8,15 @@ import numpy as np
 from spacelang.runtime.evaluation.split import Rows
 
 QUESTIONS: Final = ("predict", "predict_proba", "predict_log_proba", "decision_function")
-"""The methods by which scorers ask a pipeline."""
+"""The prediction methods that scorers call."""
 
 
 class Answers:
-    """A fitted pipeline together with rows: to a scorer it is that pipeline, asked about these rows.
+    """A stand-in for a fitted pipeline that predicts fixed rows, and caches the predictions.
 
-    Whatever rows it is asked about, it answers for its own. Everything else about it is the pipeline's. One that
-    `writes` into what it is given is given copies.
+    A scorer can use it like the pipeline. Its prediction methods ignore the rows that they get, and return the
+    predictions for the fixed rows. All other attributes are those of the pipeline. With `writes`, the pipeline gets
+    copies of the rows, because it overwrites its input.
     """
 
     def __init__(self, pipeline: Any, rows: Any, *, writes: bool = False) -> None:
@@ -25,11 +26,14 @@ class Answers:
         self._known: dict[str, Any] = {}
 
     def among(self, places: Rows) -> "Answers":
-        """The same pipeline with the rows at these places; nothing is computed again."""
+        """Return a stand-in for the rows at these positions, which uses the same cached predictions."""
         return _Part(self, places)
 
     def told(self) -> tuple[str, Any] | None:
-        """The one question that was asked so far, and the answer as an array; None where it was none, or several."""
+        """Return the one prediction method that was called so far and its result as an array.
+
+        Return None if no method was called, or several.
+        """
         if len(self._known) != 1:
             return None
         ((question, answer),) = self._known.items()
@@ -42,19 +46,19 @@ class Answers:
         return self._known[question]
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._pipeline, name)  # the AttributeError of a pipeline without it tells scorers so
+        found = getattr(self._pipeline, name)  # scorers need the AttributeError of a pipeline without the method
         return self._asking(name) if name in QUESTIONS else found
 
     def _asking(self, question: str) -> Callable[..., Any]:
         def answer(_rows: Any = None) -> Any:
             return self._answer(question)
 
-        answer.__name__ = question  # scorers look at it
+        answer.__name__ = question  # scorers read it
         return answer
 
 
 class _Part(Answers):
-    """The answers for some of the rows."""
+    """The cached predictions for a subset of the rows."""
 
     def __init__(self, whole: Answers, places: Rows) -> None:
         super().__init__(whole._pipeline, None)
@@ -62,7 +66,7 @@ class _Part(Answers):
         self._places = places
 
     def among(self, places: Rows) -> Self:
-        """The same for some of these rows."""
+        """Return a stand-in for a subset of these rows."""
         return type(self)(self._whole, self._places[places])
 
     def _answer(self, question: str) -> Any:

@@ -1,4 +1,4 @@
-"""Constraints: what a user's own function says of a pipeline, and what it must not exceed."""
+"""Constraints on fitted pipelines by functions of the user."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,21 +10,24 @@ from spacelang.runtime.errors import InputError
 
 
 class ConstraintError(InputError):
-    """A constraint that nothing can keep to, or whose function failed in a trial."""
+    """An invalid constraint, or a constraint whose function failed in a trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """`function(pipeline, features, target) <= limit`, under a name of one word.
+    """A named constraint on a fitted pipeline: `function(pipeline, features, target) <= limit`.
 
-    The function is given a fitted pipeline and the held-out rows as the pipeline takes them: n x d features (an array,
-    a sparse matrix or a DataFrame) and n targets, where a class is its place among the sorted labels, from 0. It must
-    change none of them: other trials share the rows and the first steps. It gives a number, the mean of which over the
-    folds counts; nan is unknown, and does not keep to the limit. Where it raises, or gives anything else, the trial
-    fails with the constraint in its reason. Where trials run in other processes cloudpickle takes the function there.
+    The function gets a fitted pipeline and the held-out rows in the form that the pipeline takes. These are n x d
+    features (an array, a sparse matrix or a DataFrame) and n targets; classes are encoded as their positions among the
+    sorted labels, from 0. The function must not modify any of them, because other trials share the rows and the first
+    steps.
 
-    As of all black-box constraints (ADMM's appendix 2) the limit is 0 or more: a recall of at least 0.9 is
-    `1 - recall <= 0.1`. Raises ConstraintError on construction for what is no such constraint.
+    It returns a number; the mean over the folds is compared with the limit. nan means unknown, and violates the limit.
+    If the function raises or returns anything else, the trial fails, and the reason names the constraint. If trials run
+    in other processes, the function is sent there by cloudpickle.
+
+    As for all black-box constraints (appendix 2 of the ADMM paper) the limit must be 0 or more: write a recall of at
+    least 0.9 as `1 - recall <= 0.1`. The constructor raises ConstraintError for an invalid name, function or limit.
 
     >>> import spacelang as sl
     >>> def missed(pipeline, features, target):
@@ -38,43 +41,46 @@ class Constraint:
     limit: float
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be measured or kept to."""
+        """Raise ConstraintError for an invalid name, function or limit."""
         function_bound(self.name, self.limit)
         if not callable(self.function):
-            raise ConstraintError(f"the constraint `{self.name}` has no function, but `{self.function!r}`")
+            raise ConstraintError(f"the constraint `{self.name}` needs a function, not `{self.function!r}`")
 
     @property
     def bound(self) -> FunctionBound:
-        """The name and the limit, as trials and stores have them."""
+        """The name and the limit, as trials and stored runs have them."""
         return function_bound(self.name, self.limit)
 
     def measure(self, pipeline: Any, features: Any, target: Any) -> float:
-        """What the function gives; raises ConstraintError where that is no number, and where the function raises."""
+        """Return the value of the function; raise ConstraintError if it raises or returns no number.
+
+        MemoryError is not converted, because it has its own trial status.
+        """
         try:
             value = self.function(pipeline, features, target)
         except MemoryError:
-            raise  # a trial that ends so has a status of its own
+            raise  # running out of memory has its own trial status
         except Exception as error:
-            said = f"{type(error).__name__}: {error}".removesuffix(": ")
-            raise ConstraintError(f"the constraint `{self.name}` raised {said}") from error
+            text = f"{type(error).__name__}: {error}".removesuffix(": ")
+            raise ConstraintError(f"the constraint `{self.name}` raised {text}") from error
         number = _number(value)
         if number is None:
-            raise ConstraintError(f"the constraint `{self.name}` gave no number, but {value!r}")
+            raise ConstraintError(f"the constraint `{self.name}` returned {value!r} instead of a number")
         return number
 
 
 def function_bound(name: str, limit: float) -> FunctionBound:
-    """The limit of what is called by a name of one word; raises ConstraintError for what is no name, or no limit."""
+    """Return the bound of a function by its name; raise ConstraintError for an invalid name or limit."""
     if not _is_word(name):
-        raise ConstraintError(f"`{name}` is no name of a constraint", "take one word, such as `leaves`")
+        raise ConstraintError(f"invalid constraint name `{name}`", "use one word, such as `leaves`")
     if name in {measure.value for measure in Measure}:
         help_text = f"write `subject to {name} …` in the task, or choose another name for the function"
-        raise ConstraintError(f"`{name}` is a measure of the language", help_text)
+        raise ConstraintError(f"`{name}` is the name of a built-in measure", help_text)
     number = _number(limit)
     if number is None or not isfinite(number):
-        raise ConstraintError(f"the limit of the constraint `{name}` is no number: `{limit!r}`")
+        raise ConstraintError(f"the limit of the constraint `{name}` is not a finite number: `{limit!r}`")
     if number < 0:
-        help_text = "bound a measure that is 0 or more: `1 - recall` by 0.1 for a recall of at least 0.9"
+        help_text = "bound a measure that is never negative: for a recall of at least 0.9, bound `1 - recall` by 0.1"
         raise ConstraintError(f"the limit of the constraint `{name}` is negative: {limit}", help_text)
     return FunctionBound(name, number)
 
@@ -84,7 +90,10 @@ def _is_word(name: object) -> bool:
 
 
 def _number(value: object) -> float | None:
-    """A number of Python or of an array's element as a float, infinity beyond all floats; None for anything else."""
+    """Convert a Python or NumPy number to a float; return None for anything else.
+
+    Integers beyond the range of floats become infinite.
+    """
     from numpy import generic
 
     plain = value.item() if isinstance(value, generic) else value

@@ -1,4 +1,4 @@
-"""Judging: what is asked of a fitted pipeline on the rows that it has not seen, and the mean of it over the folds."""
+"""Scoring of fitted pipelines on held-out rows, and the means over the folds."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A pipeline that was fitted on a fold.
+    """A pipeline that was fitted on a fold, with the transformed held-out rows.
 
-    `tail` is the part of it that takes `held_out`, which are the fold's held-out rows as the steps before have
-    transformed them: whoever scores with these two does not transform again what was transformed before.
+    `tail` is the part of the pipeline that takes `held_out`: the held-out rows of the fold as the earlier steps have
+    transformed them. Scoring with these two does not transform the rows again.
     """
 
     pipeline: Any
@@ -46,10 +46,10 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judgement:
-    """What came of a pipeline on one fold, or of one on all of them; nan is undefined.
+    """The scores of a pipeline on one fold; nan is undefined.
 
-    `constraints` and `metrics` are in the order of the judge's; `predictions` is as in a `Trial`, None where they were
-    not asked for or could not be had.
+    `constraints` and `metrics` are in the order of the scorer's. `predictions` have the form of `Trial.predictions`;
+    they are None if they were not requested, or could not be computed.
     """
 
     loss: float
@@ -61,10 +61,10 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """What every trial is asked: its loss, what is bounded, and what is recorded beside it.
+    """The measurements of every trial: its loss, its bounded quantities and its recorded metrics.
 
-    `bounds` are those of the task, `constraints` the user's own; `scorers` come with their names. `classes` is the
-    number of classes, 0 for a regression, or None where no predictions are wanted.
+    `bounds` are those of the task, `constraints` those of the user, `scorers` are pairs of name and function. `classes`
+    is the number of classes, 0 for regression, or None if predictions are not stored.
     """
 
     metric: Metric
@@ -77,15 +77,15 @@ class Judge:
 
     @property
     def all_bounds(self) -> tuple[AnyBound, ...]:
-        """All that a trial must keep to, in the order in which it has them."""
+        """All bounds that a trial must satisfy, in the order of its measurements."""
         return (*self.bounds, *(each.bound for each in self.constraints))
 
     def judge(self, fitted: Fitted, fold: Fold, fidelity: int | None) -> Judgement:
-        """What a pipeline achieves on the held-out rows of a fold, fitted on the first `fidelity` training rows.
+        """Score a pipeline on the held-out rows of a fold; it was fitted on the first `fidelity` training rows.
 
-        Raises what the pipeline raises where it is asked for the loss or for what is bounded, and ConstraintError. What
-        is only recorded neither raises nor changes anything: where it fails it is undefined. Where the loss is no
-        finite number, nothing else is measured.
+        Raise what the pipeline raises for the loss and the bounds, and ConstraintError. Metrics that are only recorded
+        never raise or change anything: a failing metric is undefined. If the loss is not finite, nothing else is
+        measured.
         """
         writes = self._asks_more and writes_in_place(fitted.pipeline)
         answers = Answers(fitted.tail, fitted.held_out, writes=writes)
@@ -98,7 +98,7 @@ class Judge:
                 metrics=tuple(_attempted(scorer, answers, None, fold.held_out_target) for _, scorer in self.scorers),
                 predictions=self._predictions(answers),
                 training_loss=self._training_loss(fitted.pipeline, fold, fidelity, writes),
-                # What users wrote comes last: whatever it does to the pipeline, nothing is measured of it any more.
+                # Functions of the user come last: they may change the pipeline, and nothing is measured afterwards.
                 constraints=(
                     *(
                         measure(bound, fitted.pipeline, answers, fold, self.clock, writes=writes)
@@ -111,10 +111,11 @@ class Judge:
     def trial(
         self, request: Request, judgements: Sequence[Judgement], cost: float, cost_alone: float | None = None
     ) -> Trial:
-        """What came of a request on all folds: a mean over those in which a thing is defined.
+        """Return the trial of a request from its scores on all folds.
 
-        Predictions are those for all held-out rows, fold after fold, or None where those of a fold are missing. A trial
-        whose loss is no finite number has failed, and has nothing else.
+        Each value is the mean over the folds in which it is defined. Predictions are concatenated fold by fold, or None
+        if those of a fold are missing. If the mean loss is not finite, the trial has failed, and has no other
+        measurements.
         """
         loss = mean([each.loss for each in judgements])
         if not math.isfinite(loss):
@@ -146,23 +147,23 @@ class Judge:
             return None
         try:
             return predictions(answers, self.classes)
-        except Exception:  # noqa: BLE001 - a trial that succeeded stays one, whatever its pipeline does now
+        except Exception:  # noqa: BLE001 - missing predictions must not fail a trial that has a loss
             return None
 
     def _training_loss(self, pipeline: Any, fold: Fold, fidelity: int | None, writes: bool) -> float:
         if not self.training_score:
             return math.nan
-        # The whole pipeline: what some steps give for rows while they are fitted on them is not what they give later.
+        # The whole pipeline: some steps transform rows differently while they are fitted on them.
         features, target = fold.training_rows(fidelity, own=writes)
         found = _attempted(self.metric.loss, pipeline, features, target)
         return found if math.isfinite(found) else math.nan
 
 
 def make_judge(settings: "Settings", dataset: Dataset, clock: Callable[[], float]) -> Judge:
-    """The judge of a run; `clock` is in seconds.
+    """Create the scorer of a run; `clock` returns seconds.
 
-    Raises MetricError for a scorer that is unknown or that cannot be computed on the data, and ConstraintError for
-    names that are given to several constraints.
+    Raise MetricError for a metric that is unknown or cannot be computed on the data. Raise ConstraintError if several
+    constraints have the same name.
     """
     for bound in settings.bounds:
         if bound.measure is Measure.DISPARITY:
@@ -185,9 +186,10 @@ def make_judge(settings: "Settings", dataset: Dataset, clock: Callable[[], float
 
 
 def predictions(answers: Any, classes: int) -> npt.NDArray[np.float64]:
-    """Of a pipeline that was fitted on codes, for n rows: n x `classes` probabilities; n values where there are none.
+    """Return the predictions of a pipeline that was fitted on class codes, as an array.
 
-    A pipeline that gives no probabilities gives 1 to the class that it predicts. A class that it has not learned has 0.
+    For n rows and k classes it has n x k probabilities, for regression (`classes` = 0) n values. A pipeline without
+    probabilities gives 1 to the class that it predicts. A class that it has not learned gets 0.
     """
     if not classes:
         return np.asarray(answers.predict(None), np.float64).reshape(-1)
@@ -203,10 +205,10 @@ def predictions(answers: Any, classes: int) -> npt.NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOut:
-    """The rows for which trials have predictions, n of them in the same order: fold after fold.
+    """The n held-out rows that the predictions of trials are for, in the same order: fold after fold.
 
-    `rows` are their numbers in the table, from 0; `target` is the truth, a number or the place of the class in
-    `classes`; `folds` says in which fold, from 0, a row is held out.
+    `rows` are their numbers in the table, from 0. `target` is their true target: a number, or the index of the class in
+    `classes`. `folds` is the index of the fold that holds out each row.
     """
 
     rows: Rows
@@ -216,7 +218,7 @@ class HeldOut:
 
 
 def held_out(folds: Sequence[Fold], classes: tuple[Any, ...]) -> HeldOut:
-    """The held-out rows of all folds; `classes` are the labels of the data set."""
+    """Return the held-out rows of all folds; `classes` are the labels of the data set."""
     return HeldOut(
         np.concatenate([fold.rows for fold in folds]),
         np.concatenate([fold.held_out_target for fold in folds]),
@@ -225,13 +227,13 @@ def held_out(folds: Sequence[Fold], classes: tuple[Any, ...]) -> HeldOut:
     )
 
 
-# ---- one after the other
+# ---- helpers
 
 
 def _attempted(score: Loss, pipeline: Any, features: Any, target: Any) -> float:
     try:
         return float(score(pipeline, features, target))
-    except Exception:  # noqa: BLE001 - what is only recorded is no reason to fail a trial
+    except Exception:  # noqa: BLE001 - an extra metric must not fail a trial
         return math.nan
 
 
@@ -240,7 +242,7 @@ def _of_function(constraint: Constraint, pipeline: Any, fold: Fold) -> float:
 
 
 def guarded(table: Any) -> Any:
-    """The rows for a stranger, who cannot change those that all trials share."""
+    """Return the rows for a function of the user: a read-only view of an array, a copy of anything else."""
     if not isinstance(table, np.ndarray):
         return table.copy()
     view = table.view()
@@ -261,4 +263,4 @@ def _refuse_twins(constraints: Sequence[Constraint]) -> None:
     names = [constraint.name for constraint in constraints]
     for name in names:
         if names.count(name) > 1:
-            raise ConstraintError(f"two constraints are called `{name}`", "give each a name of its own")
+            raise ConstraintError(f"two constraints are called `{name}`", "give each its own name")

@@ -1,4 +1,4 @@
-"""Measures: what a task bounds beside the loss, of a fitted pipeline and the rows that it has not seen."""
+"""The measures that a task can bound: prediction latency, pickled size, and disparity between groups."""
 
 import math
 import pickle
@@ -17,22 +17,22 @@ from spacelang.runtime.judging.answers import Answers
 from spacelang.runtime.judging.metric import Loss, scorer_of
 
 REPEATS: Final = 3
-"""The timings of which the median is taken (spacelang/optimizers/README.md, section "Measures of constraints")."""
+"""The number of timings, whose median counts (spacelang/optimizers/README.md, section "Measures of constraints")."""
 
 BATCH: Final = 1_000
-"""The most rows that are predicted at once where it is timed: more would only take longer."""
+"""The largest number of rows in a timed prediction: more rows would only take longer."""
 
 PROTOCOL: Final = 5
-"""The pickle protocol in which sizes are measured: the newest would make sizes differ between versions of Python."""
+"""The pickle protocol of measured sizes. It is fixed, so that sizes do not depend on the version of Python."""
 
 
 def measure(
     bound: Bound, pipeline: Any, answers: Answers, fold: Fold, clock: Callable[[], float], *, writes: bool = False
 ) -> float:
-    """What a bound is about: seconds for each row, bytes, or a difference of scores; nan where it is undefined.
+    """Return the value of a bound: seconds per row, bytes, or a difference of scores; nan if it is undefined.
 
-    `answers` are those of the pipeline for the held-out rows; `writes` says that it overwrites what it is given. Raises
-    whatever the pipeline raises.
+    `answers` are the cached predictions of the pipeline for the held-out rows. `writes` is True if the pipeline
+    overwrites its input. Raise whatever the pipeline raises.
     """
     match bound.measure:
         case Measure.LATENCY:
@@ -47,13 +47,13 @@ def measure(
 
 
 def defined_mean(values: Iterable[float]) -> float:
-    """The mean over the folds in which something is defined; nan where there are none."""
+    """Return the mean of the values that are not nan, or nan if there are none."""
     defined = [value for value in values if not math.isnan(value)]
     return mean(defined) if defined else math.nan
 
 
 def mean(values: Sequence[float]) -> float:
-    """The mean of what may be infinite or as large as floats can be; nan of both infinities."""
+    """Return the mean of values that may be infinite or huge; the mean of both infinities is nan."""
     try:
         return fmean(values)
     except (ValueError, OverflowError):
@@ -61,21 +61,21 @@ def mean(values: Sequence[float]) -> float:
 
 
 def latency(pipeline: Any, features: Any, count: int, clock: Callable[[], float], *, writes: bool = False) -> float:
-    """Seconds for each of `count` rows: the median of the timings of some batches."""
+    """Return the median prediction time, in seconds for each of `count` rows."""
     return median(timings(pipeline, features, count, clock, REPEATS, writes=writes))
 
 
 def timings(
     pipeline: Any, features: Any, count: int, clock: Callable[[], float], repeats: int, *, writes: bool = False
 ) -> list[float]:
-    """So many timings of batches of `count` rows, in seconds for each row, after one that does not count.
+    """Time the prediction of batches of rows, `repeats` times after an untimed call; return seconds per row.
 
-    A pipeline that `writes` into what it is given is given copies, which are not timed.
+    With `writes`, the pipeline gets copies of the rows; copying is not timed.
     """
     parts = -(-count // BATCH)
     edges = [count * part // parts for part in range(parts + 1)]
     batches = [_batch(features, *edges[part : part + 2]) for part in range(min(parts, repeats))]
-    # What is made at the first call is made once in the life of a pipeline.
+    # The first call is not timed: it may do work that happens once in the life of a pipeline.
     pipeline.predict(batches[0].copy() if writes else batches[0])
     found = []
     for turn in range(repeats):
@@ -92,35 +92,36 @@ def _batch(features: Any, first: int, last: int) -> Any:
 
 
 def pickled_size(pipeline: Any) -> int:
-    """The bytes of the pickle, which is never there as a whole."""
+    """Return the bytes of the pickled pipeline, without holding the whole pickle in memory."""
     counter = _Counter()
     pickle.Pickler(counter, protocol=PROTOCOL).dump(pipeline)
     return counter.bytes
 
 
 class _Counter:
-    """A file that only counts what is written to it."""
+    """A file object that counts the bytes written to it and discards them."""
 
     def __init__(self) -> None:
         self.bytes = 0
 
     def write(self, data: Any) -> int:
-        count = memoryview(data).nbytes  # of arrays it is given their own memory
+        count = memoryview(data).nbytes  # NumPy arrays are passed as buffers, not as bytes
         self.bytes += count
         return count
 
 
 def disparity(scorer: Loss, answers: Answers, target: Any, groups: Sequence[Rows]) -> float:
-    """The largest minus the smallest score of the groups (ADMM's appendix 12); nan where no group has a score.
+    """Return the largest minus the smallest score of the groups, or nan if no group has a score.
 
-    Groups are skipped where the score is undefined, as it may be where not all classes are there.
+    This is the fairness measure of the ADMM paper's appendix 12. Groups whose score is undefined, for instance because
+    a class is missing, are skipped.
     """
     scores = scores_of_groups(scorer, answers, target, groups)
     return max(scores) - min(scores) if scores else math.nan
 
 
 def scores_of_groups(scorer: Loss, answers: Answers, target: Any, groups: Sequence[Rows]) -> list[float]:
-    """The scores of the groups that have one."""
+    """Return the scores of the groups whose score is defined."""
     scores = [_score(scorer, answers.among(group), target[group], target) for group in groups]
     return [score for score in scores if math.isfinite(score)]
 
@@ -130,13 +131,13 @@ def _score(scorer: Loss, answers: Answers, target: Any, everybody: Any) -> float
 
     try:
         with warnings.catch_warnings():
-            # A precision where nothing is predicted is 0 to scikit-learn: no group is unfair by that.
+            # scikit-learn gives a precision of 0 where nothing is predicted, with this warning: here it is undefined.
             warnings.simplefilter("error", UndefinedMetricWarning)
             return float(scorer(answers, None, target))
     except UndefinedMetricWarning:
         return math.nan
     except ValueError:
-        # Many scorers raise it where not all classes are there, and say so in words only.
+        # Many scorers raise ValueError where a class is missing; only the message would tell that reason.
         if len(np.unique(target)) == len(np.unique(everybody)):
             raise
         return math.nan

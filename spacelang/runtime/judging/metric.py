@@ -1,4 +1,4 @@
-"""Metrics: the loss of a fitted pipeline on rows that it has not seen, always to be minimised."""
+"""Metrics: losses of fitted pipelines on held-out rows, always to be minimized."""
 
 import warnings
 from collections.abc import Callable, Iterable
@@ -24,25 +24,29 @@ OF_ONE_CLASS: Final = frozenset(
         "recall",
     }
 )
-"""The scorers that take one of two classes for what is looked for: with the other one they are other scores."""
+"""The scorers of binary classification whose score depends on which class is the positive one."""
 
 
 Loss: TypeAlias = Callable[[Any, Any, Any], float]
-"""Of a fitted pipeline, features and target, the number that is minimised; it can be sent to another process."""
+"""A picklable function of a fitted pipeline, features and target that returns the number to minimise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric(LossName):
-    """A loss by its name, and how it is computed.
+    """A loss with its name, its formula and the function that computes it.
 
-    `loss(pipeline, features, target)` is a number that need not be finite; it may raise whatever the pipeline raises.
+    `loss(pipeline, features, target)` returns a number that need not be finite, and may raise whatever the pipeline
+    raises.
     """
 
     loss: Loss = field(compare=False, repr=False)
 
 
 def default_metric(dataset: Dataset) -> Metric:
-    """1 - AUROC for two classes, 1 - balanced accuracy for more, 1 - R² for regression."""
+    """Return the default metric of a data set.
+
+    It is 1 - AUROC for two classes, 1 - balanced accuracy for more, and 1 - R² for regression.
+    """
     if dataset.kind == "regression":
         return named_metric("r2")
     return (
@@ -53,17 +57,18 @@ def default_metric(dataset: Dataset) -> Metric:
 
 
 def named_metric(name: str) -> Metric:
-    """The loss by the name of a scikit-learn scorer, which is maximised: 1 - score, and the error itself for `neg_*`.
+    """Return the loss for maximizing a scikit-learn scorer: 1 - score, or the error itself for `neg_*`.
 
-    Raises MetricError for an unknown name.
+    Raise MetricError for an unknown name.
     """
     return goal_metric(Goal("maximize", name))
 
 
 def goal_metric(goal: Goal) -> Metric:
-    """The loss of a goal: what is minimised as it is, what is maximised as 1 minus it; raises MetricError.
+    """Return the loss of a goal; raise MetricError for an unknown scorer.
 
-    The scores of `neg_*` are errors with the sign turned: where they are maximised, the loss is the error itself.
+    A minimized quantity is the loss itself, and a maximized one gives 1 minus it. Scorers `neg_*` are negated errors:
+    if they are maximized, the loss is the error itself.
     """
     name, scorer = goal.scorer, scorer_of(goal.scorer)
     if (goal.direction == "maximize") == goal.from_one:
@@ -74,21 +79,21 @@ def goal_metric(goal: Goal) -> Metric:
 
 
 def scorer_of(name: str) -> Any:
-    """The scorer of a name; raises MetricError where scikit-learn has none."""
+    """Return the scikit-learn scorer with this name; raise MetricError if there is none."""
     from sklearn.metrics import get_scorer, get_scorer_names
 
     known = get_scorer_names()
     if name not in known:
         raise MetricError(
-            f"there is no metric `{name}`", suggestion(name, known) or "take one of scikit-learn's scorers"
+            f"unknown metric `{name}`", suggestion(name, known) or "use the name of a scikit-learn scorer"
         )
     return get_scorer(name)
 
 
 def check_metric(metric: Metric, dataset: Dataset) -> None:
-    """Make sure before the search that the metric can be computed; raises MetricError with the library's reason."""
+    """Check before the search that a metric can be computed; raise MetricError with the reason of the library."""
     if dataset.kind == "classification" and _judges_numbers(metric.name):
-        help_text = "a regression metric would take the classes for quantities: choose one for classification"
+        help_text = "it would treat the classes as numbers: choose one for classification"
         raise MetricError(f"the metric `{metric.name}` is for regression", help_text)
     try:
         blind_loss(metric, dataset, dataset)
@@ -99,27 +104,30 @@ def check_metric(metric: Metric, dataset: Dataset) -> None:
 
 
 def of_one_class(names: Iterable[str], dataset: Dataset) -> tuple[str, ...]:
-    """Those of some scorers that are of one of two classes alone: the last one, which trials have as 1."""
+    """Return those of the named scorers that depend on the positive class, if there are two classes.
+
+    The positive class is the second one, with the code 1.
+    """
     return tuple(name for name in dict.fromkeys(names) if name in OF_ONE_CLASS and len(dataset.classes) == 2)
 
 
 def blind_loss(metric: Metric, dataset: Dataset, tested: Dataset) -> float:
-    """The loss on some rows of what has learned the target of others and none of their features.
+    """Return the loss on `tested` of a constant prediction that was learned from the targets of `dataset`.
 
-    Raises ValueError, TypeError or AttributeError where the metric cannot be computed.
+    Raise ValueError, TypeError or AttributeError if the metric cannot be computed.
     """
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
     model = DummyClassifier(strategy="prior") if dataset.kind == "classification" else DummyRegressor()
     seen, unseen = (np.zeros((len(each.target), 1)) for each in (dataset, tested))
     with warnings.catch_warnings():
-        # A constant prediction is what some metrics warn about; here it only stands in for a pipeline.
+        # Some metrics warn about constant predictions.
         warnings.simplefilter("ignore")
         return metric.loss(model.fit(seen, dataset.target.to_numpy()), unseen, tested.target.to_numpy())
 
 
 def _judges_numbers(name: str) -> bool:
-    """Whether a scorer is one of scikit-learn's regression metrics: it would score the codes of classes in silence."""
+    """Return True for scikit-learn's regression metrics, which would silently accept class codes as numbers."""
     from sklearn.metrics import get_scorer
 
     function = getattr(get_scorer(name), "_score_func", None)
@@ -128,7 +136,7 @@ def _judges_numbers(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Scored:
-    """A loss by a scorer: `offset + sign * score`."""
+    """A loss computed from a scorer: `offset + sign * score`."""
 
     scorer: Loss
     sign: float = 1.0

@@ -1,4 +1,4 @@
-"""The loss of predictions that are there already: of several pipelines together, which were never fitted as one."""
+"""Losses of stored predictions, such as those of several pipelines combined in an ensemble."""
 
 import warnings
 from collections.abc import Callable
@@ -15,18 +15,19 @@ from spacelang.runtime.judging.metric import Metric
 from spacelang.runtime.judging.vectorised import vectorised
 
 Judged: TypeAlias = Callable[[npt.NDArray[np.float64]], float]
-"""Of predictions for the held-out rows, the loss; nan where it is undefined."""
+"""A function from predictions for the held-out rows to their loss; nan if the loss is undefined."""
 
 Compared: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
-"""Of m such predictions in one array, the m losses, to be compared: they may be rounded otherwise."""
+"""A function from m such predictions in one array to m losses, which may differ from the exact ones by rounding."""
 
 UNDEFINED: Final = float("nan")
 
 
 def loss_on(held_out: HeldOut, metric: Metric) -> Judged:
-    """The loss of predictions, as `Trial` has them, by the metric of a run: as that of trials, a mean over the folds.
+    """Return a function from predictions for the held-out rows to their loss, the mean over the folds.
 
-    Of a pipeline that predicts the class to which it gives the highest probability it is the loss of its trial.
+    The predictions have the form of `Trial.predictions`, and the metric is that of the run. If a pipeline predicts the
+    class with its highest probability, this is the loss of its trial.
     """
     folds = _folds(held_out)
     targets = [held_out.target[rows] for rows in folds]
@@ -45,7 +46,10 @@ def loss_on(held_out: HeldOut, metric: Metric) -> Judged:
 
 
 def losses_on(held_out: HeldOut, metric: Metric) -> Compared:
-    """The same for many predictions at once, which takes a hundredth of the time where the metric is a usual one."""
+    """Return a function from many predictions in one array to their losses.
+
+    It is about a hundred times as fast as `loss_on` for the usual metrics.
+    """
     many = vectorised(metric.formula, len(held_out.classes))
     if many is None:
         judged = loss_on(held_out, metric)
@@ -55,32 +59,32 @@ def losses_on(held_out: HeldOut, metric: Metric) -> Compared:
 
 
 def _folds(held_out: HeldOut) -> list[Rows]:
-    """The places of the rows of each fold."""
+    """Return the positions of the rows of each fold."""
     return [np.flatnonzero(held_out.folds == number) for number in range(int(held_out.folds[-1]) + 1)]
 
 
 class Probabilities(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """To a scorer a fitted classifier of the classes 0, 1, … that has its answers already: n x classes."""
+    """A fitted classifier of the classes 0, 1, … with stored predictions: `answers` are n x classes probabilities."""
 
     def __init__(self, answers: Any) -> None:
         self.answers = answers
         self.classes_ = np.arange(answers.shape[1])
 
     def predict_proba(self, _features: Any) -> Any:
-        """The probabilities."""
+        """Return the stored probabilities."""
         return self.answers
 
     def predict(self, _features: Any) -> Any:
-        """The most probable classes, the first of equally probable ones."""
+        """Return the most probable classes; of equally probable ones, the first."""
         return self.answers.argmax(axis=1)
 
 
 class Numbers(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """To a scorer a fitted regressor that has its n answers already."""
+    """A fitted regressor with stored predictions: `answers` are n numbers."""
 
     def __init__(self, answers: Any) -> None:
         self.answers = answers
 
     def predict(self, _features: Any) -> Any:
-        """The numbers."""
+        """Return the stored numbers."""
         return self.answers

@@ -1,6 +1,6 @@
-"""Reaching: what a fitted pipeline has of everything that is bounded, on rows that no trial saw, and what is chance.
+"""Measurements of all bounds on test rows, with confidence intervals.
 
-It is measured as in trials: of the steps behind the preparation, by the same functions.
+Values are measured as in trials: by the same functions, on the steps behind the preparation.
 """
 
 import math
@@ -31,26 +31,27 @@ from spacelang.runtime.judging.metric import Loss, scorer_of
 from spacelang.runtime.judging.testing import FEWEST, interval, resamples
 
 TIMINGS: Final = 30
-"""How often a prediction is timed: so often that the median has an interval."""
+"""The number of timings of a prediction: enough for an interval of the median."""
 
 SCORES: Final = 1_000
-"""So many groups are scored in all resamples together, unless that makes these fewer than `FEWEST`."""
+"""The number of group scores over all resamples; it limits the resamples, of which there are at least `FEWEST`."""
 
 PATIENCE: Final = 10.0
-"""The seconds that a user's function may take for all of its resamples."""
+"""The seconds that a user's function may take for all resamples."""
 
 
 def reached(judge: Judge, pipeline: Any, fold: Fold, seed: int) -> tuple[Reached, ...]:
-    """What a pipeline that was fitted on a fold reaches of every bound on its held-out rows, with 95 % intervals.
+    """Measure every bound of a fitted pipeline on the held-out rows of a fold, with 95 % intervals.
 
-    Those of disparities and of users' functions are percentile intervals over rows that are drawn with replacement,
-    those of latencies over timings; a size has none. What raises has no value but a reason; nothing is raised.
+    Intervals of disparities and of functions of the user are bootstrap percentile intervals over the rows. Intervals of
+    latencies are bootstrap percentile intervals over timings; sizes have none. A measure that raises has a reason
+    instead of a value; this function does not raise.
     """
     subject = _Subject(pipeline, fold, judge.clock, seed)
     with kept_chance(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         measured = [_attempted(bound, partial(_measured, bound, subject)) for bound in judge.bounds]
-        # What users wrote comes last, as in trials.
+        # Functions of the user come last, as in trials.
         return (
             *measured,
             *(_attempted(each.bound, partial(_of_function, each, subject)) for each in judge.constraints),
@@ -59,7 +60,7 @@ def reached(judge: Judge, pipeline: Any, fold: Fold, seed: int) -> tuple[Reached
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Subject:
-    """A fitted pipeline, and the fold on whose held-out rows it is asked."""
+    """A fitted pipeline, and the fold on whose held-out rows it is measured."""
 
     pipeline: Any
     fold: Fold
@@ -82,7 +83,7 @@ class _Subject:
 def _attempted(bound: AnyBound, measure: Callable[[], Reached]) -> Reached:
     try:
         return measure()
-    except Exception as error:  # noqa: BLE001 - a pipeline or a function may raise anything on rows that it has not seen
+    except Exception as error:  # noqa: BLE001 - a pipeline or a function may raise anything on unseen rows
         return Reached(bound, None, reason=described(error))
 
 
@@ -121,23 +122,24 @@ def _of_disparity(bound: Bound, subject: _Subject) -> Reached:
 
 
 def _disparity_among(scorer: Loss, answers: Answers, target: Any, of_group: npt.NDArray[Any], groups: int) -> float:
-    """The disparity on rows that were drawn; nan where fewer than two groups have a score."""
+    """Return the disparity on a resample of the rows, or nan if fewer than two groups have a score."""
     there = [places for group in range(groups) if len(places := np.flatnonzero(of_group == group))]
     try:
         return _difference(scores_of_groups(scorer, answers, target, there))
-    except Exception:  # noqa: BLE001 - the answers are there: it is the scorer that has nothing to say of these rows
+    except Exception:  # noqa: BLE001 - the predictions exist: only the scorer can fail on these rows
         return math.nan
 
 
 def _difference(scores: Sequence[float]) -> float:
-    """The largest minus the smallest; nan of a single one: that a group is not unfair to itself tells nothing."""
+    """Return the largest minus the smallest score, or nan if there are fewer than two."""
     return max(scores) - min(scores) if len(scores) > 1 else math.nan
 
 
 def _of_function(constraint: Constraint, subject: _Subject) -> Reached:
-    """What a user's function says of the rows, and of others that could have been there.
+    """Measure a function of the user on the rows, and its interval on resamples of the rows.
 
-    It may ask the pipeline about any rows: about those that it is given the answers are known.
+    For the rows that it gets, the predictions of the pipeline are taken from the cache. It may let the pipeline predict
+    other rows, too.
     """
     fold, answers = subject.fold, subject.answers
     started = time.perf_counter()
@@ -151,7 +153,7 @@ def _of_function(constraint: Constraint, subject: _Subject) -> Reached:
         asked = _knowing(subject.pipeline, answers.among(rows), features)
         try:
             values.append(constraint.measure(asked, features, guarded(fold.held_out_target[rows])))
-        except Exception:  # noqa: BLE001 - it has told of all rows together, and knows nothing of these
+        except Exception:  # noqa: BLE001 - it succeeded on all rows, but fails on this resample
             values.append(math.nan)
     return _with_interval(constraint.bound, value, np.array(values), may_be_fixed=True)
 
@@ -174,7 +176,7 @@ def _among(features: Any, rows: Rows) -> Any:
 
 
 def _knowing(pipeline: Any, answers: Answers, own: Any) -> Any:
-    """The pipeline itself, but for what it is asked about its own rows: that is known."""
+    """Return a copy of the pipeline that answers from cached predictions when it is called on the rows `own`."""
     asked = copy(pipeline)
     for question in QUESTIONS:
         if hasattr(pipeline, question):

@@ -1,7 +1,7 @@
-"""By which scale the losses of a run are measured: their own, that of a constant prediction, or that of the first one.
+"""The scales that normalize losses: by the range of the metric, or by the loss of a constant prediction.
 
-What scorers can come to is not in scikit-learn, so it is written down here: a scorer that is in none of these sets may
-come to anything.
+scikit-learn does not say which values its scorers can have, so this module lists them. A scorer that is not listed may
+have any value.
 """
 
 import math
@@ -54,7 +54,7 @@ AT_MOST_ONE: Final = frozenset(
         "r2",
     }
 )
-"""Scores of 1 at the best that can be negative."""
+"""Scores that are at most 1 and can be negative."""
 
 ERRORS: Final = frozenset(
     f"{NEGATED}{error}"
@@ -74,20 +74,20 @@ ERRORS: Final = frozenset(
         "root_mean_squared_log_error",
     )
 )
-"""Errors from 0 on with their sign turned."""
+"""Negated errors: the errors are at least 0."""
 
 DIGITS: Final = 9
-"""So many digits of a constant prediction's loss count."""
+"""The number of significant digits to which the loss of a constant prediction is rounded."""
 
 CONSTANTS: Final = {
     "classification": (("DummyClassifier", "prior"), ("DummyClassifier", "most_frequent")),
     "regression": (("DummyRegressor", "mean"), ("DummyRegressor", "median")),
 }
-"""Scikit-learn's constant predictions."""
+"""The constant predictions of scikit-learn by kind of task: classes and their strategies."""
 
 
 class LossRange(Enum):
-    """Where the losses by a metric lie."""
+    """The range of the losses of a metric."""
 
     FROM_0_TO_1 = 1
     FROM_0_ON = 2
@@ -95,33 +95,37 @@ class LossRange(Enum):
 
 
 def losses_of(name: str, formula: str, classes: int) -> LossRange:
-    """Where the losses lie that a formula makes of the score of this name; `classes` is 0 for a regression."""
+    """Return the range of the losses that a formula computes from the scorer `name`.
+
+    `classes` is the number of classes, 0 for regression.
+    """
     if name in SHARES and formula in (name, f"1 - {name}"):
         return LossRange.FROM_0_TO_1
     error = name.removeprefix(NEGATED)
     if name in ERRORS and formula == error:
-        # Of more classes it is a sum over them, of which some versions of scikit-learn take half.
+        # With more classes the Brier score is a sum over them, which some versions of scikit-learn halve.
         return LossRange.FROM_0_TO_1 if error == "brier_score" and classes == 2 else LossRange.FROM_0_ON
     return LossRange.FROM_0_ON if name in ERRORS | AT_MOST_ONE and formula == f"1 - {name}" else LossRange.ANYWHERE
 
 
 def scale_by(losses: LossRange, constant: Callable[[], float | None]) -> Scale | None:
-    """The scale of losses that lie there; None is that around the first success.
+    """Return the scale of losses in a range; None means that the scale is centered on the first success.
 
-    `constant` gives the loss of the best constant prediction, None where there is none.
+    `constant` returns the loss of the best constant prediction, or None if there is none. It is called only for losses
+    that are at least 0 and unbounded.
     """
     if losses is LossRange.FROM_0_TO_1:
         return UNIT
     found = constant() if losses is LossRange.FROM_0_ON else None
-    # Rounded, as another version of a library, by which a run may go on, may give another last digit.
+    # Rounded: a resumed run may use another version of a library, which may give another last digit.
     width = 0.0 if found is None else float(f"{found:.{DIGITS}g}")
     return Scale(0.0, width) if 0 < width < math.inf else None
 
 
 def constant_loss(metric: Metric, kind: Kind, folds: "Sequence[Fold]") -> float | None:
-    """The smallest loss that a constant prediction has, in the mean over folds; None where none can be computed.
+    """Return the smallest mean loss over the folds of a constant prediction, or None if none can be computed.
 
-    It is learned from all training rows of a fold.
+    The prediction is learned from all training rows of each fold.
     """
     found = [_loss(metric, *each, folds) for each in CONSTANTS[kind]]
     return min((loss for loss in found if math.isfinite(loss)), default=None)
@@ -132,11 +136,11 @@ def _loss(metric: Metric, model: str, strategy: str, folds: "Sequence[Fold]") ->
 
     try:
         with warnings.catch_warnings():
-            # Some metrics warn about predictions that are all the same.
+            # Some metrics warn about constant predictions.
             warnings.simplefilter("ignore")
             return fmean(_of(metric, getattr(dummy, model)(strategy=strategy), fold) for fold in folds)
     except (ValueError, TypeError, AttributeError, ArithmeticError):
-        return math.nan  # such as the logarithm of a target that is negative
+        return math.nan  # such as the logarithm of a negative target
 
 
 def _of(metric: Metric, model: Any, fold: "Fold") -> float:

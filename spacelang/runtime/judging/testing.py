@@ -1,4 +1,4 @@
-"""Testing: what a fitted pipeline achieves on rows that no trial saw, and how much of that is chance."""
+"""The loss of a fitted pipeline on test rows, with a bootstrap confidence interval."""
 
 import math
 import warnings
@@ -16,39 +16,39 @@ from spacelang.runtime.judging.metric import Metric
 from spacelang.runtime.judging.vectorised import vectorised
 
 RESAMPLES: Final = 1_000
-"""How often the test rows are drawn again."""
+"""The largest number of bootstrap resamples of the test rows."""
 
 FEWEST: Final = 200
-"""How often at least, where there are many rows."""
+"""The smallest number of resamples, if there are many rows."""
 
 ROWS_IN_ALL: Final = 10_000_000
-"""So many rows are judged in all resamples together, unless that makes them fewer."""
+"""The number of rows over all resamples; it limits the resamples, of which there are at least `FEWEST`."""
 
 BOUNDS: Final = (2.5, 97.5)
-"""The percentiles of the resamples between which the loss is said to lie."""
+"""The percentiles of the resampled losses that are the ends of a 95 % interval."""
 
 UNDEFINED: Final = 0.1
-"""The share of resamples without a loss from which on the others tell nothing."""
+"""The largest share of resamples without a loss for which an interval is given."""
 
 DRAWING: Final = 12_074
-"""With this number beside the seed resamples are drawn."""
+"""Combined with the seed, so that resamples are drawn independently of everything else."""
 
 
 def score(
     pipeline: Any, features: Any, tested: Dataset, metric: Metric, seed: int, *, has_interval: bool = True
 ) -> TestScore:
-    """The loss of a fitted pipeline on the test rows, with its percentile bootstrap interval unless that is not wanted.
+    """Return the loss of a fitted pipeline on the test rows, with a 95 % percentile bootstrap interval.
 
-    `features` are those of the test rows as the pipeline takes them; it predicts labels as users wrote them. It is
-    asked once: rows are drawn with replacement among what it has answered, all of them alike, so that the interval
-    is over other rows that could have been there, be it with other shares of classes. Resamples in which the metric is
-    undefined are left out. A pipeline that raises has no loss, and the score says why; nothing is raised.
+    `features` are the features of the test rows in the form that the pipeline takes; the pipeline predicts labels as
+    the user wrote them. It predicts once. Resamples are drawn with replacement from all of its predictions, without
+    stratification, so that the shares of classes may vary, too. Resamples without a defined loss are ignored. If the
+    pipeline raises, the score has a reason instead of a loss; this function does not raise.
     """
     target, rows = tested.target.to_numpy(), len(tested.target)
     answers = Answers(_Coded(pipeline, tested.classes) if tested.classes else pipeline, features)
     try:
         loss = metric.loss(answers, features, target)
-    except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything on rows that it has not seen
+    except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything on unseen rows
         return TestScore(None, None, None, rows, described(error))
     if not math.isfinite(loss):
         return TestScore(None, None, None, rows, f"the {metric.name} is {loss}")
@@ -59,9 +59,10 @@ def score(
 
 
 def resampled(answers: Answers, target: Any, metric: Metric, seed: int, classes: int) -> Any:
-    """The losses on rows that are drawn with replacement, one a resample; nan where it is undefined.
+    """Return the losses on bootstrap resamples of the rows, one per resample; nan if the loss is undefined.
 
-    `answers` were asked for the loss on all rows before; there are so many `classes`, or 0 in a regression.
+    The loss on all rows must have been computed from `answers` before. `classes` is the number of classes, 0 for
+    regression.
     """
     judged = _judging(answers, target, metric, classes)
     with warnings.catch_warnings():
@@ -70,7 +71,7 @@ def resampled(answers: Answers, target: Any, metric: Metric, seed: int, classes:
 
 
 def resamples(count: int, seed: int, most: int | None = None) -> Iterator[Rows]:
-    """The places of `count` rows that are drawn with replacement among as many, again and again, `most` times."""
+    """Yield arrays of row positions: bootstrap resamples of `count` rows, at most `most`, determined by the seed."""
     rng = np.random.default_rng([seed, DRAWING])
     times = min(RESAMPLES, max(FEWEST, ROWS_IN_ALL // count))
     for _ in range(times if most is None else min(times, most)):
@@ -78,10 +79,11 @@ def resamples(count: int, seed: int, most: int | None = None) -> Iterator[Rows]:
 
 
 def interval(values: Any, name: str, *, may_be_fixed: bool = False) -> tuple[float | None, float | None, str]:
-    """The ends of the percentile interval of what resamples have, or why there is none.
+    """Return the ends of the percentile interval of resampled values, and a reason if there is none.
 
-    Where all of them have the same there is none: among rows without a mistake none is drawn that has one, though other
-    rows could. `may_be_fixed` is what depends on no rows, such as the size of a pipeline.
+    There is no interval if too many values are undefined. There is none either if all values are equal. For instance,
+    rows that were all predicted correctly give only resamples without an error, though other rows could have errors.
+    `may_be_fixed` allows equal values, for quantities that do not depend on the rows, such as the size of a pipeline.
     """
     defined = values[np.isfinite(values)]
     if len(defined) < (1 - UNDEFINED) * len(values):
@@ -94,7 +96,10 @@ def interval(values: Any, name: str, *, may_be_fixed: bool = False) -> tuple[flo
 
 
 def _judging(answers: Answers, target: Any, metric: Metric, classes: int) -> Callable[[Rows], float]:
-    """The loss on some of the rows: where it is a usual one by its formula, a scorer takes twenty times as long."""
+    """Return a function from row positions to the loss on these rows.
+
+    For usual metrics it computes the formula directly, which is about twenty times as fast as the scorer.
+    """
     many, table = vectorised(metric.formula, classes), _table(answers, len(target), classes)
     if many is None or table is None:
         return lambda rows: _loss(answers, target, metric, rows)
@@ -102,7 +107,7 @@ def _judging(answers: Answers, target: Any, metric: Metric, classes: int) -> Cal
 
 
 def _table(answers: Answers, rows: int, classes: int) -> Any:
-    """What a metric was told, as formulas take it; None where they do not."""
+    """Return the predictions that the metric used as an input of the vectorized losses, or None if they do not fit."""
     match answers.told():
         case ["predict", said] if said.shape == (rows,):
             return np.eye(classes)[said] if classes else said
@@ -116,12 +121,12 @@ def _table(answers: Answers, rows: int, classes: int) -> Any:
 def _loss(answers: Answers, target: Any, metric: Metric, rows: Any) -> float:
     try:
         return metric.loss(answers.among(rows), None, target[rows])
-    except Exception:  # noqa: BLE001 - the answers are there: it is the metric that has nothing to say of these rows
+    except Exception:  # noqa: BLE001 - the predictions exist: only the metric can fail on these rows
         return math.nan
 
 
 class _Coded:
-    """A fitted classifier, to a scorer one whose labels are the codes 0, 1, … by which the metric judges trials."""
+    """A wrapper of a fitted classifier that predicts class codes 0, 1, … instead of labels."""
 
     def __init__(self, pipeline: Any, classes: tuple[Any, ...]) -> None:
         self._pipeline = pipeline

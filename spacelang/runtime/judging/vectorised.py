@@ -1,8 +1,8 @@
-"""The usual losses of many predictions at once, where scikit-learn would be asked for each of them.
+"""Vectorized losses: the usual metrics for many predictions at once.
 
-Each function takes m x n x classes probabilities and n classes, or m x n numbers and n quantities, and gives m losses
-that are scikit-learn's but for rounding. A selection among 32 models asks a thousand times for each fold: of
-scikit-learn's scorers most of the time goes into looking at what they are given.
+Each function takes either m x n x classes probabilities and n class codes, or m x n numbers and n targets. It returns m
+losses, equal to scikit-learn's up to rounding. Ensemble selection among 32 models computes a thousand losses per fold,
+and scikit-learn's scorers spend most of their time on checking their input.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ Many: TypeAlias = Callable[[npt.NDArray[np.float64], npt.NDArray[Any]], npt.NDAr
 
 
 def auroc_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """1 - AUROC of two classes, by the ranks of the rows of the second; nan where there is one class alone."""
+    """Return 1 - AUROC for two classes, computed by ranks; nan if only one class is present."""
     from scipy.stats import rankdata
 
     is_second = target == 1
@@ -28,18 +28,18 @@ def auroc_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any])
 
 
 def accuracy_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """The share of rows of which another class is the most probable one."""
+    """Return the share of rows whose most probable class is wrong."""
     return np.asarray(np.mean(probabilities.argmax(axis=2) != target, axis=1))
 
 
 def balanced_accuracy_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """The mean of that share over the classes that have rows."""
+    """Return 1 - balanced accuracy: the mean error rate of the classes that are present."""
     wrong = probabilities.argmax(axis=2) != target
     return np.asarray(np.mean([wrong[:, target == each].mean(axis=1) for each in np.unique(target)], axis=0))
 
 
 def log_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """The mean negative logarithm of what the right classes were given; nan where a class has no row."""
+    """Return the mean negative logarithm of the probability of the true class; nan if a class is not present."""
     if len(np.unique(target)) < probabilities.shape[2]:
         return np.full(len(probabilities), np.nan)
     given = probabilities[:, np.arange(len(target)), target]
@@ -48,23 +48,23 @@ def log_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any]) -
 
 
 def r2_loss(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """1 - R², which is 0 or 1 where all quantities are equal."""
+    """Return 1 - R²; if all targets are equal, 0 for exact predictions and 1 for others."""
     residual, total = np.sum((numbers - target) ** 2, axis=1), np.sum((target - target.mean()) ** 2)
     return np.asarray(residual / total if total else (residual > 0).astype(np.float64))
 
 
 def squared_error(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """The mean squared error."""
+    """Return the mean squared error."""
     return np.asarray(np.mean((numbers - target) ** 2, axis=1))
 
 
 def root_squared_error(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """The root of it."""
+    """Return the root mean squared error."""
     return np.sqrt(squared_error(numbers, target))
 
 
 def absolute_error(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """The mean absolute error."""
+    """Return the mean absolute error."""
     return np.asarray(np.mean(np.abs(numbers - target), axis=1))
 
 
@@ -82,7 +82,10 @@ NUMBERS: Final[Mapping[str, Many]] = {
 
 
 def vectorised(formula: str, classes: int) -> Many | None:
-    """The loss of a formula for so many classes (0: a regression); None where it is not among these."""
+    """Return the vectorized loss of a formula, or None if there is none.
+
+    `classes` is the number of classes, 0 for regression.
+    """
     if formula == "1 - roc_auc" and classes == 2:
         return auroc_loss
     return (CLASSES if classes else NUMBERS).get(formula)

@@ -1,1 +1,1 @@
-"""Pipelines: from a configuration to estimators, with what the data needs before them."""
+"""Pipelines: from configurations to scikit-learn estimators, with the preparation that the data needs."""

@@ -1,4 +1,4 @@
-"""Building: from a space and one of its configurations to an unfitted scikit-learn pipeline."""
+"""Build the unfitted scikit-learn pipeline of a configuration of a space."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,14 +38,22 @@ def build(
     random_state: int | None = None,
     n_jobs: int | None = 1,
 ) -> Any:
-    """The unfitted `Pipeline` of a configuration; its steps have the names of the stages.
+    """Return the unfitted `Pipeline` of a configuration; its steps have the names of the stages.
 
-    A preparation that does something comes first, as the step `preparation`, behind the step `table` if there is a
-    transformer that shall be `first`. `table` are the columns that the steps of the space take, where these are known,
-    as a preparation knows them too: then all parts are those of the space's libraries; else a space that selects text
-    has parts that find it when they are fitted. Every estimator that takes them gets `n_jobs` and, unless the space
-    sets it, `random_state`; None leaves the library's default. Raises BuildError where the configuration does not
-    belong to the space.
+    Raise BuildError if the configuration does not belong to the space.
+
+    Parameters
+    ----------
+    preparation
+        Its transformer, if it has one, becomes the step `preparation` before the steps of the space.
+    first
+        An unfitted transformer that becomes the very first step, `table`.
+    table
+        The columns that reach the steps of the space, if they are known; a preparation has its own. If they are known,
+        the pipeline consists only of objects of the space's libraries. Otherwise, a space that selects columns of text
+        gets parts that find these columns in `fit`.
+    random_state, n_jobs
+        Passed to every estimator with such a parameter, unless the space sets it. None leaves the library's default.
     """
     known = preparation.table if preparation is not None else table
     builder = _Builder(configuration, random_state, n_jobs, known)
@@ -65,7 +73,7 @@ def _pipeline(steps: list[Step]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Builder:
-    """What the walk through the tree takes along."""
+    """A builder of the objects of a pipeline, which walks the tree of the space."""
 
     configuration: Configuration
     random_state: int | None
@@ -73,7 +81,7 @@ class _Builder:
     table: tuple[TableColumn, ...] | None
 
     def steps(self, node: Node) -> list[Step]:
-        """The steps that a node adds to the pipeline around it; none where it is left out."""
+        """Return the steps that a node adds to the surrounding pipeline; none if the node is left out."""
         match node:
             case Product(kind=Kind.SEQUENCE):
                 return [step for child in node.children for step in self.steps(child)]
@@ -89,7 +97,7 @@ class _Builder:
                 return [] if part is None else [(type(part).__name__.lower(), part)]
 
     def part(self, node: Node) -> Any:
-        """The one object that a node stands for; None where it is left out."""
+        """Return the single object of a node, or None if the node is left out."""
         match node:
             case Operator():
                 return self.estimator(node)
@@ -105,7 +113,7 @@ class _Builder:
                 return self.sequence(node)
 
     def sequence(self, node: Product) -> Any:
-        """A pipeline of its own, its only step where it has one."""
+        """Return a pipeline of the node's steps; the step itself if there is only one, and None if there is none."""
         steps = self.steps(node)
         match steps:
             case []:
@@ -116,14 +124,17 @@ class _Builder:
                 return _pipeline(steps)
 
     def union(self, node: Product) -> Any:
-        """The parts side by side; one that is left out adds no features."""
+        """Return a `FeatureUnion` of the node's parts, or None if all are left out; omitted parts add no features."""
         from sklearn.pipeline import FeatureUnion
 
         parts = [step for child in node.children for step in self.side(child)]
         return FeatureUnion(named_apart(parts)) if parts else None
 
     def columns(self, node: Product) -> Any:
-        """Each part for the columns that its selector takes; those of a part that is left out pass as they are."""
+        """Return a `ColumnTransformer` with an entry for each part of `columns(…)`.
+
+        A part that is left out passes its columns through unchanged.
+        """
         from sklearn.compose import ColumnTransformer
 
         remainder: Any = "drop"
@@ -142,22 +153,25 @@ class _Builder:
         return ColumnTransformer([(name, part, columns) for name, (part, columns) in named], remainder=remainder)
 
     def among(self, selector: ColumnSelector, others: tuple[ColumnSelector, ...]) -> "_Builder":
-        """The builder of a part for some columns, which sees no others."""
+        """Return a builder for a part of `columns(…)`.
+
+        If the table is known, that of the new builder has only the columns that the selector takes.
+        """
         if self.table is None:
             return self
         return replace(self, table=tuple(column for column in self.table if column.is_taken(selector, others)))
 
     def side(self, node: Node) -> list[Step]:
-        """One side of a union: a single object, however many steps it has."""
+        """Return a part of a union as one named object, even if it has several steps; nothing if it is left out."""
         if isinstance(node, Choice):
             return self.steps(node)
         part = self.part(node)
         return [] if part is None else [(type(part).__name__.lower(), part)]
 
     def taken(self, decision: Choice) -> Branch:
-        """The branch of a decision that the configuration takes."""
+        """Return the branch of a decision that the configuration chooses; raise BuildError if it chooses none."""
         if decision.key not in self.configuration:
-            raise BuildError(f"the configuration does not say which alternative `{decision.key}` takes")
+            raise BuildError(f"the configuration has no value for `{decision.key}`")
         name = self.configuration[decision.key]
         place = decision.places.get(name) if isinstance(name, str) else None
         if place is None:
@@ -165,7 +179,10 @@ class _Builder:
         return decision.branches[place]
 
     def estimator(self, operator: Operator) -> Any:
-        """The operator's class called with its fixed values, active hyperparameters and what the runtime sets."""
+        """Return an instance of the operator's class.
+
+        Its arguments are the fixed values, the active hyperparameters and the parameters that the runtime sets.
+        """
         arguments = {name: self.fixed(operator, name, value) for name, value in operator.fixed}
         for child in operator.children:
             if isinstance(child, Choice):
@@ -176,7 +193,7 @@ class _Builder:
         return class_of(operator)(**_composed(operator, given | arguments))
 
     def nested(self, operator: Operator, decision: Choice) -> Any:
-        """The value of a parameter that is decided among operators, and perhaps plain values."""
+        """Return the value of a parameter whose alternatives are operators, possibly beside plain values."""
         branch = self.taken(decision)
         node = branch.node
         if node == NOTHING:
@@ -189,7 +206,7 @@ class _Builder:
         return self.part(node)
 
     def fixed(self, operator: Operator, parameter: str, value: Fixed) -> Any:
-        """The object that a parameter is fixed to."""
+        """Return the object to which a parameter is fixed."""
         match value:
             case Operator():
                 return self.estimator(value)
@@ -199,7 +216,11 @@ class _Builder:
                 return _argument(operator, parameter, value)
 
     def value(self, operator: Operator, hyperparameter: Hyperparameter, value: Value) -> Any:
-        """The object that a value of a hyperparameter stands for, of the domain's own type: 1 is 1.0 among floats."""
+        """Return the object for a value of a hyperparameter.
+
+        The value gets the type of the domain: 1 becomes 1.0 among floats. Raise BuildError if the domain does not
+        contain the value.
+        """
         member = hyperparameter.domain.find(value)
         if isinstance(member, Missing):
             domain = describe(hyperparameter.domain)
@@ -217,7 +238,7 @@ def _composed(operator: Operator, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named(operator: Operator, parameter: str, value: Value) -> Any:
-    """The object that a plain value stands for: one of the catalogue where it is a name of such."""
+    """Return the catalogue's object for a plain value that is the name of one, and the value itself otherwise."""
     known = entry(operator).parameters.get(parameter)
     if known is not None and isinstance(value, str) and value in known.named:
         return object_of(operator, parameter, value)

@@ -1,7 +1,7 @@
-"""Chains: which pipeline holds some steps, and what becomes of pipelines among them.
+"""Pipeline classes for a list of steps, with and without steps that resample rows.
 
-scikit-learn's own pipeline has no step that changes which rows there are. imbalanced-learn's has, and does so while
-fitting only; but it takes no other pipeline as a step before the last.
+scikit-learn's own pipeline cannot have a step that changes the number of rows. imbalanced-learn's can, and applies such
+a step only in `fit`. But no step before its last may be a pipeline.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ TAKEN: Final = frozenset({"steps", "memory", "verbose", "transform_input", "tran
 
 
 def pipeline_class(steps: Iterable[Step]) -> Any:
-    """The class whose instances can hold these steps: imbalanced-learn's pipeline where one changes the rows."""
+    """Return the pipeline class for these steps: imbalanced-learn's if one of them resamples rows."""
     from sklearn.pipeline import Pipeline
 
     if not any(resamples(part) for _, part in steps):
@@ -26,10 +26,10 @@ def pipeline_class(steps: Iterable[Step]) -> Any:
 
 
 def flattened(steps: Sequence[Step]) -> list[Step]:
-    """The steps as the pipeline of their class takes them.
+    """Return the steps in the form that their pipeline class accepts.
 
-    Where one changes the rows, the steps of a pipeline before the last one stand in its place; else nothing changes.
-    Names may occur twice then.
+    If one of them resamples rows, pipelines before the last step are replaced by their steps; names may then occur
+    twice. Otherwise nothing changes.
     """
     if not any(resamples(part) for _, part in steps):
         return [*steps]
@@ -37,7 +37,7 @@ def flattened(steps: Sequence[Step]) -> list[Step]:
 
 
 def named_apart(steps: Iterable[Step]) -> list[Step]:
-    """The steps under names that differ from each other and that scikit-learn allows."""
+    """Return the steps with distinct names that scikit-learn allows."""
     result: dict[str, Any] = {}
     for wanted, part in steps:
         name = wanted.replace("__", "_")
@@ -51,7 +51,7 @@ def named_apart(steps: Iterable[Step]) -> list[Step]:
 
 
 def dissolved(steps: Sequence[Step]) -> list[Step]:
-    """The steps with those of pipelines among them in their places."""
+    """Return the steps with every pipeline replaced by its own steps."""
     from sklearn.pipeline import Pipeline
 
     result: list[Step] = []
@@ -61,7 +61,7 @@ def dissolved(steps: Sequence[Step]) -> list[Step]:
 
 
 def resamples(part: Any) -> bool:
-    """Whether a part changes the rows that the next ones are fitted to."""
+    """Return True if a part changes which rows the next steps are fitted on."""
     from sklearn.pipeline import Pipeline
 
     if isinstance(part, Pipeline):

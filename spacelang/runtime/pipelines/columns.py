@@ -1,4 +1,4 @@
-"""Columns of a table by what they hold: the selectors of `columns(…)` as scikit-learn takes them."""
+"""Column selectors of `columns(…)` as entries of scikit-learn's `ColumnTransformer`."""
 
 import re
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from spacelang.runtime.data.content import Content, is_text
 from spacelang.runtime.pipelines.chain import named_apart
 
 READERS: Final = "sklearn.feature_extraction.text"
-"""The module whose operators read text: one column of it, a missing one like an empty one."""
+"""The module whose operators take one column of text; a missing text counts as an empty one."""
 
 STRINGS: Final = ("object", "string", "category", "bool")
 DTYPES: Final = {"numeric": ("number",), "categorical": STRINGS, "datetime": ("datetime", "datetimetz")}
-"""The types, as pandas names them, of the columns that a selector takes."""
+"""The pandas data types of the columns that each selector takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column of a known table, as the selectors of `columns(…)` see it."""
+    """A column of a known table, with the properties that column selectors depend on."""
 
     name: str
     content: Content
@@ -30,7 +30,7 @@ class TableColumn:
     lacks_values: bool = False
 
     def is_taken(self, selector: ColumnSelector, others: tuple[ColumnSelector, ...]) -> bool:
-        """Whether a selector, beside the others of the same `columns(…)`, takes the column."""
+        """Return True if a selector takes the column; `others` are all selectors of the same `columns(…)`."""
         match selector.kind:
             case "numeric":
                 return self.content is Content.NUMBER
@@ -50,16 +50,17 @@ class TableColumn:
 
 
 Entry: TypeAlias = tuple[str, Any, Any]
-"""A name, an unfitted transformer and the columns that it takes, as scikit-learn's `ColumnTransformer` has them."""
+"""A name, an unfitted transformer and its columns: an entry of scikit-learn's `ColumnTransformer`."""
 
 
 def entries(
     selector: ColumnSelector, part: Any, others: tuple[ColumnSelector, ...], taken: tuple[TableColumn, ...] | None
 ) -> list[Entry]:
-    """What a `ColumnTransformer` takes for a part of `columns(…)`, whose selectors are `others`; not for its remainder.
+    """Return the entries of a `ColumnTransformer` for a part of `columns(…)`, except for its remainder.
 
-    `taken` are the columns that the selector takes, where the table is known. What reads text, such as
-    `TfidfVectorizer`, takes one column of it and no table: then there is an entry for each of them.
+    `others` are all selectors of `columns(…)`. `taken` are the columns that the selector takes, or None if the table is
+    not known. An operator that reads text, such as `TfidfVectorizer`, takes a single column instead of a table, so each
+    column gets its own entry.
     """
     if taken is None or not reads_text(part):
         return [(selector.kind, transformer_of(part), _columns_of(selector, others, taken))]
@@ -67,14 +68,14 @@ def entries(
 
 
 def transformer_of(part: Any) -> Any:
-    """What a `ColumnTransformer` takes for a part where no table is known; None passes the columns as they are."""
+    """Return the transformer for a part if the table is not known; None means that columns pass through unchanged."""
     if part is None:
         return "passthrough"
     return EachColumn(part) if reads_text(part) else part
 
 
 def reads_text(part: Any) -> bool:
-    """Whether what takes the columns first takes one column of text alone."""
+    """Return True if the first operator of a part takes a single column of text."""
     while isinstance(part, Pipeline | FeatureUnion):
         part = part.steps[0][1] if isinstance(part, Pipeline) else part.transformer_list[0][1]
     return type(part).__module__ == READERS
@@ -101,14 +102,17 @@ def _names(columns: tuple[TableColumn, ...]) -> list[str]:
 
 
 def _reader(name: str, part: Any, column: TableColumn) -> Entry:
-    """The entry of a column of text, which its reader takes without brackets: as a column, and no table of one."""
+    """Return the entry of a text column, which passes it as a column, not as a table with one column.
+
+    If the column has missing values, they are replaced by empty text first.
+    """
     if not column.lacks_values:
         return name, clone(part), column.name
     import numpy as np
     from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import FunctionTransformer
 
-    # Kept also where the training rows have no text at all: the reader says that, and better.
+    # The column stays even if the training rows have no text: the operator that reads it has the better error message.
     imputer = SimpleImputer(strategy="constant", fill_value="", keep_empty_features=True)
     steps = clone(part).steps if isinstance(part, Pipeline) else [(type(part).__name__.lower(), clone(part))]
     filled = [("imputer", imputer), ("column", FunctionTransformer(np.ravel)), *steps]
@@ -117,35 +121,35 @@ def _reader(name: str, part: Any, column: TableColumn) -> Entry:
 
 @dataclass(frozen=True, slots=True)
 class Strings:
-    """Selects, when it is fitted, the columns of strings that hold free text, or those that hold categories.
+    """A column selector for string columns, either those with free text or those with categories.
 
-    For pipelines that are made before their table is known: the rows that it is fitted on tell.
+    It is for pipelines that are built before their table is known: it looks at the table in `fit`.
     """
 
     text: bool
 
     def __call__(self, table: Any) -> list[Any]:
-        """The names of the columns; `table` is a DataFrame."""
+        """Return the names of the selected columns of a DataFrame."""
         chosen = make_column_selector(dtype_include=list(STRINGS))(table)
         return [name for name in chosen if is_text(table[name]) == self.text]
 
 
 class EachColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Gives each column of a table to a transformer of its own, and the features of all side by side.
+    """A transformer that fits a copy of another transformer on each column, and joins their features.
 
-    For pipelines that are made before their table is known, as `Strings` is.
+    It is for pipelines that are built before their table is known, like `Strings`.
     """
 
     def __init__(self, transformer: Any) -> None:
         self.transformer = transformer
 
     def fit(self, table: Any, target: Any = None) -> "EachColumn":
-        """Fit one copy of the transformer a column."""
+        """Fit one copy of the transformer per column."""
         self.transformers_ = [clone(self.transformer).fit(column, target) for column in texts_of(table)]
         return self
 
     def transform(self, table: Any) -> Any:
-        """The features of all columns: a sparse matrix where one of them is, else an array."""
+        """Return the features of all columns: a sparse matrix if one of them is sparse, else an array."""
         import numpy as np
         from scipy import sparse
 
@@ -156,5 +160,5 @@ class EachColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def texts_of(table: Any) -> list[Any]:
-    """The columns of text one by one; a missing text is an empty one."""
+    """Return the columns one by one, with missing values replaced by empty text."""
     return [table[name].astype(object).where(table[name].notna(), "") for name in table.columns]

@@ -1,4 +1,4 @@
-"""An estimator of scikit-learn whose parameters are configurations. Modules that stand alone have it word by word."""
+"""A scikit-learn estimator whose parameters are configurations; its source is copied into exported modules."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -11,41 +11,41 @@ from sklearn.utils.metaestimators import available_if
 
 
 def _has(method: str) -> Callable[["Configured"], bool]:
-    """Whether the pipeline of an estimator's configuration has a method."""
+    """Return a function that tells whether the pipeline of an estimator's configuration has a method."""
     return lambda estimator: hasattr(getattr(estimator, "pipeline_", None) or estimator.build(), method)
 
 
 class Configured(BaseEstimator):  # type: ignore[misc]
-    """The pipeline of one configuration, which `build` makes: the default one where none is given.
+    """The pipeline of one configuration as an estimator; without a configuration, that of the default one.
 
-    `set_params` takes the keys of a configuration beside its own parameters, and replaces the configuration by them.
-    After `fit` the pipeline is `pipeline_`.
+    `set_params` accepts the keys of a configuration besides the estimator's own parameters, and replaces the
+    configuration by them. After `fit`, the fitted pipeline is `pipeline_`.
     """
 
-    # What scikit-learn's routing of metadata asks for: weights of rows go to the last step.
+    # Metadata routing of scikit-learn: sample weights go to the last step.
     __metadata_request__fit: ClassVar = {"sample_weight": True}
     __metadata_request__score: ClassVar = {"sample_weight": True}
 
     own: ClassVar[frozenset[str]] = frozenset({"configuration", "random_state"})
-    """The names of an estimator's own parameters."""
+    """The names of the estimator's own parameters; all others are keys of the configuration."""
 
     def __init__(self, configuration: Mapping[str, Any] | None = None, random_state: int | None = None) -> None:
         self.configuration = configuration
         self.random_state = random_state
 
     def build(self) -> Any:
-        """The unfitted pipeline; raises ValueError where the configuration is none."""
+        """Return the unfitted pipeline; raise ValueError if the configuration is invalid."""
         raise NotImplementedError
 
     @property
     def kind(self) -> str | None:
-        """Whether it is for `classification` or `regression`; None where that is not said."""
+        """The kind of estimator: `classification`, `regression`, or None if it is unknown."""
         return None
 
     def set_params(self, **parameters: Any) -> "Configured":
-        """Set own parameters by their names; all others together are the configuration from now on.
+        """Set the estimator's own parameters; all other parameters together become the new configuration.
 
-        A word is always part of a configuration: a stage may be called like a parameter.
+        Text always belongs to the configuration, because a stage may have the name of a parameter.
         """
         own = {name: value for name, value in parameters.items() if name in self.own and not isinstance(value, str)}
         for name, value in own.items():
@@ -55,33 +55,33 @@ class Configured(BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit(self, features: Any, labels: Any = None, sample_weight: Any = None) -> "Configured":
-        """Build and fit the pipeline; weights of rows go to its last step, which raises TypeError if it takes none."""
+        """Build and fit the pipeline; the last step gets the sample weights, and raises TypeError if it takes none."""
         return self._fitted(self.build(), features, labels, sample_weight)
 
     def _fitted(self, pipeline: Any, features: Any, labels: Any, weights: Any) -> "Configured":
         given = {} if weights is None else {f"{pipeline.steps[-1][0]}__sample_weight": weights}
-        # Routed they would be refused where a step before takes weights, too, as scalers do, and asks for none.
+        # With routing scikit-learn would raise an error if an earlier step, such as a scaler, accepts weights, too.
         with config_context(enable_metadata_routing=False):
             self.pipeline_ = pipeline.fit(features, labels, **given)
         return self
 
     @available_if(_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, features: Any) -> Any:
-        """What the fitted pipeline predicts."""
+        """Return the predictions of the fitted pipeline."""
         return self.pipeline_.predict(features)
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, features: Any) -> Any:
-        """The probabilities that the fitted pipeline predicts, one column for each class."""
+        """Return the probabilities that the fitted pipeline predicts, one column per class."""
         return self.pipeline_.predict_proba(features)
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, features: Any) -> Any:
-        """The decision values of the fitted pipeline."""
+        """Return the decision values of the fitted pipeline."""
         return self.pipeline_.decision_function(features)
 
     def score(self, features: Any, labels: Any = None, sample_weight: Any = None) -> float:
-        """The score of the fitted pipeline: accuracy of classifiers, R2 of regressors."""
+        """Return the score of the fitted pipeline: accuracy for a classifier, R² for a regressor."""
         judge = accuracy_score if is_classifier(self) else r2_score
         found: float = judge(labels, self.pipeline_.predict(features), sample_weight=sample_weight)
         return found
@@ -92,12 +92,12 @@ class Configured(BaseEstimator):  # type: ignore[misc]
         return self.pipeline_.classes_
 
     def __sklearn_clone__(self) -> "Configured":
-        """An unfitted one."""
+        """Return an unfitted copy."""
         configuration = None if self.configuration is None else dict(self.configuration)
         return type(self)(configuration, self.random_state)
 
     def __sklearn_tags__(self) -> Tags:
-        """What its kind makes of it: a classifier, a regressor or neither."""
+        """Return the tags of a classifier, of a regressor, or of neither if the kind is unknown."""
         tags = super().__sklearn_tags__()
         if self.kind is None:
             return tags

@@ -1,4 +1,4 @@
-"""A space as one estimator of scikit-learn, whose parameters are configurations: for searches that set parameters."""
+"""A whole space as one scikit-learn estimator, for searches that use `set_params`."""
 
 from collections.abc import Mapping
 from inspect import Parameter, signature
@@ -20,12 +20,12 @@ from spacelang.runtime.pipelines.preparation import Preparation
 from spacelang.runtime.pipelines.taking import taker
 from spacelang.solver.defaults import default
 
-WITHOUT_WEIGHTS: Final = "so leave `sample_weight` out, or take it out of the space"
-"""What can be done where an operator takes no weights of rows."""
+WITHOUT_WEIGHTS: Final = "so leave out `sample_weight` or such operators"
+"""The help text for operators that do not support sample weights."""
 
 
 def weightless(pipeline: Any) -> str | None:
-    """What the last step of a pipeline is called where it takes no weights of rows; None where it may take some."""
+    """Return the class name of the last step if it does not support sample weights, else None."""
     last = pipeline.steps[-1][1]
     given = signature(last.fit).parameters.values() if hasattr(last, "fit") else ()
     may = any(each.name == "sample_weight" or each.kind is Parameter.VAR_KEYWORD for each in given)
@@ -33,12 +33,15 @@ def weightless(pipeline: Any) -> str | None:
 
 
 class SpaceEstimator(Configured):
-    """The pipeline of one configuration of a space, the default one where none is given.
+    """The pipeline of one configuration of a space as an estimator.
 
-    `set_params` takes the keys of a configuration beside its own parameters, and replaces the configuration by them:
-    what the target `sklearn` lists is searched by `RandomizedSearchCV(SpaceEstimator(space), dictionaries)`, and the
-    best parameters that it finds are a configuration. With a `preparation` the pipeline takes what that was planned
-    for, in that `form`, and prepares it first. After `fit` the pipeline is `pipeline_`.
+    Without a configuration, it is the pipeline of the default one. `set_params` accepts the keys of a configuration
+    besides the estimator's own parameters, and replaces the configuration by them. So
+    `RandomizedSearchCV(SpaceEstimator(space), dictionaries)` searches the dictionaries that the target `sklearn` lists,
+    and its best parameters are a configuration.
+
+    With a `preparation`, the pipeline takes the features for which that was planned, in the given `form`, and prepares
+    them first. After `fit`, the fitted pipeline is `pipeline_`.
     """
 
     own: ClassVar[frozenset[str]] = Configured.own | {"space", "preparation", "form"}
@@ -57,7 +60,7 @@ class SpaceEstimator(Configured):
         self.form = form
 
     def build(self) -> Any:
-        """The unfitted pipeline; raises ValueError, with the reason, where the configuration is no member."""
+        """Return the unfitted pipeline; raise ValueError if the space does not contain the configuration."""
         if self.configuration is None:
             return self._pipeline(default(self.space))
         plain = {key: value.item() if hasattr(value, "item") else value for key, value in self.configuration.items()}
@@ -72,29 +75,32 @@ class SpaceEstimator(Configured):
         return build(self.space, member, preparation=preparation, first=first, random_state=seed)
 
     def fit(self, features: Any, labels: Any = None, sample_weight: Any = None) -> "SpaceEstimator":
-        """Build and fit the pipeline; weights of rows go to its last step, which raises TypeError if it takes none."""
+        """Build and fit the pipeline; the last step gets the sample weights.
+
+        Raise TypeError if there are sample weights, and the last step does not support them.
+        """
         pipeline = self.build()
         if labels is not None and is_classifier(self):
             pipeline = for_labels(pipeline, tuple(np.unique(labels).tolist()))
         if sample_weight is not None and (name := weightless(pipeline)) is not None:
-            raise TypeError(f"`{name}` takes no weights of rows, {WITHOUT_WEIGHTS}")
+            raise TypeError(f"`{name}` does not support sample weights, {WITHOUT_WEIGHTS}")
         self._fitted(pipeline, features, labels, sample_weight)
         return self
 
     @property
     def feature_names_in_(self) -> Any:
-        """The names of the columns that the fitted pipeline was given, where they have any."""
+        """The names of the columns that the pipeline was fitted on, if they have names."""
         return self.pipeline_.feature_names_in_
 
     @property
     def kind(self) -> str | None:
-        """What the last stage makes of it: a classifier, a regressor or neither."""
+        """The kind of the last stage: `classification`, `regression`, or None if it is neither."""
         try:
             return task_kind(self.space.root)
         except BuildError:
             return None
 
     def __sklearn_clone__(self) -> "SpaceEstimator":
-        """An unfitted one; the space, which nobody changes, is not copied."""
+        """Return an unfitted copy; the space is immutable and is not copied."""
         configuration = None if self.configuration is None else dict(self.configuration)
         return type(self)(self.space, configuration, self.random_state, self.preparation, self.form)

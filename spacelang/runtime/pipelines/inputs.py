@@ -1,14 +1,14 @@
-"""What a fitted pipeline takes: known to all who pass pipelines on, and need no library of them for it."""
+"""The kinds of features that a fitted pipeline takes. This module imports no library."""
 
 from enum import StrEnum
 
 
 class PipelineInput(StrEnum):
-    """What a fitted pipeline takes."""
+    """The kind of features that a fitted pipeline takes."""
 
     TABLE = "table"
-    """The table, or the sparse array, that was read: the pipeline is plain scikit-learn."""
+    """The table, or the sparse array, that was loaded: the pipeline consists of plain scikit-learn steps."""
     ARRAY = "array"
-    """The array of floats that a program holds: the same."""
+    """An array of floats that the user passed: the pipeline consists of plain scikit-learn steps, too."""
     GIVEN = "given"
-    """Whatever the search was given, of which a first step makes the table."""
+    """Any form of the user's features: a first step, `AsTable`, converts them to the table."""

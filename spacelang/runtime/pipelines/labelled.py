@@ -1,4 +1,4 @@
-"""Classifiers that learn nothing but the codes 0, 1, … as labels, made to learn any by scikit-learn's own means."""
+"""Adapt classifiers that accept only the labels 0, 1, … to any labels, with scikit-learn's own classes."""
 
 from typing import Any, Final
 
@@ -16,24 +16,25 @@ CODING: Final = frozenset(
         "VotingClassifier",
     }
 )
-"""The classifiers that give codes to those inside them, whatever labels they are given themselves."""
+"""Meta-classifiers that encode labels before they fit the classifiers inside them."""
 
 WEIGHING: Final = frozenset({"AdaBoostClassifier", "RUSBoostClassifier"})
-"""The classifiers that give labels to those inside them, and weights of rows, which a vote does not take."""
+"""Meta-classifiers that pass labels to the classifiers inside them, with sample weights, which a vote refuses."""
 
 
 def for_labels(pipeline: Any, classes: tuple[Any, ...]) -> Any:
-    """The unfitted pipeline, changed in place to learn these labels, in sorted order; none are no labels but numbers.
+    """Change an unfitted pipeline in place so that it can learn these labels, and return it.
 
-    Where the labels are no codes, each classifier that takes codes only votes alone: a vote codes the labels on the way
-    in, decodes them on the way out, and changes nothing else.
+    `classes` are the sorted labels, or empty for regression. Unless the labels are 0, 1, …, each classifier that
+    accepts only these is wrapped in a `VotingClassifier` of its own. That encodes the labels, decodes the predictions,
+    and changes nothing else.
     """
     are_codes = all(type(label) is int for label in classes) and classes == tuple(range(len(classes)))
     return pipeline if are_codes else _voting(pipeline)
 
 
 def learns_codes(value: Any) -> bool:
-    """Whether what takes codes only is among the parts of a value that are given the labels as they are."""
+    """Return True if a value contains a classifier that accepts only codes and gets the labels unencoded."""
     if isinstance(value, list | tuple):
         return any(map(learns_codes, value))
     if isinstance(value, type) or not hasattr(value, "get_params") or type(value).__name__ in CODING:
@@ -42,7 +43,7 @@ def learns_codes(value: Any) -> bool:
 
 
 def votes_alone(estimator: Any) -> bool:
-    """Whether an estimator is the vote of one classifier that takes codes only."""
+    """Return True if an estimator is a vote of a single classifier that accepts only codes."""
     if type(estimator).__name__ != "VotingClassifier":
         return False
     return len(estimator.estimators) == 1 and _takes_codes_only(estimator.estimators[0][1])
@@ -54,7 +55,7 @@ def _takes_codes_only(estimator: Any) -> bool:
 
 
 def _voting(value: Any) -> Any:
-    """A value with a vote in place of each classifier that takes codes only and is given labels."""
+    """Return the value with every classifier that accepts only codes, and would get labels, wrapped in a vote."""
     if not learns_codes(value):
         return value
     if isinstance(value, list | tuple):
@@ -75,7 +76,7 @@ def _name(classifier: Any) -> str:
 
 
 def _through_vote(getter: Any, classifier: Any) -> Any:
-    """Where a selector of features finds their importances in a vote."""
+    """Return the path to feature importances for a feature selector whose classifier is wrapped in a vote."""
     if not _takes_codes_only(classifier) or not isinstance(getter, str):
         return getter
     attribute = "feature_importances_" if getter == "auto" else getter

@@ -1,4 +1,4 @@
-"""What the runtime asks of the catalogues: entries, classes, and the kind of task that a space is for."""
+"""Access to the operator catalogues: entries, classes, parameters set by the runtime, and the kind of task."""
 
 import inspect
 from collections.abc import Mapping
@@ -18,19 +18,19 @@ QUIET: Final[Mapping[str, Mapping[str, int]]] = {
     "lightgbm": {"verbosity": -1},
     "xgboost": {"verbosity": 0},
 }
-"""What operators of a catalogue are given so that they print nothing and leave no files: all write past Python."""
+"""Parameters, by catalogue, that stop operators from printing (past Python's streams) and from writing files."""
 
 THREADS: Final[Mapping[str, str]] = {"catboost": "thread_count"}
-"""What the number of threads is called, by catalogue, where it is not `n_jobs`."""
+"""The name of the parameter for the number of threads, by catalogue, if it is not `n_jobs`."""
 
 CODES_ONLY: Final = frozenset({"XGBClassifier", "XGBRFClassifier"})
-"""The classes that take no labels but the codes 0, 1, …"""
+"""The classes that accept only the labels 0, 1, …"""
 
 
 def catalogue(name: str) -> Catalogue:
-    """The catalogue with this name; raises BuildError where its package is not installed or cannot be read.
+    """Return the catalogue with this name; raise BuildError if its package is not installed or cannot be read.
 
-    That the package was allowed has been asked when the space was checked.
+    Whether the package is allowed was decided when the space was checked.
     """
     try:
         return open_package(name)
@@ -41,12 +41,12 @@ def catalogue(name: str) -> Catalogue:
 
 
 def entry(operator: Operator) -> CatalogueEntry:
-    """What the catalogue says about an operator; raises BuildError for one that it does not know."""
+    """Return the catalogue entry of an operator; raise BuildError if there is none, as for an abstract operator."""
     if operator.catalogue == ABSTRACT:
         span = operator.span
         place = f", used in line {span.line} of `{span.source.name}`," if span.source is not NOWHERE.source else ""
         raise BuildError(
-            f"the abstract operator `{operator.name}`{place} has no class, so no pipeline can be built of it",
+            f"the abstract operator `{operator.name}`{place} has no class, so no pipeline can be built from it",
             "a space with abstract operators can be checked, counted and compiled, and searched by `ask_and_tell` or "
             "for an `objective`",
         )
@@ -55,7 +55,7 @@ def entry(operator: Operator) -> CatalogueEntry:
 
 @cache
 def _entry(catalogue_name: str, name: str) -> CatalogueEntry:
-    """Looked up once: every trial asks for all of its operators."""
+    """Return the entry of an operator by name; cached, because every trial needs all of its operators."""
     found = catalogue(catalogue_name).get(name)
     if found is None:
         raise BuildError(f"`{name}` is not in the catalogue `{catalogue_name}`")
@@ -63,14 +63,14 @@ def _entry(catalogue_name: str, name: str) -> CatalogueEntry:
 
 
 def check_buildable(root: Node) -> None:
-    """Raise BuildError for a space with an abstract operator, which no library has."""
+    """Raise BuildError if a space has an abstract operator, which has no class."""
     for operator in operators(root):
         if operator.catalogue == ABSTRACT:
             entry(operator)
 
 
 def class_of(operator: Operator) -> Any:
-    """The class of an operator, imported; raises BuildError where the library does not have it."""
+    """Import and return the class of an operator; raise BuildError if the library does not have it."""
     entry(operator)
     return _class(operator.catalogue, operator.name)
 
@@ -85,7 +85,7 @@ def _class(catalogue_name: str, name: str) -> Any:
 
 @cache
 def settable(catalogue_name: str, operator_name: str) -> frozenset[str]:
-    """The names of the parameters that the runtime may set: those that the class has and does not warn about."""
+    """Return the names of the parameters that the runtime may set: those of the class that are not deprecated."""
     operator = Operator(operator_name, catalogue_name)
     known = entry(operator).parameters
     signature = inspect.signature(class_of(operator)).parameters.values()
@@ -96,16 +96,19 @@ def settable(catalogue_name: str, operator_name: str) -> frozenset[str]:
 
 
 def set_by_runtime(operator: Operator, *, n_jobs: int | None, random_state: int | None) -> dict[str, Any]:
-    """What the runtime gives an operator beside what the space says; a space may set the random state itself."""
+    """Return the arguments that the runtime passes to an operator, by name.
+
+    They are `n_jobs`, `random_state` and parameters that suppress output. Values of the space take precedence.
+    """
     wanted = {THREADS.get(operator.catalogue, "n_jobs"): n_jobs, "random_state": random_state}
     names = settable(operator.catalogue, operator.name)
     given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None and name in names}
-    # Whether words of a text may set it is another question: the catalogue says no.
+    # These are set here although the catalogue does not let a space set them.
     return given | dict(QUIET.get(operator.catalogue, {}))
 
 
 def object_of(operator: Operator, parameter: str, name: str) -> Any:
-    """The function or object that the catalogue lists by name for a parameter; raises BuildError where it does not."""
+    """Return the function or object that the catalogue names for a parameter; raise BuildError if there is none."""
     try:
         return named_object(catalogue(operator.catalogue), operator.name, parameter, name)
     except LookupError as error:
@@ -113,7 +116,10 @@ def object_of(operator: Operator, parameter: str, name: str) -> Any:
 
 
 def task_kind(root: Node) -> TaskKind:
-    """Whether the pipelines of a space end in classifiers or in regressors; raises BuildError for neither or both."""
+    """Return the kind of the operators in which pipelines of a space end: `classification` or `regression`.
+
+    Raise BuildError if they are neither, or a mixture.
+    """
     last = tuple(_last(root))
     roles = [entry(operator).roles for operator in last]
     if roles and all(Role.CLASSIFIER in held for held in roles):
@@ -121,13 +127,13 @@ def task_kind(root: Node) -> TaskKind:
     if roles and all(Role.REGRESSOR in held for held in roles):
         return "regression"
     raise BuildError(
-        "the last stage holds neither classifiers alone nor regressors alone",
-        "a space can be run if every alternative of its last stage predicts the same kind of label",
+        "the last stage must contain only classifiers or only regressors",
+        "a space can be searched on data if all alternatives of its last stage predict the same kind of target",
     )
 
 
 def _last(node: Node) -> tuple[Operator, ...]:
-    """The operators in which pipelines of the node can end."""
+    """Return the operators in which pipelines of a node can end."""
     match node:
         case Operator():
             return (node,)

@@ -1,7 +1,7 @@
-"""The preparation: what must be done to a table before the pipelines of a space can take it.
+"""The preparation of a table before the pipelines of a space: imputation, one-hot encoding and dropping of columns.
 
-Where the space does not handle them itself, missing values are imputed with the most common value and categories are
-one-hot encoded, as in the BLDS paper's experiments. What is done is said in one sentence, for the output.
+Missing values that the space does not handle are imputed with the most frequent value. Categories that it does not
+handle are one-hot encoded, as in the experiments of the BLDS paper.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,32 +24,33 @@ from spacelang.runtime.pipelines.columns import READERS, TableColumn
 from spacelang.runtime.pipelines.library import entry
 
 IMPUTERS: Final = "sklearn.impute"
-"""The module whose operators fill in missing values."""
+"""The module whose operators impute missing values."""
 
 ENCODERS: Final = frozenset({"OneHotEncoder", "OrdinalEncoder", "TargetEncoder"})
-"""The operators that turn text into numbers. Predictors that take categories take only pandas' category type."""
+"""The operators that encode text as numbers. Predictors that accept categories need the category type of pandas."""
 
 CATEGORIES_OF_MISSING: Final = frozenset({"OneHotEncoder", "TargetEncoder"})
-"""The operators to which a missing value is a category like any other, so that none comes out of them.
+"""The encoders that treat a missing value as a category of its own, so that their output has none.
 
-`OrdinalEncoder` gives it a number of its own, where `encoded_missing_value` is one: by default it is NaN.
+`OrdinalEncoder` encodes it as `encoded_missing_value`, which is NaN by default.
 """
 
-DENSE: Final = "give them as a table: a DataFrame, or a file of another format"
+DENSE: Final = "pass a DataFrame, or use a file of another format"
 
 TEXT_STRATEGIES: Final = frozenset({"most_frequent", "constant"})
-"""The strategies with which a `SimpleImputer` takes text."""
+"""The strategies of `SimpleImputer` that accept text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What is done to which columns, by name and in the order of the table.
+    """A plan of which columns are prepared how; columns are given by name, in the order of the table.
 
-    A column may be `imputed` and `encoded` both; `kept` ones pass as they are, `dropped` ones hold no value at all.
-    `numbered` are those of the kept ones whose missing values are numbers by an `OrdinalEncoder` of the space: earlier
-    versions imputed them all the same.
-    `table` are the columns that the pipeline takes, where it takes a DataFrame rather than an array: it selects
-    columns, or text reaches it. Those that are encoded are numbers in it, under names of their own.
+    A column can be both `imputed` and `encoded`. Columns in `kept` pass unchanged, and those in `dropped` have only
+    missing values. `numbered` are the kept columns whose missing values an `OrdinalEncoder` of the space replaces by
+    numbers; earlier versions imputed them nevertheless.
+
+    `table` describes the columns that the pipeline gets if it takes a DataFrame instead of an array. It does if it
+    selects columns, or if text reaches it. In it, encoded columns are numbers with their own names.
     """
 
     imputed: tuple[str, ...] = ()
@@ -61,35 +62,36 @@ class Preparation:
 
     @property
     def keeps_table(self) -> bool:
-        """Whether the pipeline takes a DataFrame."""
+        """True if the pipeline takes a DataFrame."""
         return self.table is not None
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is done."""
+        """True if the preparation changes nothing."""
         return not (self.imputed or self.encoded or self.dropped)
 
     @property
     def sentence(self) -> str:
-        """What is done, as one sentence for people; empty where nothing is."""
+        """The preparation in one sentence for users; empty if it changes nothing."""
         done = []
         if self.imputed:
-            done.append(f"missing values in {_columns(self.imputed)} imputed with the most common value")
+            done.append(f"missing values in {_columns(self.imputed)} imputed with the most frequent value")
         if self.encoded:
-            done.append(f"{_columns(self.encoded)} of categories one-hot encoded")
+            done.append(f"categories in {_columns(self.encoded)} one-hot encoded")
         if self.dropped:
-            done.append(f"{_columns(self.dropped)} without any value left out")
+            done.append(f"{_columns(self.dropped)} dropped because all values are missing")
         return f"Before the pipeline: {', '.join(done)}." if done else ""
 
     @property
     def formerly_imputed(self) -> str:
-        """What becomes of missing values that earlier versions imputed, in words; empty where they did the same."""
+        """A text about the columns in `numbered`, which earlier versions imputed; empty if there are none."""
+        # Stored in the headers of runs and compared with them: never change this text.
         return f"numbered by the space in {_columns(self.numbered)}" if self.numbered else ""
 
     def transformer(self) -> Any:
-        """An unfitted `ColumnTransformer` that takes the table as a DataFrame; None where nothing is done.
+        """Return an unfitted `ColumnTransformer` for the table as a DataFrame, or None if nothing changes.
 
-        Its output is dense: an array of floats, or a DataFrame where categories are kept.
+        Its output is dense: an array of floats, or a DataFrame if the pipeline takes one.
         """
         if self.is_empty:
             return None
@@ -97,7 +99,7 @@ class Preparation:
         from sklearn.pipeline import Pipeline
 
         encoded = {*self.encoded}
-        # Beside categories numbers would be imputed as objects, and be no numbers any more.
+        # In one imputer with categories, numbers would become objects.
         categories = {column.name for column in self.table or () if column.content is Content.CATEGORY}
         imputed = [column for column in self.imputed if column not in encoded]
         parts = [
@@ -118,11 +120,11 @@ class Preparation:
 
 
 def plan(space: Space, features: Features) -> Preparation:
-    """The preparation that every pipeline of the space needs for this table; sparse features are taken as they are.
+    """Return the preparation that a table needs before any pipeline of the space; sparse features need none.
 
-    Raises DataError for columns that no preparation makes usable: infinite numbers, dates, mixed types, free text
-    where the space needs numbers, or no column with a value at all; and for sparse features that lack values where the
-    space does not fill them in, or of which it selects columns.
+    Raise DataError for columns that cannot be prepared. These have infinite numbers, dates, mixed types, or free text
+    where the space needs numbers. Raise it also if all values are missing. Sparse features are refused if they have
+    missing values that the space does not impute, and if the space selects columns.
     """
     if not isinstance(features, pd.DataFrame):
         _refuse_sparse(space, features)
@@ -131,14 +133,14 @@ def plan(space: Space, features: Features) -> Preparation:
     columns = [_column(features[name]) for name in features.columns]
     used = [column for column in columns if column.content is not Content.EMPTY]
     if not used:
-        raise DataError("no column of the features holds any value")
+        raise DataError("all values of all feature columns are missing")
     for column in columns:
-        # Of what no part selects no pipeline is given anything.
+        # A column that no part selects reaches no operator, so it may hold anything.
         if _flow(space.root, _whatever, column) is not _Flow.ENDS:
             _refuse_unusable(features[column.name], column.content, dates="datetime" in selected)
     categories = [column for column in used if column.content is Content.CATEGORY]
     encoded = {column for column in categories if _flow(space.root, _categories, column) is not _Flow.ENDS}
-    # A missing category that is encoded here never reaches the space, so the space cannot be the one to handle it.
+    # A category that is encoded here is imputed here, too: the space never sees it as missing.
     imputed = {
         column
         for column in used
@@ -174,34 +176,37 @@ def _names(columns: Iterable[TableColumn]) -> tuple[str, ...]:
 
 
 def _prepared(column: TableColumn, encoded: set[TableColumn], imputed: set[TableColumn]) -> TableColumn:
-    """A column as the pipeline sees it."""
+    """Return the column as the pipeline sees it after the preparation."""
     content = Content.NUMBER if column in encoded else column.content
     return replace(column, content=content, lacks_values=column.lacks_values and column not in imputed)
 
 
 def _refuse_sparse(space: Space, features: Any) -> None:
-    """Raise DataError for sparse features that would have to be prepared."""
+    """Raise DataError for sparse features that the space cannot take as they are."""
     selectors = (selector for product in products(space.root) for selector in product.selectors)
     if any(selector.kind != "all" for selector in selectors):
-        raise DataError("the space selects columns, and sparse features have no names and types", DENSE)
+        raise DataError("the space selects columns, but sparse features have no column names and types", DENSE)
     if features.nnz == 0:
-        raise DataError("the features are zero everywhere")
+        raise DataError("all features are zero")
     if bool(np.isinf(features.data).any()):
-        raise DataError("the sparse features hold infinite values", "replace them")
+        raise DataError("the sparse features contain infinite values", "replace them")
     missing = int(np.isnan(features.data).sum())
     if missing and _flow(space.root, _missing, TableColumn("", Content.NUMBER, False)) is _Flow.BREAKS:
-        values = "1 value" if missing == 1 else f"{missing} values"
+        values = "1 missing value" if missing == 1 else f"{missing} missing values"
         raise DataError(
-            f"the sparse features lack {values}", "begin the space with an operator such as `SimpleImputer`"
+            f"the sparse features have {values}", "start the space with an operator such as `SimpleImputer`"
         )
 
 
 class _Flow(Enum):
-    """What becomes of a troublesome value in a part of a pipeline, whatever is chosen there."""
+    """The fate of a problematic value, such as a missing one, in a part of a pipeline over all of its alternatives."""
 
     PASSES = "it may come out again"
+    """Every alternative accepts the value, and at least one may output it again."""
     ENDS = "it is taken, and never comes out"
+    """Every alternative accepts the value, and none outputs it again."""
     BREAKS = "some alternative does not take it"
+    """At least one alternative does not accept the value."""
 
 
 def _flow(node: Node, judge: Callable[[Operator], _Flow], column: TableColumn) -> _Flow:
@@ -218,7 +223,7 @@ def _flow(node: Node, judge: Callable[[Operator], _Flow], column: TableColumn) -
             taking = [child for selector, child in parts if column.is_taken(selector, node.selectors)]
             return _alternatives([_flow(child, judge, column) for child in taking], nowhere=_Flow.ENDS)
         case Product(kind=Kind.PERMUTATION):
-            # Every step is there, and each may come first.
+            # All steps are present, and each of them may be the first.
             flows = [_flow(child, judge, column) for child in node.children]
             return next((flow for flow in (_Flow.BREAKS, _Flow.ENDS) if flow in flows), _Flow.PASSES)
         case Product():
@@ -235,7 +240,7 @@ def _alternatives(flows: list[_Flow], nowhere: _Flow = _Flow.PASSES) -> _Flow:
     return _Flow.PASSES if _Flow.PASSES in flows else _Flow.ENDS
 
 
-def _whatever(operator: Operator) -> _Flow:  # noqa: ARG001 - a judge of operators like the others
+def _whatever(operator: Operator) -> _Flow:  # noqa: ARG001 - has the signature of the other functions of operators
     return _Flow.BREAKS
 
 
@@ -246,10 +251,10 @@ def _missing(operator: Operator) -> _Flow:
 
 
 def _missing_formerly(operator: Operator) -> _Flow:
-    """What earlier versions saw: a missing value passed every `OrdinalEncoder`."""
+    """Return the fate of a missing value as earlier versions saw it: every `OrdinalEncoder` passed it on."""
     if entry(operator).module in {IMPUTERS, READERS} or operator.name in CATEGORIES_OF_MISSING:
         return _Flow.ENDS
-    # An ensemble takes what the operators inside it take.
+    # An ensemble accepts missing values if all operators inside it do.
     return _Flow.PASSES if all(entry(inner).accepts_missing for inner in operators(operator)) else _Flow.BREAKS
 
 
@@ -264,7 +269,7 @@ def _categories(operator: Operator) -> _Flow:
 
 
 def _values(operator: Operator, parameter: str, default: object) -> set[object]:
-    """Values that a parameter may have in a space: all that are named, and an end of each range of numbers."""
+    """Return representative values of a parameter in a space: each named value, and one end of each range."""
     fixed = dict(operator.fixed)
     if parameter in fixed:
         return {fixed[parameter]}
@@ -284,14 +289,14 @@ def _is_missing(value: object) -> bool:
 
 
 def _refuse_unusable(column: pd.Series, kind: Content, *, dates: bool) -> None:
-    """Raise DataError for values that no preparation makes usable; dates are usable where the space selects `dates`."""
+    """Raise DataError for values that cannot be prepared; `dates` is True if the space selects date columns."""
     match kind:
         case Content.OTHER | Content.DATE if kind is Content.OTHER or not dates:
             _refuse_type(column)
         case Content.NUMBER if pd.api.types.is_complex_dtype(column):
             _refuse_type(column)
         case Content.NUMBER if bool(np.isinf(column.to_numpy(dtype=np.float64, na_value=np.nan)).any()):
-            raise DataError(f"the column `{column.name}` holds infinite values", "replace them or leave the column out")
+            raise DataError(f"the column `{column.name}` holds infinite values", "replace them or drop the column")
         case Content.CATEGORY:
             _refuse_mixture(column)
         case _:
@@ -299,7 +304,7 @@ def _refuse_unusable(column: pd.Series, kind: Content, *, dates: bool) -> None:
 
 
 def _refuse_type(column: pd.Series) -> None:
-    raise DataError(f"the column `{column.name}` holds values of the type `{column.dtype}`", "turn them into numbers")
+    raise DataError(f"the column `{column.name}` holds values of the type `{column.dtype}`", "convert them to numbers")
 
 
 def _refuse_mixture(column: pd.Series) -> None:
@@ -308,34 +313,34 @@ def _refuse_mixture(column: pd.Series) -> None:
         if inferred not in {"string", "boolean"}:
             raise DataError(
                 f"the column `{column.name}` holds values of the type `{inferred}`",
-                "make all of its values numbers or all text",
+                "make all of its values numbers, or all of them text",
             )
     elif getattr(column.dtype, "na_value", None) is pd.NA and bool(column.isna().any()):
         raise DataError(
-            f"the column `{column.name}` marks missing values by `pd.NA`, which scikit-learn does not take",
+            f"the column `{column.name}` marks missing values by `pd.NA`, which scikit-learn does not support",
             "mark them by None: `column.astype(object).where(column.notna(), None)`",
         )
 
 
 def _refuse_unprepared(values: pd.Series, column: TableColumn, *, encoded: bool, imputed: bool) -> None:
-    """Raise DataError for text that would have to be encoded, and for dates that would have to be imputed."""
+    """Raise DataError for free text that would have to be encoded, and for dates that would have to be imputed."""
     if encoded and column.is_text:
         raise DataError(
-            f"the column `{column.name}` holds text where numbers are needed: {values.nunique()} different values "
+            f"the column `{column.name}` contains text where numbers are needed: {values.nunique()} different values "
             f"in {len(values)} rows",
-            "leave the column out, or begin the space with an operator that encodes it, such as `TargetEncoder`",
+            "drop the column, or start the space with an operator that encodes it, such as `TargetEncoder`",
         )
     if imputed and column.content is Content.DATE:
         raise DataError(
-            f"the column `{column.name}` lacks dates in {int(values.isna().sum())} of {len(values)} rows",
-            "fill them in, or impute what the space makes of dates: `datetime: OrdinalEncoder -> SimpleImputer`",
+            f"the column `{column.name}` has missing dates in {int(values.isna().sum())} of {len(values)} rows",
+            "fill them in, or let the space impute the encoded dates: `datetime: OrdinalEncoder -> SimpleImputer`",
         )
 
 
 def _imputer() -> Any:
     from sklearn.impute import SimpleImputer
 
-    # A column without a value in the training part is kept, so that the width does not depend on the split.
+    # Columns without values in the training part stay, so that the number of columns does not depend on the split.
     return SimpleImputer(strategy="most_frequent", keep_empty_features=True)
 
 

@@ -1,4 +1,4 @@
-"""What a pipeline is given outside of a search: its first step makes the table of it that the search made."""
+"""The first step of pipelines used outside of a search: it converts features to the table that trials had."""
 
 from typing import Any, Final, Self
 
@@ -17,9 +17,10 @@ INTEGERS: Final = np.dtype(np.int64)
 
 
 def form_of(given: Any, features: Features, preparation: Preparation) -> PipelineInput:
-    """How a pipeline takes what a program holds, of which a search has made these features.
+    """Return the kind of features that the best pipeline should take, given what the user passed to the search.
 
-    Plain scikit-learn does where it sees what the trials saw: the same columns, and floats.
+    Plain scikit-learn suffices if the user's features are what the trials saw: the same columns, as floats. Otherwise
+    the pipeline needs an `AsTable` step. `features` are the table that the search made of `given`.
     """
     if not isinstance(features, pd.DataFrame):
         return PipelineInput.TABLE if issparse(given) and given.dtype == FLOATS else PipelineInput.GIVEN
@@ -36,13 +37,16 @@ def form_of(given: Any, features: Features, preparation: Preparation) -> Pipelin
 
 
 def _marks_by_none(table: pd.DataFrame) -> bool:
-    """Whether None marks missing values, which no imputer of scikit-learn takes for any: the search has read NaN."""
+    """Return True if None marks missing values.
+
+    scikit-learn's imputers do not recognize None; the search has read it as NaN.
+    """
     objects = (table[column] for column in table.columns if pd.api.types.is_object_dtype(table[column].dtype))
     return any(value is None for values in objects for value in values[values.isna()])
 
 
 def _comes_to_floats(features: pd.DataFrame, preparation: Preparation) -> bool:
-    """Whether scikit-learn makes an array of floats of the table, as trials are given one; or needs to make none."""
+    """Return True if scikit-learn converts the table to an array of float64, as trials had, or takes it as a table."""
     if preparation.keeps_table:
         return True
     kinds = [
@@ -52,7 +56,7 @@ def _comes_to_floats(features: pd.DataFrame, preparation: Preparation) -> bool:
 
 
 def whole_numbers(features: pd.DataFrame, preparation: Preparation) -> list[str]:
-    """The columns of numbers that are floats to trials, and something else in the table."""
+    """Return the numeric columns that are float64 in trials and have another type in the table."""
     if preparation.keeps_table:
         return []
     return [column for column in features.columns if _is_number(features, column) and features[column].dtype != FLOATS]
@@ -64,25 +68,26 @@ def _is_number(features: pd.DataFrame, column: str) -> bool:
 
 
 def taker(preparation: Preparation) -> "AsTable":
-    """The first step of a pipeline that is prepared so."""
+    """Return the `AsTable` step for pipelines with this preparation."""
     if preparation.keeps_table:
         return AsTable("table")
     return AsTable("array" if preparation.is_empty else "floats")
 
 
 class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Makes of whatever holds n rows of d features what a search makes of it: a table whose columns have text names.
+    """A transformer that converts n x d features to the table that a search makes of them.
 
-    It takes a DataFrame with columns of any names, an array, lists, or a sparse matrix, which becomes a sparse array.
-    The columns have the types of those that it was fitted on. It gives a `table`, one in which all numbers are
-    `floats`, or an `array` of floats. Raises ValueError for features that have other columns.
+    The names of its columns are text. It accepts a DataFrame with any column names, an array, lists, or a sparse
+    matrix, which becomes a sparse array. Columns get the types that they had in `fit`. `gives` is the kind of output: a
+    `table`, a table whose numbers are all `floats`, or an `array` of floats. Raise ValueError for features with other
+    columns.
     """
 
     def __init__(self, gives: str = "table") -> None:
         self.gives = gives
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803, ARG002 - scikit-learn's names
-        """Remember the columns and their types."""
+        """Store the columns and their types."""
         features = make_features(X)
         self.n_features_in_ = int(features.shape[1])
         if isinstance(X, pd.DataFrame) and all(isinstance(name, str) for name in X.columns):
@@ -91,7 +96,7 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:  # noqa: N803
-        """The table, the array, or the sparse array."""
+        """Return the features as a table, an array or a sparse array."""
         features = make_features(X)
         if self.types_ is None:
             return self._like_sparse(features)
@@ -104,7 +109,7 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return table.astype(dict.fromkeys(numbers, np.float64))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """The names of the columns."""
+        """Return the names of the columns."""
         if self.types_ is None:
             return np.asarray(unnamed(self.n_features_in_), dtype=object)
         return np.asarray(self.types_.index, dtype=object) if input_features is None else np.asarray(input_features)
@@ -115,7 +120,10 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return canonical(csr_array(features.to_numpy(dtype=np.float64))) if is_table else features
 
     def _like_table(self, features: Features, *, is_named: bool) -> pd.DataFrame:
-        """The features under the names that were there in `fit`; without names of their own they go by their places."""
+        """Return the features as a DataFrame with the column names of `fit`.
+
+        Columns without names are identified by their positions.
+        """
         names = [*self.types_.index]
         table = features if isinstance(features, pd.DataFrame) else pd.DataFrame(features.toarray())
         if is_named and set(names) <= {*table.columns}:
@@ -123,15 +131,15 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._check_width(table)
         if is_named and names != unnamed(len(names)):
             lacking = ", ".join(f"`{name}`" for name in names if name not in {*table.columns})
-            raise ValueError(f"the features lack columns that the pipeline was fitted on: {lacking}")
+            raise ValueError(f"columns that the pipeline was fitted on are missing: {lacking}")
         return table.set_axis(names, axis=1)
 
     def _check_width(self, features: Features) -> None:
         if features.shape[1] != self.n_features_in_:
-            raise ValueError(f"there are {features.shape[1]} features, and the pipeline takes {self.n_features_in_}")
+            raise ValueError(f"got {features.shape[1]} features, but the pipeline was fitted on {self.n_features_in_}")
 
     def _typed(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table with the types of `fit`: of a few rows alone nobody could tell whether a column is one of words."""
+        """Cast the columns to their types in `fit`: the type of a column cannot be inferred from a few rows."""
         pairs = {name: _type_like(kind, table[name].dtype) for name, kind in self.types_.items()}
         changed = {name: kind for name, kind in pairs.items() if table[name].dtype != kind}
         return table.astype(changed) if changed else table
@@ -144,7 +152,7 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _type_like(known: Any, found: Any) -> Any:
-    """The type that a column shall have which was of a known type, and of which these rows are of another."""
+    """Return the type to cast a column to, from its type in `fit` and its type in these rows."""
     if pd.api.types.is_numeric_dtype(known) and not pd.api.types.is_bool_dtype(known):
         return FLOATS if pd.api.types.is_object_dtype(found) else found
     if isinstance(known, pd.CategoricalDtype):

@@ -1,1 +1,1 @@
-"""Storing: one file a run, written trial by trial, read by whoever asks."""
+"""Storage of runs: one SQLite file a run, written trial by trial, which other processes can read meanwhile."""

@@ -1,4 +1,4 @@
-"""The trials of a store as a table, and as a file for other programs."""
+"""Export the trials of a store as a table, or as a file for other programs."""
 
 import json
 from importlib.util import find_spec
@@ -36,16 +36,18 @@ FIXED: Final = {
     "early": ("bool", attrgetter("is_early")),
     "reason": ("object", attrgetter("trial.reason")),
 }
-"""The columns that every run has: of which type they are, and where records have them."""
+"""The columns of every run: their pandas types, and the functions that get their values from a record."""
 
 
 def frame(run: StoredRun) -> pd.DataFrame:
-    """One row a trial: what is known of it, then `constraint.NAME`, `metric.NAME` and `configuration.KEY`.
+    """Return a table with one row a trial.
 
-    Every metric that the run records has a column, also where no trial has it. Seconds, losses, metrics and what is
-    bounded are floats. A key that is not active in a trial is missing there. A key has the type of its values where
-    they are all integers, numbers, texts or truth values; else it holds them as they are, `None` for the value `none`
-    among them, and `nan` where it is not active.
+    The fixed columns come first, then `constraint.NAME`, `metric.NAME` and `configuration.KEY`. Every metric that the
+    run records has a column, even if no trial has a value. Seconds, losses, metrics and constraint values are floats.
+
+    A configuration column has the type of its values if they are all integers, numbers, strings or Booleans. Otherwise
+    it has the dtype `object` and holds them as they are, with `None` for the value `none`. Keys that are inactive in a
+    trial are missing; in an object column they are `nan`.
     """
     rows, values = [], []
     for record in run.records():
@@ -61,19 +63,19 @@ def frame(run: StoredRun) -> pd.DataFrame:
 
 
 def export(run: StoredRun, path: Path) -> None:
-    """Write the table to a `.csv`, `.csv.gz` or `.parquet` file, in place of what is there.
+    """Write the table to a `.csv`, `.csv.gz` or `.parquet` file, and replace an existing one.
 
-    Keys whose values are of several kinds are written as the language writes them, so that `none` is told from a key
-    that is not active: `none`, `0.5`, `sqrt`. Raises StoreError for another suffix, where a library is missing, and
-    where the file cannot be written: then the old one is still there.
+    Values of keys with mixed types are written in the syntax of the language (`none`, `0.5`, `sqrt`), so that `none`
+    differs from an inactive key. Raises StoreError for another suffix, for a missing library, and if the file cannot be
+    written; an existing file is unchanged then.
     """
     suffix = next((known for known in SUFFIXES if path.name.lower().endswith(known)), None)
     if suffix is None:
-        raise StoreError(f"`{path}` is no kind of table", f"name a file that ends in {', '.join(SUFFIXES)}")
+        raise StoreError(f"`{path}` is not a supported table format", f"name a file ending in {', '.join(SUFFIXES)}")
     if suffix == ".parquet" and find_spec("pyarrow") is None:
         raise StoreError(f"`{path}` needs `pyarrow`", "install `spacelang[parquet]`, or export to `.csv.gz`")
     table = _flat(frame(run))
-    # Without the time in the archive equal tables are equal files.
+    # A fixed time in the archive makes equal tables equal files.
     packed: Any = {"method": "gzip", "mtime": 1} if suffix == ".csv.gz" else None
     try:
         with replacing(path) as new:
@@ -91,19 +93,19 @@ _INACTIVE: Final = object()
 def _row(record: Record) -> dict[str, object]:
     trial = record.trial
     return {
-        **{name: of(record) for name, (_, of) in FIXED.items()},
+        **{name: get(record) for name, (_, get) in FIXED.items()},
         **{f"constraint.{each.bound.name}": each.value for each in trial.constraints},
         **{f"metric.{name}": value for name, value in trial.metrics},
     }
 
 
 def _names(rows: list[dict[str, object]]) -> list[str]:
-    """What is measured in some trials, in the order in which it first is."""
+    """Return the names of all measured values, in the order of their first occurrence."""
     return list(dict.fromkeys(name for row in rows for name in row if name not in FIXED))
 
 
 def _column(values: list[Any]) -> "pd.Series[Any]":
-    """The values of a key, of the type that suits them all; raises nothing."""
+    """Return the values of a key as a series of the type that fits all of them."""
     active = [value for value in values if value is not _INACTIVE]
     kind = _kind(active)
     gaps = [nan if value is _INACTIVE else value for value in values]
@@ -129,7 +131,7 @@ def _kind(values: list[Value]) -> str:
 
 
 def _flat(table: pd.DataFrame) -> pd.DataFrame:
-    """The same with the texts of values where those of a key are not all texts."""
+    """Return the table with values as literals in columns that do not hold only strings."""
     mixed = [
         name
         for name in table.columns

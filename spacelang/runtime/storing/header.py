@@ -1,4 +1,4 @@
-"""What makes two runs the same: their space, data, objective, seed and optimizer. The budget does not."""
+"""The header of a run, which identifies it: space, data, objective, seed and optimizer, but not the budget."""
 
 import hashlib
 import json
@@ -19,24 +19,24 @@ from spacelang.text import NOWHERE
 T = TypeVar("T")
 
 SHOWN: Final = 12
-"""So many digits of a fingerprint are shown."""
+"""The number of digits of a fingerprint that are shown."""
 
 MOST_TOLD: Final = 8
-"""So many differences between two spaces are told."""
+"""The maximum number of differences between two spaces that are listed."""
 
 PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy", "pandas")
-"""Those whose versions are kept, beside Python's."""
-
+"""The packages whose versions are stored, besides that of Python."""
 
 MISSING: Final = "missing values"
-"""Among the settings, which of them the space handles that versions imputed which say nothing of it."""
+"""The name of a setting: the missing values that the space handles and that earlier versions imputed."""
 IMPUTED: Final = "imputed by an earlier version"
+"""The value of this setting for headers without it."""
 
 UNNAMED: Final = "unnamed"
-"""Among what was asked for: that no space was, so that the usual one for the data was taken."""
+"""A name in `Header.asked`: the user named no space, so the default one for the data was used."""
 
 SAID_AGAIN: Final = ("set", "allow", "bind")
-"""Options of `spacelang run` that belong to a run, which its other facts do not say."""
+"""The options of `spacelang run` that belong to a run and that no other field of the header has."""
 
 FORMERLY: Final = {
     "scale": json.dumps(describe_scale(UNIT)),
@@ -46,14 +46,14 @@ FORMERLY: Final = {
     "data_options": "{}",
     "asked": "null",
 }
-"""What is so where a header does not say it."""
+"""The values, as JSON, of fields that a stored header lacks."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataFacts:
-    """A data set as a store knows it: what the user calls it, its shape, and the fingerprint of its content.
+    """The name, shape and content fingerprint of a data set.
 
-    What has no rows is no data: a formula, or a function, by the fingerprint of its text.
+    Objectives without data, such as a formula or a function, have no rows; their fingerprint is that of their text.
     """
 
     name: str
@@ -68,16 +68,25 @@ class DataFacts:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a run is of. Two runs are the same where `differences` finds nothing.
+    """The description of a run; two runs are the same if `differences` is empty.
 
-    `definition` is the canonical JSON of the space with its places and its task, `identity` the hash of what a search
-    sees of it: the tree and the constraints. `options` are all of the optimizer's, `settings` whatever else must be
-    the same (limits of trials, sharing), both as texts by name. `scale` is what standings are reckoned by; headers that
-    do not say it are of runs that took losses as they were. `meta_features` are those of the training rows that are
-    finite, where there are any, `data_options` how the data was given (`runtime/data/options.py`). `asked` has what
-    else a command has to say for the same run, by `SAID_AGAIN`; None where an earlier version has not kept it. These,
-    names of spaces and data, and `versions`, do not count. `at_defaults` names the options that have their defaults, in
-    parts as `z.disc`: stores, which say all options, do not have it.
+    Compared are, among others:
+
+    - `definition` is the canonical JSON of the space, with source positions and its task. It is used only to
+      list differences.
+    - `identity` is the hash of what a search sees of the space: the tree and the constraints.
+    - `options` are all options of the optimizer, and `settings` all else that must agree, such as trial limits.
+      Both map names to texts.
+    - `scale` describes how losses are normalized. Headers without it are of runs that used plain losses.
+
+    Not compared are the names of space and data, and:
+
+    - `meta_features` are the finite meta-features of the training rows, if there are any.
+    - `data_options` say how the data was given (`runtime/data/options.py`).
+    - `asked` has the other command-line options that belong to the run (`SAID_AGAIN`). It is None in stores of
+      earlier versions.
+    - `versions` are the versions of packages.
+    - `at_defaults` names the options that have their default values, nested ones as `z.disc`. It is not stored.
     """
 
     space: str
@@ -103,19 +112,19 @@ class Header:
 
     @property
     def terms(self) -> Terms:
-        """With what the run began."""
+        """The initial configurations and the budget of the run."""
         return Terms(tuple(map(Configuration.from_json, self.initial or ())), self.budget)
 
     def over(self, space: Space, initial: Iterable[Configuration]) -> "Header":
-        """That of the same run over another space, which begins with these configurations."""
+        """Return the header of the same run on another space with these initial configurations."""
         facts: dict[str, Any] = _facts_of(space)
-        asked = None if self.asked is None else {name: said for name, said in self.asked.items() if name != UNNAMED}
+        asked = None if self.asked is None else {name: texts for name, texts in self.asked.items() if name != UNNAMED}
         return replace(self, **facts, asked=asked, initial=tuple(each.identity for each in initial))
 
     def differences(self, other: "Header") -> list[str]:
-        """A line for people for each fact in which another run is not this one; none where it may go on with it.
+        """Return one readable line for each difference to another run; empty if that can resume this one.
 
-        What this one says nothing of is an option that is newer: it was what is its default now.
+        An option that this header lacks is newer than its store. It counts as equal if it has its default value.
         """
         return list(_differences(self, other))
 
@@ -139,7 +148,7 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
     data_options: Mapping[str, str] | None = None,
     asked: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Header:
-    """The header of a run, by the versions of this process; `metric` is the formula of the loss."""
+    """Create the header of a run with the package versions of this process; `metric` is the formula of the loss."""
     return Header(
         **_facts_of(space),
         data=data,
@@ -163,16 +172,15 @@ def make_header(  # noqa: PLR0913 - each is one fact of a run
 
 
 def _facts_of(space: Space) -> dict[str, str]:
-    from spacelang.forms.definition import to_json  # as below: who only reads a store makes no space
+    from spacelang.forms.definition import to_json  # imported here, as reading a store does not need it
 
     return {"space": space.name, "definition": _canonical(to_json(space)), "identity": identity(space)}
 
 
 def identity(space: Space) -> str:
-    """64 hexadecimal digits that two spaces share where a search sees no difference between them.
+    """Return a hash of 64 hexadecimal digits that is equal for spaces between which a search sees no difference.
 
-    Where a thing stands in a text, what the space is called, and its task are left out: what a run takes from the task
-    is in its header beside the space, the rest of it is the budget.
+    Source positions, names, titles and tasks are ignored. The header has the relevant parts of the task separately.
     """
     from spacelang.forms.definition import to_json
 
@@ -181,26 +189,29 @@ def identity(space: Space) -> str:
 
 
 def versions() -> dict[str, str]:
-    """The versions of Python and of the packages that results depend on."""
-    from platform import python_version  # as below: only who searches needs it
+    """Return the versions of Python and of the packages that affect results."""
+    from platform import python_version  # imported here, as only a search needs it
 
     found = ((name, _version(name)) for name in PACKAGES)
-    return {"python": python_version(), **{name: its for name, its in found if its is not None}}
+    return {"python": python_version(), **{name: number for name, number in found if number is not None}}
 
 
 @cache
 def _version(name: str) -> str | None:
-    """Read once: it takes a millisecond, and a comparison has many runs."""
+    """Return the version of a package, None if it is not installed.
+
+    It is cached, as a lookup takes a millisecond and a comparison has many runs.
+    """
     from importlib.metadata import PackageNotFoundError, version
 
     try:
         return version(name)
-    except PackageNotFoundError:  # run from a folder that was never installed
+    except PackageNotFoundError:  # run from a folder that is not installed
         return None
 
 
 def version_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """A line for each version that has changed: trials may then differ from what they would have been."""
+    """Return one line for each version that has changed; such a change may alter trials."""
     names = dict.fromkeys((*before, *now))
     return [
         f"{name} {before.get(name, 'absent')} before, {now.get(name, 'absent')} now"
@@ -216,16 +227,16 @@ STORED: Final = tuple(entry.name for entry in fields(Header) if entry.name != "a
 
 
 def to_texts(header: Header) -> dict[str, str]:
-    """Every fact as JSON by its name."""
+    """Return every stored field as JSON by its name."""
     facts = {name: getattr(header, name) for name in STORED}
     records = {"data": asdict(header.data), "budget": asdict(header.budget)}
     return {name: _canonical(value) for name, value in (facts | records).items()}
 
 
 def from_texts(texts: Mapping[str, str]) -> Header:
-    """The header of what `to_texts` made of it; raises ValueError, TypeError or KeyError for anything else."""
-    said = {**FORMERLY, **texts}
-    facts: dict[str, Any] = {name: json.loads(said[name]) for name in STORED}
+    """Return the header from the texts of `to_texts`. Raises ValueError, TypeError or KeyError for anything else."""
+    complete = {**FORMERLY, **texts}
+    facts: dict[str, Any] = {name: json.loads(complete[name]) for name in STORED}
     initial = facts["initial"]
     read = {
         "data": DataFacts(**facts["data"]),
@@ -239,26 +250,26 @@ def from_texts(texts: Mapping[str, str]) -> Header:
 
 def _lists(named: Any) -> dict[str, tuple[str, ...]]:
     if not isinstance(named, dict) or not all(isinstance(each, list) for each in named.values()):
-        raise TypeError("a fact that has lists with names has none")
+        raise TypeError("a field that must map names to lists does not")
     return {name: tuple(each) for name, each in named.items()}
 
 
 def _checked(header: Header) -> Header:
-    """The header; raises TypeError where a fact is not of its kind, as one of a stranger's file need not be."""
+    """Return the header; raise TypeError if a field has a wrong type, as in a file from another source."""
     data, budget = header.data, header.budget
     mappings = (header.options, header.settings, header.versions, header.data_options, header.meta_features)
     if not all(isinstance(each, dict) for each in mappings):
-        raise TypeError("a fact that has names has none")
-    said = (header.space, header.definition, header.identity, header.metric, header.validation, header.optimizer)
+        raise TypeError("a field that must map names to values does not")
+    required = (header.space, header.definition, header.identity, header.metric, header.validation, header.optimizer)
     named = (text for each in mappings[:4] for text in each.values())
-    again = (text for texts in (header.asked or {}).values() for text in texts)
-    texts = (*said, *again, header.scale, data.name, data.fingerprint, *header.bounds, *(header.initial or ()), *named)
-    if not all(type(each) is str for each in texts):
-        raise TypeError("a fact that is a text is none")
+    asked = (text for texts in (header.asked or {}).values() for text in texts)
+    texts = (*required, *asked, header.scale, data.name, data.fingerprint, *header.bounds, *(header.initial or ()))
+    if not all(type(each) is str for each in (*texts, *named)):
+        raise TypeError("a field that must be a text is not one")
     counts = (header.training_size, header.seed, data.rows, data.columns, *_there(budget.trials))
     amounts = (*_there(budget.seconds), *header.meta_features.values())
     if not all(type(each) is int for each in counts) or not all(map(_is_finite, amounts)):
-        raise TypeError("a fact that is a number is none")
+        raise TypeError("a field that must be a number is not one")
     return header
 
 
@@ -271,7 +282,7 @@ def _is_finite(value: object) -> bool:
 
 
 def _canonical(value: object) -> str:
-    # In ASCII, as not every string is text that files can hold.
+    # ASCII, because some strings, with lone surrogates, cannot be encoded.
     return json.dumps(value, sort_keys=True, separators=(",", ":"), default=repr)
 
 
@@ -288,13 +299,16 @@ def _differences(stored: Header, new: Header) -> Iterator[str]:
     if stored.optimizer == new.optimizer:  # another optimizer has other options
         yield from _of_options(stored.options, new.options, new.at_defaults)
     for name in dict.fromkeys((*stored.settings, *new.settings)):
-        unsaid = IMPUTED if name == MISSING else "nothing"
-        yield from _told(f"`{name}`", stored.settings.get(name, unsaid), new.settings.get(name, unsaid))
+        default = IMPUTED if name == MISSING else "nothing"
+        yield from _told(f"`{name}`", stored.settings.get(name, default), new.settings.get(name, default))
     yield from _of_initial(stored, new)
 
 
 def _of_initial(stored: Header, new: Header) -> Iterator[str]:
-    """The first initial configuration that is another one; those of the store where none are given now."""
+    """Yield the first initial configuration that differs.
+
+    If the new run gives no initial configurations, those of the store count as given.
+    """
     before, now = stored.initial or (), stored.initial if new.initial is None else new.initial
     for place, pair in enumerate(zip_longest(before, now or ()), start=1):
         if pair[0] != pair[1]:
@@ -305,7 +319,7 @@ def _of_initial(stored: Header, new: Header) -> Iterator[str]:
 def _of_options(
     stored: Mapping[str, str], new: Mapping[str, str], at_defaults: frozenset[str], within: str = ""
 ) -> Iterator[str]:
-    """Options that differ; of a part that is the same plug-in those of its own that do: `z.disc`."""
+    """Yield the options that differ; for the same nested plug-in its own options, with names such as `z.disc`."""
     for name in dict.fromkeys((*stored, *new)):
         (before, own), (now, others) = _taken_apart(stored.get(name)), _taken_apart(new.get(name))
         if name in stored or f"{within}{name}" not in at_defaults:
@@ -315,7 +329,7 @@ def _of_options(
 
 
 def _taken_apart(text: str | None) -> tuple[str, Mapping[str, str]]:
-    """An option as it is shown, and where it is a part the options of that."""
+    """Return the shown text of an option, and its nested options if it is a plug-in."""
     match None if text is None else json.loads(text):
         case {"name": str(name), "options": dict(own)}:
             return _canonical(name), {each: _canonical(value) for each, value in own.items()}
@@ -335,7 +349,7 @@ def _shown(value: object) -> str:
 
 
 def _of_spaces(stored: Header, new: Header) -> Iterator[str]:
-    # With the solver, which who only reads a store does not need.
+    # Imported here with the solver, as reading a store does not need it.
     from spacelang.forms.definition import from_json
     from spacelang.forms.difference import differences
     from spacelang.forms.json_fields import DefinitionError
@@ -343,7 +357,7 @@ def _of_spaces(stored: Header, new: Header) -> Iterator[str]:
     try:
         spaces = [replace(from_json(json.loads(each.definition)), task=None) for each in (stored, new)]
     except (DefinitionError, ValueError):
-        spaces = []  # written by a version that had other definitions
+        spaces = []  # written by a version with another format of definitions
     found = differences(*spaces) if spaces else ()
     for each in found[:MOST_TOLD]:
         what = f"{each.aspect.value} of `{each.address}`" if each.address else each.aspect.value
@@ -359,16 +373,16 @@ def _or_nothing(text: str | None) -> str:
 
 
 def _first_line(stored: Header, new: Header) -> str:
-    """The first line in which the definitions differ, where nothing else tells them apart: orders, for example."""
+    """Return the first line in which two definitions differ, for differences that nothing else shows, such as order."""
     lines = [json.dumps(json.loads(each.definition), indent=0).splitlines() for each in (stored, new)]
-    for first, second in zip_longest(*lines, fillvalue="its end"):
+    for first, second in zip_longest(*lines, fillvalue="end of the definition"):
         if first != second:
-            return f"space: `{first}` in the store, `{second}` now, in its definition"
-    return "space: its definition is written as another version does"
+            return f"space: definition: `{first}` in the store, `{second}` now"
+    return "space: the definitions have the formats of different versions"
 
 
 def _unplaced(value: T) -> T:
-    """The same tree without places."""
+    """Return the same tree without source positions."""
     if isinstance(value, tuple):
         return tuple(map(_unplaced, value))  # type: ignore[return-value]
     if is_dataclass(value) and not isinstance(value, type):

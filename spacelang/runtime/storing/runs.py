@@ -1,4 +1,4 @@
-"""The stores of some places, for those who ask what they have run, and where a run is kept that nobody gave a place."""
+"""List stored runs, and choose the path of a run for which the user gives none."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -17,29 +17,30 @@ from spacelang.runtime.storing.stored import APPLICATION, RunState
 from spacelang.runtime.storing.stored_run import StoredRun
 
 FOLDER: Final = "runs"
-"""Where runs are kept that were given no place, in the folder in which they are started."""
+"""The folder, in the current one, for runs without a given path."""
 
 SUFFIX: Final = ".db"
 
 LONGEST: Final = 60
-"""So many characters of the name of a space are in that of a file."""
+"""The maximum number of characters of a space's name in a file name."""
 
 SQLITE: Final = b"SQLite format 3\0"
-"""How an SQLite file begins."""
+"""The first bytes of an SQLite file."""
 
 MARK: Final = slice(68, 72)
-"""The bytes in which it says whose it is (https://sqlite.org/fileformat2.html#the_database_header)."""
+"""The bytes of its application ID (https://sqlite.org/fileformat2.html#the_database_header)."""
 
 COMPANIONS: Final = ("-journal", "-wal", "-shm")
-"""How the names of files end that SQLite puts beside a store."""
+"""The suffixes of the files that SQLite creates beside a store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A run in a line: `best` is the smallest loss (None without a success), `feasible` whether it keeps to all bounds.
+    """A one-line summary of a run.
 
-    `started` is in UTC (ISO 8601; empty where it was killed before it began), `seconds` how long the run took so far.
-    `test` is the score of the best pipeline on test rows, None where it has none.
+    `best` is the lowest loss, None without a success, and `feasible` says if that trial satisfies all bounds. `started`
+    is in UTC (ISO 8601), empty for a run that was killed before it started. `seconds` is the duration of the run so
+    far. `test` is the score of the best pipeline on test rows, None without one.
     """
 
     path: Path
@@ -60,17 +61,19 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The runs of some places, the latest first, and stores that cannot be read, each with the reason."""
+    """The runs in some files and folders, latest first, and the unreadable stores with their errors."""
 
     runs: tuple[Summary, ...]
     others: tuple[tuple[Path, StoreError], ...]
 
 
 def runs(*places: Path) -> Listing:
-    """What is stored in files and folders, each once; raises StoreError for a place that is not there.
+    """Return the runs that are stored in files and folders, each once.
 
-    Of a folder, without what is in folders inside of it, strangers are passed over in silence: files of the system,
-    those that SQLite puts beside a store (`RUN.db-wal`), and whatever else is no store (`is_stranger`).
+    Raises StoreError for a path that does not exist.
+
+    Folders are not searched recursively. In folders unrelated files are skipped silently: system files, those that
+    SQLite creates beside a store (`RUN.db-wal`), and all others that are not stores (`is_stranger`).
     """
     found, others = [], []
     for path in dict.fromkeys(each for place in places for each in _files(place)):
@@ -84,7 +87,10 @@ def runs(*places: Path) -> Listing:
 
 
 def summary(run: StoredRun) -> Summary:
-    """A run in a line; raises StoreError. Trials are not read one by one: a damaged one may go unseen."""
+    """Return the summary of a run; raises StoreError if the store is damaged.
+
+    Trials are not read one by one, so a damaged one may go unnoticed.
+    """
     header, best, sessions, test = run.header, run.best, run.sessions, run.test
     return Summary(
         path=run.path,
@@ -105,10 +111,11 @@ def summary(run: StoredRun) -> Summary:
 
 
 def default_path(space: str, now: datetime, folder: Path = Path(FOLDER)) -> Path:
-    """A new place for a run of a space: `runs/NAME-20260131-235959.db`, with a number where that is taken.
+    """Reserve and return a new path for a run of a space: `runs/NAME-20260131-235959.db`.
 
-    The folder is made if need be. An empty file is there afterwards, so that no other run that begins in the same
-    second takes the same name; `Store.create` makes a store of it. Raises StoreError where the folder is read-only.
+    A number is appended if the name is taken. The folder is created if needed. An empty file reserves the path, so that
+    another run which starts in the same second takes another name; `Store.create` turns that file into a store. Raises
+    StoreError if the folder cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -120,13 +127,13 @@ def default_path(space: str, now: datetime, folder: Path = Path(FOLDER)) -> Path
                 continue
             return path
     except OSError as error:
-        what = f"no run can be stored in `{folder}`: {error.strerror or error}"
+        what = f"a run cannot be stored in `{folder}`: {error.strerror or error}"
         raise StoreError(what, "name another place with `--store`") from error
-    raise AssertionError("there are always more numbers")
+    raise AssertionError("`names` never ends")
 
 
 def names(space: str, now: datetime) -> Iterator[str]:
-    """What something new of a space may be called, without end: `NAME-20260131-235959`, and with numbers from 2 on."""
+    """Yield possible file names for a space without end: `NAME-20260131-235959`, then with numbers from 2 on."""
     word = re.sub(r"[^\w.-]+", "-", space).strip("-.")[:LONGEST] or "space"
     stem = f"{word}-{now:%Y%m%d-%H%M%S}"
     yield stem
@@ -134,10 +141,10 @@ def names(space: str, now: datetime) -> Iterator[str]:
 
 
 def is_stranger(path: Path) -> bool:
-    """Whether a file of a folder has nothing to do with runs.
+    """Return True if a file in a folder has nothing to do with runs.
 
-    So it is where it is an SQLite file of another program, and where it is called like no store and has no mark of one.
-    A file that is called like one and is none may be what is left of a store: that is told.
+    That is an SQLite file of another program, or a file with neither the suffix nor the application ID of a store. A
+    file with the suffix that is not a store may be the remains of one, so it is not skipped.
     """
     if path.name.startswith(".") or path.name.endswith(COMPANIONS) or not path.is_file():
         return True
@@ -152,11 +159,12 @@ def is_stranger(path: Path) -> bool:
 
 
 def _files(place: Path) -> Iterable[Path]:
-    """A file, or those of a folder that are no strangers."""
+    """Return the file itself, or the files of a folder that may be stores."""
     try:
         return [place] if place.is_file() else [path for path in sorted(place.iterdir()) if not is_stranger(path)]
     except NotADirectoryError as error:
-        raise StoreError(f"`{place}` is no regular file and no folder", "name stores, or folders of them") from error
+        what = f"`{place}` is neither a regular file nor a folder"
+        raise StoreError(what, "name stores, or folders with stores") from error
     except OSError as error:
         what = f"`{place}` cannot be listed: {said_by(error)}"
-        raise StoreError(what, "name stores, or folders of them") from error
+        raise StoreError(what, "name stores, or folders with stores") from error

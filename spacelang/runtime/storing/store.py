@@ -1,13 +1,15 @@
-"""The store of a run: one SQLite file with everything that was paid for.
+"""The store of a run: one SQLite file with all trials.
 
-Only the process that runs the search writes, one transaction a trial, which is on the disk when `append` returns:
-SQLite writes ahead to a log beside the file (`RUN.db-wal`) and synchronises it once a trial (`synchronous=FULL`). A
-rollback journal would keep everything in one file at any moment, but synchronises four times and costs five times as
-much. A run that ends in order leaves one file. What a run that was killed left in the log is taken over by the next
-session; a log that is missing or was cut is noticed, so that no trial is lost in silence.
+Only the process that runs the search writes, one transaction a trial, which is on the disk when `append` returns.
+SQLite uses a write-ahead log beside the file (`RUN.db-wal`), which is synchronized once a trial (`synchronous=FULL`). A
+rollback journal would keep everything in one file at all times, but needs four synchronizations and takes five times as
+long.
 
-The lock is SQLite's own: between trials a run holds the right to write, which ends with the process however that ends,
-and lets others read.
+A run that ends in order leaves one file. After a kill the next session merges the log. A missing or truncated log is
+detected, so that no trial is lost silently.
+
+The lock is SQLite's own. Between trials a run holds the write lock, which is released when the process ends in any way,
+and which permits others to read.
 """
 
 import os
@@ -70,17 +72,17 @@ __all__ = ["Store", "StoreError", "StoredRun", "is_blank"]
 Now: TypeAlias = Callable[[], datetime]
 
 IN_THE_LOG: Final = 64
-"""Trials after which the log is taken over by the file."""
+"""The number of trials after which the write-ahead log is copied into the file (a checkpoint)."""
 
 BYTES_IN_THE_LOG: Final = 2**26
-"""Bytes of predictions after which it is."""
+"""The bytes of predictions in the log after which it is."""
 
 
 class Store(StoredRun):
-    """The store of the run that is going on in this process.
+    """The store of a run in this process, which writes its trials to it.
 
-    It is the journal of that run. `end` closes it in order. One that is only closed looks as if its process had been
-    killed: nothing is lost by that.
+    `end` closes the store in order. A store that is only closed looks as if its process had been killed; nothing is
+    lost then.
     """
 
     keeps_predictions = True
@@ -96,10 +98,10 @@ class Store(StoredRun):
 
     @staticmethod
     def create(path: Path, header: Header, *, now: Now = lambda: datetime.now(UTC), durable: bool = True) -> "Store":
-        """A new store in a place where no file is, or an empty one; raises StoreError for any other.
+        """Create a store at a path without a file, or with an empty one. Raises StoreError for any other path.
 
-        The folder must be there. Versions are those of the header. What is not `durable` may be lost with the machine,
-        never with the process: for trials that are made again in no time.
+        The folder must exist. `header` gives the package versions. If not `durable`, trials survive the end of the
+        process, but may be lost in a crash of the machine: for trials that are quick to repeat.
         """
         must_allow_a_store(path)
         with told(path), closing_on_error(path, "rwc") as connection:
@@ -116,10 +118,11 @@ class Store(StoredRun):
 
     @staticmethod
     def open(path: Path, header: Header, *, now: Now = lambda: datetime.now(UTC), durable: bool = True) -> "Store":
-        """The store of an earlier session of the run with this header, to go on with it; `durable` is as for `create`.
+        """Open the store of a run to resume the run with this header; `durable` is as for `create`.
 
-        Raises StoreError where there is none, where another process writes to it, where anything in it is not what was
-        written, where it was written in rounds, and where it is of another run: then `differences` says in what.
+        Raises StoreError if the store does not exist, if another process is writing to it, if it is damaged, if its
+        trials were reported in rounds, or if it belongs to another run. In the last case `differences` of the error
+        lists the differences.
         """
         must_be_a_store(path)
         with told(path):
@@ -142,7 +145,7 @@ class Store(StoredRun):
 
     @staticmethod
     def read(path: Path) -> StoredRun:
-        """The store, only to be read: also while its run goes on. Raises StoreError where it is not whole."""
+        """Open a store for reading, also while its run is active. Raises StoreError if it is incomplete."""
         must_be_a_store(path)
         with told(path):
             recover(path)
@@ -157,21 +160,21 @@ class Store(StoredRun):
 
     @property
     def begun(self) -> tuple[Began, ...]:
-        """The sessions that went on: what one was told that never did is what the next one is told."""
+        """The starts of the sessions that continued from the earlier trials, which a resumed run replays."""
         return tuple(Began(each.after, each.workers) for each in self.sessions if each.workers is not None)
 
     def begin(self, workers: int) -> None:
-        """Note with how many workers the session goes on from what earlier ones have left; raises StoreError."""
+        """Store that this session continues from the earlier trials with so many workers. Raises StoreError."""
         if self._session is None:
             return
-        begun = replace(self._session, workers=workers)
+        session = replace(self._session, workers=workers)
         with self._writing():
-            self._connection.execute(SAME_SESSION, session_row(begun))
+            self._connection.execute(SAME_SESSION, session_row(session))
             self._commit()
-            self._session = begun
+            self._session = session
 
     def ask(self, votes: int) -> None:
-        """Note that this session shall end with an ensemble of so many votes; raises StoreError."""
+        """Store that this session ends with an ensemble of `votes` votes. Raises StoreError."""
         if self._session is None:
             return
         with self._writing():
@@ -179,24 +182,24 @@ class Store(StoredRun):
             self._commit()
 
     def append(self, record: Record) -> None:
-        """Keep the next trial, with its predictions if any: when this returns, it outlives the process and the machine.
+        """Store the next trial, with its predictions if it has any; it is on the disk when this returns.
 
-        Raises StoreError where it could not be written; the store is closed for writing then, with all trials before.
-        Raises ValueError for a trial that is not the next one and for numbers that are none: the store stays as it is.
+        Raises StoreError if it cannot be written; the store then keeps all earlier trials and refuses further writes.
+        Raises ValueError for a trial that is not the next one, and for invalid numbers; the store is unchanged then.
         """
         number, before = self._last
         if record.index != number + 1:
-            raise ValueError(f"trial {record.index} is not the one after trial {number}")
+            raise ValueError(f"trial {record.index} does not follow trial {number}")
         whole = row_of(record)
-        row, said = whole[:COLUMNS], whole[COLUMNS:]
-        beside = () if said == NOTHING_SAID else said
+        row, fields = whole[:COLUMNS], whole[COLUMNS:]
+        stored = () if fields == NOTHING_SAID else fields
         predictions = record.trial.predictions
         packed = None if predictions is None else store_predictions.pack(predictions)
-        mark = digest(before, (*row, *beside, *(() if packed is None else (packed.digest,))))
+        mark = digest(before, (*row, *stored, *(() if packed is None else (packed.digest,))))
         with self._writing():
             self._connection.execute(NEW_TRIAL, (*row, mark))
-            if beside:
-                SAID.add(self._connection, (record.index, *beside))
+            if stored:
+                SAID.add(self._connection, (record.index, *stored))
             if packed is not None:
                 PREDICTED.add(self._connection, (record.index, packed.digest, packed.shape, packed.numbers))
             self._commit()
@@ -208,9 +211,9 @@ class Store(StoredRun):
                 self._logged = 0
 
     def end(self, ending: str, seconds: float) -> None:
-        """Note why the session ends, `seconds` after the run began (over all its sessions), and close the store.
+        """Store why the session ends, and close the store; `seconds` is the duration of the run over all sessions.
 
-        After an error of writing, and where it is closed already, there is nothing to note.
+        Nothing is stored after a write error, or if the store is closed already.
         """
         if self._broken:
             self.close()
@@ -220,7 +223,10 @@ class Store(StoredRun):
         self._close_with(SAME_SESSION, session_row(ended))
 
     def refused(self, trial: int) -> StoreError:
-        """The error for a trial that the search does not ask for; the store is closed as if it had not been opened."""
+        """Return the error for a stored trial that the search does not request, and remove this session.
+
+        The store is closed, and is as it was before this session.
+        """
         changes = version_changes(self.header.versions, versions())
         if self._session is not None:
             with self._writing():
@@ -229,14 +235,14 @@ class Store(StoredRun):
         return other_search(self.path, trial, changes)
 
     def close(self) -> None:
-        """Let go of the file without noting anything."""
+        """Close the file without storing anything."""
         self._session = None
         leave(self.path, self._connection)
 
     # ---- writing
 
     def _close_with(self, statement: str, values: Row) -> None:
-        """Write what is the last of this session, and leave the store in one file."""
+        """Write the last change of this session, and merge the log into the file."""
         try:
             with self._writing():
                 self._connection.execute(statement, values)
@@ -258,17 +264,17 @@ class Store(StoredRun):
             self._session = session
 
     def _commit(self) -> None:
-        """End the transaction and begin the next one at once: with it this run keeps the right to write."""
+        """End the transaction and start the next one at once, so that this run keeps the write lock."""
         self._connection.execute("COMMIT")
         self._take()
 
     def _retake(self) -> None:
-        """Let the next transaction see that the log was taken over: it then begins at the start of it."""
+        """Restart the transaction, so that the next one uses the log from its start after a checkpoint."""
         self._connection.execute("ROLLBACK")
         self._take()
 
     def _take(self) -> None:
-        """Take the right to write; raises StoreError where another program wrote while nobody had it."""
+        """Acquire the write lock; raise StoreError if another program wrote while nobody held it."""
         self._connection.execute("BEGIN IMMEDIATE")
         version = self._one("PRAGMA data_version")[0]
         if self._seen is not None and self._seen[0] != version:
@@ -277,9 +283,9 @@ class Store(StoredRun):
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Of what goes wrong inside nothing stays; no more is written after an error of the file."""
+        """Roll back all writes in the context if one fails; after an error of the file refuse further writes."""
         if self._broken:
-            raise StoreError(f"`{self.path}` could not be written before", "go on with `--resume`")
+            raise StoreError(f"an earlier write to `{self.path}` has failed", "continue the run with `--resume`")
         try:
             self._must_be_there()
             yield
@@ -290,17 +296,17 @@ class Store(StoredRun):
             if isinstance(error, sqlite3.Error):
                 raise explained(error, self.path) from error
             raise
-        except BaseException:  # a mistake of the caller, or an interruption by the user at any place
+        except BaseException:  # an error of the caller, or an interruption by the user at any point
             self._recover()
             raise
 
     def _must_be_there(self) -> None:
-        """Raise StoreError unless the file is the one that was written last: its lock does not keep it in its place."""
+        """Raise StoreError unless the file is the one last written: the lock does not keep it from being moved."""
         if self._seen is not None and self._seen[1] != places(self.path):
             raise moved(self.path)
 
     def _recover(self) -> None:
-        """Take back what was not committed, and know again what was."""
+        """Roll back what was not committed, and read the number and digest of the last trial again."""
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
         self._take()
@@ -311,26 +317,25 @@ class Store(StoredRun):
         return self._connection.execute(query).fetchone() or (0, self._root)
 
     def _check_trials(self) -> None:
-        """Every trial is there and what was written, and none is missing behind the last one."""
+        """Raise StoreError unless all trials are present and match their digests."""
         count = sum(1 for _ in self._rows())
         for trial in PREDICTED.trials(self._connection):
             if not 1 <= trial <= count:
-                raise damaged(self.path, f"it has predictions of trial {trial}, but no such trial")
+                raise damaged(self.path, f"it has predictions of trial {trial}, but not the trial")
             self.predictions(trial)
         for trial in SAID.trials(self._connection):
             if not 1 <= trial <= count:
-                raise damaged(self.path, f"it has what was said of trial {trial}, but no such trial")
-        promised = max((session.trials or 0 for session in self.sessions), default=0)
-        if count < promised:
-            raise damaged(self.path, f"it has {count} trials of {promised}")
+                raise damaged(self.path, f"it has the request of trial {trial}, but not the trial")
+        expected = max((session.trials or 0 for session in self.sessions), default=0)
+        if count < expected:
+            raise damaged(self.path, f"it has only {count} of {expected} trials")
         self._last = self._last_trial()
 
 
 def is_blank(path: Path) -> bool:
-    """Whether there is nothing to go on with, and nothing to overwrite: no file, or one whose run never began.
+    """Return True if there is no file, or an empty one, so that there is nothing to resume or to overwrite.
 
-    An empty file is one of them, so that who finds one that should not be empty had better not create a store there.
-    Raises StoreError where that cannot be known.
+    The run of an empty file was killed before it started. Raises StoreError if the path cannot be examined.
     """
     with told(path):
         if not path.exists():

@@ -1,4 +1,4 @@
-"""What can be wrong with a store, in the words of those who have to put it right."""
+"""The errors of stores, with messages for users."""
 
 import os
 import sqlite3
@@ -11,7 +11,10 @@ from spacelang.runtime.errors import InputError
 
 
 class StoreError(InputError):
-    """A store cannot be used: `message` says why, `help` what to do; `differences` why a run is another one."""
+    """An error of a store that cannot be used.
+
+    `message` says why and `help` what to do. `differences` lists how another run differs from the stored one.
+    """
 
     def __init__(self, message: str, help: str = "", differences: tuple[str, ...] = ()) -> None:  # noqa: A002
         super().__init__(message, help)
@@ -20,7 +23,7 @@ class StoreError(InputError):
 
 @contextmanager
 def told(path: Path) -> Iterator[None]:
-    """Raise what SQLite and the operating system say about a store as a StoreError."""
+    """Convert errors of SQLite and of the operating system in the context to StoreError."""
     try:
         yield
     except sqlite3.Error as error:
@@ -31,7 +34,7 @@ def told(path: Path) -> Iterator[None]:
 
 @contextmanager
 def sound(path: Path, what: str = "") -> Iterator[None]:
-    """Raise as a StoreError what making sense of a stranger's values raises; `what` says what they are of."""
+    """Convert errors from invalid stored values in the context to StoreError; `what` is the start of the reason."""
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -39,7 +42,7 @@ def sound(path: Path, what: str = "") -> Iterator[None]:
 
 
 def explained(error: sqlite3.Error, path: Path) -> StoreError:  # noqa: PLR0911 - one for each kind
-    """The error that tells a user what SQLite's error means."""
+    """Return the StoreError for an error of SQLite."""
     name = getattr(error, "sqlite_errorname", "")
     kind = "_".join(name.split("_")[:2])
     match kind:
@@ -51,7 +54,7 @@ def explained(error: sqlite3.Error, path: Path) -> StoreError:  # noqa: PLR0911 
         case "SQLITE_BUSY" | "SQLITE_LOCKED":
             return in_use(path)
         case "SQLITE_NOTADB":
-            return StoreError(f"`{path}` is no store of a run", A_RUN)
+            return StoreError(f"`{path}` is not the store of a run", A_RUN)
         case "SQLITE_CORRUPT":
             return damaged(path, str(error))
         case "SQLITE_READONLY" if name == "SQLITE_READONLY_DBMOVED":
@@ -61,66 +64,67 @@ def explained(error: sqlite3.Error, path: Path) -> StoreError:  # noqa: PLR0911 
         case "SQLITE_CANTOPEN" | "SQLITE_PERM" | "SQLITE_AUTH":
             return _unopened(path)
         case _:
-            # Whatever else a file can make SQLite say, such as `no such column`, comes from a file that is not ours.
+            # Other errors, such as `no such column`, come only from files that were not written here.
             return damaged(path, str(error))
 
 
-KEPT = "{remedy}; all trials before are kept, and `--resume` goes on from them"
+KEPT = "{remedy}; all earlier trials are stored, and `--resume` continues from them"
 ANOTHER = "choose another path with `--store`"
-A_RUN = "name the store of a run; a new run needs a path where nothing is"
+A_RUN = "name the store of a run; a new run needs a path that does not exist yet"
 
 
 def in_use(path: Path, process: int | None = None) -> StoreError:
-    """The error for a store that another run, or this one elsewhere, is writing to."""
+    """Return the error for a store to which another process is writing."""
     who = "another run" if process is None else f"another run (process {process})"
     return StoreError(f"`{path}` is in use by {who}", f"wait until it ends, or {ANOTHER}")
 
 
 def damaged(path: Path, what: str) -> StoreError:
-    """The error for a store that is not what was written to it."""
+    """Return the error for a damaged store."""
     return StoreError(
         f"`{path}` is damaged: {what}",
-        "take a copy from a backup, or start again with another `--store`; "
-        "nothing of it is used, so that no trial is lost in silence",
+        "restore a copy from a backup, or start again with another `--store`; "
+        "a damaged store is not used at all, so that no trial is lost unnoticed",
     )
 
 
 def other_search(path: Path, trial: int, changes: Sequence[str]) -> StoreError:
-    """The error for a store whose run told another search; `changes` are of versions since."""
-    since = f"versions have changed since ({'; '.join(changes)}): go back to them" if changes else "make it again"
+    """Return the error for a store of a different search; `changes` are changes of versions since."""
+    since = f"versions have changed since ({'; '.join(changes)}): restore them, or " if changes else ""
     return StoreError(
-        f"trial {trial} of `{path}` is none that this search asks for",
-        f"{since}, or begin a new run with another `--store`",
+        f"trial {trial} of `{path}` was not requested by this search",
+        f"{since}start a new run with another `--store`",
     )
 
 
 def moved(path: Path) -> StoreError:
-    """The error for a store that another program changed below a run."""
+    """Return the error for a store that another program changed during the run."""
     return StoreError(
-        f"`{path}` was moved, replaced, cut or deleted while the run was writing to it",
-        "trials that were stored are where the file is now; put it back, and `--resume` goes on from them",
+        f"`{path}` was moved, replaced, truncated or deleted while the run was writing to it",
+        "put the file back with its stored trials, then continue the run with `--resume`",
     )
 
 
 def must_be_a_store(path: Path) -> None:
-    """Raise StoreError unless a regular file that is not empty is there."""
+    """Raise StoreError unless the path is a regular file that is not empty."""
     try:
         found = path.stat()
     except FileNotFoundError:
         _must_have_a_folder(path)
-        raise StoreError(f"there is no store `{path}`", "start a run without `--resume`, or name its store") from None
+        help_ = "start a run without `--resume`, or name its store"
+        raise StoreError(f"the store `{path}` does not exist", help_) from None
     except OSError as error:
         raise StoreError(f"`{path}`: {error.strerror or error}") from error
     _must_be_regular(path, found)
     if found.st_size == 0:
         raise StoreError(
-            f"`{path}` is empty: its run was killed before it began, or the file was cut",
-            "start a run without `--resume`, or take the store from a backup",
+            f"`{path}` is empty: its run was killed before it started, or the file was truncated",
+            "start a run without `--resume`, or restore the store from a backup",
         )
 
 
 def must_allow_a_store(path: Path) -> None:
-    """Raise StoreError where no file can be made: in a missing folder, in the place of a folder or of a device."""
+    """Raise StoreError if no file can be created here: without the folder, or in place of a folder or a device."""
     _must_have_a_folder(path)
     try:
         _must_be_regular(path, path.stat())
@@ -131,20 +135,21 @@ def must_allow_a_store(path: Path) -> None:
 
 
 def is_writable(path: Path) -> bool:
-    """Whether this process may write there."""
+    """Return True if this process may write to the path."""
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def _must_have_a_folder(path: Path) -> None:
     if not path.parent.is_dir():
-        raise StoreError(f"there is no folder `{path.parent}`", "make it, or choose another place with `--store`")
+        help_ = "create it, or choose another place with `--store`"
+        raise StoreError(f"the folder `{path.parent}` does not exist", help_)
 
 
 def _must_be_regular(path: Path, found: os.stat_result) -> None:
     if stat.S_ISDIR(found.st_mode):
         raise StoreError(f"`{path}` is a folder", "name a file in it")
     if not stat.S_ISREG(found.st_mode):
-        raise StoreError(f"`{path}` is no regular file", ANOTHER)
+        raise StoreError(f"`{path}` is not a regular file", ANOTHER)
 
 
 def _unopened(path: Path) -> StoreError:

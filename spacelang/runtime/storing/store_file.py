@@ -1,4 +1,4 @@
-"""The file of a store: how it is opened, what must be in it, and who writes to it."""
+"""The SQLite file of a store: how to open it, check it, and lock it for writing."""
 
 import os
 import sqlite3
@@ -23,33 +23,33 @@ from spacelang.runtime.storing.store_faults import (
 from spacelang.runtime.storing.stored import APPLICATION, FORMER_LAYOUTS, LAYOUTS, TABLES, VERSION, RunState, digest
 
 PATIENCE: Final = 30_000
-"""Milliseconds that a run waits for the right to write, which who asks for its state takes for a moment."""
+"""The milliseconds that a run waits for the write lock; a process that checks its state takes it for a moment."""
 
 READING: Final = 1_000
-"""Milliseconds that whoever opens a store waits for those who have it to themselves."""
+"""The milliseconds that a process which opens a store waits for an exclusive lock of others."""
 
 LOOKS: Final = 3
-"""So often the right to write must be free before a run without an end is taken for dead."""
+"""The number of times that the write lock must be free before a run without an end counts as killed."""
 
 PAUSE: Final = 0.01
-"""Seconds between two looks: a run that lives lets go of its right for some microseconds after a trial."""
+"""The seconds between two checks: a live run releases its lock for some microseconds after a trial."""
 
 PAGES: Final = 256
-"""So many pages fit into the shortest log."""
+"""The minimum length of a log, in pages."""
 
 FRAME: Final = 24
-"""Bytes before each page in the log."""
+"""The bytes before each page in the log."""
 
 LOG: Final = 32 + PAGES * (FRAME + 4096)
-"""The bytes that a log has at least: a header, and a page with what it begins with for each."""
+"""The minimum length of a log, in bytes: its header, and the pages with a frame header each."""
 
 MAGIC: Final = frozenset({0x377F0682, 0x377F0683})
-"""The numbers with which a log begins."""
+"""The magic numbers at the start of a log."""
 
 ENDING: Final = "SELECT ending FROM sessions ORDER BY session DESC LIMIT 1"
 
 Places: TypeAlias = tuple[tuple[int, int, int], ...]
-"""Device, number and length of the file and of its log."""
+"""The device, the inode and the length of the file, and of its log."""
 
 
 # ---- opening
@@ -57,7 +57,10 @@ Places: TypeAlias = tuple[tuple[int, int, int], ...]
 
 @contextmanager
 def closing_on_error(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
-    """A connection without implied transactions, to a file that `rwc` makes; it is closed where what follows fails."""
+    """Open a connection without implicit transactions, and close it if the context fails.
+
+    `mode` is that of an SQLite URI: "rwc" creates the file, "rw" writes, "ro" reads.
+    """
     connection = _connect(path, mode)
     try:
         yield connection
@@ -67,9 +70,12 @@ def closing_on_error(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 
 
 def leave(path: Path, connection: sqlite3.Connection) -> None:
-    """Close a connection as if its process had been killed: its log stays where it is, or it would seem to be lost."""
+    """Close a connection without merging the log, as if the process had been killed.
+
+    A store whose last session has no end must have its log; without one it counts as incomplete.
+    """
     with suppress(sqlite3.Error), closing(_connect(path, "ro")) as guard:
-        # Only who closes a store last takes the log into it, and who may only read does not.
+        # SQLite merges the log when the last connection closes, but not if that one is read-only.
         guard.execute("PRAGMA schema_version").fetchone()
         connection.close()
     connection.close()
@@ -81,7 +87,10 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def recover(path: Path) -> None:
-    """Take back what a process left half done that was killed while it made the store; after that there is a log."""
+    """Roll back what a process left incomplete that was killed while it created the store.
+
+    At that time SQLite uses a rollback journal; afterwards it uses a log.
+    """
     real = path.resolve()
     journal = real.with_name(f"{real.name}-journal")
     if journal.is_file() and journal.stat().st_size:
@@ -90,20 +99,20 @@ def recover(path: Path) -> None:
 
 
 def must_be_blank(path: Path, connection: sqlite3.Connection) -> None:
-    """Raise StoreError where anything at all is in the file."""
-    connection.execute("PRAGMA page_count").fetchone()  # takes back what a killed process may have left half done
+    """Raise StoreError unless the file is empty."""
+    connection.execute("PRAGMA page_count").fetchone()  # rolls back what a killed process may have left incomplete
     if path.stat().st_size == 0:
         return
     check_kind(path, connection)
-    raise StoreError(f"there is a store `{path}` already", f"go on with it by `--resume`, or {ANOTHER}")
+    raise StoreError(f"the store `{path}` already exists", f"continue it with `--resume`, or {ANOTHER}")
 
 
 def check_kind(path: Path, connection: sqlite3.Connection) -> None:
-    """Raise StoreError unless the file has the tables of a store, of a version that this program reads."""
+    """Raise StoreError unless the file has the tables of a store in a version that can be read."""
     if connection.execute("PRAGMA page_count").fetchone()[0] == 0:
-        raise StoreError(f"`{path}` is empty: its run was killed before it began", "start a run without `--resume`")
+        raise StoreError(f"`{path}` is empty: its run was killed before it started", "start a run without `--resume`")
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
-        raise StoreError(f"`{path}` is an SQLite file, but no store of a run", A_RUN)
+        raise StoreError(f"`{path}` is an SQLite file, but not the store of a run", A_RUN)
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION and version not in LAYOUTS:
         what = f"`{path}` was written by a newer spacelang: the version of its tables is {version}"
@@ -114,30 +123,30 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def is_former(connection: sqlite3.Connection) -> bool:
-    """Whether the store is of the time when searches were told of trials in rounds."""
+    """Return True if the store is of a version that reported trials to searches in rounds."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     return version in FORMER_LAYOUTS
 
 
 def must_go_on(path: Path, connection: sqlite3.Connection) -> None:
-    """Raise StoreError where no run can go on with the store, as its trials were not told one by one."""
+    """Raise StoreError if no run can continue the store, because its trials were reported in rounds."""
     if is_former(connection):
         raise StoreError(
-            f"`{path}` was written by an earlier spacelang, which told a search of its trials in rounds: "
-            "what it was told cannot be told again",
-            f"`spacelang runs {path} --export FILE` shows and exports it; begin a new run with another `--store`",
+            f"`{path}` was written by an earlier spacelang, which reported trials to the search in rounds: "
+            "it cannot be continued",
+            f"`spacelang runs {path} --export FILE` shows and exports it; start a new run with another `--store`",
         )
 
 
 def prepare(connection: sqlite3.Connection, *, durable: bool = True) -> None:
-    """Make every transaction one that outlives the machine, or only the process, which takes less."""
+    """Enable the write-ahead log; if `durable`, each transaction is synchronized to the disk."""
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}")
     connection.execute("PRAGMA wal_autocheckpoint=0")
 
 
 def make_tables(connection: sqlite3.Connection, header: Header) -> None:
-    """Fill a blank file with the tables of a store and the header of its run."""
+    """Create the tables of a store and write the header of its run."""
     connection.execute(f"PRAGMA application_id={APPLICATION}")
     connection.execute(f"PRAGMA user_version={VERSION}")
     for table in TABLES:
@@ -151,12 +160,15 @@ DIGEST_OF_HEADER: Final = "digest"
 
 
 def read_header(path: Path, connection: sqlite3.Connection) -> tuple[Header, bytes]:
-    """The header and its digest, to which that of the first trial is tied; raises StoreError for what is none."""
+    """Return the header and its digest; raise StoreError if they are invalid.
+
+    The digest of the first trial includes that of the header.
+    """
     facts = dict(connection.execute("SELECT name, value FROM header").fetchall())
-    with sound(path, "its header is none: "):
-        said, root = facts.pop(DIGEST_OF_HEADER, None), _digest_of(facts)
-        if said != root.hex():
-            raise damaged(path, "its header is not what was written")
+    with sound(path, "its header is invalid: "):
+        stored, root = facts.pop(DIGEST_OF_HEADER, None), _digest_of(facts)
+        if stored != root.hex():
+            raise damaged(path, "its header does not match its checksum")
         return from_texts(facts), root
 
 
@@ -165,20 +177,20 @@ def _digest_of(facts: Mapping[str, str]) -> bytes:
 
 
 def check_integrity(path: Path, connection: sqlite3.Connection) -> None:
-    """Raise StoreError unless all pages of the file fit together."""
+    """Raise StoreError unless SQLite finds the pages of the file consistent."""
     (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if found != "ok":
         raise damaged(path, found)
 
 
 def must_be_same(path: Path, stored: Header, new: Header) -> None:
-    """Raise StoreError, with the differences, where a run is not the one of the store."""
+    """Raise StoreError, with the differences, unless the new run is the one of the store."""
     found = tuple(stored.differences(new))
     if found:
-        more = f", and in {len(found) - 1} more things" if len(found) > 1 else ""
+        more = f", and {len(found) - 1} more differences" if len(found) > 1 else ""
         raise StoreError(
-            f"`{path}` is of another run: {found[0]}{more}",
-            f"start the run as it was started before, or {ANOTHER}",
+            f"`{path}` belongs to another run: {found[0]}{more}",
+            f"start the run with the same settings as before, or {ANOTHER}",
             found,
         )
 
@@ -187,29 +199,31 @@ def must_be_same(path: Path, stored: Header, new: Header) -> None:
 
 
 def mark_log(path: Path) -> None:
-    """Make the log so long that one that was cut is told by its length, and only then note in the file that it is used.
+    """Extend the log to a minimum length, then record its use in the file.
 
-    To the session that has just been written to the log and has no end the file then says: there is a log.
+    A truncated log can then be recognized by its length. Once the session without an end is in the file itself, the
+    file requires a log.
     """
     log = _log(path)
     if log.stat().st_size < LOG:
-        os.truncate(log, LOG)  # what is behind the last transaction means nothing to SQLite
+        os.truncate(log, LOG)  # SQLite ignores bytes after the last transaction
     take_over_log(path)
 
 
 def take_over_log(path: Path) -> None:
-    """Copy the log into the file, so that it begins anew; by another connection than the one that may write.
+    """Copy the log into the file (a checkpoint), so that the log is written from its start again.
 
-    By itself SQLite would do so while nobody has the right to write, for as long as the disk takes.
+    Another connection than the writing one does it. By itself SQLite would do so while the write lock is released, for
+    as long as the disk takes.
     """
     with closing(_connect(path, "rw")) as keeper:
         keeper.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
 
 def must_have_its_log(path: Path) -> None:
-    """Raise StoreError where the last session has no end in the file itself, and its log is missing or was cut.
+    """Raise StoreError if the last session has no end in the file, and the log is missing, truncated or corrupt.
 
-    So it does where the log is none: SQLite takes zeros, for example, for a log in which nothing is.
+    SQLite accepts an invalid log, for example zeros, as an empty one.
     """
     log = _log(path)
     if log.is_file() and log.stat().st_size >= LOG:
@@ -217,15 +231,15 @@ def must_have_its_log(path: Path) -> None:
         return
     if _is_logged(path) and _last_ending(path, "ro&immutable=1") == (None,):
         raise StoreError(
-            f"`{path}` is not whole: its log `{log.name}` is missing or was cut, and the latest trials were in it",
-            "put the log back beside it; if another program took it over, or what is lost may be lost, "
-            f'`sqlite3 {path.name} "PRAGMA journal_mode=DELETE"` makes the file a whole one',
+            f"`{path}` is incomplete: its log `{log.name}`, with the latest trials, is missing or truncated",
+            "put the log back beside it; if another program has merged the log, or if you can do without these trials, "
+            f'`sqlite3 {path.name} "PRAGMA journal_mode=DELETE"` makes the store usable without the log',
         )
 
 
 def _must_be_begun(path: Path, log: Path) -> None:
-    """Raise StoreError unless a log has a header, and a page behind it."""
-    for _ in range(LOOKS):  # a run that lives may be writing the header just now
+    """Raise StoreError unless the log has a header and a page."""
+    for _ in range(LOOKS):  # a live run may be writing the header just now
         with log.open("rb") as file:
             begin = file.read(32 + FRAME)
         if _is_header(begin[:32]) and any(begin[32:]):
@@ -235,14 +249,14 @@ def _must_be_begun(path: Path, log: Path) -> None:
 
 
 def _overwritten(path: Path) -> StoreError:
-    return damaged(path, f"its log `{_log(path).name}` is not what was written")
+    return damaged(path, f"its log `{_log(path).name}` is corrupt")
 
 
 def check_log(path: Path) -> None:
-    """Take the log over, and raise StoreError where trials are in it that SQLite has not found.
+    """Checkpoint the log, and raise StoreError if it has transactions that SQLite did not find.
 
-    It reads a log up to the first byte that is not as it was written, and takes the rest for the end of an older one.
-    Of a transaction that was being written when the machine died that is right, and there is one of them at most.
+    SQLite reads a log up to the first corrupt byte, and takes the rest for the end of an older log. That is right for a
+    transaction that was being written when the machine crashed, and there is at most one of those.
     """
     with closing(_connect(path, "rw")) as keeper:
         _, known, _ = keeper.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
@@ -252,14 +266,14 @@ def check_log(path: Path) -> None:
     frame = FRAME + int.from_bytes(log[8:12], "big")
     salts = log[16:24]
     later = range(32 + max(known, 0) * frame, len(log) - FRAME, frame)
-    # A frame begins with the number of a page, and with the length of the file where it ends a transaction.
+    # A frame starts with a page number, then the length of the file (0 unless it ends a transaction).
     lost = sum(log[at + 8 : at + 16] == salts and any(log[at + 4 : at + 8]) for at in later)
     if lost > 1 or not _is_header(log[:32]):
         raise _overwritten(path)
 
 
 def _is_header(header: bytes) -> bool:
-    """Whether the first 32 bytes of a log are those of one, and agree with the sums at their end.
+    """Return True if these 32 bytes are the header of a log and match their checksums.
 
     See https://sqlite.org/fileformat2.html#walformat.
     """
@@ -274,7 +288,7 @@ def _is_header(header: bytes) -> bool:
 
 
 def _last_ending(path: Path, mode: str) -> tuple[str | None] | None:
-    """The ending of the last session, as far as the file knows in this mode; None where it knows of no session."""
+    """Return the ending of the last session as read in this mode, in a tuple; None without a session."""
     with closing(_connect(path, mode)) as connection:
         check_kind(path, connection)
         found: tuple[str | None] | None = connection.execute(ENDING).fetchone()
@@ -287,14 +301,17 @@ def _is_logged(path: Path) -> bool:
 
 
 def join_log(connection: sqlite3.Connection) -> None:
-    """Take the log into the file and remove it, unless somebody is reading just now."""
+    """Merge the log into the file and remove it, unless another process is reading."""
     connection.execute("PRAGMA busy_timeout=1000")
     with suppress(sqlite3.OperationalError):
         connection.execute("PRAGMA journal_mode=DELETE")
 
 
 def places(path: Path) -> Places:
-    """What tells whether the file and its log are those that were written last: another one, or another length."""
+    """Return the identity and the length of the file and of its log.
+
+    They differ if another program has replaced or changed one of them. Raises StoreError if one is missing.
+    """
     found = []
     for each in (path, _log(path)):
         try:
@@ -306,16 +323,16 @@ def places(path: Path) -> Places:
 
 
 def _log(path: Path) -> Path:
-    # SQLite puts it beside the file that a link leads to.
+    # SQLite creates it beside the target of a link.
     real = path.resolve()
     return real.with_name(f"{real.name}-wal")
 
 
-# ---- who writes
+# ---- the write lock
 
 
 def seize(path: Path, connection: sqlite3.Connection) -> None:
-    """Begin a transaction that writes, which nobody else then can; raises StoreError where a run lives."""
+    """Start a writing transaction, which excludes other writers. Raises StoreError if the run is active."""
     free, busy, seen = 0, 0, None
     connection.execute("PRAGMA busy_timeout=0")
     while busy < LOOKS:
@@ -335,7 +352,10 @@ def seize(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def _look(connection: sqlite3.Connection) -> tuple[bool, int] | None:
-    """With the right to write: whether no session is without an end, and the trials so far; None without the right."""
+    """Try to acquire the write lock; return None without it.
+
+    With the lock, return True if the last session has an end, and the number of trials.
+    """
     try:
         connection.execute("BEGIN IMMEDIATE")
     except sqlite3.OperationalError as error:
@@ -348,7 +368,7 @@ def _look(connection: sqlite3.Connection) -> tuple[bool, int] | None:
 
 
 def _process(connection: sqlite3.Connection) -> int | None:
-    """The number of the process that writes, as it said itself."""
+    """Return the process ID of the run that writes, as it stored it; None if that cannot be read."""
     with suppress(sqlite3.Error):
         connection.execute(f"PRAGMA busy_timeout={READING}")
         found = connection.execute("SELECT process FROM sessions ORDER BY session DESC LIMIT 1").fetchone()
@@ -357,9 +377,9 @@ def _process(connection: sqlite3.Connection) -> int | None:
 
 
 def unended(path: Path) -> RunState:
-    """The state of a run whose last session has no end."""
+    """Return the state of a run whose last session has no end."""
     if not is_writable(path):
-        return RunState.UNKNOWN  # without the right to write nobody can know who has it
+        return RunState.UNKNOWN  # only a process that may write can check the lock
     with told(path):
         connection = _connect(path, "rw")
         try:

@@ -1,8 +1,8 @@
-"""Tables that few stores have: each is made when something is written to it first.
+"""Optional tables of a store: each is created when something is first written to it.
 
-What a search has said of a request beside its configuration and fidelity is in one, the predictions of trials are in
-another. Both are written in the transaction of their trial, and the digest of that is over them too: neither can be
-lost or changed without the other. Others have what a run was asked for, or came to, beside its trials.
+One table has the parts of requests other than configuration and fidelity, another the predictions of trials. Both are
+written in the transaction of their trial, and its digest covers them: none of them can be lost or changed alone. Other
+tables have results of a run other than its trials.
 """
 
 import sqlite3
@@ -15,46 +15,49 @@ from spacelang.runtime.storing.stored import ENSEMBLES, LAYOUTS, PREDICTIONS, RE
 
 @dataclass(frozen=True, slots=True)
 class OptionalTable:
-    """Such a table: its name, and the statement that makes it."""
+    """An optional table: its name, and the statement that creates it."""
 
     name: str
     layout: str
 
     def is_in(self, connection: sqlite3.Connection) -> bool:
-        """Whether a store has it."""
+        """Return True if the store has the table."""
         query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
         return connection.execute(query, (self.name,)).fetchone() is not None
 
     def rows(self, connection: sqlite3.Connection, query: str, values: Row = ()) -> list[Row]:
-        """What a query finds in it; nothing where there is no such table."""
+        """Return the result of a query on the table, empty if the store does not have it."""
         return connection.execute(query, values).fetchall() if self.is_in(connection) else []
 
     def of(self, connection: sqlite3.Connection, columns: str, trials: Sequence[int]) -> dict[int, Row]:
-        """Some columns for those of consecutive trials that have a row; what was written later is there, too."""
+        """Return some columns for those of these consecutive trials that have a row, by trial.
+
+        They must be consecutive, because the query selects their range. It reads the current state of the store.
+        """
         if not trials:
             return {}
         query = f"SELECT trial, {columns} FROM {self.name} WHERE trial BETWEEN ? AND ?"
         return {trial: tuple(row) for trial, *row in self.rows(connection, query, (trials[0], trials[-1]))}
 
     def trials(self, connection: sqlite3.Connection) -> Iterator[int]:
-        """The trials that have a row."""
+        """Return the numbers of the trials that have a row."""
         return (trial for (trial,) in self.rows(connection, f"SELECT trial FROM {self.name}"))
 
     def add(self, connection: sqlite3.Connection, *rows: Row) -> None:
-        """Add rows, with the table if they are the first."""
+        """Insert rows; create the table if they are the first ones."""
         if not self.is_in(connection):
             self._make(connection)
         connection.executemany(f"INSERT INTO {self.name} VALUES ({','.join('?' * len(rows[0]))})", rows)
 
     def hold(self, connection: sqlite3.Connection, *rows: Row) -> None:
-        """Have these rows in place of those that were there; for none no table is made."""
+        """Replace all rows by these; without rows no table is created."""
         if self.is_in(connection):
             connection.execute(f"DELETE FROM {self.name}")
         if rows:
             self.add(connection, *rows)
 
     def _make(self, connection: sqlite3.Connection) -> None:
-        """Make the table; the store is one of another version then."""
+        """Create the table, and update the version of the store."""
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         wanted = {*LAYOUTS[version], self.layout}
         connection.execute(self.layout)

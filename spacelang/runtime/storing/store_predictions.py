@@ -1,4 +1,4 @@
-"""Predictions as a store keeps them: in a table of their own, so that trials stay small."""
+"""The binary format of predictions in a store; they have a table of their own, so that trials stay small."""
 
 import json
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 LARGEST: Final = 10**9 - 10**4
-"""The bytes of the longest row that SQLite keeps, less what else is in it."""
+"""The maximum size of predictions, in bytes: SQLite's longest row, minus the other columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Predictions as bytes, with their digest."""
+    """Predictions as bytes, with their shape as JSON and their digest."""
 
     shape: str
     numbers: bytes
@@ -25,24 +25,24 @@ class Packed:
 
 
 def pack(predictions: Any) -> Packed:
-    """An array of floats as it is stored; raises ValueError for more than `LARGEST` bytes and for what is none."""
+    """Serialize an array of floats. Raises ValueError for more than `LARGEST` bytes and for other values."""
     from numpy import ascontiguousarray
 
     numbers = ascontiguousarray(predictions, "<f8")
     if numbers.nbytes > LARGEST:
         raise ValueError(f"the predictions of a trial are {numbers.nbytes} bytes, more than the {LARGEST} of a row")
-    # Of the array that was given: a single number would have got a dimension.
+    # The shape of the given array: `ascontiguousarray` adds a dimension to a single number.
     shape, content = json.dumps(list(getattr(predictions, "shape", numbers.shape))), numbers.tobytes()
     return Packed(shape, content, _digest(shape, content))
 
 
 def unpack(row: Row) -> "npt.NDArray[np.float64]":
-    """The array of a row without the number of its trial; raises ValueError for one that is not what was written."""
+    """Return the array from the columns digest, shape and numbers. Raises ValueError if the digest differs."""
     from numpy import float64, frombuffer
 
     digest, shape, numbers = row
     if _digest(shape, numbers) != digest:
-        raise ValueError("they are not what was written")
+        raise ValueError("they do not match their checksum")
     return frombuffer(numbers, "<f8").reshape(json.loads(shape)).astype(float64)
 
 

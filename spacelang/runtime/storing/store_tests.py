@@ -1,4 +1,4 @@
-"""The score on test rows as a store keeps it: behind the end of a run, beside its trials."""
+"""The score on test rows in a store, which is written after the end of the run."""
 
 import json
 import sqlite3
@@ -16,14 +16,14 @@ from spacelang.runtime.storing.stored import OF_TEST_BOUNDS, OF_TESTS, Row, mark
 
 @dataclass(frozen=True, slots=True)
 class StoredTest:
-    """What the pipeline of a trial achieves on the test rows of its run, fitted on all other rows."""
+    """The score on test rows of a trial's pipeline, fitted on all other rows."""
 
     trial: int
     score: TestScore
 
 
 def keep(path: Path, test: StoredTest) -> None:
-    """Keep the score of a run that has ended, in place of an earlier one; raises StoreError where that cannot be."""
+    """Store the score of a run that has ended, and replace an earlier one. Raises StoreError if that fails."""
     must_be_a_store(path)
     row = _row(test)
     with told(path):
@@ -39,7 +39,7 @@ def keep(path: Path, test: StoredTest) -> None:
 
 
 def find(connection: sqlite3.Connection) -> StoredTest | None:
-    """The score that is kept, None where there is none; raises ValueError for one that is not what was written."""
+    """Return the stored score, None without one. Raises ValueError if it does not match its digest."""
     for row in TESTED.rows(connection, "SELECT * FROM test"):
         trial, loss, low, high, rows, reason = unmarked(row, OF_TESTS, "the score on the test rows")
         return StoredTest(trial, TestScore(loss, low, high, rows, reason, _find_reached(connection)))
@@ -48,14 +48,14 @@ def find(connection: sqlite3.Connection) -> StoredTest | None:
 
 def _find_reached(connection: sqlite3.Connection) -> tuple[Reached, ...]:
     rows = TEST_REACHED.rows(connection, "SELECT * FROM test_bounds ORDER BY place")
-    sound = [unmarked(row, OF_TEST_BOUNDS, "what is reached on the test rows") for row in rows]
-    return tuple(Reached(_bound(text), *found) for _, text, *found in sound)
+    values = [unmarked(row, OF_TEST_BOUNDS, "a bound measured on the test rows") for row in rows]
+    return tuple(Reached(_bound(text), *found) for _, text, *found in values)
 
 
 def _text(bound: AnyBound) -> str:
     facts = asdict(bound)
     facts.pop("span", None)
-    # In ASCII, as not every string is text that files can hold.
+    # ASCII, because some strings, with lone surrogates, cannot be encoded.
     return json.dumps(facts, sort_keys=True)
 
 
@@ -75,5 +75,5 @@ def _reached_row(place: int, reached: Reached) -> Row:
 
 
 def _real(number: float | None) -> float | None:
-    # 0 for -0, as SQLite does it.
+    # Replace -0 by 0, as SQLite does.
     return None if number is None else float(number) + 0.0

@@ -1,7 +1,7 @@
-"""Trials and sessions as a store keeps them, and the tables that they are rows of.
+"""The tables of a store, and the conversion of trials and sessions from and to their rows.
 
-A file is a promise to later versions: what these tables mean does not change without a new version. A version is a sum:
-of `VERSION`, and of what stands in `WHEN_NEEDED` for every table that not all stores have.
+Later versions must read every store. So these tables never change their meaning without a new version. The version of a
+store is a sum of `VERSION` and of the number in `WHEN_NEEDED` of each optional table that it has.
 """
 
 import json
@@ -19,44 +19,47 @@ from spacelang.ir.trial import Measurement, Memo, Request, Status, Trial
 from spacelang.runtime.history import Record
 
 APPLICATION: Final = 0x53504C47
-"""The mark of SQLite files that are stores: SPLG."""
+"""The application ID in the SQLite files of stores: `SPLG` in ASCII."""
 
 VERSION: Final = 8
-"""Of the tables that every store has; those before it were of runs whose searches were told of trials in rounds."""
+"""The version of the tables that every store has. Earlier ones reported trials to searches in rounds."""
 
 FORMER: Final = {"failed": Status.ERROR.value}
-"""What the first stores said where there are several words now."""
+"""The statuses of the first stores, which have several values now."""
 
 METRICS: Final = "metrics"
-"""The setting in a header that lists, as JSON, the metrics beside the loss."""
+"""The name of the setting that lists the metrics besides the loss, as JSON."""
 
 Row: TypeAlias = tuple[Any, ...]
-"""What SQLite takes and gives."""
+"""A row of an SQLite table."""
 
 Named: TypeAlias = tuple[tuple[str, float], ...]
-"""Numbers with their names, in an order; nan is unknown."""
+"""Names and numbers in a fixed order; nan is unknown."""
 
 
 class RunState(StrEnum):
-    """What has become of a run."""
+    """The state of a run."""
 
     RUNNING = "running"
     FINISHED = "finished"
-    """It used up its budget or its space."""
+    """It has used up its budget or its space."""
     INTERRUPTED = "interrupted"
-    """It ended early and in order."""
+    """It was stopped before that, and ended in order."""
     KILLED = "killed"
-    """Its last session has no end, and nobody is writing to it."""
+    """Its last session has no end, and no process is writing to it."""
     UNKNOWN = "unknown"
-    """Running or killed: the file may only be read, so that no lock tells."""
+    """Running or killed: the file is read-only, so the lock cannot be checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One process of a run: `started` and `ended` in UTC, `began` and `seconds` in seconds of the run.
+    """One process of a run.
 
-    What a session that was killed never wrote is None: when and why it ended, and how many trials there were then.
-    `after` is how many there were before it, `workers` with how many it went on from these; None where it never did.
+    `started` and `ended` are in UTC; `began` and `seconds` are seconds since the start of the run. `after` is the
+    number of trials before the session. `workers` is the number of workers with which it continued from them, None if
+    it never did.
+
+    A session that was killed has None for `ended`, `ending`, `seconds` and the number of `trials` at its end.
     """
 
     number: int
@@ -95,43 +98,43 @@ TABLES: Final = (
     _SESSIONS.format(more="after INTEGER NOT NULL, workers INTEGER, "),
     _TRIALS.format(more="workers INTEGER NOT NULL, early INTEGER NOT NULL, "),
 )
-"""The digest of a row is over all that is before it: of the trials together with that of the trial before.
+"""The tables that every store has.
 
-With predictions that of a trial is over theirs as well, which is not in its row, and behind the row over what was said
-of its request, where anything was.
+The last column of a row is the digest of the columns before it. That of a trial also covers the digest of the trial
+before, its row in the table of requests, if any, and the digest of its predictions, if any.
 """
 
 IN_ROUNDS: Final = (_HEADER, _SESSIONS.format(more=""), _TRIALS.format(more="identity BLOB NOT NULL UNIQUE, "))
-"""The same in stores of the time when searches were told of trials in rounds."""
+"""These tables in stores that reported trials to searches in rounds."""
 
 PREDICTIONS: Final = (
     "CREATE TABLE predictions (trial INTEGER PRIMARY KEY, digest BLOB NOT NULL, shape TEXT NOT NULL, "
     "numbers BLOB NOT NULL)"
 )
-"""`numbers` are 64-bit floats, the lowest byte first, row after row; `shape` is JSON."""
+"""The table of predictions: `numbers` are little-endian 64-bit floats in C order, `shape` is JSON."""
 
 TEST: Final = (
     "CREATE TABLE test (trial INTEGER PRIMARY KEY, loss REAL, low REAL, high REAL, rows INTEGER NOT NULL, "
     "reason TEXT NOT NULL, digest BLOB NOT NULL)"
 )
-"""It has one row at most, for the trial whose pipeline was tested last."""
+"""The table of the score on test rows: at most one row, for the trial whose pipeline was tested last."""
 
 REQUESTS: Final = (
     "CREATE TABLE requests (trial INTEGER PRIMARY KEY, proposal INTEGER, seconds REAL, memo TEXT NOT NULL)"
 )
-"""`memo` is JSON. It has no row for requests of which a search says no more than their configuration and fidelity."""
+"""The table of requests with more than a configuration and a fidelity; `memo` is JSON."""
 
 TEST_BOUNDS: Final = (
     "CREATE TABLE test_bounds (place INTEGER PRIMARY KEY, bound TEXT NOT NULL, value REAL, low REAL, high REAL, "
     "reason TEXT NOT NULL, digest BLOB NOT NULL)"
 )
-"""What the pipeline of `test` reaches of each bound on the test rows, in their order; `bound` is JSON."""
+"""The table of the bounds of the task, in order, as measured on the test rows; `bound` is JSON."""
 
 ENSEMBLES: Final = "CREATE TABLE ensembles (session INTEGER PRIMARY KEY, votes INTEGER NOT NULL, digest BLOB NOT NULL)"
-"""It has a row for each session that was asked for an ensemble: of how many votes."""
+"""The table of the ensembles that sessions were asked for, with their numbers of votes."""
 
 WHEN_NEEDED: Final = {PREDICTIONS: 16, TEST: 32, REQUESTS: 64, TEST_BOUNDS: 128, ENSEMBLES: 256}
-"""The tables that are made when they are needed first, and what the version of a store is higher by that has them."""
+"""The tables that are created when first needed, and the number that each one adds to the version."""
 
 FORMER_LAYOUTS: Final = {
     1: IN_ROUNDS,
@@ -139,7 +142,7 @@ FORMER_LAYOUTS: Final = {
     3: (*IN_ROUNDS, TEST),
     4: (*IN_ROUNDS, PREDICTIONS, TEST),
 }
-"""The tables of the versions that are read, and that no run goes on with."""
+"""The tables of earlier versions, which can be read but not continued."""
 
 LAYOUTS: Final = FORMER_LAYOUTS | {
     VERSION + sum(map(WHEN_NEEDED.__getitem__, more)): (*TABLES, *more)
@@ -149,14 +152,14 @@ LAYOUTS: Final = FORMER_LAYOUTS | {
 """The tables of every version, in any order."""
 
 DIGEST: Final = 16
-"""Bytes of a digest: enough against accidents, which is all that it is against."""
+"""The length of a digest, in bytes: it protects against accidents, not against attacks."""
 
 
 COLUMNS: Final = 19
-"""So many columns the row of a trial has; what was said of its request comes behind them."""
+"""The number of columns of a trial without its digest; those of its request follow."""
 
 NOTHING_SAID: Final[Row] = (None, None, "[]")
-"""What stands there where nothing was."""
+"""The values of the request columns of a trial that has no row in the table of requests."""
 
 _MAYBE_REAL: Final = (float, type(None))
 _MAYBE_INFINITE: Final = (float, type(None), float)
@@ -169,7 +172,7 @@ OF_TRIALS: Final = (
     *(str, int, str, str, str, str, int, int),
     *(_MAYBE_INTEGER, _MAYBE_INFINITE, str),
 )
-"""The kinds of what stands in the row of a trial, with what was said of its request."""
+"""The types of the columns of a trial and of its request."""
 
 OF_SESSIONS: Final = (int, str, int, float, str, *(_MAYBE_TEXT,) * 2, _MAYBE_REAL, _MAYBE_INTEGER, int, _MAYBE_INTEGER)
 OF_ENSEMBLES: Final = (int, int)
@@ -178,10 +181,10 @@ OF_TEST_BOUNDS: Final = (int, str, *(_MAYBE_INFINITE,) * 3, str)
 
 
 def must_be(row: Row, kinds: Sequence[type | tuple[type, ...]]) -> None:
-    """Raise TypeError for a row that has something of another kind: to SQLite the type of a column is a wish."""
+    """Raise TypeError if a value of a row has a wrong type, which SQLite does not prevent."""
     for value, kind in zip(row, kinds, strict=False):
         if not isinstance(value, kind) or (value in _INFINITIES and kind is not _MAYBE_INFINITE):
-            raise TypeError(f"there is `{value!r:.20}` in the place of a {_named_kind(kind)}")
+            raise TypeError(f"`{value!r:.20}` is not a {_named_kind(kind)}")
 
 
 _INFINITIES: Final = (inf, -inf)
@@ -193,9 +196,9 @@ def _named_kind(kind: type | tuple[type, ...]) -> str:
 
 
 def row_of(record: Record) -> Row:
-    """The row of a trial but for its digest, with what was said of its request; its predictions are not in it.
+    """Return the row of a trial without its digest and predictions, followed by the columns of its request.
 
-    Raises ValueError for a number that is none where one must be, and for a memo of other things than it may have.
+    Raises ValueError for a loss or a time that is not finite, and for an invalid memo.
     """
     trial, request = record.trial, record.trial.request
     numbers = (trial.cost, trial.seconds_alone, record.started, record.finished)
@@ -215,7 +218,7 @@ def row_of(record: Record) -> Row:
         writable(trial.reason),
         _named_text((each.bound.name, each.value) for each in trial.constraints),
         _named_text(trial.metrics),
-        # In ASCII, as not every string is text that files can hold.
+        # ASCII, because some strings, with lone surrogates, cannot be encoded.
         json.dumps(request.configuration.to_dict(), sort_keys=True),
         int(record.workers),
         int(record.is_early),
@@ -226,14 +229,14 @@ def row_of(record: Record) -> Row:
 
 
 def renewed(row: Row) -> Row:
-    """A row of the trials of a store in `IN_ROUNDS` as it would be in another one."""
+    """Convert a trial's row from a store in `IN_ROUNDS` to the current columns."""
     return (*row[:17], 1, 0, row[-1])
 
 
 def record_of(row: Row, bounds: Sequence[AnyBound] = ()) -> Record:
-    """The trial of a row with what was said of its request, as its run had it, but for the predictions.
+    """Return the trial of a row with the columns of its request, without predictions.
 
-    `bounds` are those that the run is subject to, in their order. Raises ValueError or TypeError for what no trial is.
+    `bounds` are the bounds of the run in order. Raises ValueError or TypeError for an invalid row.
     """
     must_be(row, OF_TRIALS)
     (index, status, loss, fidelity, cost, cost_alone, started, finished, _, _, training_loss) = row[:11]
@@ -255,12 +258,12 @@ def record_of(row: Row, bounds: Sequence[AnyBound] = ()) -> Record:
 
 
 def status_of(word: str) -> Status:
-    """How a trial ended, by the word of a store; raises ValueError for another."""
+    """Return the status for a stored word, also of the first stores. Raises ValueError for other words."""
     return Status(FORMER.get(word, word))
 
 
 def session_row(session: Session) -> Row:
-    """The row of a session with its digest."""
+    """Return the row of a session with its digest."""
     return marked(
         (
             session.number,
@@ -279,47 +282,50 @@ def session_row(session: Session) -> Row:
 
 
 def session_of(row: Row) -> Session:
-    """The session of a row, whose digest follows; raises ValueError where that is another one."""
+    """Return the session of a row with its digest. Raises ValueError if the digest differs."""
     number, started, process, began, versions, *more = unmarked(row, OF_SESSIONS, f"session {row[0]}")
     known = json.loads(versions)
     if not isinstance(known, dict):
-        raise TypeError("the versions of a session have no names")
+        raise TypeError("the versions of a session must be a mapping")
     return Session(number, started, process, began, {name: str(each) for name, each in known.items()}, *more)
 
 
 def digest(before: bytes, values: Iterable[object]) -> bytes:
-    """The digest of a row; `before` ties it to what is before it."""
+    """Return the digest of the values of a row; `before` is the digest of the row before, which it includes."""
     text = json.dumps([each.hex() if isinstance(each, bytes) else each for each in values])
     return blake2b(before + text.encode(), digest_size=DIGEST).digest()
 
 
 def marked(row: Row) -> Row:
-    """A row with its digest behind it."""
+    """Return a row with its digest appended."""
     return (*row, digest(b"", row))
 
 
 def unmarked(row: Row, kinds: Sequence[type | tuple[type, ...]], what: str) -> Row:
-    """A row without its digest; raises ValueError where that is another one, and TypeError as `must_be`."""
+    """Return a row without its digest.
+
+    Raises ValueError if the digest differs, and TypeError as `must_be`.
+    """
     if marked(row[:-1]) != row:
-        raise ValueError(f"{what} is not what was written")
+        raise ValueError(f"{what} does not match its checksum")
     must_be(row[:-1], kinds)
     return row[:-1]
 
 
 def writable(text: str) -> str:
-    """The text with escapes for what is in no file of text: halves of characters, as names of files may have them."""
+    """Escape lone surrogates, which file names may have and which cannot be encoded."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _real(number: float | None) -> float | None:
-    # 0 for -0, as SQLite does it; what is not a number is nothing to it.
+    # Replace -0 by 0, as SQLite does, and nan by NULL.
     return None if number is None or isnan(number) else float(number) + 0.0
 
 
 def _memo_text(index: int, memo: Memo) -> str:
-    """A memo as JSON: a float is written with as many digits as tell it from all others."""
+    """Return a memo as JSON; floats are written exactly. Raises ValueError for other types than numbers and strings."""
     if not all(isinstance(each, (float, int, str)) for each in memo):
-        raise ValueError(f"the memo of trial {index} has more in it than numbers and texts")
+        raise ValueError(f"the memo of trial {index} must contain only numbers and texts")
     return json.dumps([*memo])
 
 
@@ -328,12 +334,12 @@ def _named_text(named: Iterable[tuple[str, float]]) -> str:
 
 
 def _number(value: float) -> object:
-    """JSON has no other words for them."""
+    """Return a number as JSON can hold it: nan as None, infinity as a string."""
     return value if isfinite(value) else None if isnan(value) else str(value)
 
 
 def _named(text: str) -> Named:
     found = [(name, nan if value is None else float(value)) for name, value in json.loads(text)]
     if not all(isinstance(name, str) for name, _ in found):
-        raise TypeError("a number has something as its name that is no text")
+        raise TypeError("the name of a number must be a text")
     return tuple(found)

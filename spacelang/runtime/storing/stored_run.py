@@ -1,4 +1,4 @@
-"""A run that is kept in a store, for those who read it."""
+"""A stored run for reading."""
 
 import sqlite3
 from collections import Counter
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 AT_ONCE: Final = 1_000
-"""Trials that are read at once: a reader holds nobody up for longer than that takes."""
+"""The number of trials read at a time, so that a reader does not block a run for long."""
 
 FINISHED: Final = ("budget", "exhausted")
-"""The endings after which nothing is left to do."""
+"""The endings after which a run is complete."""
 
 
 class StoredRun(Closing):
-    """A store that is only read, also while its run goes on; raises StoreError where it is none."""
+    """A store opened for reading, also while its run is active. Raises StoreError if the file is not a store."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -62,7 +62,7 @@ class StoredRun(Closing):
 
     @property
     def sessions(self) -> tuple[Session, ...]:
-        """The processes of the run, in their order."""
+        """The sessions of the run in order, one for each process."""
         with told(self.path):
             rows = self._connection.execute("SELECT * FROM sessions ORDER BY session").fetchall()
         with sound(self.path):
@@ -70,7 +70,7 @@ class StoredRun(Closing):
 
     @property
     def seconds(self) -> float:
-        """How long the run took so far, over all its sessions; the last one, if it was killed, up to its last trial."""
+        """The duration of the run over all sessions; a killed session counts up to its last trial."""
         with told(self.path):
             (last,) = self._one("SELECT coalesce(max(finished), 0) FROM trials")
         with sound(self.path):
@@ -79,7 +79,7 @@ class StoredRun(Closing):
 
     @property
     def state(self) -> RunState:
-        """What has become of the run."""
+        """The state of the run."""
         sessions = self.sessions
         ending = sessions[-1].ending if sessions else None
         if ending is None:
@@ -88,10 +88,10 @@ class StoredRun(Closing):
 
     @property
     def best(self) -> tuple[int, float, bool] | None:
-        """The number of the best trial, its loss, and whether it keeps to all bounds; None without a success.
+        """The number of the best trial, its loss, and True if it satisfies all bounds; None without a success.
 
-        It is the one that the summary of a run tells: a feasible one on all training rows before other feasible ones,
-        these before the one that breaks bounds the least.
+        It is the best trial in the summary of a run. Feasible trials on all training rows come first, then other
+        feasible ones, then the one with the smallest violation of bounds.
         """
         with told(self.path):
             found = self._connection.execute(f"{RANKED} LIMIT 1", (self.header.training_size,)).fetchone()
@@ -103,7 +103,7 @@ class StoredRun(Closing):
         return trial, loss, bool(feasible)
 
     def ranked(self, count: int) -> tuple[int, ...]:
-        """The numbers of the best trials, `count` at most: the best first, and one a configuration."""
+        """Return the numbers of up to `count` best trials, best first, one for each configuration."""
         found: dict[str, int] = {}
         with told(self.path), closing(self._connection.execute(RANKED, (self.header.training_size,))) as rows:
             for trial, _, _, configuration in rows:
@@ -114,7 +114,7 @@ class StoredRun(Closing):
 
     @property
     def failures(self) -> Counter[tuple[Status, str]]:
-        """How often trials failed in each way for each reason, the most frequent first."""
+        """The number of failed trials by status and reason, the most frequent first."""
         with told(self.path):
             rows = self._connection.execute(FAILURES).fetchall()
         with sound(self.path):
@@ -122,55 +122,55 @@ class StoredRun(Closing):
 
     @property
     def infeasible(self) -> int:
-        """How many trials succeeded and break a bound."""
+        """The number of trials that succeeded but violate a bound."""
         with told(self.path):
             return int(self._one("SELECT count(*) FROM trials WHERE loss IS NOT NULL AND NOT feasible")[0])
 
     @property
     def curve(self) -> tuple[Improvement, ...]:
-        """The incumbent over time, as the outcome of the run has it."""
+        """The incumbent over time, as in the outcome of the run."""
         with told(self.path):
             rows = self._connection.execute(FEASIBLE, (self.header.training_size,)).fetchall()
         with sound(self.path):
-            whole = [row[:3] for row in rows if row[3]]
-            return tuple(_improvements(whole or [row[:3] for row in rows]))
+            on_all_rows = [row[:3] for row in rows if row[3]]
+            return tuple(_improvements(on_all_rows or [row[:3] for row in rows]))
 
     @property
     def test(self) -> StoredTest | None:
-        """The score of the best pipeline on the test rows; None where it was not tested."""
+        """The score of the best pipeline on the test rows; None if it was not tested."""
         with told(self.path), sound(self.path):
             return store_tests.find(self._connection)
 
     @property
     def votes(self) -> int | None:
-        """How many votes the ensemble has that the run was last asked for; None where it was asked for none.
+        """The number of votes of the ensemble that was last requested; None without one.
 
-        Stores of earlier versions do not say it: there it is None, too.
+        It is None for stores of earlier versions, too, which do not have this number.
         """
         with told(self.path), sound(self.path):
             for row in ASKED.rows(self._connection, LAST_ASKED):
-                _, votes = unmarked(row, OF_ENSEMBLES, "the ensemble that was asked for")
+                _, votes = unmarked(row, OF_ENSEMBLES, "the requested ensemble")
                 if votes < 1:
-                    raise ValueError(f"an ensemble of {votes} votes predicts nothing")
+                    raise ValueError(f"an ensemble needs at least 1 vote, not {votes}")
                 return int(votes)
         return None
 
     def records(self) -> Iterator[Record]:
-        """The trials in their order, a thousand of them at a time in memory; raises StoreError at a damaged one.
+        """Return an iterator over all trials in order, which reads a thousand at a time.
 
-        They are as their run had them, but for the predictions.
+        They have all that they had in the run, except for the predictions. Raises StoreError at a damaged trial.
         """
         bounds = self._bounds
         return (self._record(row, bounds) for row in self._rows())
 
     def record(self, trial: int) -> Record | None:
-        """The trial of a number, None where there is none; otherwise as `records`."""
+        """Return the trial with this number, None if there is none; otherwise like `records`."""
         return next((self._record(row, self._bounds) for row in self._rows(trial - 1, 1)), None)
 
     def predictions(self, trial: int) -> "npt.NDArray[np.float64] | None":
-        """The predictions of a trial as `Trial` has them; None where none were kept, and where there is no such trial.
+        """Return the predictions of a trial as `Trial` has them; None if there are none, or no such trial.
 
-        Raises StoreError where they are not what was written.
+        Raises StoreError if they are damaged.
         """
         for _ in self._rows(trial - 1, 1):
             with told(self.path):
@@ -180,7 +180,7 @@ class StoredRun(Closing):
         return None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
 
     @property
@@ -189,13 +189,13 @@ class StoredRun(Closing):
             return tuple(map(read_bound, self.header.bounds))
 
     def _record(self, row: Row, bounds: tuple[AnyBound, ...]) -> Record:
-        with sound(self.path, f"trial {row[0]} is none: "):
+        with sound(self.path, f"trial {row[0]} is invalid: "):
             return record_of(row, bounds)
 
     def _rows(self, after: int = 0, at_most: int | None = None) -> Iterator[Row]:
-        """The rows of the trials behind one, with what was said of their requests and without their digests.
+        """Yield the rows of trials after trial `after`, with the columns of their requests instead of their digests.
 
-        Raises StoreError where one is missing or is not what was written.
+        Raises StoreError if a trial is missing or does not match its digest.
         """
         last, before = after, self._root
         if after:
@@ -211,16 +211,16 @@ class StoredRun(Closing):
                 ).fetchall()
                 numbers = [row[0] for row in rows]
                 marks = PREDICTED.of(self._connection, "digest", numbers)
-                said = SAID.of(self._connection, "proposal, seconds, memo", numbers)
+                requests = SAID.of(self._connection, "proposal, seconds, memo", numbers)
             for row in rows:
                 last += 1
                 if row[0] != last:
                     raise damaged(self.path, f"trial {last} is missing")
-                if digest(before, (*row[:-1], *said.get(last, ()), *marks.get(last, ()))) != row[-1]:
-                    raise damaged(self.path, f"trial {last} is not what was written")
+                if digest(before, (*row[:-1], *requests.get(last, ()), *marks.get(last, ()))) != row[-1]:
+                    raise damaged(self.path, f"trial {last} does not match its checksum")
                 before = row[-1]
                 whole = renewed(row) if self._is_former else row
-                yield *whole[:-1], *said.get(last, NOTHING_SAID)
+                yield *whole[:-1], *requests.get(last, NOTHING_SAID)
             if at_most is not None or len(rows) < AT_ONCE:
                 return
 
@@ -248,7 +248,7 @@ FEASIBLE: Final = (
 
 
 def _improvements(points: Iterable[tuple[float, int, float]]) -> Iterator[Improvement]:
-    """Of the trials in their order those that were the best so far."""
+    """Yield those of the trials, given in order, that were the best so far."""
     least = inf
     for finished, trial, loss in points:
         if loss < least:

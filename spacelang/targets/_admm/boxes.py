@@ -1,4 +1,4 @@
-"""theta_c and theta_d: boxes of coordinates, the projection P_D and their scales.
+"""The boxes of theta_c and theta_d: coordinates with their bounds, the projection P_D and the scaling to [0, 1].
 
 See spacelang/optimizers/README.md, section "ADMM: variables".
 """
@@ -18,15 +18,15 @@ from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, describe, lite
 from spacelang.ir.value import to_json
 
 Owner: TypeAlias = tuple[str, str] | None
-"""The stage and the alternative that a variable belongs to; None where it belongs to every pipeline."""
+"""The stage and the alternative to which a variable belongs; None if it belongs to every pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coordinate:
-    """One variable of theta: `name` is the key in configurations, `default` its code there.
+    """One variable of theta: `name` is its key in configurations, and `default` is the code of its default.
 
-    `excluded` are codes between its bounds that are not in D; `condition` says when it counts where its owner does,
-    unless that alone says it.
+    `excluded` are the codes between the bounds that are not in D. `condition` is the text of the condition under which
+    the variable is active in its alternative; empty if there is none.
     """
 
     name: str
@@ -39,12 +39,19 @@ class Coordinate:
 
     @property
     def log(self) -> bool:
-        """Whether its scale is logarithmic; the parts of a union have scales of their own (`to_json`)."""
+        """True if the variable has a logarithmic scale.
+
+        It is False for a union, whose parts have scales of their own (see `to_json`).
+        """
         part = self.pieces[0].part
         return len(self.pieces) == 1 and isinstance(part, Grid | Real) and part.log
 
     def to_json(self, *, integral: bool) -> dict[str, object]:
-        """The variable as the JSON module takes it: its bounds are the codes', `values` those of a set."""
+        """Return the variable as a dictionary that the `json` module can write.
+
+        The bounds are codes, except that those of a continuous variable (`integral=False`) are values. `values` are
+        those of a set.
+        """
         document: dict[str, object] = {
             "name": self.name,
             "owner": None if self.owner is None else list(self.owner),
@@ -71,7 +78,7 @@ class Coordinate:
 
 
 def _piece_to_json(piece: Piece) -> dict[str, object]:
-    """What the codes of a piece stand for, where they are not the integers themselves."""
+    """Return what the codes of a piece stand for; an empty dictionary if they are the integers themselves."""
     part = piece.part
     match part:
         case Ordinal():
@@ -91,10 +98,10 @@ def _scale_to_json(piece: Piece) -> dict[str, object]:
 
 
 class ThetaBox:
-    """Coordinates as arrays, one entry each: their box [lower, upper], log flags, defaults, and D where integral."""
+    """A box of coordinates as arrays with one entry each: bounds, log flags and defaults, and D if it is integral."""
 
     def __init__(self, coordinates: tuple[Coordinate, ...], *, integral: bool) -> None:
-        """Integral coordinates are whole numbers in D, but floats as all others."""
+        """Create the box; the coordinates of an integral box are integers in D, stored as floats."""
         self.coordinates = coordinates
         self.integral = integral
         self.names: tuple[str, ...] = tuple(each.name for each in coordinates)
@@ -110,7 +117,7 @@ class ThetaBox:
             for column, each in enumerate(coordinates)
             if each.excluded
         }  # fmt: skip
-        """The members of D of the coordinates that have gaps, by column; of all others every integer of the box is."""
+        """The members of D by column, for coordinates with excluded codes; all others have every integer of the box."""
         for column in self.lattice:
             self.default[column] = self._nearest_member(column, self.default[column : column + 1])[0]
 
@@ -118,21 +125,24 @@ class ThetaBox:
         return len(self.coordinates)
 
     def take(self, columns: Array) -> "ThetaBox":
-        """The box of some of the coordinates."""
+        """Return the box of some of the coordinates."""
         return ThetaBox(tuple(self.coordinates[column] for column in columns), integral=self.integral)
 
     @property
     def unit(self) -> Array:
-        """What a variable is divided by in penalties: max(1, upper - lower)."""
+        """The unit of each variable in penalties: max(1, upper - lower)."""
         return np.asarray(np.maximum(1, self.upper - self.lower))
 
     def clip(self, theta: Array) -> Array:
-        """The nearest points of the box, shape (..., coordinates); what is no number becomes the default."""
+        """Return the nearest points of the box, shape (..., coordinates); NaN becomes the default."""
         given = np.asarray(theta, float)
         return np.asarray(np.clip(np.where(np.isnan(given), self.default, given), self.lower, self.upper))
 
     def nearest(self, theta: Array) -> Array:
-        """P_D where the box is integral: clip, then the nearest member of D, the upper one of two; else `clip`."""
+        """Return the projection P_D of points: clip them, then round to the nearest member of D.
+
+        Points are only clipped if the box is not integral. If two members are equally near, the larger one is taken.
+        """
         clipped = self.clip(theta)
         if not self.integral:
             return clipped + 0.0
@@ -142,7 +152,7 @@ class ThetaBox:
         return found
 
     def contains(self, theta: Array) -> Array:
-        """Whether each point lies in the box and, where that is integral, in D: shape (...)."""
+        """Return True for each point that lies in the box and, if the box is integral, in D; shape (...)."""
         given = np.asarray(theta)
         found: Array = ((given >= self.lower) & (given <= self.upper)).astype(bool)
         if self.integral:
@@ -150,14 +160,15 @@ class ThetaBox:
         return np.asarray(found.all(axis=-1))
 
     def to_unit(self, theta: Array) -> Array:
-        """Points of the box, members of D or not, in [0, 1]: shape (..., coordinates), logarithms under `log`.
+        """Scale points of the box to [0, 1], shape (..., coordinates); the scale is logarithmic under `log`.
 
-        The parts of a union share [0, 1] alike, and each of their members has half a step to both of its sides.
+        Points need not be members of D. The parts of a union have equal shares of [0, 1]. Every member has half a step
+        on both of its sides.
         """
         return self._mapped(self.clip(theta), [scale.to_unit for scale in self._scales])
 
     def from_unit(self, places: Array) -> Array:
-        """The points of the box at places in [0, 1]; not rounded where the box is integral."""
+        """Return the points of the box at coordinates in [0, 1]; they are not rounded, even if the box is integral."""
         given = np.clip(np.asarray(places, float), 0.0, 1.0)
         found = self._mapped(given, [scale.from_unit for scale in self._scales])
         return np.clip(found, self.lower, self.upper)
@@ -186,7 +197,7 @@ def _ends(coordinate: Coordinate, *, integral: bool) -> tuple[float, float]:
 
 
 def shown(piece: Piece) -> str:
-    """A piece as texts show it: what its codes stand for."""
+    """Return the values that the codes of a piece stand for, as text."""
     part = piece.part
     match part:
         case Ordinal() | Categorical():

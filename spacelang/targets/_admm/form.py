@@ -1,4 +1,4 @@
-"""The variables, constraints and maps of ADMM over one space, as arrays."""
+"""The compiled space of the target `admm`: the variables, constraints and conversions of ADMM as arrays."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What flattening adds to the variables that masks keep: `conditions` is how many it has made alternatives."""
+    """Counts of what flattening adds to the variables of the `mask` form.
+
+    `alternatives` and `hyperparameters` are the numbers of additional variables of z and of theta. `conditions` and
+    `decisions` are the numbers of conditions and nested decisions that became alternatives.
+    """
 
     alternatives: int
     hyperparameters: int
@@ -39,14 +43,15 @@ class Added:
 
 
 class AdmmForm(Maps):
-    """A space as ADMM takes it: blocks of z, orders, theta_c and theta_d, with their constraints.
+    """A space as ADMM needs it: blocks of z, orders, theta_c and theta_d, with their constraints.
 
-    Shapes: K alternatives of all stages together, C and D the variables of theta_c and theta_d, T_i the steps of order
-    i. Everything is computed once; nothing depends on the number of structures.
+    Shapes: K is the number of alternatives of all stages together, C and D are the numbers of variables of theta_c and
+    theta_d, and T_i is the number of steps of order i. Everything is computed once, and no cost depends on the number
+    of structures.
     """
 
     def __init__(self, structures: Structures, layout: Layout, added: Added | None) -> None:
-        """`added` is None where conditions are masks."""
+        """Create the form; `added` is None if conditions are evaluated as masks."""
         super().__init__(structures.space, layout)
         self.structures = structures
         self.added = added
@@ -54,7 +59,7 @@ class AdmmForm(Maps):
 
     @cached_property
     def rules(self) -> tuple[LinearRule, ...]:
-        """The linear constraints over z and orders that exclude what no member takes together."""
+        """The linear constraints over z and orders, which exclude combinations that no member has."""
         return self._linear.rules
 
     @cached_property
@@ -63,9 +68,9 @@ class AdmmForm(Maps):
 
     @cached_property
     def inequalities(self) -> tuple[Array, Array]:
-        """The same as a matrix A, shape (rows, K + sum of T_i^2), and a vector b: A [z, orders] <= b.
+        """The linear constraints as a matrix A, shape (rows, K + sum of T_i^2), and a vector b: A [z, orders] <= b.
 
-        Orders that the space leaves out have rows of their own.
+        An order that the space excludes has a row of its own.
         """
         width = self.layout.width + sum(order.size**2 for order in self.orders)
         rows, most = [], []
@@ -83,7 +88,7 @@ class AdmmForm(Maps):
 
     @cached_property
     def value_constraints(self) -> tuple[Constraint, ...]:
-        """The constraints of the space that z and orders do not settle: `project` and `reaches` keep to them."""
+        """The constraints of the space that z and the orders do not decide; `project` and `reaches` enforce them."""
         settled = {block.address for block in self.blocks} | {o.address for o in self.orders if o.owner is None}
         for block in self.blocks:
             for branch in block.variants.values():
@@ -98,27 +103,28 @@ class AdmmForm(Maps):
 
     @cached_property
     def epsilons(self) -> Array:
-        """The bounds of the black-box constraints g_i <= epsilon_i: seconds, bytes or the unit of the score."""
+        """The bounds of the black-box constraints g_i <= epsilon_i, in seconds, bytes or units of the score."""
         return np.array([bound.limit for bound in self.bounds], float)
 
     @cached_property
     def default(self) -> AdmmPoint:
-        """The point of the default configuration, of the member nearest to it where that is none."""
+        """The point of the default configuration, or of the member nearest to it if constraints exclude it."""
         return self.encode(nearest_admissible(self.structures)[1])
 
     # ---- membership and projection
 
     def reaches(self, point: AdmmPoint) -> bool:
-        """Whether a point satisfies all: one-hot blocks, orders, A z <= b, theta in its box and in D, constraints.
+        """Return True if a point satisfies everything, and False if its arrays have wrong shapes.
 
-        Variables that are not active have to be in D too, whatever they hold there.
+        Its blocks must be one-hot, its orders permutations, A [z, orders] <= b, and theta in its box and in D. The
+        constraints of the space must be satisfied. Inactive variables must be in D too, with any value.
         """
         if not self._fits(point):
             return False
         return bool(self.reaches_all(AdmmPoints.of([point]))[0])
 
     def _fits(self, point: AdmmPoint) -> bool:
-        """Whether the arrays have the shapes of this form."""
+        """Return True if the arrays of a point have the shapes of this form."""
         return (
             np.shape(point.z) == (self.layout.width,)
             and np.shape(point.theta_c) == (len(self.theta_c),)
@@ -127,7 +133,7 @@ class AdmmForm(Maps):
         )
 
     def reaches_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> Array:
-        """The same for many points: a boolean array (n,)."""
+        """Return the results of `reaches` for many points, a boolean array (n,)."""
         points = self.together(points)
         found = self._is_structured(points) & self.theta_c.contains(points.theta_c)
         found &= self.theta_d.contains(points.theta_d)
@@ -137,7 +143,7 @@ class AdmmForm(Maps):
         return found
 
     def _is_structured(self, points: AdmmPoints) -> Array:
-        """Whether z and orders alone are as they have to be."""
+        """Return True for each point whose z and orders are valid on their own, a boolean array (n,)."""
         found: Array = ((points.z == 0) | (points.z == 1)).all(axis=1)
         for block in self.blocks:
             found &= points.z[:, block.columns].sum(axis=1) == 1
@@ -147,21 +153,21 @@ class AdmmForm(Maps):
         flat = [matrices.reshape(len(points), -1) for matrices in points.orders]
         coefficients, most = self.inequalities
         together = np.concatenate([points.z, *flat], axis=1)
-        # In floats, which multiply matrices fast; all numbers are small.
+        # Matrix products of floats are fast, and exact because all numbers are small.
         found &= (together.astype(np.float32) @ coefficients.T.astype(np.float32) <= most).all(axis=1)
         return found
 
     def project(self, point: AdmmPoint) -> AdmmPoint:
-        """The nearest point that `reaches` accepts; one that it accepts stays as it is.
+        """Return the nearest point that `reaches` accepts; a point that it accepts is returned unchanged.
 
-        Each block becomes its largest entry (the first of several), each order the permutation with the largest sum,
-        theta its P_D. Where that breaks a constraint, what is active moves to the nearest admissible alternatives and
-        values with as few changes as possible (see `Mover`), always the same ones.
+        Each block becomes its largest entry (the first of equal ones), each order the permutation with the largest sum,
+        and theta its projection P_D. If that violates a constraint, the active variables move to the nearest admissible
+        alternatives and values with as few changes as possible (see `Mover`). The result is deterministic.
         """
         return self.project_all(AdmmPoints.of([point]))[0]
 
     def project_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> AdmmPoints:
-        """The same for many points."""
+        """Return the results of `project` for many points."""
         found = self._rounded(self.together(points))
         for row in np.flatnonzero(~self.reaches_all(found)).tolist():
             found.put(np.array([row]), self._moved(found.take(np.array([row]))))
@@ -179,7 +185,10 @@ class AdmmForm(Maps):
         return AdmmPoints(z, self.theta_c.nearest(points.theta_c), self.theta_d.nearest(points.theta_d), orders)
 
     def _moved(self, points: AdmmPoints) -> AdmmPoints:
-        """The nearest member of one rounded point; what is not active in it stays."""
+        """Return the nearest member of a rounded point; inactive variables stay.
+
+        The point is given and returned as a batch of one.
+        """
         found = self.encode_all([self._mover.move(*self._wanted(points[0]))])
         active = self.active_all(found)
         kept = points.copy()
@@ -195,9 +204,10 @@ class AdmmForm(Maps):
         return Mover(self.structures)
 
     def _wanted(self, point: AdmmPoint) -> tuple[dict[str, str], Wanted]:
-        """What a rounded point says of all decisions and hyperparameters, taken or not.
+        """Return the branch of every decision at a rounded point, and a function for the values of hyperparameters.
 
-        Of a variable that several alternatives have, the word of the one that z takes counts, else of the first.
+        Variables that z does not choose are included. If several alternatives have a variable, the alternative that z
+        chooses counts, otherwise the first one.
         """
         taken = [int(point.z[block.columns].argmax()) for block in self.blocks]
         orders = zip(self.orders, point.orders, strict=True)
@@ -228,7 +238,10 @@ class AdmmForm(Maps):
 
     @cached_property
     def _sources(self) -> dict[str, list[tuple[int | None, int, "ThetaColumns | tuple[Value]"]]]:
-        """By address: the block and alternative that have a variable, with where it is coded or what it is there."""
+        """The sources of each variable by address: block, alternative, and its columns or fixed value there.
+
+        The block is None for variables that belong to every pipeline.
+        """
         found: dict[str, list[tuple[int | None, int, ThetaColumns | tuple[Value]]]] = {}
         for slot in self.layout.always:
             found.setdefault(slot.address, []).append((None, 0, slot))
@@ -243,14 +256,14 @@ class AdmmForm(Maps):
         return found
 
     def sample(self, count: int, rng: "Generator") -> list[AdmmPoint]:
-        """Points by the form's own means: see `sample_all`."""
+        """Draw `count` points; see `sample_all`."""
         return list(self.sample_all(count, rng))
 
     def sample_all(self, count: int, rng: "Generator") -> AdmmPoints:
-        """So many points: each block, each order and each variable of theta drawn on its own, and projected.
+        """Draw `count` points: each block, order and variable of theta on its own, and then project the point.
 
-        Alternatives and orders are uniform, theta uniform or log-uniform. What satisfies all constraints stays as it
-        was drawn, so that every member may come up, but those near to what constraints exclude come up more often.
+        Alternatives and orders are uniform, and theta is uniform or log-uniform. A point that satisfies all constraints
+        stays as it was drawn, so every member is possible. Members near to excluded points are more likely.
         """
         points = self.blank(count)
         rows = np.arange(count)
@@ -260,7 +273,7 @@ class AdmmForm(Maps):
             matrices[...] = order.matrices[rng.integers(len(order.branches), size=count)]
         ways = (alternative.slots for block in self.blocks for alternative in block.alternatives)
         for slot in (*self.layout.always, *(slot for slots in ways for slot in slots)):
-            domain = slot.coding.domain  # may be a piece of the hyperparameter's: its codes are the same
+            domain = slot.coding.domain  # may be a part of the hyperparameter's domain, with the same codes
             put(points, slot, Indexed(domain, domain), rows, UniformDraw(domain).draw(count, rng))
         return self.project_all(points) if count else points
 
@@ -272,7 +285,10 @@ class AdmmForm(Maps):
         return slice(start, start + order.size**2)
 
     def _rows(self, rule: LinearRule, width: int) -> Iterator[tuple[Array, int]]:
-        """The rows of a rule: one, but where it is about orders one for each of them."""
+        """Yield the matrix rows of a linear constraint with their bounds.
+
+        There is one row, or one for each combination of the orders that the constraint names.
+        """
         starts = {block.address: block.start for block in self.blocks}
         by_address = {order.address: order for order in self.orders}
         of_z = [(address, places) for address, places in rule.terms if address in starts]
@@ -287,26 +303,30 @@ class AdmmForm(Maps):
             yield row, most
 
     def to_json(self) -> dict[str, object]:
-        """`z`, `theta_c`, `theta_d`, `order` and `constraints`; `flattened` where conditions are alternatives."""
+        """Return the keys of the JSON document that are specific to this form.
+
+        These are `conditions`, `z`, `theta_c`, `theta_d`, `order` and `constraints`, and `flattened` if conditions are
+        alternatives.
+        """
         from spacelang.targets._admm.showing import form_to_json
 
         return form_to_json(self)
 
     def to_text(self) -> str:
-        """The blocks and, owner by owner, the variables, as the paper's tables list them."""
+        """Return a listing of the blocks and of the variables of each owner, as in the tables of the paper."""
         from spacelang.targets._admm.showing import listing
 
         return listing(self)
 
     def to_dot(self) -> str:
-        """A cluster for each block, with the variables of each alternative."""
+        """Return a graph in the DOT language: a cluster for each block, with the variables of each alternative."""
         from spacelang.targets._admm.showing import draw
 
         return draw(self)
 
 
 def _single(block: Block) -> set[str]:
-    """The hyperparameters of which every alternative of a block that has them settles the value, or that it is none."""
+    """Return the hyperparameters for which every alternative of a block that has them leaves a single value or none."""
     asked = {address for way in block.alternatives for address in way.settled.domains}
     coded = {slot.address for way in block.alternatives for slot in way.slots}
     return asked - coded

@@ -1,4 +1,4 @@
-"""The variables of ADMM: one-hot blocks of z, orders, and theta with its owners.
+"""The layout of the ADMM variables: one-hot blocks of z, orders, and theta with its owners.
 
 See spacelang/optimizers/README.md, section "ADMM: variables".
 """
@@ -23,12 +23,12 @@ from spacelang.reductions.permutations import Permutation
 from spacelang.targets._admm.boxes import Coordinate, Owner, ThetaBox
 
 FEW: Final = 4_096
-"""Of domains with so many members those are left out of D that a constraint on them alone excludes."""
+"""The maximum size of a domain part from which members that a constraint excludes are removed from D."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThetaColumns:
-    """Where one hyperparameter, or one decision inside an alternative, is coded: its columns in theta_d and theta_c."""
+    """The columns of theta_d and theta_c that encode one hyperparameter or one decision nested in an alternative."""
 
     address: str
     coding: Indexed
@@ -38,9 +38,9 @@ class ThetaColumns:
 
 @dataclass(frozen=True, slots=True)
 class Indicator:
-    """One variable of a block of z.
+    """One variable of a block of z, which is 1 if its alternative is taken.
 
-    `settled` says what it takes beside its branch: nothing unless conditions are flattened.
+    `settled` is what the alternative fixes in addition to its branch: nothing, unless conditions are flattened.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Indicator:
     settled: Settled
     slots: tuple[ThetaColumns, ...]
     asked: tuple[tuple[str, Indexed | None], ...] = ()
-    """What of their domains hyperparameters take in it, by address; None where they are not active."""
+    """The restricted domains of hyperparameters in it, by address; None for those that are not active."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ class Block:
 
     @property
     def columns(self) -> slice:
-        """Its columns in z."""
+        """The columns of the block in z."""
         return slice(self.start, self.start + len(self.alternatives))
 
     @cached_property
     def variants(self) -> dict[int, tuple[int, ...]]:
-        """The alternatives of each branch, by its place."""
+        """The indices of the alternatives of each branch, by the index of the branch."""
         found: dict[int, tuple[int, ...]] = {}
         for number, alternative in enumerate(self.alternatives):
             found[alternative.place] = (*found.get(alternative.place, ()), number)
@@ -87,7 +87,10 @@ class StepOrder(Permutation):
 
 @dataclass(frozen=True)
 class Layout:
-    """All variables of a space: blocks of z, orders, theta_c and theta_d; `always` belong to every pipeline."""
+    """All variables of a space: blocks of z, orders, theta_c and theta_d.
+
+    The hyperparameters in `always` belong to every pipeline.
+    """
 
     blocks: tuple[Block, ...]
     orders: tuple[StepOrder, ...]
@@ -97,12 +100,16 @@ class Layout:
 
     @property
     def width(self) -> int:
-        """How many variables z has."""
+        """The number of variables of z."""
         return sum(len(block.alternatives) for block in self.blocks)
 
 
 def layout_of(space: Space, variants: Mapping[tuple[str, str], tuple[Settled, ...]]) -> Layout:
-    """The variables of a space; `variants` gives the alternatives of z that a branch of a stage has, one or more."""
+    """Return the layout of the variables of a space.
+
+    `variants` has the cases of each flattened branch, by the address of its stage and its name, one or more. Each case
+    is an alternative of z. A branch that is not in it is a single alternative.
+    """
     products = space.permutations
     writer = _Writer(space, frozenset(products))
     always = writer.slots((), None, Settled())
@@ -133,7 +140,7 @@ def _owner(space: Space, variable: Variable) -> Owner:
 
 
 class _Writer:
-    """Columns of theta in the order in which they are asked for."""
+    """A builder of the columns of theta, in the order in which they are requested."""
 
     def __init__(self, space: Space, orders: frozenset[str]) -> None:
         self._space = space
@@ -202,7 +209,10 @@ class _Writer:
         return ThetaColumns(node.address, coding, integer, tuple(range(first, len(self._numbers))))
 
     def _condition(self, variable: Variable, settled: Settled) -> str:
-        """When a variable counts where its alternative is taken; empty where that alone says it."""
+        """Return the condition of a variable within its alternative as text.
+
+        The text is empty if the variable is active whenever the alternative is taken.
+        """
         owners = variable.owners[1:]
         tests: list[Expr] = [Is(owner, (branch,)) for owner, branch in owners if owner not in settled.branches]
         if variable.condition is not None:
@@ -211,13 +221,16 @@ class _Writer:
 
     @cached_property
     def _said(self) -> Callable[[Expr], Expr]:
-        # The words of the language come with its syntax tree: spaces without conditions do without.
+        # Imported here because it loads the syntax tree, which spaces without conditions do not need.
         from spacelang.forms.wording import saying
 
         return saying(self._space)
 
     def _holes(self, address: str, coding: Indexed) -> frozenset[int]:
-        """The codes that a constraint on this hyperparameter alone excludes, unless it excludes all of them."""
+        """Return the codes that constraints on this hyperparameter alone exclude.
+
+        If they exclude all codes, none are returned.
+        """
         excluded = self._excluded.get(address)
         if not excluded:
             return frozenset()
@@ -232,7 +245,7 @@ class _Writer:
 
 
 def _excluded(space: Space) -> Iterable[tuple[str, frozenset[tuple[object, ...]]]]:
-    """The values of each hyperparameter that constraints on it alone exclude."""
+    """Return, for each hyperparameter, the values that constraints on it alone exclude."""
     found: dict[str, set[tuple[object, ...]]] = {}
     for rule in space.constraints:
         if len(rule.scope) != 1 or decisions(rule.expression):

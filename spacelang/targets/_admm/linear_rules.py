@@ -1,6 +1,7 @@
-"""What excludes structures, as linear constraints over the 0-1 variables of z and of orders.
+"""Constraints that exclude structures, as linear constraints over the 0-1 variables of z and of orders.
 
-They come from the tables of tied decisions, which cost what constraints tie together, never from a list of structures.
+They are derived from the tables of connected decisions, never from a list of structures. The cost is that of the
+decisions that constraints connect.
 
 See spacelang/optimizers/README.md, section "ADMM: variables".
 """
@@ -20,37 +21,41 @@ from spacelang.solver.network import UNREACHED, Network, TooTangledError
 from spacelang.targets._admm.layout import Block, Indicator, Layout
 
 Term: TypeAlias = tuple[str, tuple[int, ...]]
-"""A stage or order, by the address of its decision, and the places of some of its alternatives or orders."""
+"""The address of a stage or an order, and the indices of some of its alternatives or orders."""
 Axis: TypeAlias = tuple[str, dict[State, tuple[int, ...]]]
-"""A variable of a table: the address of its decision, and the alternatives that each of its states stands for."""
+"""A variable of a table: the address of its decision, and the indices of the alternatives of each state."""
 JOINT: Final = 20_000
-"""The most joint alternatives of tied stages that are looked at for constraints over as few stages as there can be."""
+"""The maximum number of joint alternatives for which constraints over as few stages as possible are sought."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinearRule:
-    """Of the terms, no more than `most` may be taken together: one less than there are."""
+    """A linear constraint: the sum of the variables of all terms is at most `most`, the number of terms minus one.
+
+    This means that the terms cannot all be taken together.
+    """
 
     terms: tuple[Term, ...]
 
     @property
     def most(self) -> int:
-        """The bound on the sum of the variables of all terms."""
+        """The upper bound of the sum of the variables of all terms."""
         return len(self.terms) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class LinearRules:
-    """The rules, and the constraints of the space that are tied too closely to be said by rules."""
+    """The linear constraints of a space, and the constraints that connect too many variables to be written as such."""
 
     rules: tuple[LinearRule, ...]
     left: tuple[Constraint, ...]
 
 
 def linear_rules(structures: Structures, layout: Layout) -> LinearRules:
-    """The rules that exclude exactly the joint alternatives (and top orders) with which no member is.
+    """Return the linear constraints that exclude exactly the combinations that no member has.
 
-    What alternatives settle beside their branch counts; all that z and orders do not say may take any value.
+    A combination consists of alternatives and of orders outside any alternative. What alternatives fix in addition to
+    their branch counts. Everything that z and the orders do not determine may take any value.
     """
     blocks = {block.address: block for block in layout.blocks}
     settled = frozenset(a for block in layout.blocks for way in block.alternatives for a in way.settled.domains)
@@ -71,7 +76,10 @@ def linear_rules(structures: Structures, layout: Layout) -> LinearRules:
 
 
 def _sorted(rules: Iterable[LinearRule], layout: Layout) -> tuple[LinearRule, ...]:
-    """The rules over few blocks first, then in the order of the pipeline, as are the terms of each."""
+    """Return the linear constraints, those over few blocks first and then in pipeline order.
+
+    The terms of each constraint are sorted in pipeline order too.
+    """
     addresses = [*(block.address for block in layout.blocks), *(order.address for order in layout.orders)]
     places = {address: place for place, address in enumerate(addresses)}
     ordered = {LinearRule(tuple(sorted(rule.terms, key=lambda term: places[term[0]]))): None for rule in rules}
@@ -79,7 +87,7 @@ def _sorted(rules: Iterable[LinearRule], layout: Layout) -> tuple[LinearRule, ..
 
 
 def _decided(structures: Structures, network: Network, settled: frozenset[str]) -> FactorGraph:
-    """What a network admits of its decisions, and of the hyperparameters that alternatives settle."""
+    """Return the factors over the decisions of a network, and over the hyperparameters that alternatives fix."""
     decided = structures.existence.decisions(network)
     if not settled & network.states.keys():
         return decided
@@ -89,7 +97,10 @@ def _decided(structures: Structures, network: Network, settled: frozenset[str]) 
 def _inside(
     block: Block, context: Sequence[tuple[str, str]], network: Network, graph: FactorGraph
 ) -> Iterator[LinearRule]:
-    """The alternatives of a block that settle what lies below a context as no member does."""
+    """Yield a linear constraint that excludes the alternatives of a block without a member, if there are any.
+
+    Only the variables of the network are considered, which lie below `context` inside the block.
+    """
     dead = []
     for number, alternative in enumerate(block.alternatives):
         taken = {block.address: alternative.branch, **alternative.settled.branches}
@@ -102,7 +113,7 @@ def _inside(
 
 
 def _left(name: str, network: Network, alternative: Indicator, block: Block) -> Sequence[State]:
-    """The states of a variable that an alternative of its block leaves."""
+    """Return the states of a variable that are possible under an alternative of its block."""
     states, settled = network.states[name], alternative.settled
     if name == block.address:
         return [alternative.place]
@@ -121,10 +132,10 @@ def _left(name: str, network: Network, alternative: Indicator, block: Block) -> 
 def _over_blocks(
     structures: Structures, blocks: Mapping[str, Block], network: Network, graph: FactorGraph
 ) -> tuple[tuple[Factor, ...], dict[str, Axis]]:
-    """The factors over z and orders alone, and what their states stand for.
+    """Return the factors over z and orders alone, and the alternatives that their states stand for.
 
-    Where what lies inside a block is tied too, a variable of its own stands for the block: its states are the first of
-    the alternatives that settle this alike.
+    If variables inside a block are connected too, an additional variable represents the block. Its states are the
+    groups of alternatives that fix these variables in the same way; each group is represented by its first alternative.
     """
     variables = structures.space.variables
     names = dict.fromkeys(name for factor in graph.factors for name in factor.scope)
@@ -154,18 +165,22 @@ def _over_blocks(
 
 
 def _z(address: str) -> str:
-    return f"z {address}"  # no address of a space has a blank
+    return f"z {address}"  # never an address, because addresses contain no blanks
 
 
 def _alike(block: Block, inner: Sequence[str], network: Network) -> list[tuple[int, ...]]:
-    """The alternatives of a block by their branch and what they leave of some variables."""
+    """Return the alternatives of a block in groups with the same branch and the same possible states of `inner`."""
     left = ([tuple(_left(name, network, each, block)) for name in inner] for each in block.alternatives)
     places = ((each.place, *mine) for each, mine in zip(block.alternatives, left, strict=True))
     return [tuple(numbers) for numbers in grouped((place, n) for n, place in enumerate(places)).values()]
 
 
 def _rules(factor: Factor, known: Mapping[str, Axis]) -> Iterator[LinearRule]:
-    """What a table leaves out, each exclusion over as few variables as it can be said with."""
+    """Yield the linear constraints that exclude the joint states that a table does not contain.
+
+    Each constraint is over as few variables as possible. If there are more than `JOINT` joint states, they are excluded
+    prefix by prefix instead (`_by_prefix`).
+    """
     axes = [known[name] for name in factor.scope]
     allowed = {joint for joint, weight in factor.table.items() if weight}
     if not factor.scope:
@@ -182,11 +197,11 @@ def _rules(factor: Factor, known: Mapping[str, Axis]) -> Iterator[LinearRule]:
 
 
 Cube: TypeAlias = tuple[tuple[State, ...] | None, ...]
-"""The states of each variable whose combinations are excluded; None for all of them."""
+"""The states of each variable whose combinations are excluded; None for all states."""
 
 
 def _smallest(options: Sequence[tuple[State, ...]], allowed: set[tuple[State, ...]]) -> Iterator[Cube]:
-    """Exclusions over one variable, then over two, ...; those that smaller ones cover are left out."""
+    """Yield exclusions over one variable, then over two, and so on, without those that smaller ones imply."""
     count = len(options)
     excluded: list[tuple[tuple[int, ...], set[tuple[State, ...]]]] = []
     for size in range(1, count + 1):
@@ -211,7 +226,7 @@ def _smallest(options: Sequence[tuple[State, ...]], allowed: set[tuple[State, ..
 
 
 def _merged(joints: Sequence[tuple[State, ...]]) -> list[tuple[tuple[State, ...], ...]]:
-    """Joint states put together along one variable after the other, the last one first."""
+    """Return joint states merged into cubes along one variable after the other, starting with the last one."""
     cubes: list[tuple[tuple[State, ...], ...]] = [tuple([(state,) for state in joint]) for joint in joints]
     for place in reversed(range(len(joints[0]))):
         together: dict[tuple[tuple[State, ...], ...], tuple[State, ...]] = {}
@@ -223,7 +238,10 @@ def _merged(joints: Sequence[tuple[State, ...]]) -> list[tuple[tuple[State, ...]
 
 
 def _by_prefix(options: Sequence[tuple[State, ...]], allowed: set[tuple[State, ...]]) -> Iterator[Cube]:
-    """After each beginning of an admitted combination the states that continue none: as many as the table is large."""
+    """Yield, for each prefix of an admitted combination, the next states that continue none of them.
+
+    The number of exclusions is proportional to the size of the table.
+    """
     count = len(options)
     following: dict[tuple[State, ...], dict[State, None]] = {(): {}}
     for joint in sorted(allowed):

@@ -1,4 +1,4 @@
-"""Configurations to points of ADMM and back, many at once."""
+"""Conversions between configurations and ADMM points, for many at once."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -17,7 +17,7 @@ from spacelang.targets._admm.truths import Truths
 
 
 class Maps:
-    """The way down and the way back between configurations of a space and the variables of a layout."""
+    """The conversions between the configurations of a space and the variables of a layout."""
 
     def __init__(self, space: Space, layout: Layout) -> None:
         self.space = space
@@ -28,14 +28,14 @@ class Maps:
         self.theta_d = layout.theta_d
         self.choices = {choice.address: choice for choice in space.decisions}
 
-    # ---- the way down
+    # ---- from configurations to points
 
     def encode(self, configuration: Configuration) -> AdmmPoint:
-        """The point of a member; variables that are not active in it hold their defaults."""
+        """Return the point of a member; variables that are not active in it have their defaults."""
         return self.encode_all([configuration])[0]
 
     def encode_all(self, configurations: Sequence[Configuration] | Batch) -> AdmmPoints:
-        """The points of members, in their order."""
+        """Return the points of members, in their order."""
         given = configurations
         columns = given if isinstance(given, Batch) else self._tabulator.columns(given)
         points = self.blank(len(columns))
@@ -53,7 +53,7 @@ class Maps:
         return points
 
     def blank(self, count: int) -> AdmmPoints:
-        """So many points of zeros in z and orders, and the defaults in theta."""
+        """Return `count` points with zeros in z and orders, and the defaults in theta."""
         return AdmmPoints(
             np.zeros((count, self.layout.width), np.int8),
             np.tile(self.theta_c.default, (count, 1)),
@@ -66,7 +66,7 @@ class Maps:
         return np.full(len(columns), -1) if found is None else found
 
     def _numbers(self, block: Block, columns: Batch, decisions: Mapping[str, Array]) -> Array:
-        """The alternative of a block that each row takes."""
+        """Return the index of the alternative of a block that each row takes."""
         places = decisions[block.address]
         found = np.zeros(len(places), np.int64)
         for place, numbers in block.variants.items():
@@ -78,7 +78,7 @@ class Maps:
         return found
 
     def _takes(self, way: Indicator, rows: Array, columns: Batch, decisions: Mapping[str, Array]) -> Array:
-        """Which of the rows that take its branch settle it as an alternative does."""
+        """Return True for each of the rows that takes an alternative; all rows must have its branch."""
         taken: Array = np.ones(len(rows), bool)
         for address, branch in way.settled.branches.items():
             taken &= decisions[address][rows] == (-1 if branch is None else self.choices[address].places[branch])
@@ -115,36 +115,40 @@ class Maps:
     def _tabulator(self) -> Tabulator:
         return Tabulator(self.space)
 
-    # ---- the way back
+    # ---- from points to configurations
 
     def decode(self, point: AdmmPoint) -> Configuration:
-        """The configuration of a point that `reaches` accepts.
+        """Return the configuration of a point that `reaches` accepts.
 
-        Between integers it is that of the nearest point, the upper one of two: 3.7 stands for 4, and so does 3.5. Only
-        `project` sees to it that this is a member.
+        theta is rounded to the nearest members of D, upwards from the middle: 3.7 stands for 4, and so does 3.5.
+        Constraints are not checked here: only `project` ensures that the result is a member.
         """
         return self.decode_all(AdmmPoints.of([point]))[0]
 
     def decode_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> list[Configuration]:
-        """The configurations of points, in their order; see `decode`."""
+        """Return the configurations of points, in their order; see `decode`."""
         return self.columns(points).configurations()
 
     def columns(self, points: AdmmPoints | Sequence[AdmmPoint]) -> Batch:
-        """The same as columns."""
+        """Return the configurations of points as a batch; see `decode`."""
         return self.truths(self._nearest(self.together(points))).columns
 
     def _nearest(self, points: AdmmPoints) -> AdmmPoints:
-        """The same points with theta moved to its P_D."""
+        """Return the points with theta replaced by its projection P_D."""
         nearest = self.theta_c.nearest(points.theta_c), self.theta_d.nearest(points.theta_d)
         return AdmmPoints(points.z, *nearest, points.orders)
 
     def active(self, point: AdmmPoint) -> Mask:
-        """Which variables count in a point with z and orders of 0 and 1: boolean arrays (C,), (D,); see `decode`."""
+        """Return the mask of the active variables of a point.
+
+        It has boolean arrays (C,) and (D,), and one boolean for each order. z and the orders must contain only 0 and 1;
+        theta is rounded as in `decode`.
+        """
         found = self.active_all(AdmmPoints.of([point]))
         return Mask(found.theta_c[0], found.theta_d[0], tuple(order[0] for order in found.orders))
 
     def active_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> Mask:
-        """The same for many points: shapes (n, C) and (n, D), one array (n,) for each order."""
+        """Return the mask of the active variables of many points: shapes (n, C), (n, D), and (n,) for each order."""
         points = self._nearest(self.together(points))
         truths, count = self.truths(points), len(points)
         theta_c, theta_d = np.zeros((count, len(self.theta_c)), bool), np.zeros((count, len(self.theta_d)), bool)
@@ -159,9 +163,10 @@ class Maps:
         return Mask(theta_c, theta_d, tuple(truths.active(order.address) for order in self.orders))
 
     def owned(self, point: AdmmPoint) -> Mask:
-        """Which variables belong to what z takes, or to every pipeline: boolean arrays (C,), (D,), one for each order.
+        """Return the mask of the variables that belong to the alternatives that z takes, or to every pipeline.
 
-        These are all that a search of theta may move for this z, whether conditions let them count (`active`) or not.
+        Its arrays have the shapes (C,) and (D,), and there is one boolean for each order. A search of theta may move
+        all of these variables for this z, even if their conditions are false at the moment (compare `active`).
         """
         ways = [(block.stage, block.alternatives[int(point.z[block.columns].argmax())]) for block in self.blocks]
         names = {None, *((stage, way.name) for stage, way in ways)}
@@ -178,7 +183,10 @@ class Maps:
                 yield from ((slot, taken) for slot in alternative.slots)
 
     def truths(self, points: AdmmPoints) -> Truths:
-        """What points say, with z and orders of 0 and 1 and theta in D."""
+        """Return the conditions and constraints of points, evaluated in one batch.
+
+        z and the orders must contain only 0 and 1, and theta must be in D.
+        """
         decisions: dict[str, Array] = {}
         pieces: dict[str, list[tuple[Array, Codes]]] = {}
         for order, matrices in zip(self.orders, points.orders, strict=True):
@@ -230,7 +238,7 @@ class Maps:
                 pieces.setdefault(slot.address, []).append((rows, slot.coding.decode(whole, numbers)))
 
     def _reached(self, decisions: Mapping[str, Array], count: int) -> dict[str, Array]:
-        """The decisions with -1 where their owners are not taken."""
+        """Return the branch indices of all decisions, with -1 in the rows where their owners are not taken."""
         found: dict[str, Array] = {}
         for address in self.choices:
             places = decisions.get(address, np.full(count, -1))
@@ -240,14 +248,14 @@ class Maps:
         return found
 
     def together(self, points: AdmmPoints | Sequence[AdmmPoint]) -> AdmmPoints:
-        """Points as arrays."""
+        """Return points as one batch of arrays; a batch is returned unchanged."""
         if isinstance(points, AdmmPoints):
             return points
         return AdmmPoints.of(points) if len(points) else self.blank(0)
 
 
 def put(points: AdmmPoints, slot: ThetaColumns, coding: Indexed, rows: Array, values: Codes) -> None:
-    """Write values to their columns."""
+    """Write values to their columns, in place."""
     whole, numbers = coding.encode(values)
     if slot.integer is not None:
         points.theta_d[rows, slot.integer] = whole

@@ -1,4 +1,7 @@
-"""From what is wanted to the nearest member: the fewest changes that all constraints admit, always the same ones."""
+"""Repair of points that violate constraints: the nearest member, with as few changes as possible.
+
+The result is deterministic.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,13 +27,13 @@ from spacelang.solver.model import Solver, Weights
 from spacelang.solver.network import UNREACHED, Network
 
 Wanted: TypeAlias = Callable[[Hyperparameter], Value]
-"""The value, of its domain, that a hyperparameter keeps if it can."""
+"""A function that returns the wanted value of a hyperparameter, which is a member of its domain."""
 HALVINGS: Final = 40
-"""How often the way to a number that satisfies comparisons of ranges is halved: to a billionth of a percent."""
+"""The number of bisection steps for values in ranges that are compared; the error is 2^-40 of the distance."""
 
 
 class Mover:
-    """Moves branches and values to members of a space that is not empty."""
+    """A function from branches and values to the nearest member of a nonempty space."""
 
     def __init__(self, structures: Structures) -> None:
         self._structures = structures
@@ -43,12 +46,12 @@ class Mover:
         self._solved = lru_cache(maxsize=4096)(self._solve)
 
     def move(self, branches: Mapping[str, str], wanted: Wanted) -> Configuration:
-        """The member nearest to some branches, one for each decision of the space, and values.
+        """Return the member nearest to the branches, one for each decision of the space, and to the wanted values.
 
-        First as few stages change as possible, then as few of the decisions inside them; then in each set of
-        hyperparameters that conditions and constraints tie together as few as possible change the cell that they are
-        in, a value going to the nearest one of its new cell. Where several are as near, it is
-        always the same one.
+        First as few stages change as possible, then as few of the decisions inside them. Then, in each set of
+        hyperparameters that conditions and constraints connect, as few as possible change to another cell of their
+        domain, and each of these takes the nearest value of its new cell. If several members are equally near, the
+        choice is deterministic.
         """
         structure = self.structure(branches)
         values: dict[str, Value] = {}
@@ -64,12 +67,15 @@ class Mover:
         return found if exclusion(self._space, found) is None else self._usual(structure)
 
     def _usual(self, structure: Structure) -> Configuration:
-        """Where only numbers that are no floats satisfy a comparison: defaults of the structure, or of the space."""
+        """Return the default configuration of a structure, or of the space if constraints exclude it.
+
+        It is needed if the only numbers that satisfy a comparison are not floats.
+        """
         found = self._completer.complete(structure)
         return found if exclusion(self._space, found) is None else nearest_admissible(self._structures)[1]
 
     def structure(self, branches: Mapping[str, str]) -> Structure:
-        """The nearest structure that has a member."""
+        """Return the nearest structure that has a member."""
         taken = {
             variable.address: branch
             for variable, branch in reached(self._space, lambda choice: branches[choice.address])
@@ -84,7 +90,7 @@ class Mover:
         return Solver(self._structures.model, Changes(wanted, self._costs)).structure(least)
 
     def _part(self, component: Component, structure: Structure, wanted: Wanted) -> Mapping[str, Value]:
-        """By key, the values of the active members of a component."""
+        """Return the values of the active members of a component, by key."""
         if component.is_free:
             node = component.members[0].hyperparameter
             return {node.key: wanted(node)}
@@ -111,7 +117,7 @@ class Mover:
 
 
 class _Cells(Weights):
-    """Every cell that is not wanted is a change."""
+    """Weights that count every cell other than the wanted one as a change."""
 
     existential = False
     semiring = FEWEST
@@ -120,21 +126,21 @@ class _Cells(Weights):
         self._wanted = wanted
 
     def cell(self, hyperparameter: Hyperparameter, cell: Simple) -> float:
-        """1 for the cell that is wanted."""
+        """Return 1 for the wanted cell, and 2 for any other."""
         return 1 if cell is self._wanted[hyperparameter.address] else 2
 
 
 def _is_broken(space: Space, network: Network, given: Mapping[str, Value]) -> bool:
-    """Whether values break a constraint of a group."""
+    """Return True if values violate a constraint of a network."""
     assignment = Assignment(space, {}, lambda node: given[node.address])
     return any(violates(constraint, assignment) for constraint in network.constraints)
 
 
 def _moved(network: Network, elimination: Elimination, given: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
-    """The values of a group with as few changes of cells as there can be.
+    """Yield values of a network that change as few cells as possible.
 
-    Where ranges are compared with each other there are several answers, the nearest values first: what is exactly on
-    the line between may be on its wrong side by an error of rounding.
+    If ranges are compared with each other, there are several results, the nearest values first. The first one may fail:
+    a value exactly on the boundary can be on the wrong side because of rounding.
     """
     nodes = {m.address: m.node for m in network.members if isinstance(m.node, Hyperparameter)}
     kept: dict[str, Value] = {}
@@ -157,9 +163,10 @@ def _moved(network: Network, elimination: Elimination, given: Mapping[str, Value
 
 
 def _satisfying(network: Network, states: Mapping[str, State], kept: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
-    """Values of the ranges that are compared with each other, each as near to what is kept as those before let it.
+    """Yield values of the ranges that are compared with each other.
 
-    Then such in which those that have to change do so freely, then any.
+    In the first result each value is as near to the wanted one as the earlier values allow. In the second, the values
+    that must change do so freely. In the third, all values do.
     """
     free, needed = network.compared(states)
     if not needed:
@@ -178,7 +185,7 @@ def _satisfying(network: Network, states: Mapping[str, State], kept: Mapping[str
 
 
 def _narrowed(cells: Mapping[str, Simple], needed: Sequence[tuple[Rows, ...]], address: str, value: Value) -> Simple:
-    """The part of a cell that is nearest to a value of it and still leaves something in all cells."""
+    """Return the part of a cell that is nearest to a value and still leaves a solution in all cells."""
     pinned: Simple = Categorical((value,))
     if feasible({**cells, address: pinned}, needed):
         return pinned
@@ -198,14 +205,14 @@ def _narrowed(cells: Mapping[str, Simple], needed: Sequence[tuple[Rows, ...]], a
 
 
 def _steps(cell: Grid | Real, far: Fraction) -> int:
-    """Halvings until members of a grid are told apart; of a continuous range, enough."""
+    """Return the number of bisection steps: enough to separate the members of a grid, or constant for a range."""
     if isinstance(cell, Real):
         return HALVINGS
     return max(1, math.ceil(far / decimal(cell.step))).bit_length() + 2
 
 
 def _around(cell: Grid | Real, centre: Fraction, distance: Fraction) -> Simple | None:
-    """The values of a cell that are no further than a distance from a centre; None where there are none."""
+    """Return the values of a cell within a distance of a centre; None if there are none."""
     lower, upper = centre - distance, centre + distance
     if isinstance(cell, Real):
         start = replace(cell, lower=float(lower), lower_open=False) if lower > decimal(cell.lower) else cell
@@ -216,9 +223,10 @@ def _around(cell: Grid | Real, centre: Fraction, distance: Fraction) -> Simple |
 
 
 def nearest_of(cell: Simple, value: Value, domain: Domain) -> Value:
-    """The value of a cell that is nearest to another value of the domain: of two numbers alike, the larger one.
+    """Return the value of a cell that is nearest to another value of the domain.
 
-    Of sets places count, and of unions the parts before anything else.
+    Of two numbers that are equally near, the larger one is returned. The distance between members of a set is that of
+    their indices. In a union, the nearest part comes first.
     """
     found = cell.find(value)
     if not isinstance(found, Missing):
@@ -237,6 +245,6 @@ def nearest_of(cell: Simple, value: Value, domain: Domain) -> Value:
 
 
 def _far(near: Value, wanted: Value, domain: Domain) -> tuple[int, float]:
-    """How far two values of a domain are from each other: parts of a union first."""
+    """Return the distance of two values of a domain: first that of their parts of a union, then that of the values."""
     (own, here), (other, there) = code_of(domain, near), code_of(domain, wanted)
     return (abs(own - other), 0) if own != other else (0, abs(here - there))

@@ -1,4 +1,4 @@
-"""Points of ADMM as arrays, one or many at once."""
+"""ADMM points as arrays, one or many at once."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from spacelang.draws.codes import Array
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdmmPoint:
-    """One value of every variable: z, theta_c, theta_d, and one T x T matrix for each order.
+    """A value of every variable: z, theta_c, theta_d, and one T x T matrix for each order.
 
-    Shapes: z (K,) for the K alternatives of all stages, theta_c (C,), theta_d (D,), orders (T, T) each. A point that
-    comes out of the target holds 0 and 1 in z and orders, and whole numbers in theta_d; one that a search has moved may
-    hold any numbers, which `project` brings back. Both thetas are floats, so that what is moved stays where it is put.
+    Shapes: z (K,) for the K alternatives of all stages, theta_c (C,), theta_d (D,), orders (T, T) each. A point from
+    the target has 0 and 1 in z and the orders, and integers in theta_d. A point that a search has moved may have any
+    numbers; `project` makes it a member again. Both thetas are floats, so that a search can set them to any number.
     """
 
     z: Array
@@ -24,11 +24,11 @@ class AdmmPoint:
 
     @property
     def order(self) -> Array | None:
-        """The matrix of the first order; None where nothing is permuted."""
+        """The matrix of the first order; None if nothing is permuted."""
         return self.orders[0] if self.orders else None
 
     def __eq__(self, other: object) -> bool:
-        """Whether all variables have the same values."""
+        """Return True if all variables have the same values."""
         return isinstance(other, AdmmPoint) and all(map(np.array_equal, self._arrays(), other._arrays()))
 
     __hash__ = None  # type: ignore[assignment]
@@ -39,7 +39,7 @@ class AdmmPoint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdmmPoints:
-    """Many points: the same arrays with one more axis in front, row i of each is point i."""
+    """Many points: the arrays of `AdmmPoint` with an additional first axis, where row i of each is point i."""
 
     z: Array
     theta_c: Array
@@ -48,7 +48,7 @@ class AdmmPoints:
 
     @classmethod
     def of(cls, points: Sequence[AdmmPoint]) -> "AdmmPoints":
-        """One point or more, in their order."""
+        """Stack one or more points, in their order."""
         orders = tuple(map(np.stack, zip(*(point.orders for point in points), strict=True)))
         return cls(
             np.stack([point.z for point in points]),
@@ -67,17 +67,17 @@ class AdmmPoints:
         return (self[row] for row in range(len(self)))
 
     def copy(self) -> "AdmmPoints":
-        """The points in arrays of their own."""
+        """Return a copy with its own arrays."""
         return AdmmPoints(self.z.copy(), self.theta_c.copy(), self.theta_d.copy(), tuple(map(np.copy, self.orders)))
 
     def take(self, rows: Array) -> "AdmmPoints":
-        """The points of some rows."""
+        """Return the points of some rows."""
         return AdmmPoints(
             self.z[rows], self.theta_c[rows], self.theta_d[rows], tuple(order[rows] for order in self.orders)
         )
 
     def put(self, rows: Array, others: "AdmmPoints") -> None:
-        """Replace the points of some rows."""
+        """Replace the points of some rows, in place."""
         self.z[rows], self.theta_c[rows], self.theta_d[rows] = others.z, others.theta_c, others.theta_d
         for mine, theirs in zip(self.orders, others.orders, strict=True):
             mine[rows] = theirs
@@ -85,7 +85,7 @@ class AdmmPoints:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mask:
-    """Which variables count in a point, or in many: of theta_c, of theta_d, and each order as a whole."""
+    """A mask of the variables, of one point or of many: entries of theta_c and theta_d, and each order as a whole."""
 
     theta_c: Array
     theta_d: Array

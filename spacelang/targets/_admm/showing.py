@@ -1,4 +1,4 @@
-"""How the variables of ADMM are shown: as JSON, as text for a terminal, and as a graph in the DOT language."""
+"""Rendering of the ADMM variables as JSON, as text for the terminal, and as a graph in the DOT language."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from spacelang.targets._admm.layout import StepOrder
 
 MOST_LINES: Final = 40
-"""So many constraints are listed in a text; all of them are in the JSON."""
+"""The maximum number of constraints in the text; the JSON document has all of them."""
 UNITS: Final = {Measure.LATENCY: "seconds", Measure.SIZE: "bytes", Measure.DISPARITY: "score"}
 
 
 def form_to_json(form: "AdmmForm") -> dict[str, object]:
-    """The keys of the JSON document."""
+    """Return the keys of the JSON document."""
     document: dict[str, object] = {
         "conditions": "mask" if form.added is None else "flatten",
         "z": [
@@ -82,7 +82,7 @@ def _rule_text(form: "AdmmForm", rule: LinearRule) -> str:
 
 
 def _names(form: "AdmmForm") -> dict[str, tuple[str, tuple[str, ...], bool]]:
-    """By the address of a decision: its stage, what its alternatives are called, and whether it is an order."""
+    """Return, by the address of a decision: its stage, the names of its alternatives, and True if it is an order."""
     found = {b.address: (b.stage, tuple(way.name for way in b.alternatives), False) for b in form.blocks}
     return found | {order.address: (order.stage, order.branches, True) for order in form.orders}
 
@@ -93,7 +93,7 @@ def _constraints_to_json(form: "AdmmForm") -> Iterator[dict[str, object]]:
 
 
 def _constraint_texts(form: "AdmmForm") -> list[str]:
-    # The words of the language come with its syntax tree, which those do without who never show a form.
+    # Imported here because it loads the syntax tree, which is only needed to render a form.
     from spacelang.forms.wording import saying
 
     said = saying(form.space)
@@ -114,7 +114,7 @@ def _bound_to_json(bound: Bound) -> dict[str, object]:
 
 
 def listing(form: "AdmmForm") -> str:
-    """The blocks, the orders, the variables of each owner, and the constraints."""
+    """Return the listing of the blocks, the orders, the variables of each owner, and the constraints."""
     return "\n".join([*_head(form), "", *_blocks(form), *_orders(form), "", *_thetas(form), *_constraints(form)])
 
 
@@ -134,7 +134,7 @@ def _head(form: "AdmmForm") -> Iterator[str]:
 
 
 def _blocks(form: "AdmmForm") -> Iterator[str]:
-    yield "z: exactly one of each block"
+    yield "z: exactly one alternative of each block is 1"
     wide = max((len(block.stage) for block in form.blocks), default=0)
     for number, block in enumerate(form.blocks, start=1):
         start = f"  z{number}  {block.stage:<{wide}}  {len(block.alternatives):>3}  "
@@ -150,10 +150,10 @@ def _orders(form: "AdmmForm") -> Iterator[str]:
 
 
 def _thetas(form: "AdmmForm") -> Iterator[str]:
-    """One line for each variable below its owner, and for each owner how many of each kind it has."""
+    """Yield a line for each owner with its numbers of variables, followed by a line for each of its variables."""
     boxes = (("c", form.theta_c), ("d", form.theta_d))
     by_owner = grouped((each.owner, (mark, each)) for mark, box in boxes for each in box.coordinates)
-    yield "theta: every hyperparameter of every alternative; c continuous, d discrete"
+    yield "theta: the hyperparameters of all alternatives; c: continuous, d: discrete"
     stage = None
     owners = [None, *((block.stage, way.name) for block in form.blocks for way in block.alternatives)]
     for owner in owners:
@@ -178,7 +178,7 @@ def _coordinate(mark: str, each: Coordinate, prefix: str) -> str:
 
 
 def _range(mark: str, each: Coordinate) -> str:
-    """What a variable takes: its range, or its codes with what they stand for."""
+    """Return the values of a variable as text: its range, or its codes with the values they stand for."""
     pieces = " | ".join(map(shown, each.pieces))
     excluded = f"  without {', '.join(map(str, sorted(each.excluded)))}" if each.excluded else ""
     lower, upper = each.pieces[0].first, each.pieces[-1].last
@@ -204,7 +204,10 @@ def _constraints(form: "AdmmForm") -> Iterator[str]:
 
 
 def draw(form: "AdmmForm") -> str:
-    """A cluster for each block with its alternatives and their variables, and one for each order."""
+    """Return a graph with a cluster for each block and for each order.
+
+    The nodes of a block are its alternatives with their variables.
+    """
     lines = [f"digraph {quoted(form.space.name)} {{", "  rankdir=LR; node [shape=record];"]
     lines += [f"  label={quoted(next(_head(form)))};"]
     always = [each for box in (form.theta_c, form.theta_d) for each in box.coordinates if each.owner is None]
@@ -235,5 +238,5 @@ def _record(name: str, coordinates: Sequence[Coordinate], prefix: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A text in a record: its own marks lose their meaning."""
+    """Return a text with the special characters of DOT records escaped."""
     return "".join("\\" + character if character in '\\"{}|<> ' else character for character in text).replace("\n", " ")

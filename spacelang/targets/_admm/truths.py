@@ -1,4 +1,4 @@
-"""Which hyperparameters are active and which constraints hold, for many configurations at once."""
+"""Evaluation of conditions and constraints for many configurations at once."""
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -12,20 +12,22 @@ from spacelang.ir.expr import INACTIVE, Active, And, Expr, Is, Not, Or, Worth, h
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space, Variable
 
 Mark: TypeAlias = tuple[int, object] | int | None
-"""What tells values of one variable apart: the part and the code of a value, the place of a branch, or None."""
+"""A key that distinguishes the values of a variable: (part, code) of a value, the index of a branch, or None."""
 
 
 class Truths:
-    """Conditions and constraints over rows of decisions and values.
+    """The conditions and constraints of a space over rows of decisions and values.
 
-    Logic is worked out on arrays; every other test is evaluated as it is everywhere else, once for each different
-    combination of the values that it names.
+    Logical operators are evaluated on arrays. Every other test is evaluated by the expression evaluator, once for each
+    distinct combination of the values that it names.
     """
 
     def __init__(self, space: Space, count: int, decisions: Mapping[str, Array], given: Mapping[str, Column]) -> None:
-        """`decisions` has the place of each row's branch, -1 where it is not reached; `given` values by address.
+        """Create the evaluation of `count` rows.
 
-        A value matters only where its hyperparameter turns out to be active; where it is, one must be given.
+        `decisions` has the branch index of each row by address, -1 where a decision is not reached. `given` has the
+        values of hyperparameters by address. A value matters only in the rows where its hyperparameter is active, and
+        there it must be given.
         """
         self._space = space
         self._count = count
@@ -37,7 +39,7 @@ class Truths:
 
     @cached_property
     def columns(self) -> Batch:
-        """The rows with the values of what is active in them."""
+        """The rows as a batch, with the values of the hyperparameters that are active in them."""
         found = {}
         for node in self._space.hyperparameters:
             column = self._given.get(node.address)
@@ -51,14 +53,17 @@ class Truths:
 
     @cached_property
     def admitted(self) -> Array:
-        """Which rows break no constraint."""
+        """True for each row that violates no constraint, a boolean array (count,)."""
         found: Array = np.ones(self._count, bool)
         for constraint in self._space.constraints:
             found &= self.satisfied(constraint)
         return found
 
     def satisfied(self, constraint: Constraint) -> Array:
-        """Which rows a constraint admits: it applies where all that it names is active."""
+        """Return True for each row that satisfies a constraint.
+
+        A constraint applies only to rows in which everything that it names is active.
+        """
         applies: Array = np.ones(self._count, bool)
         for address in constraint.scope:
             applies = applies & self.active(address)
@@ -67,13 +72,13 @@ class Truths:
         return np.asarray(~applies | (self.holds(constraint.expression) != constraint.forbidden))
 
     def active(self, address: str) -> Array:
-        """In which rows a variable is reached, and its condition holds."""
+        """Return True for each row in which a variable is reached and its condition is true."""
         if address not in self._active:
             self._active[address] = self._find_active(self._space.variables[address])
         return self._active[address]
 
     def holds(self, expression: Expr) -> Array:
-        """In which rows an expression holds."""
+        """Return True for each row in which an expression is true."""
         if expression not in self._known:
             self._known[expression] = self._find(expression)
         return self._known[expression]
@@ -89,7 +94,7 @@ class Truths:
     def _takes(self, address: str, branches: tuple[str, ...]) -> Array:
         choice = self._space.variables[address].choice
         found: Array = np.zeros(self._count, bool)
-        for branch in branches:  # of a few places, which `isin` would sort
+        for branch in branches:  # faster than `isin`, which sorts
             if branch in choice.places:
                 found |= self._decisions[address] == choice.places[branch]
         return found
@@ -128,7 +133,7 @@ class Truths:
         return np.array(found, bool) if names else np.full(self._count, holds(atom, lambda _: INACTIVE))
 
     def _worths(self, address: str) -> tuple[list[Mark], list[Worth]]:
-        """What a variable is worth in each row, with a mark that tells different values apart."""
+        """Return the value of a variable in each row, and a hashable mark that distinguishes different values."""
         if address not in self._told:
             node = self._space.variables[address].node
             self._told[address] = self._taken(node) if isinstance(node, Choice) else self._valued(node)

@@ -1,1 +1,1 @@
-"""The parts of the target `blds`."""
+"""Modules of the target `blds`."""

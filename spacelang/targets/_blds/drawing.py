@@ -1,4 +1,4 @@
-"""How a discrepancy tree is shown: as text for a terminal and as a graph in the DOT language."""
+"""Text listings and DOT graphs of a discrepancy tree."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -8,12 +8,12 @@ from spacelang.targets._shown import digraph, quoted, wrapped
 from spacelang.text import counted
 
 FEW: Final = 64
-"""A tree of so many leaves is drawn as a whole."""
+"""A tree with at most this many leaves is drawn completely."""
 USUAL, OTHER = "●", "○"
 
 
 def listing(name: str, layers: Sequence[Layer], leaves: int, by_discrepancy: Sequence[int]) -> str:
-    """The layers as a tree, the heuristic's choice first in each, and the leaves by discrepancy from the default."""
+    """Return the layers as a tree, the default first in each, and the leaf counts by discrepancy."""
     lines = [
         _title(name, layers, leaves),
         f"{USUAL} the heuristic's choice   {OTHER} one discrepancy",
@@ -27,7 +27,7 @@ def listing(name: str, layers: Sequence[Layer], leaves: int, by_discrepancy: Seq
 
 
 def draw(name: str, layers: Sequence[Layer], leaves: int, in_order: Iterable[Sequence[int]]) -> str:
-    """The tree with all of its leaves where they are few, otherwise a node for each alternative, layer by layer."""
+    """Return a DOT graph of the whole tree if it has few leaves, else of the alternatives layer by layer."""
     body = _whole(layers, in_order) if leaves <= FEW else _layered(layers)
     return digraph(name, _title(name, layers, leaves), body)
 
@@ -61,7 +61,10 @@ def _alternatives(layer: Layer, indent: str) -> list[str]:
 
 
 def _whole(layers: Sequence[Layer], in_order: Iterable[Sequence[int]]) -> Iterator[str]:
-    """A node for each prefix; discrepancies are dashed, leaves show how many lie on their path."""
+    """Yield the graph lines of the whole tree, with a node for each prefix.
+
+    Edges of discrepancies are dashed. Leaves show the number of discrepancies on their path.
+    """
     seen: set[tuple[int, ...]] = set()
     yield '"()" [label="", shape=point]'
     for leaf in in_order:
@@ -82,7 +85,10 @@ def _whole(layers: Sequence[Layer], in_order: Iterable[Sequence[int]]) -> Iterat
 
 
 def _layered(layers: Sequence[Layer]) -> Iterator[str]:
-    """A cluster for each layer with its alternatives; edges lead from the one choice of the heuristic to the next."""
+    """Yield the graph lines of a cluster of alternatives for each layer.
+
+    Edges lead from the default of one layer to the alternatives of the next.
+    """
     for number, layer in enumerate(layers):
         inner = [f'"{number}.{place}" [label={quoted(name)}]' for place, name in enumerate(layer.alternatives)]
         title = quoted(layer.stage + _under(layer, layers))

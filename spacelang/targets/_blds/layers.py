@@ -1,4 +1,4 @@
-"""The layers of a discrepancy tree, and what ties them together."""
+"""The layers of a discrepancy tree, and the constraints between them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import Factor, FactorGraph
 
 JOINT: Final = 100_000
-"""The most joint branches of tied decisions that are looked at to recognise a prefix that has no leaf."""
+"""The maximum number of joint branches of connected decisions that are enumerated to detect prefixes without leaves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One decision of a space.
+    """A decision of a space as a layer of the tree.
 
-    `stage` is its key in configurations, `address` its unique name; `owner` is the layer and the place of the branch
-    that lead to it, None for a stage of the pipeline.
+    `stage` is its key in configurations and `address` its unique name. `owner` is the pair of the layer index and
+    branch index that lead to the decision, or None for a stage of the pipeline.
     """
 
     stage: str
@@ -28,12 +28,12 @@ class Layer:
     owner: tuple[int, int] | None
 
     def is_reached(self, prefix: Sequence[int]) -> bool:
-        """Whether branches that include those of all earlier layers lead to the decision."""
+        """Return True if the branches of a prefix lead to the decision; the prefix must include all earlier layers."""
         return self.owner is None or prefix[self.owner[0]] == self.owner[1]
 
 
 def layers_of(space: Space) -> tuple[Layer, ...]:
-    """The layers of a space in pipeline order, each after its owner."""
+    """Return the layers of a space in pipeline order, each after its owner."""
     places = {choice.address: place for place, choice in enumerate(space.decisions)}
 
     def owner_of(choice: Choice) -> tuple[int, int] | None:
@@ -51,24 +51,27 @@ def layers_of(space: Space) -> tuple[Layer, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Hurdle:
-    """The joint branches that the layers of `scope` may take, where the layer and branch `within` are taken."""
+    """A table of the joint branches that the layers of `scope` may take.
+
+    It applies only where the layer `within[0]` takes the branch `within[1]`; if `within` is None, it always applies.
+    """
 
     scope: tuple[int, ...]
     allowed: frozenset[tuple[int, ...]]
     within: tuple[int, int] | None
 
     def is_passed(self, prefix: Sequence[int]) -> bool:
-        """Whether branches that include those of the whole scope are allowed."""
+        """Return True if the branches of a prefix are allowed; the prefix must include the whole scope."""
         if self.within is not None and prefix[self.within[0]] != self.within[1]:
             return True
         return tuple(prefix[place] for place in self.scope) in self.allowed
 
 
 def hurdles_of(structures: Structures, layers: Sequence[Layer]) -> dict[int, tuple[Hurdle, ...]]:
-    """What has to be looked at once a layer's branch is known, by the place of the layer.
+    """Return the tables to check once the branch of a layer is known, by layer index.
 
-    A pipeline that passes all hurdles is admissible, and a prefix that passes those of its layers has a leaf, but for
-    decisions that are tied so closely that only complete pipelines are looked at (`JOINT`).
+    A pipeline that satisfies all tables is admissible, and a prefix that satisfies those of its layers has a leaf. The
+    exception are decisions with more than `JOINT` joint branches: for these, only complete pipelines are checked.
     """
     places = {layer.address: place for place, layer in enumerate(layers)}
     found: dict[int, tuple[Hurdle, ...]] = {}
@@ -86,7 +89,10 @@ def hurdles_of(structures: Structures, layers: Sequence[Layer]) -> dict[int, tup
 
 
 def _with_prefixes(graph: FactorGraph, places: Mapping[str, int]) -> Iterator[Factor]:
-    """The factors over the decisions of a network and, layer by layer from the last, over prefixes that have leaves."""
+    """Yield the factors over the decisions of a network, and then factors over prefixes that have leaves.
+
+    The latter come from eliminating one layer after the other, the last layer first.
+    """
     yield from graph.factors
     for address in sorted(graph.states, key=places.__getitem__, reverse=True):
         tied = {name for factor in graph.factors if address in factor.scope for name in factor.scope}

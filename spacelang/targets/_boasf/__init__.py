@@ -1,1 +1,1 @@
-"""The parts of the target `boasf`."""
+"""Modules of the target `boasf`."""

@@ -1,8 +1,9 @@
 """The partition of a space by pieces of its hyperparameters, without listing structures.
 
-A configuration is told by the piece in which each hyperparameter lies that is cut, as far as decisions lead there.
-Where one is reached but not active, the configuration belongs to its first piece. Hyperparameters of different
-alternatives of a decision are not crossed with each other; the alternatives below which nothing is cut stay together.
+A configuration is identified by the piece of each hyperparameter that is cut, as far as its decisions lead there. Where
+such a hyperparameter is reached but inactive, the configuration belongs to the first piece. Hyperparameters of
+different alternatives of a decision are not crossed with each other. The alternatives below which nothing is cut form
+one group.
 
 See spacelang/optimizers/README.md, section "BOASF: arms".
 """
@@ -21,12 +22,12 @@ from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Spac
 from spacelang.targets._boasf.pieces import describe_piece
 
 Vector: TypeAlias = tuple[tuple[str, int], ...]
-"""The piece of each hyperparameter that is cut and the group of branches of each decision, by address and place."""
+"""Pairs of an address and an index: the piece of a hyperparameter that is cut, or the branch group of a decision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A hyperparameter with its pieces, two or more."""
+    """A hyperparameter that is cut into two or more pieces."""
 
     node: Hyperparameter
     pieces: tuple[Domain, ...]
@@ -34,9 +35,9 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class GroupedDecision:
-    """A decision with its branches in groups: each below which something is cut alone, all others together.
+    """A decision whose branches are grouped: each branch with cuts below it alone, all others together.
 
-    `inside` has what is cut below each group.
+    `inside` has the cuts below each group.
     """
 
     choice: Choice
@@ -45,12 +46,12 @@ class GroupedDecision:
 
 
 Slots: TypeAlias = tuple[Cut | GroupedDecision, ...]
-"""What some branches lead to that is cut, or that leads there."""
+"""The cut hyperparameters below some branches, and the decisions that lead to further cuts."""
 
 
 @dataclass(slots=True)
 class Subspace:
-    """What an arm takes of a space: branches and domains by address, and constraints beyond those of the space."""
+    """A restriction of a space to an arm: branches and domains by address, and additional constraints."""
 
     branches: dict[str, frozenset[str]] = field(default_factory=dict)
     domains: dict[str, Domain] = field(default_factory=dict)
@@ -58,11 +59,11 @@ class Subspace:
 
 
 MOST_NAMED: Final = 3
-"""So many alternatives that stay together are named one by one."""
+"""The maximum size of a group of alternatives whose names are all listed in the name of an arm."""
 
 
 class Partition:
-    """A space cut by pieces of its hyperparameters."""
+    """A space that is cut into pieces of its hyperparameters."""
 
     def __init__(self, space: Space, pieces_of: Callable[[Hyperparameter], tuple[Domain, ...]]) -> None:
         self._space = space
@@ -76,19 +77,22 @@ class Partition:
 
     @property
     def most(self) -> int:
-        """How many arms there are at most: some may be empty."""
+        """The maximum number of arms; some of them may be empty."""
         return _count(self._slots)
 
     def vectors(self) -> Iterator[Vector]:
-        """The vectors of all arms, those of empty ones among them."""
+        """Return an iterator over the vectors of all arms, including empty arms."""
         return _vectors(self._slots)
 
     def vector_of(self, configuration: Configuration) -> Vector:
-        """The vector of a member."""
+        """Return the vector of a member."""
         return tuple(_items(self._slots, configuration))
 
     def part(self, vector: Vector) -> Subspace | None:
-        """What the arm of a vector takes; None where conditions leave nothing of it."""
+        """Return the restriction of the space to the arm of a vector; None if conditions leave nothing.
+
+        The arm may be empty even if this is not None.
+        """
         part = Subspace()
         active: list[str] = []
         for address, place in vector:
@@ -102,7 +106,7 @@ class Partition:
         return part if all(_activate(self._space, address, part) for address in active) else None
 
     def name(self, vector: Vector, part: Subspace) -> str:
-        """What an arm is called: its alternatives and the pieces that are not given by others."""
+        """Return the name of an arm: its alternatives, and the pieces that do not follow from others."""
         words = []
         names = [self._places[address].node.name for address, _ in vector if address in part.domains]  # type: ignore[union-attr]
         for address, place in vector:
@@ -124,7 +128,7 @@ class Partition:
         return ", ".join(words)
 
     def _find(self, context: Context, pieces_of: Callable[[Hyperparameter], tuple[Domain, ...]]) -> Slots:
-        """What is cut below a context."""
+        """Return the cuts and grouped decisions below a context."""
         found: list[Cut | GroupedDecision] = []
         for variable in self._space.by_context.get(context, ()):
             node = variable.node
@@ -180,11 +184,14 @@ def _copied(part: Subspace) -> Subspace:
     return Subspace({**part.branches}, {**part.domains}, [*part.rules])
 
 
-# ---- activity
+# ---- conditions under which a hyperparameter is active
 
 
 def _activate(space: Space, address: str, part: Subspace) -> bool:
-    """Take of a part only what makes a hyperparameter active; whether anything is left, as far as that is seen."""
+    """Restrict a subspace to configurations in which a hyperparameter is active.
+
+    Return False if nothing is left, as far as this is detected.
+    """
     node = space.variables[address].hyperparameter
     for owner, branch in space.variables[address].owners:
         if not _take(space, owner, {branch}, part):
@@ -193,7 +200,11 @@ def _activate(space: Space, address: str, part: Subspace) -> bool:
 
 
 def _require(space: Space, condition: Expr, part: Subspace) -> bool:
-    """Take of a part only what makes a condition hold: branches and values where they say it, else a constraint."""
+    """Restrict a subspace to configurations that satisfy a condition.
+
+    Branches and values are restricted where possible; otherwise a constraint is added. Return False if nothing is left,
+    as far as this is detected.
+    """
     match condition:
         case Constant(value=value):
             return value is True
@@ -230,7 +241,7 @@ def _take(space: Space, address: str, names: Iterable[str], part: Subspace) -> b
 
 
 def _values(space: Space, address: str, part: Subspace) -> Categorical | None:
-    """The values that a hyperparameter may have in a part, where that is a set."""
+    """Return the values that a hyperparameter may have in a subspace if they are a set, else None."""
     node = space.variables[address].hyperparameter
     domain = part.domains.get(address, node.domain)
     return domain if isinstance(domain, Categorical) else None

@@ -1,4 +1,4 @@
-"""Domains cut into pieces: disjoint, together the domain, none of them empty.
+"""Domains cut into pieces: disjoint, nonempty, and together the domain.
 
 See spacelang/optimizers/README.md, section "BOASF: arms".
 """
@@ -12,16 +12,18 @@ from spacelang.draws.unit import scale
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, Union, literal, parts, run
 
 DIGITS: Final = 12
-"""Ranges are cut at numbers of so many digits: where exactly matters less than that people can read it."""
+"""Ranges are cut at numbers rounded to this many significant digits, so that the bounds of pieces are readable."""
 
 
 def pieces_of(domain: Domain, number: int) -> tuple[Domain, ...]:
-    """A domain in so many pieces, or as many as it can be cut into.
+    """Return a domain cut into `number` pieces, or into as many as possible.
 
-    Ranges are cut into equal widths, those with `log` into equal ratios, each piece without its upper end but the last
-    one; integers, steps and sets into runs of neighbouring members whose numbers differ by at most one, longer ones
-    first. The parts of a union are pieces: several in one where there are more parts than pieces, cut themselves, the
-    largest first, where there are fewer.
+    - Ranges are cut into equal widths, or into equal ratios under `log`. Each piece except the last one excludes its
+      upper end.
+    - Integers, steps and sets are cut into runs of neighboring members. Their sizes differ by at most one, longer runs
+      first. Consecutive integers under `log` are cut into equal ratios.
+    - The parts of a union are pieces. If there are more parts than pieces, a piece has several parts. If there are
+      fewer, the parts are cut, the largest first.
     """
     match domain:
         case Union():
@@ -37,7 +39,7 @@ def pieces_of(domain: Domain, number: int) -> tuple[Domain, ...]:
 
 
 def describe_piece(domain: Domain) -> str:
-    """A piece as the name of an arm has it."""
+    """Return a piece as it appears in the name of an arm."""
     match domain:
         case Union():
             return " | ".join(map(describe_piece, domain.parts))
@@ -71,7 +73,7 @@ def _of_range(domain: Real, number: int) -> Iterator[Real]:
 
 
 def _cuts(domain: Real, number: int) -> Iterator[float]:
-    """The numbers at which a range is cut, each with something on both sides."""
+    """Yield the numbers at which a range is cut; each has members on both sides."""
     number_at, before = scale(domain.lower, domain.upper, log=domain.log).number, domain.least
     for place in range(1, number):
         cut = float(f"{number_at(place / number):.{DIGITS}g}")
@@ -85,7 +87,7 @@ def _of_log_integers(domain: Grid, number: int) -> Iterator[Grid]:
     number_at, first = scale(domain.lower, domain.upper, log=True).number, int(domain.lower)
     for place in range(1, number):
         wanted = math.ceil(float(f"{number_at(place / number):.{DIGITS}g}"))
-        # At least one integer for this piece, and one for each that follows.
+        # Leave at least one integer for this piece and for each piece that follows.
         cut = min(max(wanted, first + 1), int(domain.upper) + 1 - (number - place))
         yield Grid(first, cut - 1, domain.log)
         first = cut
@@ -93,7 +95,7 @@ def _of_log_integers(domain: Grid, number: int) -> Iterator[Grid]:
 
 
 def _runs(size: int, number: int) -> Iterator[tuple[int, int]]:
-    """The first and the last place of each run."""
+    """Yield the first and the last index of each run."""
     number = min(number, size)
     length, longer = divmod(size, number)
     first = 0
@@ -132,7 +134,10 @@ def _together(several: Sequence[Simple]) -> Domain:
 
 
 def _shares(several: Sequence[Simple], number: int) -> list[int]:
-    """How many pieces each part of a union gets: one, and the others in turn those that have most members a piece."""
+    """Return the number of pieces for each part of a union.
+
+    Every part gets one; each further piece goes to the part with the most members per piece.
+    """
     shares = [1] * len(several)
     sizes = [math.inf if part.size is None else part.size for part in several]
     for _ in range(number - len(several)):
@@ -145,6 +150,6 @@ def _shares(several: Sequence[Simple], number: int) -> list[int]:
 
 
 def is_whole(domain: Domain, number: int) -> bool:
-    """Whether a domain stays in one piece."""
+    """Return True if a domain stays in one piece."""
     size = sum(part.size or number for part in parts(domain))
     return number == 1 or size == 1

@@ -1,1 +1,1 @@
-"""The parts of the target `configspace`."""
+"""Modules of the target `configspace`."""

@@ -1,7 +1,7 @@
-"""Which of ConfigSpace's hyperparameters hold a domain.
+"""The encoding of domains as ConfigSpace hyperparameters.
 
-ConfigSpace keeps 13 decimals of a float. Ranges that it would spoil are scaled by a power of two, which loses nothing;
-what lies outside a range by rounding comes back as its nearest member.
+ConfigSpace rounds floats to 13 decimals. Ranges for which that is too coarse are scaled by a power of two, which is
+exact. A decoded number that rounding has moved out of its range becomes the nearest member.
 """
 
 import math
@@ -31,11 +31,11 @@ from spacelang.targets._configspace.ways import FlatValue
 
 
 class UnholdableError(Exception):
-    """A range that ConfigSpace cannot hold."""
+    """An error for a range that ConfigSpace cannot represent."""
 
 
 Namer: TypeAlias = Callable[[str], str]
-"""Gives a name that nothing else has, as near to the wish as it can."""
+"""Returns a unique name that is as close as possible to the preferred name."""
 
 
 def coded(
@@ -45,9 +45,20 @@ def coded(
     normal: tuple[float, float] | None = None,
     weights: tuple[float, ...] | None = None,
 ) -> Coded:
-    """A domain coded; `normal` is a prior that it has if it is one range, `weights` are those of its parts.
+    """Encode a domain as ConfigSpace hyperparameters; raise UnholdableError if that is impossible.
 
-    Raises UnholdableError.
+    Parameters
+    ----------
+    domain : Domain
+        The domain to encode.
+    wish : str
+        The preferred name.
+    name : callable
+        Returns a unique name for a preferred one.
+    normal : tuple of float, optional
+        The mean and deviation of a normal prior; used only if the domain is a single range.
+    weights : tuple of float, optional
+        The weights of the parts of a union.
     """
     several = parts(domain)
     if len(several) == 1:
@@ -62,7 +73,7 @@ def coded(
 
 
 def listed(part: Categorical | Grid, name: str, *, ordered: bool, weights: tuple[float, ...] | None = None) -> Held:
-    """Members one by one, as themselves where ConfigSpace can tell them apart, else as the language writes them."""
+    """Return a hyperparameter that lists the members one by one (see `written`)."""
     values = [*members(part)]
     choices = written(values)
     parameter = finite(name, choices, choices[0], weights, ordered=ordered)
@@ -70,17 +81,17 @@ def listed(part: Categorical | Grid, name: str, *, ordered: bool, weights: tuple
 
 
 def written(values: Sequence[Value]) -> tuple[FlatValue, ...]:
-    """Values as themselves where ConfigSpace can tell them apart, else as the language writes them."""
+    """Return values unchanged if ConfigSpace can tell them apart, else as literals of the language."""
     return _plain(values) or tuple(map(literal, values))
 
 
 def is_rewritten(values: Sequence[Value]) -> bool:
-    """Whether values are written as words."""
+    """Return True if values must be written as strings."""
     return _plain(values) is None
 
 
 def _plain(values: Sequence[Value]) -> tuple[FlatValue, ...] | None:
-    """The values where all of them are of one kind that ConfigSpace keeps as it is."""
+    """Return the values if all have one type that ConfigSpace keeps unchanged, else None."""
     if all(isinstance(v, str) and not v.endswith("\0") and v.isprintable() for v in values):
         return tuple(v for v in values if isinstance(v, str))
     if all(isinstance(v, bool) for v in values):
@@ -140,10 +151,10 @@ def _scaled(part: Real, name: str, normal: tuple[float, float] | None) -> Held:
 def _scaled_prior(
     normal: tuple[float, float] | None, lower: float, log: bool, exponent: int
 ) -> tuple[float, float] | None:
-    """The `mu` and `sigma` of a normal hyperparameter.
+    """Return the `mu` and `sigma` of a normal hyperparameter.
 
-    On a logarithmic scale the prior is one of natural logarithms. There `mu` is a value, and ConfigSpace 1.2 takes the
-    logarithm of `lower + sigma` for the deviation.
+    On a log scale, the prior is a distribution of natural logarithms. There, `mu` is a value, and ConfigSpace 1.2 takes
+    the logarithm of `lower + sigma` for the deviation.
     """
     if normal is None:
         return None
@@ -155,7 +166,7 @@ def _scaled_prior(
 
 
 def exponent_of(part: Real) -> int:
-    """The power of two that brings a range to where 13 decimals are enough; 0 where they already are."""
+    """Return the power of two by which to scale a range so that 13 decimals suffice; 0 if they already do."""
     largest = max(abs(part.lower), abs(part.upper))
     smallest = part.lower if part.log else largest
     if (1e-8 if part.log else 1e-3) <= smallest and largest <= 1e15:
@@ -165,12 +176,15 @@ def exponent_of(part: Real) -> int:
 
 
 def rounded(number: float) -> float:
-    """A number as ConfigSpace rounds all floats."""
+    """Round a number as ConfigSpace rounds all floats."""
     return float(np.round(number, PLACES)) + 0.0
 
 
 def _below(number: float) -> float:
-    """The largest number of 13 decimals that is not greater; a number itself where floats have no more digits."""
+    """Return the largest number with 13 decimals that is at most `number`.
+
+    Numbers so large that floats have no such decimals stay as they are.
+    """
     found = rounded(number)
     step = max(10.0**-PLACES, math.ulp(number))
     while found > number:

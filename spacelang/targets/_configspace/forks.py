@@ -1,4 +1,7 @@
-"""Groups that ConfigSpace cannot say as they stand: unfolded, every fork a categorical, what it leaves conditional."""
+"""Networks that ConfigSpace cannot express directly: unfolded, with every fork as a categorical.
+
+The parts that a case leaves to choose are conditional on the categorical.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,24 +20,24 @@ from spacelang.targets._configspace.plan import OpenPlan
 from spacelang.targets._configspace.ways import FlatValue, UnsayableError, Ways, both, either
 
 NOT_ACTIVE: Final = "(not active)"
-"""The choice of a categorical where what it decides is not there; no value is written like it."""
+"""The choice of a categorical for an inactive variable; no literal of the language looks like it."""
 
 
 @dataclass(frozen=True)
 class ForkCategorical:
-    """The categorical of a fork: what its choices are called, case by case, and what each stands for."""
+    """The categorical of a fork: the choices of each case, and the values that the choices represent."""
 
     parameter: FlatHyperparameter
     choices: tuple[frozenset[FlatValue], ...]
     values: Mapping[FlatValue, Value] | None
-    """What configurations hold for the choices; None where other hyperparameters say it."""
+    """The value in configurations of each choice; None if other hyperparameters hold the value."""
 
     is_whole: bool
-    """Whether it takes the place of the hyperparameters of its pieces."""
+    """True if the categorical replaces the hyperparameters of its pieces."""
 
 
 class Forks:
-    """The parts of one network on their way into a plan."""
+    """A conversion of the unfolded parts of one network into entries of a plan."""
 
     def __init__(self, plan: OpenPlan, roots: Parts, context: Context) -> None:
         self.plan = plan
@@ -48,7 +51,7 @@ class Forks:
         self._activity: dict[int, Ways] = {}
 
     def take(self) -> None:
-        """Add all of them to the plan; UnsayableError."""
+        """Add all parts to the plan; raise UnsayableError if ConfigSpace cannot express them."""
         for part in self.parts:
             self._introduce(part)
         for part in self.parts:
@@ -80,7 +83,7 @@ class Forks:
         return next(c for c in choices if c in selector.values and identity(selector.values[c]) == identity(worth))
 
     def _introduce(self, part: UnfoldedPart) -> Ways:
-        """Where a part is there; its hyperparameters come after those that lead to it."""
+        """Add a part after the parts that lead to it, and return where it is active."""
         if id(part) in self._activity:
             return self._activity[id(part)]
         leading: list[Ways] = [self.plan.active(self.context)] if any(part is root for root in self.roots) else []
@@ -132,7 +135,7 @@ class Forks:
         return _named(name, labels, None, first, weights)
 
     def _merged(self, fork: Fork, node: Hyperparameter) -> ForkCategorical:
-        """One categorical or ordinal of all values that the cases have."""
+        """Return one categorical or ordinal of all values of all cases."""
         name = self.plan.names.new(self.plan.wish(node))
         pieces = [piece for case in fork.cases if case.domain is not None for piece in parts(case.domain)]
         values = [v for part in parts(node.domain) for v in _in_order(part, pieces)]
@@ -151,14 +154,14 @@ class Forks:
         )
 
     def _clauses(self, part: RangeComparison) -> Ways:
-        """Where a comparison would not have the truth that it must have."""
+        """Return the forbidden clauses where a comparison does not have its required truth value."""
         active, atom, wanted = self._activity[id(part)], part.atom, part.truth
         named = references(atom)
         found: list[Ways] = []
         if not all(isinstance(side, Reference) for side in (atom.left, atom.right)):
             raise UnsayableError
         for joint in _products([self._codes_of(address) for address in named]):
-            # Equal values of ranges would never be drawn.
+            # Independent draws from ranges are practically never equal.
             if (atom.relation, wanted) in (("==", True), ("!=", False)):
                 raise UnsayableError
             codes = dict(zip(named, joint, strict=True))
@@ -207,15 +210,16 @@ def _read(key: str, values: Mapping[FlatValue, Value], choice: FlatValue) -> tup
 
 
 def _references(every: Sequence[UnfoldedPart]) -> dict[int, list[tuple[Fork, int]]]:
-    """The forks that lead to each part, with the places of the cases."""
+    """Return the forks that lead to each part, with the indices of their cases."""
     cases = ((fork, number, case) for fork in every if isinstance(fork, Fork) for number, case in enumerate(fork.cases))
     return grouped((id(part), (fork, number)) for fork, number, case in cases for part in case.parts)
 
 
 def _whole(every: Sequence[UnfoldedPart], roots: Parts) -> frozenset[int]:
-    """The pieces of hyperparameters that the forks that tell them apart can say by themselves.
+    """Return the pieces of hyperparameters that a single categorical of their fork can represent.
 
-    Where a piece stands for itself anywhere else, it has to have a hyperparameter, and so all forks that lead to it.
+    If a piece is also used elsewhere, it needs a hyperparameter of its own, and so do all pieces of the forks that lead
+    to it.
     """
     forks = [part for part in every if isinstance(part, Fork)]
     said: dict[int, set[int]] = {
@@ -247,7 +251,7 @@ def _is_listable(whole: Domain, cases: Sequence[Case]) -> bool:
 
 
 def _in_order(part: Simple, pieces: Sequence[Simple]) -> list[Value]:
-    """The values of some pieces that lie in a part of a domain, in its order."""
+    """Return the values of the pieces that lie in a part of a domain, in the order of the part."""
     found = [value for piece in pieces for value in members(piece) if contains(part, value)]
     if isinstance(part, Categorical):
         return sorted(found, key=part.index_of)

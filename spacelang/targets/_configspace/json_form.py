@@ -1,4 +1,4 @@
-"""A plan in ConfigSpace's own JSON, as `ConfigurationSpace.to_json` writes it, and as Python source that builds it."""
+"""A plan in the JSON format of `ConfigurationSpace.to_json`, and as Python source that builds the space."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -14,7 +14,7 @@ FORMAT: Final = 0.4
 Document = dict[str, Any]
 
 SIGNS: Final = {"<": "LT", "<=": "LE", ">": "GT", ">=": "GE", "==": "EQ"}
-"""What the types of conditions, clauses and relations end with."""
+"""The suffixes of the type names of conditions, clauses and relations."""
 
 _WORDS: Final = {
     "LT": "LessThan",
@@ -25,11 +25,11 @@ _WORDS: Final = {
     "EQUALS": "Equals",
     "IN": "In",
 }
-"""What is in the names of their classes for the ends of their types."""
+"""The part of the ConfigSpace class name for each suffix of a type name."""
 
 
 def document(plan: Plan, name: str, defaults: Mapping[str, FlatValue]) -> Document:
-    """The whole space; `defaults` are those of its default configuration."""
+    """Return the JSON document of a plan; `defaults` are the values of its default configuration by name."""
     conditions = {child: _ordered(plan, ways) for child, ways in plan.conditions.items()}
     conjunctions = {frozenset(ways[0]) for ways in conditions.values() if len(ways) == 1 and len(ways[0]) > 1}
     return {
@@ -69,7 +69,7 @@ def _condition(plan: Plan, child: str, ways: Sequence[Sequence[Test]], conjuncti
     terms = [_every(plan, child, way) for way in ways]
     if len(terms) == 1:
         return terms[0]
-    # ConfigSpace 1.2 takes "all of these" and "one of these" for the same condition, of two hyperparameters.
+    # ConfigSpace 1.2 considers "all of" and "any of" two equal tests to be the same; a redundant term tells them apart.
     flat = [way[0] for way in ways if len(way) == 1]
     if len(flat) == len(ways) and frozenset(flat) in conjunctions:
         terms.append(_every(plan, child, flat))
@@ -106,7 +106,7 @@ def _forbidden(plan: Plan, test: Test) -> Document:
 
 
 def _among(plan: Plan, test: Among, equal: str, given: Document) -> Document:
-    """A test for one of some values; `equal` is its type where there is only one."""
+    """Return a membership test; `equal` is its type if there is a single value."""
     values = _values(plan, test)
     return (
         {"type": "IN", **given, "values": values} if len(values) > 1 else {"type": equal, **given, "value": values[0]}
@@ -114,12 +114,15 @@ def _among(plan: Plan, test: Among, equal: str, given: Document) -> Document:
 
 
 def _values(plan: Plan, test: Among) -> list[FlatValue]:
-    """The values in the order of their hyperparameter."""
+    """Return the tested values in the order of their hyperparameter."""
     return [choice for choice in plan.parameters[test.name].choices if choice in test.values]
 
 
 def _ordered(plan: Plan, ways: Ways) -> list[list[Test]]:
-    """Ways and their tests in the order of the hyperparameters, whatever the order of sets is."""
+    """Return the conjunctions and their tests in the order of the hyperparameters.
+
+    This makes the result independent of the order of sets.
+    """
     found = [_ordered_way(plan, way) for way in ways]
     return sorted(found, key=lambda way: [_place(plan, test) for test in way])
 
@@ -144,7 +147,7 @@ def _place(plan: Plan, test: Test) -> tuple[Any, ...]:
 
 
 def source(written: Document) -> str:
-    """A module that builds the space with ConfigSpace alone, as `space`."""
+    """Return a module that builds the space with ConfigSpace alone, as `space`."""
     return "\n".join(
         (
             f'"""The space `{written["name"]}` for ConfigSpace 1.2 or later."""',
@@ -189,7 +192,7 @@ def _clause_call(item: Document) -> str:
 
 
 def compared(item: Mapping[str, Any]) -> Any:
-    """With what a condition or clause compares: several values, or one."""
+    """Return the value, or the list of values, with which a condition or clause compares."""
     return item["values"] if item["type"] == "IN" else item["value"]
 
 

@@ -1,4 +1,4 @@
-"""Networks of variables that ConfigSpace can say as they stand: their conditions, and what their constraints forbid."""
+"""Networks of variables that ConfigSpace can express directly: their conditions and forbidden clauses."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,19 +26,19 @@ from spacelang.targets._configspace.ways import (
 )
 
 MOST_CELLS: Final = 12
-"""Into so many parts a range may be cut."""
+"""The maximum number of parts into which a range is cut."""
 
 MOST_CLAUSES: Final = 400
-"""ConfigSpace's own sampling takes memory in proportion to the square of the number of clauses."""
+"""The maximum number of clauses: the sampling of ConfigSpace needs memory quadratic in their number."""
 
 MOST_EACH: Final = 50
-"""So many clauses a hyperparameter there may be."""
+"""The maximum number of clauses per hyperparameter."""
 
 _SIGNS: Final[tuple[Literal["<", "==", ">"], ...]] = ("<", "==", ">")
 
 
 class Kept:
-    """One network said as it stands."""
+    """A conversion of one network, without unfolding it, into entries of a plan."""
 
     def __init__(self, plan: OpenPlan, network: Network) -> None:
         self.plan = plan
@@ -48,6 +48,7 @@ class Kept:
         self.codes: dict[str, Coded] = {}
 
     def take(self) -> None:
+        """Add the network to the plan; raise UnsayableError if ConfigSpace cannot express it."""
         for address in self.members:
             self._introduce(address)
         clauses = [way for constraint in self.network.constraints for way in self._clauses(constraint)]
@@ -69,7 +70,7 @@ class Kept:
                 values[self.plan.decisions[address].name] = worth
 
     def _introduce(self, address: str) -> None:
-        """A variable, after all that it depends on."""
+        """Add a variable to the plan, after all variables on which it depends."""
         if address in self.codes or address in self.plan.decisions:
             return
         member = self.members[address]
@@ -86,9 +87,9 @@ class Kept:
         self.codes[address] = self.plan.code(node, self._cut(node), active)
 
     def _cut(self, node: Hyperparameter) -> Domain:
-        """The domain, cut where ConfigSpace could not tell on which side of a limit a value lies.
+        """Return the domain, cut at limits that ConfigSpace could not compare exactly.
 
-        It compares the logarithms of integers, which rounding has moved.
+        It compares the logarithms of integers, which have rounding errors.
         """
         cells = self.cells[node.address]
         blurred = [part for part in parts(node.domain) if isinstance(part, Grid) and part.log]
@@ -120,7 +121,10 @@ class Kept:
         plan.readers[parameter.name] = lambda values: (choice.key, _branch(parameter, values))
 
     def _clauses(self, constraint: Constraint) -> Ways:
-        """What a constraint forbids; it only applies where all that it names is active."""
+        """Return the forbidden clauses of a constraint.
+
+        A constraint applies only where all variables that it names are active.
+        """
         applies = both(*(self._active(address) for address in constraint.scope))
         found = both(applies, self.ways(constraint.expression, constraint.forbidden))
         if frozenset() in found:
@@ -128,7 +132,7 @@ class Kept:
         return found
 
     def ways(self, expression: Expr, truth: bool) -> Ways:
-        """Where an expression has a truth."""
+        """Return the normal form of the configurations in which an expression has a truth value."""
         match expression:
             case Not():
                 return self.ways(expression.term, not truth)
@@ -167,7 +171,7 @@ class Kept:
         return self.plan.activity[known.name]
 
     def _opposite(self, ways: Ways) -> Ways:
-        """Where none of several ways holds."""
+        """Return the negation of a normal form."""
         return both(*(either(*(self._untrue(test) for test in way)) for way in ways))
 
     def _untrue(self, test: Among | Threshold | PairRelation) -> Ways:

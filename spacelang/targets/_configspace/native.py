@@ -1,4 +1,4 @@
-"""Atoms of conditions and constraints as tests of ConfigSpace's hyperparameters."""
+"""Atoms of conditions and constraints as tests of ConfigSpace hyperparameters."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
@@ -27,10 +27,10 @@ from spacelang.targets._configspace.ways import (
 )
 
 MOST_JOINT: Final = 4_000
-"""So many joint values of several hyperparameters are looked at for one comparison."""
+"""The maximum number of joint values of several hyperparameters that are enumerated for one comparison."""
 
 NARROWEST: Final = 1e-9
-"""A range of floats that is narrower than this share of its numbers is not compared with any."""
+"""A range of floats narrower than this, relative to the size of its numbers, is not compared with numbers."""
 
 _MIRRORED: Final[Mapping[tuple[str, bool], Literal["<", "<=", ">", ">=", "=="]]] = {
     ("<", True): "<", ("<=", True): "<=", (">", True): ">", (">=", True): ">=", ("==", True): "==",
@@ -39,7 +39,10 @@ _MIRRORED: Final[Mapping[tuple[str, bool], Literal["<", "<=", ">", ">=", "=="]]]
 
 
 def atom_ways(atom: Expr, truth: bool, codes: Mapping[str, Coded], activity: Mapping[str, Ways]) -> Ways:
-    """Where all that an atom names is active and the atom has a truth; UnsayableError."""
+    """Return where an atom has a truth value and all hyperparameters that it names are active.
+
+    Raises UnsayableError if ConfigSpace cannot express that.
+    """
     named = references(atom)
     if len(named) == 1:
         return where(codes[named[0]], atom, truth, activity)
@@ -50,7 +53,7 @@ def atom_ways(atom: Expr, truth: bool, codes: Mapping[str, Coded], activity: Map
 
 
 def among(parameter: FlatHyperparameter, values: Iterable[FlatValue], activity: Mapping[str, Ways]) -> Ways:
-    """Where a finite hyperparameter is active and has one of some of its values."""
+    """Return where a finite hyperparameter is active and has one of the given values."""
     chosen, active = frozenset(values) & frozenset(parameter.choices), activity[parameter.name]
     if not chosen or active == NEVER:
         return NEVER
@@ -58,7 +61,7 @@ def among(parameter: FlatHyperparameter, values: Iterable[FlatValue], activity: 
 
 
 def where(coded: Coded, atom: Expr, truth: bool, activity: Mapping[str, Ways]) -> Ways:
-    """Where a hyperparameter is active and has a value for which an atom over it alone has a truth."""
+    """Return where a hyperparameter is active and gives a truth value to an atom over it alone."""
 
     def is_wanted(value: Value) -> bool:
         return holds(atom, lambda _: value) is truth
@@ -89,12 +92,12 @@ def _cut(part: Simple, atom: Expr) -> tuple[Simple, ...]:
 
 
 def _within(piece: Held, wanted: list[Simple], count: int, activity: Mapping[str, Ways]) -> Ways:
-    """Where the value of a range lies in some of its cells."""
+    """Return where the value of a range lies in some of its cells."""
     if not wanted or activity[piece.name] == NEVER:
         return NEVER
     if len(wanted) == count:
         return activity[piece.name]
-    # ConfigSpace compares the logarithms of integers, which rounding has moved.
+    # ConfigSpace compares the logarithms of integers, which have rounding errors.
     if (piece.parameter.log and not isinstance(piece.reduction, Scaled)) or _is_narrow(piece.parameter):
         raise UnsayableError
     found = joined(piece.part, wanted)
@@ -103,7 +106,7 @@ def _within(piece: Held, wanted: list[Simple], count: int, activity: Mapping[str
 
 
 def _is_narrow(parameter: FlatHyperparameter) -> bool:
-    """Whether a range is so narrow that ConfigSpace's rounding spoils comparisons."""
+    """Return True if a range is so narrow that the rounding of ConfigSpace spoils comparisons."""
     largest = max(1.0, abs(parameter.lower), abs(parameter.upper))
     return parameter.kind.endswith("float") and parameter.upper - parameter.lower < NARROWEST * largest
 
@@ -139,7 +142,7 @@ def _bound(piece: Held, sign: Literal["<", ">"], number: float, is_open: bool) -
 
 
 def _number(piece: Held, value: Value) -> float:
-    """A number in the units of a hyperparameter, as ConfigSpace rounds the values that it compares with it."""
+    """Return a number in the units of a hyperparameter, rounded as ConfigSpace rounds its values."""
     number = piece.reduction.encode(value)
     assert isinstance(number, int | float)
     if not isinstance(piece.reduction, Scaled):
@@ -149,7 +152,7 @@ def _number(piece: Held, value: Value) -> float:
 
 
 def _relation(atom: Expr, truth: bool, codes: Mapping[str, Coded]) -> PairRelation | None:
-    """A comparison of two numeric hyperparameters that ConfigSpace holds as they are; None for any other atom."""
+    """Return the comparison of two numeric hyperparameters that are encoded unchanged, else None."""
     match atom:
         case Compare(left=Reference() as left, right=Reference() as right):
             names = [_as_is(codes[reference.address]) for reference in (left, right)]
@@ -170,7 +173,7 @@ def _as_is(coded: Coded) -> str | None:
 
 
 def _by_value(atom: Expr, truth: bool, codes: Mapping[str, Coded], activity: Mapping[str, Ways]) -> Ways:
-    """The values of all but one of the hyperparameters one by one."""
+    """Return where an atom has a truth value, by enumerating the values of all but one hyperparameter."""
     named = sorted(references(atom), key=lambda address: codes[address].domain.size or float("inf"))
     found: list[Ways] = []
     listed = [[*_values(codes[address])] for address in named[:-1]]

@@ -1,4 +1,4 @@
-"""Values as ConfigSpace holds them: one or more of its hyperparameters for a domain, the way down and the way back."""
+"""Values as ConfigSpace represents them: the hyperparameters that encode a domain, with encoding and decoding."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,13 +14,13 @@ from spacelang.solver.cells import mass
 from spacelang.targets._configspace.ways import FlatValue
 
 PLACES: Final = 13
-"""The decimals that ConfigSpace keeps of a float."""
+"""The number of decimals to which ConfigSpace rounds floats."""
 
 LEAST: Final = 0.01
-"""The weight of pieces of a range that hardly any draw would hit."""
+"""The minimum weight of a piece of a range, for pieces that draws would almost never hit."""
 
 LISTED: Final = 100
-"""So many numbers of a stepped range are listed one by one."""
+"""The maximum size of a stepped range whose numbers are listed one by one."""
 
 Kind: TypeAlias = Literal[
     "categorical", "ordinal", "constant", "uniform_float", "uniform_int", "normal_float", "normal_int"
@@ -29,7 +29,7 @@ Kind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class FlatHyperparameter:
-    """One hyperparameter of ConfigSpace; `normal` is the mean and deviation of its distribution."""
+    """A ConfigSpace hyperparameter; `normal` is the mean and deviation of its distribution."""
 
     name: str
     kind: Kind
@@ -50,7 +50,7 @@ def finite(
     *,
     ordered: bool = False,
 ) -> FlatHyperparameter:
-    """A hyperparameter that lists its values: a constant where there is only one."""
+    """Return a hyperparameter that lists its values, which is a constant if there is only one."""
     several = tuple(choices)
     kind: Kind = "constant" if len(several) == 1 else "ordinal" if ordered else "categorical"
     shares = None if weights is None or len(several) == 1 else tuple(weights)
@@ -58,13 +58,13 @@ def finite(
 
 
 def weighted(weights: Sequence[float]) -> Sequence[float] | None:
-    """Weights where one of them was given."""
+    """Return the weights if any of them differs from 1, else None."""
     return weights if any(weight != 1.0 for weight in weights) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Held(Slot):
-    """A piece of a domain with the hyperparameter that holds what its reduction makes of it."""
+    """A piece of a domain with the hyperparameter that stores its reduced values."""
 
     parameter: FlatHyperparameter
 
@@ -74,12 +74,12 @@ Piece: TypeAlias = Only | Held
 
 @dataclass(frozen=True, slots=True)
 class ExactIntegers(Identity):
-    """Integers as they are."""
+    """A reduction that leaves integers unchanged."""
 
     part: Grid
 
     def decode(self, value: Value) -> Value:
-        """The integer; LookupError where it is no member."""
+        """Return the integer; raise LookupError if it is not a member."""
         number = exact_integer(value)
         if number is None or not self.part.lower <= number <= self.part.upper:
             raise LookupError(value)
@@ -88,31 +88,37 @@ class ExactIntegers(Identity):
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """A range of floats, times two to the power of `exponent`; numbers beside it are its ends."""
+    """A reduction that multiplies a range of floats by two to the power of `exponent`.
+
+    Decoded numbers outside the range become its ends.
+    """
 
     part: Real
     exponent: int = 0
 
     @property
     def domain(self) -> Real:
-        """The range, scaled."""
+        """The scaled range."""
         lower, upper = (math.ldexp(end, self.exponent) for end in (self.part.lower, self.part.upper))
         return Real(lower, upper, log=self.part.log)
 
     def encode(self, value: Value) -> float:
-        """The number, scaled."""
+        """Return the scaled number."""
         assert isinstance(value, int | float)
         return math.ldexp(float(value), self.exponent)
 
     def decode(self, value: Value) -> float:
-        """The member nearest to a number of the range."""
+        """Return the member nearest to a scaled number."""
         assert isinstance(value, int | float)
         return min(max(math.ldexp(float(value), -self.exponent), self.part.least), self.part.greatest) + 0.0
 
 
 @dataclass(frozen=True)
 class Coded:
-    """A domain in ConfigSpace's hyperparameters: its parts, and for a union the categorical that tells them apart."""
+    """A domain encoded as ConfigSpace hyperparameters.
+
+    A union has a hyperparameter for each part with several values, and a categorical `selector` for the part.
+    """
 
     domain: Domain
     pieces: tuple[Piece, ...]
@@ -126,7 +132,7 @@ class Coded:
 
     @cached_property
     def _places(self) -> dict[FlatValue, int]:
-        """The place of the part that each choice of the selector stands for."""
+        """The part index of each choice of the selector."""
         return {} if self.selector is None else {choice: place for place, choice in enumerate(self.selector.choices)}
 
     @cached_property
@@ -134,17 +140,17 @@ class Coded:
         return Draw("" if self.selector is None else self.selector.name, self.pieces)
 
     def encode(self, value: Value) -> dict[str, FlatValue]:
-        """A member as values of the hyperparameters."""
+        """Return a member as values of the hyperparameters."""
         found = self._draw.encode(value)
         if self.selector is not None:
             found[self.selector.name] = self.selector.choices[found[self.selector.name]]
         return found
 
     def decode(self, values: Mapping[str, FlatValue]) -> Value:
-        """The member; LookupError where values are missing or are none of it."""
+        """Return the member that values encode; raise LookupError for missing or invalid values."""
         return self._draw.ask(lambda name, each: self._places[values[name]] if each is self._draw else values[name])
 
 
 def share(piece: Domain, whole: Domain) -> float:
-    """How much of the draws of a domain lies in a piece of it."""
+    """Return the share of the draws of a domain that lies in a piece of it, at least `LEAST`."""
     return max(sum(mass(part, whole) for part in parts(piece)), LEAST)

@@ -1,4 +1,4 @@
-"""A space as ConfigSpace's hyperparameters, conditions and forbidden clauses: as a whole, and as far as it is made."""
+"""A space as ConfigSpace hyperparameters, conditions and forbidden clauses: the finished plan and its builder."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -36,10 +36,11 @@ Writer = Callable[[Lookup, Values], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """The hyperparameters by name, owners first, what they depend on, and how configurations come and go.
+    """The ConfigSpace hyperparameters, conditions and clauses of a space, with converters of configurations.
 
-    `conditions` holds those that are not always active. A reader gives the key and value that a hyperparameter (the
-    first of several that code one value) stands for; a writer writes what it knows of a configuration.
+    `parameters` has the hyperparameters by name, owners first. `conditions` has the conditions of hyperparameters that
+    are not always active. A reader returns the key and the value that a hyperparameter encodes; if several encode one
+    value, only the first has a reader. A writer adds the encoded values of some variables of a configuration.
     """
 
     parameters: dict[str, FlatHyperparameter]
@@ -52,12 +53,12 @@ class Plan:
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """The place of each hyperparameter, by its name."""
+        """The index of each hyperparameter, by name."""
         return {name: place for place, name in enumerate(self.parameters)}
 
 
 class UnholdableRangeError(Exception):
-    """A hyperparameter whose range ConfigSpace cannot hold."""
+    """An error for a hyperparameter whose range ConfigSpace cannot represent."""
 
     def __init__(self, node: Hyperparameter) -> None:
         super().__init__()
@@ -66,7 +67,7 @@ class UnholdableRangeError(Exception):
 
 @dataclass
 class OpenPlan:
-    """The plan as far as it is made; what decisions are called ends with `suffix`."""
+    """A plan under construction; `suffix` is appended to the names of decisions."""
 
     structures: Structures
     suffix: str
@@ -82,12 +83,12 @@ class OpenPlan:
     _depths: dict[tuple[str, Ways], int] = field(default_factory=dict)
 
     def copy(self) -> "OpenPlan":
-        """The same, to which other things may be added."""
+        """Return an independent copy."""
         held = {name: value.copy() for name, value in vars(self).items() if name not in {"structures", "suffix"}}
         return OpenPlan(self.structures, self.suffix, **held)
 
     def closed(self) -> Plan:
-        """All of it, without hyperparameters that are never active."""
+        """Return the finished plan, without hyperparameters that are never active."""
         conditions = {name: self.settled(ways) if ways != ALWAYS else ways for name, ways in self.activity.items()}
         while never := {name for name, ways in conditions.items() if ways == NEVER}:
             conditions = {name: _without(ways, never) for name, ways in conditions.items() if name not in never}
@@ -103,23 +104,26 @@ class OpenPlan:
         )
 
     def active(self, context: Context) -> Ways:
-        """Where a context is reached."""
+        """Return where a context is reached."""
         if not context:
             return ALWAYS
         owner, branch = context[-1]
         return among(self.decisions[owner], [branch], self.activity)
 
     def wish(self, node: Choice | Hyperparameter) -> str:
-        """What a variable should be called: a decision with what the names of all of them end with."""
+        """Return the preferred name of a variable; that of a decision ends with the suffix."""
         return self.names.of(node) + (self.suffix if isinstance(node, Choice) else "")
 
     def add(self, parameter: FlatHyperparameter, active: Ways) -> None:
-        """A hyperparameter with where it is active."""
+        """Add a hyperparameter, and where it is active."""
         self.parameters[parameter.name] = parameter
         self.activity[parameter.name] = active
 
     def code(self, node: Hyperparameter, domain: Domain, active: Ways) -> Coded:
-        """A hyperparameter, or a piece of its domain, as hyperparameters of ConfigSpace."""
+        """Add a hyperparameter, or a piece of its domain, encoded as ConfigSpace hyperparameters.
+
+        Raises UnholdableRangeError if ConfigSpace cannot represent its range.
+        """
         try:
             found = coded(domain, self.wish(node), self.names.new, normal_of(node), _shares(domain, node.domain))
         except UnholdableError as error:
@@ -133,10 +137,11 @@ class OpenPlan:
         return found
 
     def settled(self, ways: Ways) -> Ways:
-        """A condition such that the order does not matter in which ConfigSpace looks at conditions.
+        """Return an equivalent condition that does not depend on the order in which ConfigSpace checks conditions.
 
-        It sorts them by the shallowest of the hyperparameters that each names, and what it has drawn for one that is
-        not active counts until the condition of that one has been looked at.
+        ConfigSpace sorts conditions by the shallowest hyperparameter that each of them names. Until the condition of an
+        inactive hyperparameter has been checked, its drawn value still counts. Raises UnsayableError if ConfigSpace
+        cannot express the condition.
         """
         found = either(tuple(trimmed(way, self.activity) for way in ways))
         depths = {self._depth(name) for way in found for name in names_of(way)}
@@ -147,7 +152,7 @@ class OpenPlan:
         return found
 
     def _depth(self, name: str) -> int:
-        """How many hyperparameters ConfigSpace sees above one, and itself."""
+        """Return the depth of a hyperparameter in the condition graph of ConfigSpace, counted from 1."""
         key = (name, self.activity[name])
         if key not in self._depths:
             named = {other for way in key[1] for other in names_of(trimmed(way, self.activity))}
@@ -160,7 +165,7 @@ def _without(ways: Ways, never: set[str]) -> Ways:
 
 
 def _shares(domain: Domain, whole: Domain) -> tuple[float, ...] | None:
-    """How much of the draws lies in each part of a domain that has been cut."""
+    """Return the share of draws in each part of a domain that was cut, or None if it was not cut."""
     if len(parts(domain)) == 1 or domain == whole:
         return None
     return tuple(share(part, whole) for part in parts(domain))

@@ -1,7 +1,8 @@
-"""A space planned as what ConfigSpace can say.
+"""The planning of a space for ConfigSpace.
 
-Decisions and hyperparameters that conditions and constraints tie together stay as they are where ConfigSpace can say
-all of what ties them; the others are unfolded into forks (`reductions.unfolding`), which become categoricals.
+A network is a group of decisions and hyperparameters that conditions and constraints connect. It stays as it is if
+ConfigSpace can express all its conditions and constraints. Otherwise it is unfolded into forks
+(`reductions.unfolding`), which become categoricals.
 """
 
 from collections.abc import Mapping
@@ -22,11 +23,11 @@ from spacelang.targets._configspace.plan import OpenPlan, Plan
 from spacelang.targets._configspace.ways import NEVER, UnsayableError
 
 RAREST: Final = 0.02
-"""Where fewer draws satisfy the constraints of a network than this share, ConfigSpace would draw in vain too long."""
+"""The minimum share of draws that must satisfy the constraints of a network: ConfigSpace samples by rejection."""
 
 
 class RefusedConstraintsError(Exception):
-    """Conditions or constraints of a network that ConfigSpace cannot say in any way."""
+    """An error for a network whose conditions or constraints ConfigSpace cannot express at all."""
 
     def __init__(self, network: Network) -> None:
         super().__init__()
@@ -34,9 +35,9 @@ class RefusedConstraintsError(Exception):
 
 
 def plan_of(structures: Structures, suffix: str) -> Plan:
-    """The plan of a space that is not empty; RefusedConstraintsError, UnholdableRangeError.
+    """Return the plan of a nonempty space; `suffix` is appended to the names of decisions.
 
-    `suffix` is what the names of decisions end with.
+    Raises RefusedConstraintsError and UnholdableRangeError.
     """
     planner = Planner(structures, suffix)
     planner.take(())
@@ -44,7 +45,7 @@ def plan_of(structures: Structures, suffix: str) -> Plan:
 
 
 class Planner:
-    """Takes networks into a plan, one after the other."""
+    """A builder that adds networks to a plan, one after the other."""
 
     def __init__(self, structures: Structures, suffix: str) -> None:
         self.plan = OpenPlan(structures, suffix, VariableNames(structures.space))
@@ -52,7 +53,7 @@ class Planner:
         self._unfold = unfolder(structures)
 
     def take(self, context: Context) -> None:
-        """All networks below a context, whose decisions are natively there."""
+        """Add all networks below a context, whose decisions are already in the plan as categoricals."""
         for network in self._structures.model.by_context.get(context, ()):
             if not self._is_sayable(network) or not self._kept(network):
                 self._unfolded(network, context)
@@ -64,7 +65,10 @@ class Planner:
                         self.take((*member.owners, (member.address, str(branch))))
 
     def _is_sayable(self, network: Network) -> bool:
-        """Whether a network is worth trying: few enough clauses, and drawn often enough."""
+        """Return True if it is worth trying to express a network directly.
+
+        The constraints must be satisfied by enough draws, and must not fix a float range to single values.
+        """
         if not network.constraints:
             return True
         try:
@@ -85,7 +89,7 @@ class Planner:
         return self._structures.existence.supported()
 
     def _kept(self, network: Network) -> bool:
-        """Whether the network could be said as it stands; nothing is left of it otherwise."""
+        """Try to add a network as it is; return False and restore the plan if ConfigSpace cannot express it."""
         before = self.plan.copy()
         try:
             Kept(self.plan, network).take()
@@ -105,12 +109,12 @@ class Planner:
 
 
 class _Odds(Sizes):
-    """How probable it is that independent draws satisfy what ties a network together."""
+    """Weights for the probability that independent draws satisfy the constraints of a network."""
 
     def branch(self, choice: Choice, place: int) -> float:  # noqa: ARG002
-        """Each alike."""
+        """Return the probability of a branch: all branches are equally likely."""
         return 1 / len(choice.branches)
 
     def cell(self, hyperparameter: Hyperparameter, cell: Simple) -> float:
-        """The share of the values that lie in a cell."""
+        """Return the share of the values that lie in a cell."""
         return mass(cell, hyperparameter.domain)

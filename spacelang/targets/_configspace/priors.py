@@ -1,4 +1,4 @@
-"""Priors as ConfigSpace's normal distributions."""
+"""Priors as normal distributions of ConfigSpace."""
 
 import math
 
@@ -8,7 +8,10 @@ from spacelang.ir.space import Hyperparameter
 
 
 def normal_of(node: Hyperparameter) -> tuple[float, float] | None:
-    """The mean and deviation of a prior (of logarithms under `log`) that ConfigSpace can say; None for all others."""
+    """Return the mean and deviation of a normal prior that ConfigSpace can express, else None.
+
+    Under `log`, these are the mean and deviation of logarithms.
+    """
     match node.prior:
         case Normal(mean=mean, deviation=deviation) if is_sayable(node):
             return mean, deviation
@@ -17,7 +20,7 @@ def normal_of(node: Hyperparameter) -> tuple[float, float] | None:
 
 
 def is_sayable(node: Hyperparameter) -> bool:
-    """Whether ConfigSpace can say the prior of a hyperparameter."""
+    """Return True if ConfigSpace can express the prior of a hyperparameter."""
     match node.prior:
         case Normal() as normal:
             return _is_sayable(normal, node.domain)

@@ -1,4 +1,4 @@
-"""The way back from a configuration of ConfigSpace as code: the function `decode` of the module."""
+"""The source of the function `decode`, which converts ConfigSpace configurations into those of the space."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -26,13 +26,13 @@ from spacelang.targets._exports.python import (
 GIVEN: Final = "given"
 HEAD: Final = '''\
 def decode(configuration):
-    """The configuration of the search space that one of ConfigSpace stands for, as a dictionary."""
+    """Return the configuration of the search space that a ConfigSpace configuration encodes, as a dictionary."""
     given = {name: value.item() if hasattr(value, "item") else value for name, value in dict(configuration).items()}
     found = {}'''
 
 
 def reading(plan: Plan) -> str:
-    """The source of `decode`, which does what the readers of a plan do."""
+    """Return the source of `decode`, which does what the readers of a plan do."""
     same: list[str] = []
     lines: list[str] = []
     for node, coded in plan.coded:
@@ -54,7 +54,7 @@ def reading(plan: Plan) -> str:
 
 
 def _table(plan: Plan, parameter: FlatHyperparameter) -> list[tuple[FlatValue, Value]]:
-    """What each choice of a categorical stands for; not those that say that something is not active."""
+    """Return the value of each choice of a categorical, except choices for an inactive variable."""
     read = ((choice, plan.readers[parameter.name]({parameter.name: choice})) for choice in parameter.choices)
     return [(choice, entry[1]) for choice, entry in read if entry is not None]
 
@@ -89,7 +89,7 @@ def _is_same(piece: Piece) -> bool:
 
 
 def _read(piece: Piece) -> Code:
-    """The member that the hyperparameter of a piece stands for."""
+    """Return the code of the member that the hyperparameter of a piece encodes."""
     if isinstance(piece, Only):
         return Literal(piece.value)
     assert isinstance(piece, Held)
@@ -110,4 +110,4 @@ def _read(piece: Piece) -> Code:
         case Indices(part=Grid() as part):
             return member_of(part, given)
         case _:
-            raise TypeError(f"there is no code for {piece.reduction}")
+            raise TypeError(f"cannot write code for the reduction {piece.reduction}")

@@ -1,4 +1,4 @@
-"""A planned space as a listing for a terminal, and as a graph of what depends on what."""
+"""A planned space as a text listing, and as a DOT graph of dependencies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from spacelang.targets._shown import quoted
 
 
 def listing(written: Document) -> str:
-    """The hyperparameters, each below the one that it depends on, with their conditions; then the forbidden clauses."""
+    """Return the hyperparameters, indented below those on which they depend, and then the forbidden clauses."""
     parameters, conditions, clauses = (written[key] for key in ("hyperparameters", "conditions", "forbiddens"))
     counts = f"{len(parameters)} hyperparameters, {len(conditions)} conditions, {len(clauses)} forbidden clauses"
     lines = [f"{written['name']}: {counts}"]
@@ -24,7 +24,7 @@ def listing(written: Document) -> str:
 
 
 def graph(written: Document) -> str:
-    """The hyperparameters in the DOT language, with an edge from each to those that depend on it."""
+    """Return the hyperparameters as a DOT graph, with an edge from each to its dependents."""
     lines = ["digraph configspace {", "  rankdir=LR;", "  node [shape=box];"]
     for parameter in written["hyperparameters"]:
         label = f"{parameter['name']}\n{_domain(parameter)}"
@@ -37,7 +37,7 @@ def graph(written: Document) -> str:
 
 
 def said(item: Mapping[str, Any]) -> str:
-    """A condition or clause in words."""
+    """Return a condition or clause as text."""
     kind = item["type"]
     if kind in ("AND", "OR"):
         terms: Sequence[Mapping[str, Any]] = item.get("conditions") or item["clauses"]

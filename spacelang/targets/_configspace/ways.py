@@ -1,4 +1,8 @@
-"""Conditions and forbidden clauses as ConfigSpace can say them: ways to hold, each of them several tests at once."""
+"""Conditions and forbidden clauses of ConfigSpace in disjunctive normal form.
+
+A normal form (`Ways`) is a tuple of conjunctions (`Way`), each a set of tests. It holds where all tests of at least one
+conjunction hold.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,15 +10,15 @@ from itertools import product
 from typing import Final, Literal, TypeAlias
 
 FlatValue: TypeAlias = str | bool | int | float
-"""A value of a finite hyperparameter of ConfigSpace, or a bound of a numeric one."""
+"""A value of a finite ConfigSpace hyperparameter, or a bound of a numeric one."""
 
 MOST_WAYS: Final = 120
-"""So many ways a condition or a constraint may have before the space is unfolded instead."""
+"""The maximum number of conjunctions in a normal form; with more, the network is unfolded instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Among:
-    """A finite hyperparameter is active and has one of some values, but not any of them."""
+    """A test that a finite hyperparameter is active and has one of some, but not all, of its values."""
 
     name: str
     values: frozenset[FlatValue]
@@ -22,7 +26,7 @@ class Among:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A numeric hyperparameter is active and less than, greater than or equal to a number."""
+    """A test that a numeric hyperparameter is active and less than, greater than or equal to a number."""
 
     name: str
     sign: Literal["<", ">", "=="]
@@ -31,7 +35,10 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class PairRelation:
-    """Two numeric hyperparameters are active and stand so to each other; only forbidden clauses can say it."""
+    """A test that two numeric hyperparameters are active and have a relation.
+
+    Only forbidden clauses can express it.
+    """
 
     left: str
     sign: Literal["<", "<=", ">", ">=", "=="]
@@ -46,16 +53,16 @@ NEVER: Final[Ways] = ()
 
 
 class UnsayableError(Exception):
-    """Something that no condition or clause of ConfigSpace says, or only too many of them."""
+    """An error for something that ConfigSpace cannot express in conditions or clauses, or not in few enough."""
 
 
 def either(*several: Ways) -> Ways:
-    """Where at least one of several conditions holds."""
+    """Return the disjunction of normal forms; raise UnsayableError if it is too large."""
     return _simplified(way for ways in several for way in ways)
 
 
 def both(*several: Ways) -> Ways:
-    """Where all of several conditions hold."""
+    """Return the conjunction of normal forms; raise UnsayableError if it is too large."""
     found: Ways = ALWAYS
     for ways in several:
         if ways != ALWAYS:
@@ -66,12 +73,12 @@ def both(*several: Ways) -> Ways:
 
 
 def names_of(way: Way) -> frozenset[str]:
-    """The hyperparameters that a way tests."""
+    """Return the hyperparameters that a conjunction tests."""
     return frozenset(name for test in way for name in _named(test))
 
 
 def trimmed(way: Way, activity: Mapping[str, Ways]) -> Way:
-    """The way without tests that only say that another one's hyperparameter is active."""
+    """Return a conjunction without tests that follow from another tested hyperparameter being active."""
     kept = set(way)
     for test in sorted(way, key=_named):
         others = {name for other in kept - {test} for name in _named(other)}
@@ -81,7 +88,10 @@ def trimmed(way: Way, activity: Mapping[str, Ways]) -> Way:
 
 
 def completed(way: Way, activity: Mapping[str, Ways]) -> Ways:
-    """The way with all that makes the hyperparameters active that it tests, up to those that always are."""
+    """Return a conjunction together with the conditions under which its hyperparameters are active.
+
+    These are added recursively, up to hyperparameters that are always active.
+    """
     found: Ways = (way,)
     seen: set[str] = set()
     while open_ := sorted({name for one in found for name in names_of(one)} - seen):
@@ -96,7 +106,7 @@ def _with(ways: Ways, name: str, active: Ways) -> Ways:
 
 
 def _implies(name: str, test: Among, activity: Mapping[str, Ways]) -> bool:
-    """Whether a hyperparameter is active only where a test holds."""
+    """Return True if a hyperparameter is active only where a test holds."""
     ways = activity[name]
     return bool(ways) and ways != ALWAYS and all(_contains(way, test, activity) for way in ways)
 
@@ -110,7 +120,7 @@ def _named(test: Test) -> tuple[str, ...]:
 
 
 def _joined(left: Way, right: Way) -> Way | None:
-    """Both ways at once; None where no value has both."""
+    """Return the conjunction of two conjunctions, or None if they contradict each other."""
     among: dict[str, frozenset[FlatValue]] = {}
     others: list[Test] = []
     for test in (*left, *right):
@@ -124,7 +134,11 @@ def _joined(left: Way, right: Way) -> Way | None:
 
 
 def _simplified(ways: Iterable[Way]) -> Ways:
-    """The same without repetitions, without ways that others include; those that differ in one set are made one."""
+    """Return the same normal form with fewer conjunctions.
+
+    Duplicates and conjunctions that others include are removed. Conjunctions that differ in the values of one
+    hyperparameter are merged.
+    """
     found = list(dict.fromkeys(ways))
     if len(found) > MOST_WAYS**2:
         raise UnsayableError
@@ -140,7 +154,7 @@ def _simplified(ways: Iterable[Way]) -> Ways:
 
 
 def _merged(ways: list[Way]) -> list[Way]:
-    """Ways that differ only in the values of one hyperparameter made one."""
+    """Merge conjunctions that differ only in the values of one hyperparameter."""
     for name in sorted({test.name for way in ways for test in way if isinstance(test, Among)}):
         alike: dict[Way, frozenset[FlatValue]] = {}
         left: list[Way] = []
@@ -157,7 +171,7 @@ def _merged(ways: list[Way]) -> list[Way]:
 
 
 def _includes(wide: Way, narrow: Way) -> bool:
-    """Whether all that holds in the narrow way holds in the wide one; of two that are equal, neither does."""
+    """Return True if a wide conjunction holds wherever a narrow one does, and they are not equal."""
     return wide != narrow and all(_follows(test, narrow) for test in wide)
 
 

@@ -1,1 +1,1 @@
-"""What `hyperopt`, `optuna` and `sklearn` share: they are made of spaces unfolded into free choices."""
+"""Modules shared by `hyperopt`, `optuna` and `sklearn`, which unfold spaces into independent choices."""

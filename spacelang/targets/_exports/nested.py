@@ -1,4 +1,4 @@
-"""Parts as nested dictionaries of a tool's own choices and draws, and the configuration of a sample of them."""
+"""Parts of an unfolded space as nested dictionaries of choices and draws, and configurations of their samples."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
@@ -11,19 +11,19 @@ from spacelang.reductions.unfolding import Case, Fork, Free, Parts
 from spacelang.targets._exports.python import Code, Keyed, Literal
 
 Choosing: TypeAlias = Callable[[str, Sequence[Code], Sequence[float] | None], Code]
-"""The code that takes one of some options, by the name of the choice, with their shares where they are not alike."""
+"""Makes code that chooses an option: takes the name of the choice, the options, and their shares unless equal."""
 
 FLATTEN: Final = '''def configuration(sample):
-    """The configuration of a sample, which holds what a choice brings along as a dictionary of its own."""
+    """Return the configuration of a sample, in which every choice may add a nested dictionary."""
     found = {}
     for name, value in sample.items():
         found.update(configuration(value) if isinstance(value, dict) else {name: value})
     return found'''
-"""The source of `configuration_of` for modules that stand alone."""
+"""The source of `configuration_of` for generated modules, which do not import spacelang."""
 
 
 def configuration_of(sample: Mapping[str, object]) -> Configuration:
-    """The configuration of a sample, which holds what a choice brings along as a dictionary of its own."""
+    """Return the configuration of a sample, in which every choice may add a nested dictionary."""
     return Configuration(_flattened(sample))
 
 
@@ -35,10 +35,10 @@ def _flattened(sample: Mapping[str, object]) -> dict[str, Value]:
 
 
 class Nested:
-    """Parts as code of a tool: `choice` is what it calls one of several options, `draw` what it draws a value by.
+    """A converter of parts into code: `choice` makes the code of a choice, `draw` the code of a draw.
 
-    Options are dictionaries of what a case brings along, plain values where it brings nothing but a value. The same
-    part is the same object of code, and so one object of the tool.
+    An option is a dictionary of what its case adds, or a plain value if it adds only that. Equal parts share one code
+    object, and so one object of the library.
     """
 
     def __init__(self, named: Questions, choice: Choosing, draw: Callable[[Free], Code]) -> None:
@@ -48,20 +48,20 @@ class Nested:
         self._known: dict[int, Code] = {}
 
     def entries(self, several: Parts, first: Sequence[tuple[str, Code]] = ()) -> Keyed:
-        """What parts side by side bring into a sample."""
+        """Return a dictionary of the entries that sibling parts add to a sample; `first` are entries to put first."""
         settled, open_parts = _settled(several)
         found: dict[str, Code] = {**dict(first), **dict(settled)}
         taken = {*found, *(self._key(part) for part in open_parts)}
         for part in open_parts:
             if (key := self._key(part)) is None:
-                # Its options are dictionaries, so that the name says nothing; it only has to be another one.
+                # The options are dictionaries, so the name carries no meaning; it only has to be unique.
                 assert isinstance(part, Fork)
                 key = _fresh(self._named.forks[id(part)], taken)
             found[key] = self._code(part)
         return Keyed(tuple(found.items()))
 
     def _key(self, part: Fork | Free) -> str | None:
-        """The key that a part's entry must have; None where it may have any."""
+        """Return the key that the entry of a part must have, or None if any key will do."""
         if isinstance(part, Free):
             return part.node.key
         return part.node.key if part.node is not None and self._named.names.has_own_key(part.node) else None
@@ -77,7 +77,7 @@ class Nested:
         return self._choice(self._named.forks[id(fork)], options, shares(fork))
 
     def _option(self, fork: Fork, case: Case) -> Code:
-        """A dictionary of what the case brings along; where that is the value of the entry itself, the value."""
+        """Return a dictionary of what a case adds, or just the value if that is the value of the entry itself."""
         option = self.entries(case.parts, _branch(fork, case))
         match option.items:
             case ((key, value),) if key == self._key(fork):
@@ -87,13 +87,13 @@ class Nested:
 
 
 def shares(fork: Fork) -> tuple[float, ...] | None:
-    """The shares of a fork's cases where some weigh more than others."""
+    """Return the normalized weights of the cases of a fork, or None if all weights are equal."""
     weights = fork.weights
     return tuple(weight / sum(weights) for weight in weights) if len(set(weights)) > 1 else None
 
 
 def _settled(several: Parts) -> tuple[list[tuple[str, Code]], list[Fork | Free]]:
-    """What parts side by side say without a choice, and the others."""
+    """Return the entries of sibling parts that involve no choice, and the parts that involve one."""
     said: list[tuple[str, Code]] = []
     left: list[Fork | Free] = []
     for part in several:

@@ -1,4 +1,4 @@
-"""What a trial of optuna is asked for a part of the unfolded space, and what it answers for a member."""
+"""The code that asks an optuna trial for parts of an unfolded space, and the answers for a member."""
 
 from collections.abc import Sequence
 from typing import Final, assert_never
@@ -23,11 +23,11 @@ from spacelang.targets._exports.python import (
 from spacelang.targets._exports.showing import case_words
 
 MANY_STEPS: Final = 10**6
-"""Up to so many, optuna tells the members of a grid of floats from other numbers."""
+"""Optuna can tell the members of a grid of floats from other numbers up to this many steps."""
 
 
 def words_of(choice: Fork | Draw) -> tuple[str, ...]:
-    """What the cases of a fork are called, or the pieces of a draw: all differently."""
+    """Return distinct labels for the cases of a fork, or for the pieces of a draw."""
     if isinstance(choice, Draw):
         return tuple(map(_piece_words, choice.pieces))
     words = tuple(case_words(choice, case) for case in choice.cases)
@@ -35,13 +35,16 @@ def words_of(choice: Fork | Draw) -> tuple[str, ...]:
 
 
 def asked(draw: Draw) -> tuple[Code | None, list[tuple[str, Code]]]:
-    """What asks for the piece of a draw, None where it has one, and each piece with what asks for its value."""
+    """Return the code that asks for the piece of a draw, and each piece label with the code of its value.
+
+    The former is None if there is a single piece.
+    """
     pieces = [*zip(words_of(draw), map(_piece, draw.pieces), strict=True)]
     return (asking(draw.choice, draw) if draw.choice else None), pieces
 
 
 def asking(name: str, question: Question) -> Code:
-    """What asks a question."""
+    """Return the code that asks a question."""
     return _suggested(name, question.domain) if isinstance(question, Slot) else _categorical(name, words_of(question))
 
 
@@ -50,7 +53,7 @@ def _piece_words(piece: Piece) -> str:
 
 
 def _piece(piece: Piece) -> Code:
-    """What asks for a value of a piece: the question, and what its reduction makes of the answer."""
+    """Return the code of the value of a piece: the question, and the decoding of its answer."""
     if not isinstance(piece, Slot):
         return Literal(piece.value)
     answer = asking(piece.name, piece)
@@ -66,7 +69,11 @@ def _piece(piece: Piece) -> Code:
 
 
 def accepts(part: Simple) -> bool:
-    """Whether optuna suggests the values: closed ranges, few steps, values that it tells apart (`true` equals 1)."""
+    """Return True if optuna can suggest the values directly.
+
+    These are closed ranges, grids of integers or of few floats, and values that optuna can tell apart (`true` equals
+    1).
+    """
     match part:
         case Ordinal():
             return False
@@ -103,19 +110,22 @@ def _integer(name: str, part: Grid) -> Code:
     number = call("trial.suggest_int", name, part.lower, last, log=True)
     if part.step == 1:
         return number
-    # Optuna has no steps on logarithms: the nearest one is meant.
+    # Optuna has no steps on a log scale: round to the nearest step.
     return member_of(part, call("round", infix(infix(number, "-", part.lower), "/", part.step)))
 
 
 def _grid(name: str, part: Grid) -> Code:
     _, _, below = decimals(part)
     digits = next(count for count in range(below.bit_length() + 1) if 10**count % below == 0)
-    # Optuna adds up steps as floats, which may end beside the decimal that is meant.
+    # Optuna adds up steps as floats, which may miss the intended decimal.
     return call("round", call("trial.suggest_float", name, part.least, part.greatest, step=part.step), digits)
 
 
 def question_of(code: Code) -> str:
-    """The question that a piece of code asks, as optuna calls it."""
+    """Return the optuna name of the question that a piece of code asks, with its flags.
+
+    Example: `suggest_float log`.
+    """
     match code:
         case Called(function="round"):
             return question_of(code.arguments[0])

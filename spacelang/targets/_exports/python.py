@@ -1,4 +1,4 @@
-"""Python of which a part is both written down and evaluated: what a form's module says is what its objects are."""
+"""A syntax tree for Python expressions that can be both written as source and evaluated to objects."""
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
@@ -9,26 +9,29 @@ from spacelang.ir.domain import Grid, decimals
 from spacelang.text import numbered
 
 WIDTH: Final = 112
-"""Where lines are broken that can be."""
+"""The maximum line width; longer expressions in brackets are broken into lines."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Literal:
-    """A plain value, as `repr` writes it."""
+    """A plain value, written by `repr`."""
 
     value: object
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Name:
-    """What a name stands for, dots included."""
+    """A name, possibly dotted."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Called:
-    """A function, dots included, called with arguments; the same object is one object wherever it stands."""
+    """A call of a function, whose name may be dotted.
+
+    A call object that is used in several places is evaluated once.
+    """
 
     function: str
     arguments: tuple["Code", ...]
@@ -37,7 +40,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Infix:
-    """Two sides with `+`, `-`, `*` or `/` between them."""
+    """Two operands with `+`, `-`, `*` or `/` between them."""
 
     left: "Code"
     sign: str
@@ -60,14 +63,14 @@ class Paired:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Keyed:
-    """A dictionary with words as keys."""
+    """A dictionary with string keys."""
 
     items: tuple[tuple[str, "Code"], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Item:
-    """What a list or dictionary has at a place."""
+    """A subscript: the element of a list or dictionary at an index or key."""
 
     of: "Code"
     at: "Code"
@@ -85,12 +88,12 @@ RANKS: Final = {"+": 1, "-": 1, "*": 2, "/": 2}
 
 
 def call(function: str, *arguments: object, **named: object) -> Called:
-    """A call; arguments that are no code stand for themselves."""
+    """Return a call; arguments that are not code become literals."""
     return Called(function, tuple(map(_code, arguments)), tuple((name, _code(value)) for name, value in named.items()))
 
 
 def infix(left: object, sign: str, right: object) -> Infix:
-    """Two sides with a sign; what is no code stands for itself."""
+    """Return two operands with a sign between them; operands that are not code become literals."""
     return Infix(_code(left), sign, _code(right))
 
 
@@ -99,16 +102,16 @@ def _code(value: object) -> Code:
 
 
 def member_of(grid: Grid, index: Code) -> Code:
-    """The member of a grid with an index."""
+    """Return the code of the grid member at an index."""
     start, step, below = decimals(grid)
     steps: Code = index if step == 1 else infix(step, "*", index)
     total = steps if start == 0 and not grid.is_integral else infix(start, "+", steps)
-    # Whole numbers divide to the nearest float, which sums of floats do not give.
+    # Dividing integers gives the nearest float; a sum of floats does not.
     return total if grid.is_integral else infix(total, "/", below)
 
 
 def inside(code: Code) -> tuple[Code, ...]:
-    """The parts of a piece of code."""
+    """Return the direct subexpressions of a piece of code."""
     match code:
         case Literal() | Name():
             return ()
@@ -123,7 +126,7 @@ def inside(code: Code) -> tuple[Code, ...]:
 
 
 def _bracketed(code: Called | Listed | Paired | Keyed) -> tuple[str, list[tuple[str, Code]], str]:
-    """What opens brackets, the items in them, each with what stands before it, and what closes them."""
+    """Return the opening bracket, the items with their prefixes, and the closing bracket."""
     match code:
         case Called():
             named = ((f"{name}=", value) for name, value in code.named)
@@ -139,9 +142,9 @@ def _bracketed(code: Called | Listed | Paired | Keyed) -> tuple[str, list[tuple[
 
 
 def evaluated(code: Code, names: Mapping[str, Any]) -> Any:
-    """The object that the code makes; the same call is made once.
+    """Evaluate code to an object; each call object is evaluated once.
 
-    Names are looked up in `names`, what follows a dot by attribute.
+    Names are looked up in `names`, and what follows a dot as an attribute.
     """
     known: dict[int, Any] = {}
 
@@ -185,7 +188,10 @@ def _looked_up(dotted: str, names: Mapping[str, Any]) -> Any:
 
 
 def source(name: str, code: Code) -> str:
-    """Statements that give `name` the object of the code; calls that it holds several times get names before."""
+    """Return statements that assign the object of the code to `name`.
+
+    Calls that are used several times are assigned to variables first.
+    """
     shared = _shared(code)
     names: dict[int, str] = {}
     lines = []
@@ -196,17 +202,20 @@ def source(name: str, code: Code) -> str:
 
 
 def expression(code: Code, indent: int = 0, before: int = 0) -> str:
-    """The code as an expression, broken to lines where it does not fit behind an indent and what stands before it."""
+    """Return the code as an expression, broken into lines if it is too long.
+
+    `indent` is the indentation of the line, and `before` is the width of the text before the expression.
+    """
     return _written(code, {}, indent, before, top=True)
 
 
 def one_line(words: str) -> str:
-    """Words of a user as they may stand in a docstring."""
+    """Return text of a user in a form that is safe in a one-line docstring."""
     return " ".join(words.split()).replace("\\", "/").replace('"', "'")
 
 
 def text(value: object) -> str:
-    """A value as formatters write it: words in double quotes where that needs no escapes."""
+    """Return the literal of a value, with strings in double quotes where that needs no escapes."""
     written = repr(value)
     if isinstance(value, str) and written.startswith("'") and '"' not in written and "\\" not in written:
         return f'"{value}"'
@@ -214,7 +223,7 @@ def text(value: object) -> str:
 
 
 def functions(code: Code) -> frozenset[str]:
-    """The functions that it calls and the names that it mentions, dots included."""
+    """Return the functions that the code calls and the names that it mentions, with their dots."""
     found = set()
     for part in _all(code):
         if isinstance(part, Called):
@@ -225,7 +234,7 @@ def functions(code: Code) -> frozenset[str]:
 
 
 def _all(code: Code) -> Iterator[Code]:
-    """Every part once, what is inside before what holds it."""
+    """Yield every subexpression once, children before parents."""
     seen: set[int] = set()
     waiting: list[tuple[Code, bool]] = [(code, False)]
     while waiting:
@@ -239,7 +248,7 @@ def _all(code: Code) -> Iterator[Code]:
 
 
 def _shared(code: Code) -> list[Called | Infix]:
-    """Calls and sums that stand in several places, what is inside before what holds it."""
+    """Return the calls and operations that are used in several places, children before parents."""
     uses: dict[int, int] = {}
     ordered = list(_all(code))
     for part in ordered:
@@ -249,14 +258,14 @@ def _shared(code: Code) -> list[Called | Infix]:
 
 
 def _variable(part: Code, taken: set[str]) -> str:
-    """A name for what is shared: the first word in it, which is a label where there is one."""
+    """Return an unused variable name for shared code, made from the first string in it."""
     label = next((each.value for each in _literals(part) if isinstance(each.value, str)), "")
     word = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in label).strip("_") or "shared"
     return numbered(f"_{word}", taken)
 
 
 def _literals(part: Code) -> Iterator[Literal]:
-    """In the order of the text."""
+    """Yield the literals in the order of the source."""
     if isinstance(part, Literal):
         yield part
     for inner in inside(part):
@@ -264,7 +273,10 @@ def _literals(part: Code) -> Iterator[Literal]:
 
 
 def _written(code: Code, names: Mapping[int, str], indent: int, before: int = 0, *, top: bool = False) -> str:
-    """The code, broken where it does not fit behind the indent and what stands `before` it in its line."""
+    """Return the source of the code, broken into lines if it does not fit.
+
+    `indent` is the indentation of the line, and `before` is the width of the text before the code.
+    """
     if not top and id(code) in names:
         return names[id(code)]
     flat = _flat(code, names, top=top)

@@ -1,4 +1,4 @@
-"""Forms that ask questions: how their parts are shown as a tree, as a graph in the DOT language and as JSON."""
+"""The base class of forms made of questions, with their text, DOT and JSON output."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -15,31 +15,31 @@ from spacelang.text import counted
 
 
 class QuestionForm(ABC):
-    """A space in a tool's own words for its questions: choices and draws."""
+    """A compiled space whose choices and draws are expressed with the functions of a library."""
 
     def __init__(self, named: Questions) -> None:
-        """Over questions; nothing of the tool is built before it is asked for."""
+        """Take the questions; objects of the library are built when they are first used."""
         self.named = named
 
     @abstractmethod
     def encode(self, configuration: Configuration) -> dict[str, Any]:
-        """What the tool has of a member."""
+        """Return the encoding of a member for the library."""
 
     @abstractmethod
     def to_python(self) -> str:
-        """A module that needs nothing but the tool."""
+        """Return the source of a module that needs nothing but the library."""
 
     @abstractmethod
     def says(self, part: Fork | Free) -> str:
-        """The tool's own words for a part."""
+        """Return the names of the library functions that draw a part."""
 
     @cached_property
     def default(self) -> dict[str, Any]:
-        """The default configuration, as the tool has it."""
+        """The encoding of the default configuration."""
         return self.encode(self.named.default)
 
     def to_json(self) -> dict[str, object]:
-        """The parts by number, which of them stand side by side at the root and in each case, and the module."""
+        """Return the numbered parts, the part numbers of the root and of each case, and the module."""
         numbers = {id(part): number for number, part in enumerate(self.named.all)}
         return {
             "products": self.named.products,
@@ -50,15 +50,15 @@ class QuestionForm(ABC):
         }
 
     def particulars(self) -> dict[str, object]:
-        """What the document says beside the parts and the module: the default."""
+        """Return the additional keys of the JSON document, such as the default."""
         return {"default": self.default}
 
     def to_text(self) -> str:
-        """The parts as a tree; what stands in several places is shown once."""
+        """Return the parts as a text tree; a part that occurs in several places is expanded once."""
         return "\n".join([self._title, *self._lines(self.named.parts, "", set())])
 
     def to_dot(self) -> str:
-        """A graph with a node for each part, an edge for each case that leads to it."""
+        """Return a DOT graph with a node for each part and an edge for each case that leads to it."""
         numbers = {id(part): f"p{number}" for number, part in enumerate(self.named.all)}
         edges = [f"root -> {numbers[id(part)]}" for part in self.named.parts]
         nodes = ['root [label="", shape=point]']
@@ -74,7 +74,7 @@ class QuestionForm(ABC):
 
     @property
     def _title(self) -> str:
-        """How many choices, draws and products there are."""
+        """The name of the space with the numbers of choices, hyperparameters and products."""
         draws = sum(1 for _ in self.named.slots())
         return (
             f"{self.named.space.name}: {counted(len(self.named.forks), 'choice')}, {counted(draws, 'hyperparameter')}, "
@@ -114,7 +114,7 @@ class QuestionForm(ABC):
             yield from wrapped(plain, indent, indent)
             plain = []
             yield f"{indent}• {case_words(fork, case)}"
-            # A value that the case itself names is not repeated.
+            # Do not repeat a value that the label of the case already shows.
             inner = tuple(part for part in case.parts if not (isinstance(part, Free) and self._is_said(part, case)))
             yield from self._lines(inner, indent + "  ", seen)
         yield from wrapped(plain, indent, indent)
@@ -133,7 +133,7 @@ class QuestionForm(ABC):
 
 
 def case_words(fork: Fork, case: Case) -> str:
-    """What tells a case of a fork apart from the others."""
+    """Return the label of a case of a fork."""
     if case.branch is not None:
         return case.branch
     if case.domain is not None:

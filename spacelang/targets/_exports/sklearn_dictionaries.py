@@ -1,4 +1,4 @@
-"""A space as a list of products: each a set of keys that belong together, with what each of them may take."""
+"""A space as a list of products: dictionaries of keys that occur together, each with its possible values."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,20 +9,20 @@ from spacelang.ir.space import Choice
 from spacelang.reductions.unfolding import Fork, Free, Parts, RangeComparison, UnfoldedPart, combinations
 
 Entry: TypeAlias = tuple[str, Free | tuple[str, ...]]
-"""A key with a free hyperparameter, or with branches that a decision may take."""
+"""A key, with a free hyperparameter or with the branches that a decision may take."""
 Dictionary: TypeAlias = tuple[Entry, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AlikeCases:
-    """Cases of a fork that leave the same parts, so that one product says all of them."""
+    """Cases of a fork that leave the same parts, so that one product covers all of them."""
 
     entries: tuple[Entry, ...]
     parts: Parts
 
 
 def groups(fork: Fork) -> list[AlikeCases]:
-    """The cases of a fork; branches that leave the same to choose are together."""
+    """Return the cases of a fork, with branches that leave the same parts grouped together."""
     if not isinstance(fork.node, Choice):
         return [AlikeCases((), case.parts) for case in fork.cases]
     together: dict[tuple[int, ...], tuple[list[str], Parts]] = {}
@@ -35,12 +35,12 @@ def groups(fork: Fork) -> list[AlikeCases]:
 
 
 def dictionaries_needed(parts: Parts) -> int:
-    """How many products there are, without listing them."""
+    """Return the number of products, without listing them."""
     return combinations(parts, lambda fork: (group.parts for group in groups(fork)))
 
 
 def dictionaries(parts: Parts) -> Iterator[Dictionary]:
-    """The products, in the order of the cases."""
+    """Yield the products, in the order of the cases."""
     for ways in product(*(_of_part(part) for part in parts)):
         yield tuple(entry for way in ways for entry in way)
 
@@ -52,4 +52,4 @@ def _of_part(part: UnfoldedPart) -> list[Dictionary]:
         case Fork():
             return [(*group.entries, *inner) for group in groups(part) for inner in dictionaries(group.parts)]
         case RangeComparison():
-            raise TypeError("a comparison of ranges is no product")
+            raise TypeError("a comparison of ranges cannot be part of a product")

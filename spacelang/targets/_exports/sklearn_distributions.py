@@ -1,6 +1,6 @@
-"""Distributions for scikit-learn's random search: `rvs` draws Python's own numbers, from closed bounds alone.
+"""Distributions for the random search of scikit-learn; `rvs` returns Python numbers and includes both bounds.
 
-The target `sklearn` writes this source into its modules, so that it imports nothing of ours.
+The target `sklearn` copies this source into its modules, so that they do not import spacelang.
 """
 
 import math
@@ -12,13 +12,13 @@ from sklearn.utils import check_random_state
 
 
 class Uniform:
-    """The floats from `lower` to `upper`: alike, under `log` alike in their logarithms."""
+    """A uniform distribution over the floats from `lower` to `upper`; log-uniform with `log`."""
 
     def __init__(self, lower: float, upper: float, log: bool = False) -> None:
         self.lower, self.upper, self.log = lower, upper, log
 
     def rvs(self, size: Any = None, random_state: Any = None) -> Any:
-        """One float; a list of `size` of them where that is given."""
+        """Draw a float, or a list of `size` floats."""
         return _several(self._draw, size, random_state)
 
     def _draw(self, random: Any) -> Any:
@@ -32,39 +32,39 @@ class Uniform:
 
 
 class Normal:
-    """The floats from `lower` to `upper` as a normal distribution has them there, under `log` their logarithms."""
+    """A normal distribution truncated to [lower, upper]; with `log`, a normal distribution of logarithms."""
 
     def __init__(self, lower: float, upper: float, mean: float, deviation: float, log: bool = False) -> None:
         self.lower, self.upper, self.mean, self.deviation, self.log = lower, upper, mean, deviation, log
 
     def rvs(self, size: Any = None, random_state: Any = None) -> Any:
-        """One float; a list of `size` of them where that is given."""
+        """Draw a float, or a list of `size` floats."""
         return _several(self._draw, size, random_state)
 
     def _draw(self, random: Any) -> Any:
         ends = (math.log(self.lower), math.log(self.upper)) if self.log else (self.lower, self.upper)
         start, end = ((place - self.mean) / self.deviation for place in ends)
         place = float(truncnorm.rvs(start, end, loc=self.mean, scale=self.deviation, random_state=random))
-        # Very far from the mean there is no number left to draw: then the lower end, also for what is none.
+        # Very far from the mean, nothing is left to draw: NaN and values out of bounds become an end of the range.
         inside = min(max(ends[0], place), ends[1])
         return min(max(math.exp(inside) if self.log else inside, self.lower), self.upper)
 
 
 class Whole:
-    """The integers from `lower` to `upper` by `step`, alike or nearly alike in their logarithms."""
+    """A uniform distribution over the integers from `lower` to `upper` by `step`; about log-uniform with `log`."""
 
     def __init__(self, lower: int, upper: int, step: int = 1, log: bool = False) -> None:
         self.lower, self.upper, self.step, self.log = lower, upper, step, log
 
     def rvs(self, size: Any = None, random_state: Any = None) -> Any:
-        """One integer; a list of `size` of them where that is given."""
+        """Draw an integer, or a list of `size` integers."""
         return _several(self._draw, size, random_state)
 
     def _draw(self, random: Any) -> Any:
         places = (self.upper - self.lower) // self.step + 1
         if not self.log:
             return self.lower + self.step * _below(places, random)
-        # Each integer stands for what is nearest to it.
+        # Each integer represents the interval of numbers nearest to it.
         start = math.log(self.lower - min(self.step, self.lower) / 2)
         end = math.log(self.lower + (places - 0.5) * self.step)
         number = math.exp(start + (end - start) * random.random_sample())
@@ -72,13 +72,13 @@ class Whole:
 
 
 class Steps:
-    """The decimals (start + step i) / below with i from `first` to `last`, alike."""
+    """A uniform distribution over the decimals (start + step i) / below with i from `first` to `last`."""
 
     def __init__(self, start: int, step: int, below: int, first: int, last: int) -> None:
         self.start, self.step, self.below, self.first, self.last = start, step, below, first, last
 
     def rvs(self, size: Any = None, random_state: Any = None) -> Any:
-        """One float; a list of `size` of them where that is given."""
+        """Draw a float, or a list of `size` floats."""
         return _several(self._draw, size, random_state)
 
     def _draw(self, random: Any) -> Any:
@@ -87,13 +87,13 @@ class Steps:
 
 
 class OneOf:
-    """One of the options, with equal or with given shares; what is a distribution itself is drawn from."""
+    """A choice of one of the options, with equal or given shares; an option may be a distribution itself."""
 
     def __init__(self, options: Any, shares: Any = None) -> None:
         self.options, self.shares = options, shares
 
     def rvs(self, size: Any = None, random_state: Any = None) -> Any:
-        """What is drawn; a list of `size` of such where that is given."""
+        """Draw an option, or a list of `size` options."""
         return _several(self._draw, size, random_state)
 
     def _draw(self, random: Any) -> Any:
@@ -105,13 +105,13 @@ class OneOf:
 
 
 class Together:
-    """A dictionary of all that is drawn at once; dictionaries within it are laid flat."""
+    """A joint distribution: a dictionary of values that are drawn at once, with nested dictionaries flattened."""
 
     def __init__(self, parts: Any) -> None:
         self.parts = parts
 
     def rvs(self, size: Any = None, random_state: Any = None) -> Any:
-        """A dictionary; a list of `size` of them where that is given."""
+        """Draw a dictionary, or a list of `size` dictionaries."""
         return _several(self._draw, size, random_state)
 
     def _draw(self, random: Any) -> Any:
@@ -137,5 +137,5 @@ def _flat(drawn: Any) -> Any:
 
 
 def _below(bound: int, random: Any) -> int:
-    """An integer from 0 to bound - 1."""
+    """Draw an integer from 0 to bound - 1."""
     return int(random.randint(bound, dtype=np.int64))

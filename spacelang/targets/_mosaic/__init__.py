@@ -1,1 +1,1 @@
-"""The parts of the target `mosaic`."""
+"""Modules of the target `mosaic`."""

@@ -1,4 +1,4 @@
-"""The order in which a structural tree takes the decisions of a space.
+"""The order of the decisions in a structural tree.
 
 See spacelang/optimizers/README.md, section "MOSAIC: tree".
 """
@@ -9,9 +9,10 @@ from spacelang.ir.space import Choice, Context, Kind, Node, Operator, Product, S
 
 
 def tree_order(space: Space) -> tuple[Choice, ...]:
-    """All decisions: what is marked `@first`, else the estimator, then the others in pipeline order.
+    """Return all decisions: those marked `@first` or else the estimator, then the others in pipeline order.
 
-    Each is followed by those inside its branches. The estimator is the last step of the pipeline, where that is one.
+    Each decision is followed by the decisions inside its branches. The estimator is the last step of the pipeline, if
+    that is a decision.
     """
     leading = [choice for choice in space.stages if choice.first] or [*_last_decisions(space.root)]
     first = {choice.address for choice in leading}
@@ -32,7 +33,7 @@ def _first_in_front(choices: Sequence[Choice]) -> Sequence[Choice]:
 
 
 def _last_decisions(node: Node) -> Iterator[Choice]:
-    """The decision that the last step of a pipeline is, or those about a step that is given."""
+    """Yield the decision that is the last step of a pipeline, or the decisions inside a fixed last step."""
     match node:
         case Choice():
             yield node

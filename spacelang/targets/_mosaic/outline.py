@@ -1,4 +1,4 @@
-"""How a structural tree is shown: along its default path, with the structures below each branch that leaves it."""
+"""Text outlines and DOT graphs of a structural tree along its default path."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ OTHER: Final = "○"
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A decision on the path: the structures below each of its branches, and the branch that the path takes."""
+    """A decision on the path: the number of structures below each branch, and the branch that the path takes."""
 
     decision: str
     counts: Mapping[str, int]
@@ -26,15 +26,18 @@ class Level:
 
 
 def outline(name: str, structures: int, path: Sequence[Level]) -> str:
-    """The decisions of the path one below the other, each with its branches and their structures."""
+    """Return the decisions of the path as indented text, each with its branches and structure counts."""
     lines = [_title(name, structures)]
     if path:
-        lines += [f"{USUAL} the default path   {OTHER} leaves it   and the structures below", ""]
+        lines += [f"{USUAL} default path   {OTHER} leaves the path   with the number of structures below", ""]
     return "\n".join([*lines, *_aligned([row for depth, level in enumerate(path) for row in _rows(level, depth)])])
 
 
 def graph(name: str, structures: int, path: Sequence[Level]) -> str:
-    """The path as a graph in the DOT language; edges that leave it are dashed and end in a number of structures."""
+    """Return the path as a graph in the DOT language.
+
+    Edges that leave the path are dashed and end in a number of structures.
+    """
     return digraph(name, _title(name, structures), _graph_lines(path))
 
 
@@ -43,7 +46,10 @@ def _title(name: str, structures: int) -> str:
 
 
 def _rows(level: Level, depth: int) -> Iterator[tuple[str, int | None]]:
-    """The lines of a level with their numbers; the branch that the path takes comes last, the next level below it."""
+    """Yield the lines of a level with their structure counts.
+
+    The branch that the path takes comes last, because the next level is below it.
+    """
     indent = "   " * depth
     yield f"{indent}{level.decision}", None
     for name in level.others:

@@ -1,8 +1,9 @@
-"""Configurations as vectors: what a surrogate is fitted to, and the exact way back.
+"""Configurations as vectors for a surrogate, with exact decoding.
 
-A decision has one column, the place of its branch. A hyperparameter has one, a number itself or the place of a value
-in its set, and before it another one for the part of its domain where that has several, or where -1 is one of its
-values. What is not reached or not active is -1 in all of its columns, and only there is the first of them -1.
+A decision has one column, the index of its branch. A hyperparameter has a column for its number, or for the index of
+its value in a set. It has another column before that for the part of its domain, if the domain has several parts or if
+-1 is one of its values. All columns of an unreached or inactive variable are -1; the first column of any other variable
+never is.
 
 See spacelang/optimizers/README.md, sections "Unit interval" and "Forest".
 """
@@ -21,14 +22,14 @@ INACTIVE = -1.0
 
 
 class Vectors(RowCoding):
-    """The columns of the vectors of a space: decisions in the order given, then hyperparameters in that of the text."""
+    """The vector columns of a space: decisions in the given order, then hyperparameters in text order."""
 
     def __init__(self, space: Space, decisions: Sequence[Choice]) -> None:
         addresses = [node.address for nodes in (decisions, space.hyperparameters) for node in nodes]
         variables = [space.variables[address] for address in addresses]
         super().__init__(space, _selected, variables=variables, missing=INACTIVE)
         self.names: tuple[str, ...] = tuple(name for field in self.fields for name in _names(field))
-        """What each column is: an address, for the column of a part with a word behind it."""
+        """The name of each column: an address, followed by " (part)" for the column of a part."""
         self._ranges = [
             (field, place, part)
             for field in self.fields
@@ -37,9 +38,10 @@ class Vectors(RowCoding):
         ]
 
     def scaled(self, vectors: Rows) -> Rows:
-        """The vectors for a surrogate: numbers on the unit interval, logarithms under `log`; the rest stays.
+        """Return the vectors with numbers scaled to the unit interval, for a surrogate.
 
-        What is inactive is -1, and nothing else is negative.
+        Numbers under `log` are scaled on their logarithms, and all other columns stay. Inactive entries are -1; nothing
+        else is negative.
         """
         found = vectors.copy(order="K")
         for field, place, part in self._ranges:

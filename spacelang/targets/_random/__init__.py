@@ -1,1 +1,1 @@
-"""The parts of the target `random`."""
+"""Modules of the target `random`."""

@@ -1,4 +1,4 @@
-"""What the columns of random configurations mean: one or two for each decision and hyperparameter."""
+"""The meaning of the columns of random configurations: one or two for each decision and hyperparameter."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,10 +14,11 @@ Kind: TypeAlias = Literal["decision", "part", "categorical", "ordinal", "int", "
 
 @dataclass(frozen=True, slots=True)
 class MatrixColumn:
-    """What the numbers of a column mean; `lower` and `upper` are the least and greatest that there are.
+    """A description of a matrix column; `lower` and `upper` are its least and greatest number.
 
-    `categories` are what places stand for: the branches of a decision, the parts of a union, the values of a set. A
-    `mixed` column belongs to a union: the column of the part before it says how it is read (`inner`).
+    `categories` are the values that indices represent: the branches of a decision, the parts of a union, or the values
+    of a set. A `mixed` column belongs to a union: the column before it has the part, which selects one of `inner` to
+    read the number.
     """
 
     name: str
@@ -31,7 +32,7 @@ class MatrixColumn:
 
 
 def columns_of(space: Space) -> tuple[MatrixColumn, ...]:
-    """The columns of a space, in the order of the text: as `codings.domains.selected` writes them."""
+    """Return the columns of a space in the order of the text, as `codings.domains.selected` writes them."""
     names = VariableNames(space)
     variables = space.variables.values()
     return tuple(column for each in variables for column in _columns(each, names.of(each.node)))

@@ -1,4 +1,4 @@
-"""The columns of random arrays as a Python module that needs NumPy alone."""
+"""Python source that reads and decodes random arrays with NumPy alone."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-# For each decision and hyperparameter: its key, its first column, and how the numbers of each of its parts are read.
+# For each decision and hyperparameter: its key, its first column, and how to read the numbers of each of its parts.
 COLUMNS = [
 '''
 
@@ -19,12 +19,12 @@ TAIL: Final = '''
 
 
 def read(path):
-    """The rows of a compiled JSON document as an array, NaN where nothing is active."""
+    """Return the rows of a compiled JSON document as an array; inactive entries are NaN."""
     return np.array(json.loads(Path(path).read_text(encoding="utf-8"))["rows"], dtype=float)
 
 
 def decode(row):
-    """The configuration of one row as a dictionary."""
+    """Return the configuration of one row as a dictionary."""
     found = {}
     for column in COLUMNS:
         numbers = row[column["start"] :]
@@ -37,7 +37,7 @@ def decode(row):
 
 
 def value_of(part, numbers):
-    """The value that numbers stand for in a part of a domain."""
+    """Return the value that numbers encode in a part of a domain."""
     kind = part[0]
     if kind == "values":
         return part[1][int(numbers[0])]
@@ -45,6 +45,6 @@ def value_of(part, numbers):
 
 
 def source(name: str, specifications: Iterable[Mapping[str, object]]) -> str:
-    """The module, without a line end at its end."""
+    """Return the source of the module, without a final newline."""
     lines = [f"    {dict(each)!r}," for each in specifications]
     return HEAD.format(name=name) + "\n".join(lines) + TAIL

@@ -57,14 +57,14 @@ def test_a_compiled_space_is_what_its_text_is() -> None:
 @pytest.mark.parametrize(
     ("change", "telling"),
     [
-        ({"version": None}, "`version` is null where a number should be"),
+        ({"version": None}, "`version` is null, expected a number"),
         ({"version": 7}, "SL010"),
-        ({"version": True}, "`version` is true where a number should be"),
-        ({"bound": []}, "`bound` is no object"),
-        ({"bound": {"n_rows": 3}}, "there are `n_classes`, `n_features`, `n_samples`"),
-        ({"bound": {"n_samples": 0}}, "`bound.n_samples` is 0 where a whole number from 1 should be"),
+        ({"version": True}, "`version` is true, expected a number"),
+        ({"bound": []}, "`bound` is not an object"),
+        ({"bound": {"n_rows": 3}}, "the symbols are `n_classes`, `n_features`, `n_samples`"),
+        ({"bound": {"n_samples": 0}}, "`bound.n_samples` is 0, expected a whole number of at least 1"),
         ({"bound": {"n_samples": 10**16}}, "`bound.n_samples` is above"),
-        ({"definition": []}, "`definition` is an empty list where an object should be"),
+        ({"definition": []}, "`definition` is an empty list, expected an object"),
     ],
     ids=str,
 )
@@ -75,7 +75,7 @@ def test_the_keys_around_the_definition(change: dict[str, Any], telling: str) ->
 def test_a_version_is_needed() -> None:
     document = compiled()
     del document["version"]
-    refused(document, "`version` is not there", "writes has `version` 1")
+    refused(document, "`version` is missing", "writes `version` 1")
 
 
 def test_symbols_that_were_bound_stay_bound() -> None:
@@ -98,7 +98,7 @@ def test_symbols_that_were_bound_stay_bound() -> None:
         (
             '{"hyperparameter": "kernel"',
             '{"named": ["rbf"], "hyperparameter": "kernel"',
-            "which is no object for `kernel`",
+            "which is not an object known for `kernel`",
         ),
         ('"operator": "SVC"', '"operator": "PCA"', "SL601"),
         ('"operator": "StandardScaler"', '"operator": "SVC"', "SL602"),
@@ -134,7 +134,7 @@ def test_what_is_left_of_a_space(constraint: dict[str, Any], telling: str) -> No
     ("text", "problem"),
     [
         ('{"target": 1, "definition": {}', "is not JSON"),
-        ('{"target": 1, "definition": NaN}', "`NaN` is no number"),
+        ('{"target": 1, "definition": NaN}', "`NaN` is not a JSON number"),
         ('{"target": 1, "definition": {"name": 1, "name": 2}}', "gives the key `name` twice"),
         (f'{{"target": 1, "definition": {"[" * 100_000}', "is nested too deeply"),
         (f'{{"target": 1, "definition": {"9" * 5_000}}}', "is not JSON"),
@@ -163,7 +163,7 @@ def test_places_of_problems() -> None:
     document = replaced(compiled(), '"operator": "SVC"', '"operator": "SVCC"')
     (found,) = checked(document).diagnostics
     assert (found.primary.source.name, found.primary.line) == ("text.space", 2)
-    assert found.notes == ("this is what the compiled space `file.json` says",)
+    assert found.notes == ("found in the compiled space `file.json`",)
     assert isinstance(document, dict)
     document["definition"]["root"] = {"sequence": [{"operator": "SVCC"}]}
     document["definition"].pop("task")

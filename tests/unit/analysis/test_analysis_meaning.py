@@ -110,7 +110,7 @@ def test_statements_without_effect(written: str, code: str, label: str) -> None:
 
 
 def test_what_a_constraint_costs_that_lets_nothing_pass() -> None:
-    assert one(SVC.format("require degree > 7")).notes == ("nothing is left in which `degree` is active",)
+    assert one(SVC.format("require degree > 7")).notes == ("no configuration is left in which `degree` is active",)
     assert one(SVC.format("forbid degree > 7")).notes == ()
     assert one(SVC.format("require degree < 7")).help == "remove it"
     assert one(SVC.format("forbid degree < 7")).help is None
@@ -218,7 +218,7 @@ def test_statements_in_bodies_are_judged_where_the_operator_is_taken() -> None:
     warning = one(text.format("require k.PCA.n_components > 5"))
     assert (warning.code, warning.notes) == (
         "SL503",
-        ("nothing is left in which `n_components` is active and `e` is `SVC`",),
+        ("no configuration is left in which `n_components` is active and `e` is `SVC`",),
     )
     assert one(text.format("require k is PCA or k is none")).label == "`k` is `PCA` or `none`"
     other = "stage e = SVC { C : float[1, 2] } | GaussianNB { forbid e.SVC.C > 1.5 }"
@@ -282,7 +282,7 @@ def test_tangled() -> None:
         f"forbid s{a} is PCA and s{b} is none and s{a * b % 16} is MinMaxScaler" for a in range(16) for b in range(a)
     ]
     several = one(f"{stages}stage e = SVC\n" + "\n".join(rules))
-    assert (several.code, several.label) == ("SL509", "with others it ties too many decisions to each other")
+    assert (several.code, several.label) == ("SL509", "together with others it relates too many decisions to each other")
     assert 0 < len(several.related) < 10
 
 

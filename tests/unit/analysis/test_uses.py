@@ -62,7 +62,7 @@ def test_what_is_used_is_in_sight() -> None:
         ("use xgbost", "SL209 xgbost: did you mean `xgboost`?"),
         ("use imbalanced_learn", "SL209 imbalanced_learn: did you mean `imblearn`?"),
         ("use imblearn.over_sampling", "SL209 imblearn.over_sampling: did you mean `imblearn`?"),
-        ("use os.path", "SL209 os.path: write the name of the package alone, as Python imports it"),
+        ("use os.path", "SL209 os.path: write only the name of the package, as Python imports it"),
         ("use sklearn", "SL215 sklearn: remove it"),
     ],
 )
@@ -214,7 +214,7 @@ def test_unused() -> None:
         del report.found[:]
         uses.check_unused(written, names, catalogues, report)
         assert sorted(problem.primary.text for problem in report.found) == sorted(unused)
-        assert {problem.label for problem in report.found} <= {"no operator of it occurs"}
+        assert {problem.label for problem in report.found} <= {"none of its operators is used"}
 
 
 def test_nothing_is_imported_without_permission_or_need() -> None:

@@ -35,7 +35,7 @@ def test_medians_quartiles_and_ranks_stand_in_aligned_columns() -> None:
     assert table[1].endswith(f"{median:.4f} [{lower:.4f}, {upper:.4f}]")
     ranked = {ranking: found[Models.ANY].ranks for ranking, found in results.ranked.items()}
     at = lines.index(
-        "ranks of mean losses, averaged over 2 data sets, losses within 0.001 sharing one; any trained model"
+        "ranks of mean losses, averaged over 2 data sets, losses within 0.001 share a rank; any trained model"
     )
     value, low, high = (getattr(ranked[Ranking.MEAN_LOSSES], name)[0, -1] for name in ("value", "low", "high"))
     assert lines[at + 2].endswith(f"{value:.2f} [{low:.2f}, {high:.2f}]")
@@ -70,15 +70,17 @@ def test_one_optimizer_alone_has_no_ranks() -> None:
 
 def test_it_is_said_over_what_intervals_are_and_what_they_cannot_tell() -> None:
     for data, seeds, told in (
-        (4, 2, "by bootstrap over 4 data sets, each by itself; what none of them shows may be so on 60% of others"),
-        (1, 5, "by bootstrap over 5 seeds, each by itself; what none of them shows may be so on 52% of others"),
-        (1, 5, "Of other data they say nothing: 1 data set is too few."),
-        (2, 3, "Of other data they say nothing: 2 data sets are too few."),
+        (4, 2, "by bootstrap over 4 data sets, without correction for multiple comparisons"),
+        (4, 2, "up to 60% of other data sets may behave as none of these does"),
+        (1, 5, "by bootstrap over 5 seeds, without correction for multiple comparisons"),
+        (1, 5, "up to 52% of other seeds may behave as none of these does"),
+        (1, 5, "They say nothing about other data: 1 data set is too few."),
+        (2, 3, "They say nothing about other data: 2 data sets are too few."),
         (1, 2, "1 data set and 2 seeds are too few for intervals: every difference of ranks may be noise."),
     ):
         text = shown(made(data=[f"d{place}" for place in range(data)], seeds=seeds, trials=10))
         assert told in text
-        assert ("Of other data" in text) is (data < 3 and seeds > 2)
+        assert ("nothing about other data" in text) is (data < 3 and seeds > 2)
         assert ("\ndifferences of ranks of mean losses" in text) is (seeds > 2 or data > 2)
 
 
@@ -103,7 +105,7 @@ def test_where_two_change_places_often_it_is_said_when_one_was_ahead() -> None:
     text = shown(Results.over_time("s", data, ("a", "b"), (0,), tuple(runs), dict.fromkeys(data, "loss"), 400.0))
     line = next(line for line in text.splitlines() if "a and b: " in line)
     assert line.startswith("    a and b: a ahead from 4 s to ")
-    assert line.endswith("400 s (2 shorter intervals left out); else within noise")
+    assert line.endswith("400 s (2 shorter intervals left out); otherwise within noise")
     assert line.count("within noise") == 1
 
 
@@ -128,14 +130,14 @@ def test_runs_without_a_score_and_without_a_model_on_all_rows_are_told() -> None
 def test_losses_beyond_one_are_said_to_begin_elsewhere() -> None:
     runs = [run(RunKey("x", "a", 0), [(1.0, 250.0), (2.0, 3.0)])]
     text = shown(Results.over_time("s", ("x",), ("a",), (0,), tuple(runs), {"x": "loss"}, 60.0))
-    assert "on x with the worst first score" in text
+    assert "on x: the worst first score" in text
 
 
 def test_of_many_intervals_the_longest_are_told() -> None:
     results = made(optimizers=("a", "b"))
     many = [Lead(1.3**n, 1.3 ** (n + 1), ("ab"[n % 2],)) for n in range(20)]
     assert ahead(results, many).endswith(f"({20 - MOST} shorter intervals left out)")
-    assert ahead(results, [Lead(1, 2, ()), Lead(2, 60, ("a", "b"))]) == "2 s to 60 s all alike"
+    assert ahead(results, [Lead(1, 2, ()), Lead(2, 60, ("a", "b"))]) == "2 s to 60 s all equal"
     assert ahead(results, [Lead(1, 60, ())]) == "nobody"
     long_one = [*many[:8], Lead(many[7].end, 10_000.0, ("a",))]
     assert "10,000 s a" in ahead(results, long_one)
@@ -158,7 +160,7 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch: pytest.
                 run(RunKey("x", "blds", seed), [], reason="boom") if seed else run(RunKey("x", "a", 0), [(1, 0.5)])
             )
     assert stream.getvalue().splitlines() == [
-        "2 of 6 runs were made before",
+        "2 of 6 runs were already done",
         "2 of 6 runs; x, blds, seed 0: 30 trials, best loss 0.25",
         "3 of 6 runs; x, blds, seed 1: 20 trials, best loss 0.25",
         "x, blds, seed 1: boom",

@@ -58,7 +58,7 @@ def test_optimizers_are_judged_by_rows_that_no_trial_saw() -> None:
         assert judged.ranked[ranking].ranks.value[:, 0].tolist() == [2.0, 1.0]
         assert not judged.ranked[ranking].differences.within_noise.any()
     text = shown(results)
-    assert "Optimizers are judged by rows that no trial saw" in text
+    assert "Optimizers are judged by test rows that no trial saw" in text
     assert "a  0.3100 [0.2831, 0.3369]    0.1000    0.2100" in text
     assert "a and b: b ahead, 1.00 [0.08, 1.00]" in text
 

@@ -108,7 +108,7 @@ def test_an_hour_takes_seconds(optimizer: str) -> None:
     assert result.outcome.seconds == pytest.approx(sum(record.trial.cost for record in result.outcome.records))
     assert result.incumbent["seconds"].is_monotonic_increasing
     assert result.trials["cost"].sum() == pytest.approx(result.outcome.seconds)
-    with pytest.raises(InputError, match="has no data that a pipeline could be fitted to"):
+    with pytest.raises(InputError, match="has no data to fit a pipeline on"):
         assert result.best_pipeline
 
 
@@ -308,13 +308,13 @@ def with_fixed(space: Space) -> Space:
 @pytest.mark.parametrize(
     ("table_space", "space", "message"),
     [
-        (plain(2, 3), plain(2, 4), "lacks what the space `2x4` has: `a3` of `s1`"),
+        (plain(2, 3), plain(2, 4), "the space `2x4` has what the table `table` lacks: `a3` of `s1`"),
         (plain(2, 2), plain(2, 8), "`a2` of `s1`, `a3` of `s1`, `a4` of `s1` and 3 more"),
-        (plain(2, 3), plain(2, 3, 2), r"is of 2 stages \(`s0`, `s1`\), the space `2x3x2` has 3"),
-        (plain(2, 3), nested(), "has no decisions inside alternatives, as `b.in` is one"),
+        (plain(2, 3), plain(2, 3, 2), r"has 2 stages \(`s0`, `s1`\), but the space `2x3x2` has 3"),
+        (plain(2, 3), nested(), "has no decisions inside alternatives, but the space has `b.in`"),
         (restricted(constrained()), constrained(), "the space `constrained` has"),
-        (nested(), plain(2, 2), "lacks what the space `2x2` has"),
-        (tuned(), made("t", choice("s", "none", "scale"), choice("e", "f")), "lacks what the space `t` has"),
+        (nested(), plain(2, 2), "the space `2x2` has what the table `table` lacks"),
+        (tuned(), made("t", choice("s", "none", "scale"), choice("e", "f")), "the space `t` has what the table"),
     ],
 )
 def test_another_space_is_refused_with_what_differs(table_space: Space, space: Space, message: str) -> None:
@@ -325,8 +325,8 @@ def test_another_space_is_refused_with_what_differs(table_space: Space, space: S
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (other_operator, "operator of `s0.a1` is `toy.a1.a1` there and `toy.other.a1` here"),
-        (with_fixed, "fixed value of `s0.a1.depth` is nothing there and `3` here"),
+        (other_operator, "operator of `s0.a1` is `toy.a1.a1` in the table and `toy.other.a1` in the space"),
+        (with_fixed, "fixed value of `s0.a1.depth` is nothing in the table and `3` in the space"),
     ],
 )
 def test_the_same_names_for_other_pipelines_are_refused(change: Callable[[Space], Space], message: str) -> None:
@@ -335,7 +335,7 @@ def test_the_same_names_for_other_pipelines_are_refused(change: Callable[[Space]
     answers(table, space)
     with pytest.raises(DataError) as caught:
         answers(table, change(space))
-    assert "are others than those of" in caught.value.message
+    assert "differ from those of" in caught.value.message
     assert message.partition(" is ")[2] in caught.value.message or message in caught.value.message
 
 
@@ -352,7 +352,7 @@ def test_the_data_of_the_table_binds_the_space() -> None:
         over, objective = known(given_space, table)
         assert over.configurations == 4
         assert objective.training_size == SIZES[-1]
-    with pytest.raises(InputError, match="`n_features` is not known"):
+    with pytest.raises(InputError, match="`n_features` is unknown"):
         known(replace_symbols(unbound), replace(table, facts=replace(table.facts, symbols={})))
 
 
@@ -487,8 +487,8 @@ def test_costs_are_those_of_a_trial_alone() -> None:
     ("space", "hyperparameters", "message"),
     [
         (continuous(), "all", r"`continuous` cannot be listed \(4 pipelines, but `e\.f\.rate` is continuous\)"),
-        (plain(*[10] * 6), "all", r"has 1,000,000 pipelines: on 2 rungs 2,000,000 trials"),
-        (plain(*[10] * 30), "default", r"000 pipelines: on 2 rungs"),
+        (plain(*[10] * 6), "all", r"has 1,000,000 pipelines: 2,000,000 trials on 2 rungs"),
+        (plain(*[10] * 30), "default", r"000 trials on 2 rungs"),
         (replace(plain(2, 2), constraints=(forbid(Is("s0", ("a0", "a1"))),)), "all", "is empty"),
     ],
 )
@@ -520,7 +520,7 @@ def test_a_table_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("t.csv", "no `.npz` file"), ("no/t.npz", "cannot be written: no such file"), ("folder.npz", "is a folder")],
+    [("t.csv", "not an `.npz` file"), ("no/t.npz", "cannot be written: no such file"), ("folder.npz", "is a folder")],
 )
 def test_a_place_that_cannot_take_a_table(name: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "folder.npz").mkdir()
@@ -564,46 +564,46 @@ BAD = {
     "no loss": ({"loss": None}, "it has no array `loss`"),
     "nothing": ({"loss": None, "cost": None}, "it has no array `loss`, `cost`"),
     "no pipelines": ({"axes": None}, "it has neither `axes` nor `configurations`"),
-    "both forms": ({"configurations": np.array(["{}"])}, "it has `axes` and `configurations`"),
-    "shape of loss": ({"loss": np.zeros((3, 2, 2))}, "`loss` has the shape 3 x 2 x 2 where 2 x 3 x 2 fits"),
-    "shape of cost": ({"cost": np.zeros(12)}, "`cost` has the shape 12 where 2 x 3 x 2 fits"),
-    "scalar": ({"cost": np.array(1.0)}, "`cost` has the shape of a single value where"),
-    "rungs": ({"sizes": np.array([100, 200, 400])}, "`loss` has the shape 2 x 3 x 2 where 2 x 3 x 3 fits"),
-    "nan": ({"loss": with_nan(np.nan)}, "`loss` holds what is no finite number"),
-    "infinity": ({"loss": with_nan(np.inf)}, "`loss` holds what is no finite number"),
-    "nan seconds": ({"cost": with_nan(np.nan)}, "`cost` holds what no trial takes"),
-    "negative seconds": ({"cost": with_nan(-1)}, "`cost` holds what no trial takes"),
-    "texts": ({"loss": np.full((2, 3, 2), "0.5")}, "`loss` does not hold numbers"),
-    "complex": ({"loss": np.full((2, 3, 2), 1j)}, "`loss` does not hold numbers"),
-    "fractions of rows": ({"sizes": np.array([100.0, 200.0])}, "`sizes` does not hold whole numbers"),
-    "falling sizes": ({"sizes": np.array([200, 100])}, "`sizes` are not training rows that increase"),
-    "no rows": ({"sizes": np.array([0, 100])}, "`sizes` are not training rows that increase"),
-    "no sizes": ({"sizes": np.array([], dtype=int)}, "`sizes` are not training rows that increase"),
-    "axes are numbers": ({"axes": np.array([1, 2])}, "`axes` does not hold texts"),
+    "both forms": ({"configurations": np.array(["{}"])}, "it has both `axes` and `configurations`"),
+    "shape of loss": ({"loss": np.zeros((3, 2, 2))}, "`loss` has the shape 3 x 2 x 2 instead of 2 x 3 x 2"),
+    "shape of cost": ({"cost": np.zeros(12)}, "`cost` has the shape 12 instead of 2 x 3 x 2"),
+    "scalar": ({"cost": np.array(1.0)}, "`cost` has the shape of a single value instead of"),
+    "rungs": ({"sizes": np.array([100, 200, 400])}, "`loss` has the shape 2 x 3 x 2 instead of 2 x 3 x 3"),
+    "nan": ({"loss": with_nan(np.nan)}, "`loss` has values that are not finite"),
+    "infinity": ({"loss": with_nan(np.inf)}, "`loss` has values that are not finite"),
+    "nan seconds": ({"cost": with_nan(np.nan)}, "`cost` has values that are negative or not finite"),
+    "negative seconds": ({"cost": with_nan(-1)}, "`cost` has values that are negative or not finite"),
+    "texts": ({"loss": np.full((2, 3, 2), "0.5")}, "`loss` does not contain numbers"),
+    "complex": ({"loss": np.full((2, 3, 2), 1j)}, "`loss` does not contain numbers"),
+    "fractions of rows": ({"sizes": np.array([100.0, 200.0])}, "`sizes` does not contain whole numbers"),
+    "falling sizes": ({"sizes": np.array([200, 100])}, "`sizes` must be positive numbers of training rows"),
+    "no rows": ({"sizes": np.array([0, 100])}, "`sizes` must be positive numbers of training rows that increase"),
+    "no sizes": ({"sizes": np.array([], dtype=int)}, "`sizes` must be positive numbers of training rows"),
+    "axes are numbers": ({"axes": np.array([1, 2])}, "`axes` does not contain texts"),
     "code": ({"axes": np.array(["__import__('os').getcwd()", "['a']"])}, "is not the text of a list"),
     "no list": ({"axes": np.array(["'a0'", "['a0', 'a1', 'a2']"])}, "is not the text of a list"),
     "deep": ({"axes": np.array(["[" * 5000, "['a']"])}, "is not the text of a list"),
     "no axes": ({"axes": np.array([], dtype=str)}, "`axes` is empty"),
     "names twice": ({"axes": np.array(["['a', 'a']", "['a0', 'a1', 'a2']"])}, "a list of different names"),
-    "stages": ({"stages": np.array(["s0"])}, "`stages` does not name the 2 dimensions"),
-    "status": ({"status": np.full((2, 3, 2), "well")}, "`status` holds `well`"),
+    "stages": ({"stages": np.array(["s0"])}, "`stages` does not name each of the 2 dimensions"),
+    "status": ({"status": np.full((2, 3, 2), "well")}, "`status` has unknown values: `well`"),
     "reasons": (
         {"reason": np.full((2, 3, 2), 7), "reasons": np.array(["no"])},
-        "`reason` holds what is no place in `reasons`",
+        "`reason` has values that are no index into `reasons`",
     ),
-    "training": ({"training_loss": with_nan(np.inf)}, "`training_loss` holds infinity"),
+    "training": ({"training_loss": with_nan(np.inf)}, "`training_loss` has infinite values"),
     "bounds": ({"bounds": np.array(["a"]), "measured": np.zeros((2, 3, 2))}, "`measured` has the shape"),
-    "meta": ({"meta": np.array("[]")}, "`meta` does not say where it comes from"),
-    "meta is code": ({"meta": np.array("{1: 2}")}, "`meta` does not say where it comes from"),
-    "constant": ({"meta": np.array('{"constant": NaN}')}, "`meta` does not say where it comes from"),
-    "facts": ({"meta": np.array('{"seed": "a"}')}, "`meta` does not say where it comes from"),
+    "meta": ({"meta": np.array("[]")}, "`meta` is invalid"),
+    "meta is code": ({"meta": np.array("{1: 2}")}, "`meta` is invalid"),
+    "constant": ({"meta": np.array('{"constant": NaN}')}, "`meta` is invalid"),
+    "facts": ({"meta": np.array('{"seed": "a"}')}, "`meta` is invalid"),
     "entries": (
         {"axes": None, "configurations": np.array(["{", "{}"]), "loss": np.zeros((2, 2)), "cost": np.zeros((2, 2))},
         "entry 0 of `configurations` is not the JSON of a configuration",
     ),
     "entries twice": (
         {"axes": None, "configurations": np.array(["{}", "{}"]), "loss": np.zeros((2, 2)), "cost": np.zeros((2, 2))},
-        "1 of its `configurations` are there twice",
+        "`configurations` has 1 duplicates",
     ),
 }
 
@@ -632,7 +632,7 @@ def test_nothing_is_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(DataError, match="pickled objects, which are never loaded"):
             read_table(npz(tmp_path / "t.npz", **{name: held}))
     (tmp_path / "p.npz").write_bytes(pickle.dumps(Opened()))
-    with pytest.raises(DataError, match=r"is no `\.npz` file"):
+    with pytest.raises(DataError, match=r"is not an `\.npz` file"):
         read_table(tmp_path / "p.npz")
     assert read_table(npz(tmp_path / "t.npz", unknown=np.array([Opened()], dtype=object))), "it is left alone"
     assert not (tmp_path / "was_here").exists()
@@ -643,7 +643,7 @@ def test_a_cut_file_is_refused(length: int, tmp_path: Path) -> None:
     path = tmp_path / "t.npz"
     write_table(table_of(plain(2, 3)), path)
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(DataError, match=r"is empty|is no `\.npz` file|may have been cut"):
+    with pytest.raises(DataError, match=r"is empty|is not an `\.npz` file|may be truncated"):
         read_table(path)
 
 
@@ -663,7 +663,7 @@ def test_a_damaged_file_is_refused_or_read_as_it_was(tmp_path: Path) -> None:
 
 
 def test_other_files_and_none(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"there is no file .*none\.npz"):
+    with pytest.raises(DataError, match=r"the file .*none\.npz` does not exist"):
         read_table(tmp_path / "none.npz")
     write_table(table_of(plain(2, 3)), tmp_path / "wine.npz")
     with pytest.raises(DataError) as caught:
@@ -677,7 +677,7 @@ def test_other_files_and_none(tmp_path: Path) -> None:
         read_table(tmp_path / "text.npz")
     with zipfile.ZipFile(tmp_path / "bad.npz", "w") as archive:
         archive.writestr("loss.npy", b"\x93NUMPY\x01\x00garbage")
-    with pytest.raises(DataError, match=r"its arrays cannot be read|it has no array|may have been cut"):
+    with pytest.raises(DataError, match=r"its arrays cannot be read|it has no array|may be truncated"):
         read_table(tmp_path / "bad.npz")
 
 

@@ -74,7 +74,7 @@ def test_one_distribution_stands_for_another_with_the_same_package(monkeypatch: 
 def test_other_names_are_not_installed(name: str) -> None:
     with pytest.raises(NotInstalledError, match="is not installed") as caught:
         open_package(name)
-    assert caught.value.remedy == f"install the package `{name}`, or put it beside the file"
+    assert caught.value.remedy == f"install the package `{name}`, or put it next to the `.space` file"
 
 
 def test_a_package_of_ones_own() -> None:
@@ -92,7 +92,7 @@ def test_a_package_of_ones_own() -> None:
 def test_a_package_without_operators() -> None:
     with pytest.raises(UnreadablePackageError) as caught:
         open_package("json")
-    assert caught.value.reason == "it has no class that is an estimator of scikit-learn"
+    assert caught.value.reason == "it contains no scikit-learn estimator"
 
 
 def test_a_package_that_cannot_be_imported(

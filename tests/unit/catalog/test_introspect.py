@@ -196,7 +196,7 @@ def test_refresh_writes_the_whole_file(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_only_known_libraries_are_introspected() -> None:
-    with pytest.raises(LookupError, match="there is no catalogue `os`"):
+    with pytest.raises(LookupError, match="unknown catalogue `os`"):
         refresh("os")
 
 

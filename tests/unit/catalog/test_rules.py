@@ -122,7 +122,7 @@ def test_a_range_is_legal_exactly_when_each_of_its_values_is(
         ((Interval(NumberKind.REAL, -INF, INF, "neither"),), (), "a number"),
         ((Interval(NumberKind.REAL, 0.5, 1.0, "both"),), (), "a number in [0.5, 1]"),
         ((Options((INF,)),), (), "`inf`"),
-        ((OfType(("dict",)),), (), "nothing that a space can say"),
+        ((OfType(("dict",)),), (), "no value that a space can express"),
     ],
 )  # fmt: skip
 def test_expectations(rules: tuple, named: tuple, text: str) -> None:

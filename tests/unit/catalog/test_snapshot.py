@@ -39,7 +39,7 @@ def test_loading_twice_reads_once() -> None:
 
 @pytest.mark.parametrize("name", ["keras", "../sklearn", "sklearn.json", ""])
 def test_a_catalogue_that_does_not_exist(name: str) -> None:
-    with pytest.raises(LookupError, match="there is no catalogue"):
+    with pytest.raises(LookupError, match="unknown catalogue"):
         load(name)
 
 

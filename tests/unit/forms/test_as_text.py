@@ -179,11 +179,11 @@ def test_a_stage_that_is_called_like_an_operator_is_declared_by_another_name() -
 
 def test_what_no_text_says_is_refused() -> None:
     number = Hyperparameter("n", "n", "n", BOOLEANS, True)
-    with pytest.raises(UnwritableError, match="a hyperparameter that stands in the pipeline by itself"):
+    with pytest.raises(UnwritableError, match="a hyperparameter outside of any operator"):
         as_text(Space("s", Product(Kind.SEQUENCE, (number,))))
     unnamed = Operator("SVC", "sklearn", (replace(number, address="e.a.b c.n"),))
     stage = Choice("e", "e", "e", (Branch("a", Product(Kind.SEQUENCE, (unnamed, unnamed))),))
-    with pytest.raises(UnwritableError, match=r"`e\.a\.b c`, the name of a step, in `e\.a`"):
+    with pytest.raises(UnwritableError, match=r"`e\.a\.b c` as the name of a step in `e\.a`"):
         as_text(Space("s", Product(Kind.SEQUENCE, (stage,))))
 
 
@@ -197,5 +197,5 @@ def test_a_condition_cannot_name_a_stage_that_is_called_like_a_sibling() -> None
     assert isinstance(cost, Hyperparameter)
     over_stage = replace(operator, children=(shrinking, replace(cost, condition=Is("shrinking", ("PCA",)))))
     changed_stage = replace(second, branches=(replace(second.branches[0], node=over_stage),))
-    with pytest.raises(UnwritableError, match=r"a condition of `e\.C` over the stage `shrinking`, beside its namesake"):
+    with pytest.raises(UnwritableError, match=r"a condition of `e\.C` on the stage `shrinking`: a parameter next to it has the same name"):
         as_text(replace(space, root=replace(space.root, children=(first, changed_stage))))  # type: ignore[arg-type]

@@ -325,59 +325,59 @@ def test_the_small_definition_is_sound() -> None:
 
 WRONG: list[tuple[str, Any, str, str]] = [
     ("name", ..., "", "has no `name`"),
-    ("name", "", "name", "is empty where a name should be"),
-    ("name", 3, "name", "is a number where a string should be"),
+    ("name", "", "name", "is empty, expected a name"),
+    ("name", 3, "name", "is a number, expected a string"),
     ("root", ..., "", "has no `root`"),
-    ("root", None, "root", "is null where a node should be"),
+    ("root", None, "root", "is null, expected a node"),
     ("root", {"sequense": []}, "root", "did you mean `sequence`?"),
     ("root", {"operator": "A", "sequence": []}, "root", "has both `operator` and `sequence`"),
-    ("root.sequence", {}, "root.sequence", "is an object where a list should be"),
+    ("root.sequence", {}, "root.sequence", "is an object, expected a list"),
     ("roots", 1, "", "has an unknown key `roots`; did you mean `root`?"),
     (f"{DECISION}.adress", "s", DECISION, "did you mean `address`?"),
-    (f"{DECISION}.alternatives", [], f"{DECISION}.alternatives", "has 0 alternatives where 1 or more should be"),
+    (f"{DECISION}.alternatives", [], f"{DECISION}.alternatives", "has 0 alternatives, expected at least 1"),
     (
         f"{DECISION}.alternatives[1].alternative",
         "none",
         f"{DECISION}.alternatives[1]",
-        "is one more alternative `none`",
+        "is a second alternative with the name `none`",
     ),
     (f"{DECISION}.alternatives[1].weight", 0, f"{DECISION}.alternatives[1].weight", "a number above 0"),
-    (f"{DECISION}.default", "nome", f"{DECISION}.default", "is no alternative; did you mean `none`?"),
+    (f"{DECISION}.default", "nome", f"{DECISION}.default", "is not an alternative; did you mean `none`?"),
     (f"{DECISION}.first", 1, f"{DECISION}.first", "`true` or `false`"),
-    (f"{DECISION}.line", 2, f"{DECISION}.line", "`lines` does not have"),
-    (f"{DECISION}.line", 0, f"{DECISION}.line", "is no line"),
-    (f"{DECISION}.line", 2.0, f"{DECISION}.line", "is no line"),
-    ("lines", {"a": {"x": ""}}, "lines.a.x", "is no line"),
+    (f"{DECISION}.line", 2, f"{DECISION}.line", "is missing in `lines`"),
+    (f"{DECISION}.line", 0, f"{DECISION}.line", "is not a line number"),
+    (f"{DECISION}.line", 2.0, f"{DECISION}.line", "is not a line number"),
+    ("lines", {"a": {"x": ""}}, "lines.a.x", "is not a line number"),
     ("lines", {"a": {"1": "a\nb"}}, "lines.a.1", "more than one line"),
     ("lines", {"a": {"1048576": ""}, "b": {"1": ""}}, "lines", "has more than 1,048,576 lines"),
-    ("lines", [], "lines", "is an empty list where an object should be"),
-    (f"{B}.fixed.p", 1, P, "is one more parameter `p`"),
+    ("lines", [], "lines", "is an empty list, expected an object"),
+    (f"{B}.fixed.p", 1, P, "is a second parameter with the name `p`"),
     (f"{B}.fixed.g", {"named": 1}, f"{B}.fixed.g.named", "is a number"),
     (f"{B}.fixed.g", {"name": "f"}, f"{B}.fixed.g", "did you mean `named`?"),
     (f"{B}.parameters[0]", {"operator": "A"}, P, "is not a hyperparameter or a decision"),
-    (f"{P}.address", "s", f"{P}.address", "is `s`, as that of `definition.root.sequence[0]`"),
-    (f"{P}.key", "s", f"{P}.key", "can be active together with it"),
-    (f"{P}.key", "b.q", f"{Q}.key", "can be active together with it"),
-    (f"{P}.default", 10, f"{P}.default", "lies outside of `int[1, 9]`"),
-    (f"{P}.default", {}, f"{P}.default", "is an object where a value should be"),
+    (f"{P}.address", "s", f"{P}.address", "is `s`, which `definition.root.sequence[0]` already uses"),
+    (f"{P}.key", "s", f"{P}.key", "can be active at the same time"),
+    (f"{P}.key", "b.q", f"{Q}.key", "can be active at the same time"),
+    (f"{P}.default", 10, f"{P}.default", "is outside of `int[1, 9]`"),
+    (f"{P}.default", {}, f"{P}.default", "is an object, expected a value"),
     (f"{P}.domain", {}, f"{P}.domain", "is not a domain"),
     (f"{P}.domain", {"int": [9, 1]}, f"{P}.domain.int", "the bounds are reversed"),
     (f"{P}.domain", {"int": [1]}, f"{P}.domain.int", "has 1 bounds"),
     (f"{P}.domain", {"int": [1.5, 9]}, f"{P}.domain.int[0]", "a whole number"),
-    (f"{P}.domain", {"int": [0, 9], "log": True}, f"{P}.domain", "reaches to 0 or below"),
-    (f"{P}.domain", {"int": [1, 9], "step": 0}, f"{P}.domain.step", "a whole number from 1"),
-    (f"{P}.domain", {"int": [1, 2**1024]}, f"{P}.domain.int[1]", "not finite"),
-    (f"{P}.domain", {"float": [0, float("inf")]}, f"{P}.domain.float[1]", "not finite"),
-    (f"{P}.domain", {"float": [0, 2**1024 - 1]}, f"{P}.domain.float[1]", "beyond every float"),
+    (f"{P}.domain", {"int": [0, 9], "log": True}, f"{P}.domain", "includes 0 or negative numbers"),
+    (f"{P}.domain", {"int": [1, 9], "step": 0}, f"{P}.domain.step", "a whole number of at least 1"),
+    (f"{P}.domain", {"int": [1, 2**1024]}, f"{P}.domain.int[1]", "not a finite number"),
+    (f"{P}.domain", {"float": [0, float("inf")]}, f"{P}.domain.float[1]", "not a finite number"),
+    (f"{P}.domain", {"float": [0, 2**1024 - 1]}, f"{P}.domain.float[1]", "too large for a float"),
     (f"{P}.domain", {"float": [3, 3], "open": ["lower"]}, f"{P}.domain", "has no members"),
     (f"{P}.domain", {"float": [0, 5e-324], "open": ["lower", "upper"]}, f"{P}.domain", "has no members"),
-    (f"{P}.domain", {"float": [0, 1], "open": ["left"]}, f"{P}.domain.open[0]", "it is one of `lower`, `upper`"),
+    (f"{P}.domain", {"float": [0, 1], "open": ["left"]}, f"{P}.domain.open[0]", "expected one of `lower`, `upper`"),
     (f"{P}.domain", {"float": [0, 1], "step": -1}, f"{P}.domain.step", "above 0"),
     (f"{P}.domain", {"float": [1, 9], "log": True, "step": 2}, f"{P}.domain", "even steps"),
     (f"{P}.domain", {"float": [0, 0.1], "step": 0.1, "open": ["lower", "upper"]}, f"{P}.domain", "has no members"),
-    (f"{P}.domain", {"set": []}, f"{P}.domain.set", "has 0 values where 1 or more should be"),
-    (f"{P}.domain", {"set": [3, 3.0]}, f"{P}.domain.set[1]", "is a value that is named twice"),
-    (f"{P}.domain", {"union": [{"int": [1, 3]}]}, f"{P}.domain.union", "has 1 parts where 2 or more should be"),
+    (f"{P}.domain", {"set": []}, f"{P}.domain.set", "has 0 values, expected at least 1"),
+    (f"{P}.domain", {"set": [3, 3.0]}, f"{P}.domain.set[1]", "is a duplicate value"),
+    (f"{P}.domain", {"union": [{"int": [1, 3]}]}, f"{P}.domain.union", "has 1 parts, expected at least 2"),
     (
         f"{P}.domain",
         {"union": [{"union": []}, {"int": [1, 3]}]},
@@ -387,27 +387,27 @@ WRONG: list[tuple[str, Any, str, str]] = [
     (f"{P}.named", ["f"], f"{P}.named[0]", "is `f`, outside of"),
     (f"{P}.prior", {"distribution": "normal", "parameters": [0, 0]}, f"{P}.prior.parameters", "a deviation above 0"),
     (f"{P}.prior", {"distribution": "beta", "parameters": []}, f"{P}.prior.distribution", "is `beta`"),
-    (f"{P}.split", 0, f"{P}.split", "a whole number from 1"),
+    (f"{P}.split", 0, f"{P}.split", "a whole number of at least 1"),
     (
         f"{P}.condition",
         {"when": {">": [{"hyperparameter": "b.q"}, 0]}},
         f"{P}.condition",
-        "closes a circle of conditions",
+        "creates a cycle of conditions",
     ),
-    (f"{Q}.condition", {"when": {"hyperparameter": "b.q"}}, f"{Q}.condition", "closes a circle of conditions"),
-    (f"{Q}.condition.when", {"hyperparameter": "s"}, f"{Q}.condition.when", "names a hyperparameter `s`"),
+    (f"{Q}.condition", {"when": {"hyperparameter": "b.q"}}, f"{Q}.condition", "creates a cycle of conditions"),
+    (f"{Q}.condition.when", {"hyperparameter": "s"}, f"{Q}.condition.when", "unknown hyperparameter `s`"),
     (f"{Q}.condition.when", {"active": "b.x"}, f"{Q}.condition.when", "did you mean `b.p`?"),
-    (f"{Q}.condition.when", {">": [1]}, f"{Q}.condition.when.>", "has 1 sides where 2 should be"),
-    (f"{Q}.condition.when", {"min": [1]}, f"{Q}.condition.when.min", "has 1 arguments where 2 or more should be"),
-    (f"{Q}.condition.when", {"sqrt": [1, 2]}, f"{Q}.condition.when.sqrt", "has 2 arguments where 1 should be"),
+    (f"{Q}.condition.when", {">": [1]}, f"{Q}.condition.when.>", "has 1 sides, expected 2"),
+    (f"{Q}.condition.when", {"min": [1]}, f"{Q}.condition.when.min", "has 1 arguments, expected at least 2"),
+    (f"{Q}.condition.when", {"sqrt": [1, 2]}, f"{Q}.condition.when.sqrt", "has 2 arguments, expected 1"),
     (f"{Q}.condition.when", {"xor": [1, 2]}, f"{Q}.condition.when", "is not an expression"),
     (f"{Q}.condition.when", {"not": {}}, f"{Q}.condition.when.not", "is not an expression"),
-    ("constraints[0].forbid.is", ["B"], "constraints[0].forbid", "no alternative of `s`"),
-    ("constraints[0].forbid.decision", "t", "constraints[0].forbid", "names a decision `t`"),
+    ("constraints[0].forbid.is", ["B"], "constraints[0].forbid", "not an alternative of `s`"),
+    ("constraints[0].forbid.decision", "t", "constraints[0].forbid", "unknown decision `t`"),
     ("constraints[0].require", True, "constraints[0]", "has both `forbid` and `require`"),
-    ("task", {"kind": "clustering"}, "task.kind", "it is one of `classification`, `regression`"),
+    ("task", {"kind": "clustering"}, "task.kind", "expected one of `classification`, `regression`"),
     ("task", {"kind": "regression", "goal": {"minimise": "r2"}}, "task.goal", "did you mean `minimize`?"),
-    ("task", {"kind": "regression", "validation": {"cv": 1}}, "task.validation.cv", "from 2"),
+    ("task", {"kind": "regression", "validation": {"cv": 1}}, "task.validation.cv", "at least 2"),
     ("task", {"kind": "regression", "validation": {"holdout": 1}}, "task.validation.holdout", "between 0 and 1"),
     ("task", {"kind": "regression", "fidelity": {"first": 9, "factor": 1}}, "task.fidelity.factor", "above 1"),
     ("task", {"kind": "regression", "limits": {"run_seconds": 0}}, "task.limits.run_seconds", "above 0"),
@@ -415,20 +415,20 @@ WRONG: list[tuple[str, Any, str, str]] = [
         "task",
         {"kind": "regression", "bounds": [{"measure": "predict_latency", "limit": 0}]},
         "task.bounds[0].limit",
-        "allows nothing",
+        "no trial can satisfy",
     ),
     (
         "task",
         {"kind": "regression", "bounds": [{"measure": "pickled_size", "limit": 9, "scorer": "r2"}]},
         "task.bounds[0]",
-        "which only `disparity` has",
+        "which only `disparity` takes",
     ),
     ("root.sequence[1]", {"columns": [{"operator": "A"}], "selectors": []}, f"{B}.selectors", "has 0 members"),
     (
         "root.sequence[1]",
         {"columns": [{"operator": "A"}], "selectors": [{"pattern": "("}]},
         f"{B}.selectors[0].pattern",
-        "is no regular expression",
+        "is not a valid regular expression",
     ),
     (
         "root.sequence[1]",
@@ -440,13 +440,13 @@ WRONG: list[tuple[str, Any, str, str]] = [
         "root.sequence[1]",
         {"permutation": [{"operator": "A"}] * 8, "labels": [*"abcdefgh"], "order": {}},
         f"{B}.permutation",
-        "has 8 steps where at most 7 should be",
+        "has 8 steps, expected at most 7",
     ),
     (
         "root.sequence[1]",
         {"permutation": [{"operator": "A"}] * 2, "labels": ["a", "a"], "order": {}},
         f"{B}.labels[1]",
-        "is one more `a`",
+        "repeats `a`",
     ),
     (
         "root.sequence[1]",
@@ -456,9 +456,9 @@ WRONG: list[tuple[str, Any, str, str]] = [
             "order": {"decision": "o", "address": "o", "alternatives": [{"alternative": "a, c"}]},
         },
         f"{B}.order.alternatives[0]",
-        "is no order of the labels",
+        "is not an order of the labels",
     ),
-    (f"{P}.default", DEEP, "", "is nested more than 400 deep"),
+    (f"{P}.default", DEEP, "", "is nested more than 400 levels deep"),
 ]
 
 
@@ -472,7 +472,7 @@ def test_mistakes_are_told_by_their_path(where: str, value: Any, path: str, tell
 
 @pytest.mark.parametrize("value", [None, [], 1, "x"])
 def test_what_is_no_object_is_no_definition(value: object) -> None:
-    with pytest.raises(DefinitionError, match="where an object should be"):
+    with pytest.raises(DefinitionError, match="expected an object"):
         from_json(value)
 
 
@@ -498,10 +498,10 @@ def test_alternatives_may_share_keys() -> None:
     decision = {"decision": "s", "address": "s", "alternatives": []}
     decision["alternatives"] = [{"alternative": node["operator"], "node": node} for node in nodes]
     assert len(from_json({"name": "n", "root": decision}).variables) == 3
-    with pytest.raises(DefinitionError, match="active together"):
+    with pytest.raises(DefinitionError, match="active at the same time"):
         from_json({"name": "n", "root": {"parallel": nodes}})
     decision["key"] = "k"
-    with pytest.raises(DefinitionError, match="active together"):
+    with pytest.raises(DefinitionError, match="active at the same time"):
         from_json({"name": "n", "root": decision})
 
 

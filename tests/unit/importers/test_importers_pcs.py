@@ -109,7 +109,7 @@ def test_the_way_there_and_back() -> None:
         ({"classifier:forest:bootstrap": "maybe"}, "not a value"),
         ({"classifier:svm:C": 1.0}, "not active"),
         ({"classifier:forest:max_depth": None}, "missing"),
-        ({"depth": 3}, "there is no hyperparameter"),
+        ({"depth": 3}, "unknown hyperparameter"),
     ],
 )
 def test_what_the_file_does_not_know_has_no_way(change: dict[str, object], reason: str) -> None:

@@ -115,7 +115,7 @@ def test_a_start_without_configuration_is_said() -> None:
         def request(self, _: Point) -> None:
             return None
 
-    with pytest.raises(ValueError, match="start has no configuration"):
+    with pytest.raises(ValueError, match="no valid configuration"):
         found("random", Nowhere((RANGE,)), 5, (0.5,))
 
 

@@ -69,9 +69,9 @@ class TestRbfopt(MinimizerConformance):
 
 def test_what_is_missing_is_said_with_its_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "bonmin").unlink()
-    with pytest.raises(OptionError, match="RBFOpt finds no `bonmin`") as caught:
+    with pytest.raises(OptionError, match="RBFOpt needs `bonmin`") as caught:
         MINIMIZERS.read("rbfopt")
-    assert "or take `rbf`" in caught.value.help
+    assert "or use `rbf`" in caught.value.help
     monkeypatch.setattr("spacelang.minimizers.rbfopt.find_spec", lambda _: None)
     with pytest.raises(OptionError, match="`rbfopt` is not installed") as caught:
         MINIMIZERS.read("rbfopt")

@@ -397,7 +397,7 @@ def test_a_space_without_a_random_forest_is_refused_and_says_what_it_has() -> No
     with pytest.raises(OptionError) as caught:
         next(search)
     assert "random forest" in caught.value.message
-    assert caught.value.help == "its models are `a0`, `a1`, `a2`"
+    assert caught.value.help == "the last stage has the models `a0`, `a1`, `a2`"
 
 
 @pytest.mark.parametrize("seed", [0, 1])

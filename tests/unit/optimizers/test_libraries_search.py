@@ -136,7 +136,7 @@ def test_brute_force_tries_all_of_a_finite_space_and_says_where_there_is_no_end(
     found = driven(Optuna("BruteForceSampler"), tuned(), 200)
     assert found.ended
     assert len({*found.requests}) == Structures(tuned()).configurations
-    with pytest.raises(InputError, match=r"`BruteForceSampler` tries every value, and `low` has no end of them"):
+    with pytest.raises(InputError, match=r"`BruteForceSampler` tries every value, but `low` has infinitely many"):
         lost_by(Optuna("BruteForceSampler"), mixed())
 
 
@@ -149,17 +149,17 @@ def test_a_sampler_that_is_not_there_is_refused_with_the_nearest_one() -> None:
 
 def test_what_a_sampler_draws_at_random_is_said() -> None:
     (said,) = lost_by(Optuna("CmaEsSampler"), mixed())
-    numbers = "`CmaEsSampler` searches numbers that every trial is asked for"
-    assert said == f"sampler: {numbers}, and draws the other 3 of 5 values at random"
+    numbers = "`CmaEsSampler` searches only numbers that are active in every trial"
+    assert said == f"sampler: {numbers}; it draws the other 3 of 5 values at random"
     (said,) = lost_by(Optuna("QMCSampler"), mixed())
     assert said.endswith("draws the other 2 of 5 values at random")
     assert lost_by(Optuna(), mixed()) == ()
 
 
 def test_a_sampler_that_finds_nothing_to_search_is_refused() -> None:
-    with pytest.raises(InputError, match="numbers that every trial is asked for: nothing of `continuous`") as error:
+    with pytest.raises(InputError, match="only numbers that are active in every trial, and `continuous` has none") as error:
         searched_by(Optuna("CmaEsSampler"), continuous())
-    assert error.value.help == "`sampler=TPESampler` searches all of it"
+    assert error.value.help == "use `sampler=TPESampler`, which searches the whole space"
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_library_that_is_missing_is_named_with_its_command(
 def test_what_the_form_has_not_is_said_on_its_line() -> None:
     likelier = replace(number("x", Real(0.0, 1.0), 0.5), prior=Normal(0.5, 0.1), span=span_of("\n\nx : 1", "x"))
     (said,) = searched_by(Optuna(), made("prior", likelier)).lost
-    assert said == "`@prior` (line 3): values are drawn as if there were no prior"
+    assert said == "`@prior` (line 3): ignored: values are drawn without the prior"
 
 
 # ---- SMAC
@@ -243,7 +243,7 @@ stage e = a | b"""
     (lost,) = (each for each in smac().form(Structures(space)).report if each.construct == "`@prior`")
     assert (lost.status, lost.lines) == ("approximated", (2, 4))
     (told,) = lost_by(smac(), space)
-    assert told.startswith("`@prior` (lines 2, 4): SMAC takes a normal distribution only of what is active")
+    assert told.startswith("`@prior` (lines 2, 4): SMAC supports a normal prior only for hyperparameters that are active")
     assert (
         lost_by(
             smac(), parse(text.replace("normal, 0.5, 0.1", "uniform").replace("normal, 0.2, 0.1", "uniform")).checked
@@ -282,7 +282,7 @@ def test_smac_tells_losses_apart_that_lie_beyond_the_ends_of_the_scale(monkeypat
 def test_smac_says_what_it_cannot_search() -> None:
     tied = require(Compare("==", Reference("x"), Reference("y")))
     space = made("tied", number("x", Real(0.0, 1.0), 0.5), number("y", Real(0.0, 1.0), 0.25), constraints=(tied,))
-    with pytest.raises(InputError, match="`smac` cannot search `tied`: constraints over hyperparameters: no condition"):
+    with pytest.raises(InputError, match="`smac` cannot search `tied`: constraints over hyperparameters: ConfigSpace cannot"):
         lost_by(Smac(), space)
 
 
@@ -315,4 +315,4 @@ def test_what_configspace_has_rounded_out_of_the_space_is_left_out_and_counted(m
     found = drive(smac().search(problem), moody, 14)
     assert all(each.configuration["steps"] % 2 == 0 for each in found.requests)  # type: ignore[operator]
     (sentence,) = said
-    assert re.fullmatch(r"[1-9]\d* of SMAC's proposals were none of the space, as ConfigSpace rounds: .*", sentence)
+    assert re.fullmatch(r"[1-9]\d* of SMAC's proposals were outside the space because ConfigSpace rounds values; .*", sentence)

@@ -41,9 +41,9 @@ def test_a_line_says_breaks_exactly_where_it_does(each: Reached, held: bool) -> 
     score = trial.TestScore(0.1, None, None, 9, "", (each,))
     (line,) = kept_to(score, searched(each.bound, held=held))
     breaks = each.value is not None and not each.bound.holds(each.value)
-    assert ("breaks it" in line) is breaks
-    assert ("held in the search and does not on these rows" in line) is (breaks and held)
-    assert ("did not in the search" in line) is (each.holds and not held)
+    assert ("violates the bound" in line) is breaks
+    assert ("violates the bound, unlike in the search" in line) is (breaks and held)
+    assert ("satisfies the bound, unlike in the search" in line) is (each.holds and not held)
     assert ("unknown, ValueError: no" in line) is (each.value is None)
     found = json.loads(json.dumps(score_document(score), allow_nan=False))
     assert found["feasible"] is each.holds
@@ -55,17 +55,18 @@ def test_the_lines() -> None:
     def line(each: Reached, *, held: bool = True) -> str:
         return next(kept_to(trial.TestScore(0.1, 0.0, 0.2, 9, "", (each,)), searched(each.bound, held=held)))
 
-    assert line(Reached(FAIR, 0.05, 0.01, 0.08)) == "disparity(accuracy, sex) <= 0.1 there: 0.05 [0.01, 0.08]"
-    assert line(Reached(FAIR, 0.05, 0.01, 0.2)).endswith("0.05 [0.01, 0.2], within what may be chance")
+    assert line(Reached(FAIR, 0.05, 0.01, 0.08)) == "disparity(accuracy, sex) <= 0.1 on the test set: 0.05 [0.01, 0.08]"
+    assert line(Reached(FAIR, 0.05, 0.01, 0.2)).endswith("0.05 [0.01, 0.2]; this may be chance")
     assert line(Reached(FAIR, 0.15, 0.12, 0.2)).endswith(
-        "0.15 [0.12, 0.2], which breaks it: the bound held in the search and does not on these rows"
+        "0.15 [0.12, 0.2], which violates the bound, unlike in the search"
     )
     assert line(Reached(SMALL, 3e6), held=False) == (
-        "pickled_size < 2MB there: 3MB, which breaks it, as it did in the search"
+        "pickled_size < 2MB on the test set: 3MB, which violates the bound, as in the search"
     )
-    assert line(Reached(LEAVES, 4.0, reason="no interval: slow")) == "leaves <= 10 there: 4; no interval: slow"
+    slow = "no interval: slow"
+    assert line(Reached(LEAVES, 4.0, reason=slow)) == f"leaves <= 10 on the test set: 4; {slow}"
     assert line(Reached(LEAVES, 12.0, reason="no interval: slow"), held=False) == (
-        "leaves <= 10 there: 12, which breaks it, as it did in the search; no interval: slow"
+        "leaves <= 10 on the test set: 12, which violates the bound, as in the search; no interval: slow"
     )
 
 

@@ -216,7 +216,7 @@ def test_nan_is_written_where_it_is_not_the_default():
 
 
 def test_an_object_without_code_is_refused():
-    with pytest.raises(TypeError, match="there is no code for an object of the type dict"):
+    with pytest.raises(TypeError, match="an object of the type dict cannot be written as code"):
         source(simple(operator("SVC", class_weight={0: 1})), Configuration({}))
 
 
@@ -231,7 +231,7 @@ def test_an_empty_preparation_adds_nothing():
 
 def test_what_finds_text_when_it_is_fitted_has_no_code():
     space = sl.parse("pipeline = columns(text: TfidfVectorizer) -> LogisticRegression")
-    with pytest.raises(BuildError, match="not known which columns hold it"):
+    with pytest.raises(BuildError, match="before it is known which columns hold text"):
         code.source(space.build(space.default()))
 
 
@@ -249,7 +249,8 @@ def test_the_comment_on_labels_is_true():
     assert "# The classes must be 0, 1, … for XGBClassifier: " in code.source(booster)
     within = Pipeline([("e", BaggingClassifier(XGBClassifier()))])
     assert "#" not in code.source(within)
-    assert "# A vote of one codes the labels, as XGBClassifier " in code.source(for_labels(booster, ("a", "b")))
+    written = code.source(for_labels(booster, ("a", "b")))
+    assert "# A vote of one member encodes the labels, because XGBClassifier " in written
 
 
 @pytest.mark.parametrize("name", ["plain.csv", 'it\'s "quoted".CSV'])

@@ -63,13 +63,13 @@ def test_the_summary_says_where_losses_stood_unless_they_are_their_own_standing(
     assert "Standing" not in printed(outcome)
     assert document(outcome, FACTS)["scale"] == {"origin": 0.0, "width": 1.0}
     text = printed(replace(outcome, scale=Scale(0.0, 74.25)))
-    assert "Standing of a loss, for the optimizer: loss / 74.25, from 0 to 1." in text
+    assert "Normalized loss, for the optimizer: loss / 74.25, from 0 to 1." in text
     assert document(replace(outcome, scale=Scale(0.0, 74.25)), FACTS)["scale"] == {"origin": 0.0, "width": 74.25}
     assert document(replace(outcome, scale=None), FACTS)["scale"] is None
 
 
 def test_the_summary_says_what_was_found_how_and_what_failed():
-    facts = RunFacts("blds", 3, METRIC, 100, preparation="Before the pipeline: column `a` without any value left out.")
+    facts = RunFacts("blds", 3, METRIC, 100, preparation="Before the pipeline: categories in `a` one-hot encoded.")
     text = printed(outcome_of((0.25, "", None), (None, "ValueError: no", None), (0.125, "", None)), facts)
     assert [line.rstrip() for line in text.splitlines()] == [
         "Best 1 - accuracy: 0.125 (trial 3)",
@@ -77,7 +77,7 @@ def test_the_summary_says_what_was_found_how_and_what_failed():
         "  estimator    SVC",
         "  estimator.C  2",
         "",
-        "Before the pipeline: column `a` without any value left out.",
+        "Before the pipeline: categories in `a` one-hot encoded.",
         "1 trial failed:",
         "  1 x ValueError: no",
         "3 trials in 3.0 s with blds, seed 3: the optimizer has nothing left to try.",
@@ -86,7 +86,8 @@ def test_the_summary_says_what_was_found_how_and_what_failed():
 
 def test_the_summary_says_of_which_class_metrics_are():
     facts, outcome = replace(FACTS, positive=PositiveClass("yes", ("f1", "recall"))), outcome_of((0.25, "", None))
-    assert "`f1`, `recall`: of the class `yes`, the last of the two in sorted order.\n" in printed(outcome, facts)
+    sentence = "the positive class of `f1`, `recall` is `yes`, the last of the two in sorted order.\n"
+    assert sentence in printed(outcome, facts)
     assert document(outcome, facts)["positive_class"] == "yes"
     assert (
         document(outcome, replace(facts, positive=PositiveClass(date(2026, 1, 2), ("f1",))))["positive_class"]
@@ -246,11 +247,9 @@ def test_what_the_task_bounds_is_shown_with_what_was_measured():
 def test_where_no_trial_keeps_to_the_bounds_it_says_so():
     outcome = constrained((0.1, 0.25, 1e6), (0.5, math.nan, 1e6))
     text = printed(outcome)
-    assert text.startswith(
-        "No trial keeps to all that the task is subject to. This is the one that breaks it the least."
-    )
+    assert text.startswith("No trial satisfies all constraints of the task. This one violates them least.")
     assert "Best 1 - accuracy: 0.1 (trial 1)" in text
-    assert "<= 0.1: 0.25, which breaks it by 0.15; the least of any trial is 0.25" in text
+    assert "<= 0.1: 0.25, which violates the bound by 0.15; the smallest value of any trial is 0.25" in text
     assert "Feasible: 0 of 2 successful trials (0 %)." in text
     found = document(outcome, FACTS)
     assert (found["feasible"], found["incumbent"], found["fidelity"]) == (False, [], None)
@@ -262,7 +261,7 @@ def test_where_no_trial_keeps_to_the_bounds_it_says_so():
 def test_of_a_bound_that_some_trial_keeps_to_it_says_so():
     """Each bound can be met, and both together cannot: neither is told to be out of reach."""
     text = printed(constrained((0.1, 0.25, 1e6), (0.2, 0.35, 1.5e6), (0.3, 0.05, 9e6)))
-    assert "<= 0.1: 0.25, which breaks it by 0.15; 1 trial keeps to this one" in text
+    assert "<= 0.1: 0.25, which violates the bound by 0.15; 1 trial satisfies this bound" in text
     assert "pickled_size < 2MB: 1MB\n" in text
     found = document(constrained((0.5, math.nan, 1e6)), FACTS)
     assert found["excess"] is None
@@ -271,7 +270,7 @@ def test_of_a_bound_that_some_trial_keeps_to_it_says_so():
 def test_the_progress_says_that_no_trial_keeps_to_the_bounds_yet():
     outcome = constrained((0.1, 0.25, 1.0), (0.5, 0.05, 1.0), seconds=EVERY)
     lines = followed(Console(file=io.StringIO(), width=100), outcome, Budget(trials=3)).splitlines()
-    assert [line.partition(", ")[2] for line in lines] == ["best loss 0.1 beyond a bound", "best loss 0.5"]
+    assert [line.partition(", ")[2] for line in lines] == ["best loss 0.1 (infeasible)", "best loss 0.5"]
 
 
 def test_the_document_of_a_run_without_success_or_with_some_rows_only():
@@ -333,7 +332,7 @@ def test_what_was_recorded_beside_the_loss_is_told():
         yield from together([request])
 
     outcome = run(search(), Here(lambda _: trial), Budget(), clock=lambda: 0.0)
-    assert "Recorded beside it: f1 0.5, roc_auc undefined, the loss on the training rows 0.125." in printed(outcome)
+    assert "Also recorded: f1 0.5, roc_auc undefined, training loss 0.125." in printed(outcome)
     found = document(outcome, FACTS)
     assert (found["metrics"], found["training_loss"]) == ({"f1": 0.5, "roc_auc": None}, 0.125)
 
@@ -359,10 +358,10 @@ def timed(trials: int, journal: MemoryJournal | None = None) -> Outcome:
 def test_the_summary_shows_which_share_of_a_trial_the_optimizer_takes():
     outcome = timed(4)
     assert outcome.overhead == Overhead(2.0, 4, 10.0)
-    assert "The optimizer took 0.5 s for each trial, 5 % of the median trial's." in printed(outcome)
+    assert "Optimizer overhead: 0.5 s per trial (5 % of the median trial)." in printed(outcome)
     assert document(outcome, FACTS)["overhead"] == {"seconds": 2.0, "trials": 4, "share": 0.05}
     quick = replace(outcome, overhead=Overhead(2.0, 4, 0.0002))
-    assert "The optimizer took 0.5 s for each trial, 2,500 times the median trial's." in printed(quick)
+    assert "Optimizer overhead: 0.5 s per trial (2,500 times the median trial)." in printed(quick)
 
 
 def test_what_is_replayed_is_no_overhead():
@@ -371,5 +370,5 @@ def test_what_is_replayed_is_no_overhead():
     assert timed(5, journal.later()).overhead == Overhead(1.0, 2, 10.0)
     nothing = timed(3, journal.later())
     assert nothing.overhead is None
-    assert "The optimizer took" not in printed(nothing)
+    assert "Optimizer overhead" not in printed(nothing)
     assert document(nothing, FACTS)["overhead"] is None

@@ -63,14 +63,14 @@ def test_a_run_is_shown(path: Path) -> None:
     said, found = told(path)
     lines = said.splitlines()
     assert lines[0] == "small on wine.csv by blds: finished"
-    assert "  trials       12 trials, 3 failed, 3 beyond a bound in 12.5 s" in lines
+    assert "  trials       12 trials, 3 failed, 3 infeasible in 12.5 s" in lines
     assert "  predictions  true" in lines
     assert "  subject to   leaves <= 4" in lines
     assert "Best 1 - roc_auc: 0.0909091 (trial 11)" in lines
     assert "  leaves <= 4: 3" in lines
     assert "  accuracy: 0.5" in lines
-    assert "  on 40 rows that no trial saw: 1 - roc_auc 0.1 [0.05, 0.2]" in lines
-    assert "  leaves <= 4 there: 3.5 [3, 4.5], within what may be chance" in lines
+    assert "  test set (40 rows): 1 - roc_auc 0.1 [0.05, 0.2]" in lines
+    assert "  leaves <= 4 on the test set: 3.5 [3, 4.5]; this may be chance" in lines
     assert "3 trials failed (2 errors, 1 timeout):" in lines
     assert found["best"][0] | {"configuration": 0} == {
         "trial": 11,
@@ -196,7 +196,7 @@ def test_what_can_be_pasted_is_quoted(tmp_path: Path) -> None:
     said, _ = told(tmp_path / "run.db")
     assert "\x1b" not in said
     assert "\u202e" not in said
-    (line,) = [line for line in said.splitlines() if line.startswith("  go on")]
+    (line,) = [line for line in said.splitlines() if line.startswith("  continue")]
     assert "--data '␛[2J<U+202E>'\"'\"'; rm -rf ~ #.csv'" in line
 
 
@@ -257,9 +257,7 @@ def test_tables_are_gone_on_with_as_they_were_made(tmp_path: Path) -> None:
     assert (
         "`spacelang tabulate SPACE --data wine.csv --metric roc_auc --validate 'holdout(0.3)' --hyperparameters" in line
     )
-    assert (
-        f" --hyperparameters default --seed 0 --store {tmp_path / 'made.db'} --resume -o TABLE.npz`; with its" in line
-    )
+    assert f" --hyperparameters default --seed 0 --store {tmp_path / 'made.db'} --resume -o TABLE.npz`; add its" in line
 
 
 def test_what_no_command_goes_on_with_is_told_in_python(tmp_path: Path) -> None:
@@ -271,13 +269,14 @@ def test_what_no_command_goes_on_with_is_told_in_python(tmp_path: Path) -> None:
     stored(tmp_path / "bounded.db", bounds=(LIMIT,))
     stored(tmp_path / "held.db", data=replace(DATA, name="data"))
     lines = {path.stem: told(path)[0].splitlines()[-3:] for path in tmp_path.glob("*.db")}
-    how = f"optimizer='blds', seed=0, store='{tmp_path}/{{}}.db', resume=True)` in Python, all else as it was begun"
+    how = f"optimizer='blds', seed=0, store='{tmp_path}/{{}}.db', resume=True)` in Python, with all other"
+    how = f"{how} arguments as before"
     for name, call in (
         ("function", "sl.search(SPACE, objective=…"),
         ("told", "sl.ask_and_tell(SPACE"),
         ("bounded", "sl.search(SPACE, FEATURES, TARGET, constraints=…"),
     ):
-        assert lines[name][-1].endswith(f"by `{call}, {how.format(name)}"), name
+        assert lines[name][-1].endswith(f": `{call}, {how.format(name)}"), name
     assert "spacelang run SPACE --data artificial:7 --optimizer" in lines["formula"][-1]
     assert "spacelang run SPACE --data FILE --metric" in lines["held"][-1]
     assert lines["held"][0].endswith("held.db --data FILE -o pipeline.py`")

@@ -98,7 +98,7 @@ OTHERS = (
 @pytest.mark.parametrize("path", [*REFUSED, *TRAVERSING, *OTHERS])
 def test_without_the_token_there_is_nothing(path: str, server: Watch) -> None:
     answer, text = asked(server, path)
-    assert (answer.status, text) == (404, "there is nothing here")
+    assert (answer.status, text) == (404, "page not found")
     assert answer.headers.get_content_type() == "text/plain"
 
 
@@ -107,7 +107,7 @@ def test_without_the_token_there_is_nothing(path: str, server: Watch) -> None:
 )
 def test_who_looks_for_another_host_is_refused(host: str, server: Watch) -> None:
     answer, text = asked(server, f"/{TOKEN}/", host=host.replace("PORT", str(server.server_port)))
-    assert (answer.status, text) == (403, "this is another host's page")
+    assert (answer.status, text) == (403, "unknown host name")
 
 
 def test_the_loopback_address_has_a_name(server: Watch) -> None:
@@ -118,7 +118,7 @@ def test_the_loopback_address_has_a_name(server: Watch) -> None:
 def test_no_other_method_is_answered(method: str, server: Watch) -> None:
     answer, text = asked(server, f"/{TOKEN}/", method=method)
     assert answer.status == 501
-    assert text in ("this is not answered", "")
+    assert text in ("unsupported request", "")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_nonsense_is_refused_in_plain_words(sent: bytes, server: Watch) -> None:
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
         connection.sendall(sent)
         heard = b"".join(iter(lambda: connection.recv(4096), b""))
-    assert heard.endswith(b"this is not answered")
+    assert heard.endswith(b"unsupported request")
 
 
 def test_a_browser_that_goes_and_one_that_waits_hold_nobody_up(server: Watch) -> None:
@@ -162,7 +162,7 @@ def test_a_page_follows_a_store_that_is_written(tmp_path: Path) -> None:
     store.end("budget", 3.0)
     text = watched.page()
     assert version(text) == "1.3.finished"
-    assert "finished: the run does not go on" in Page(text).said
+    assert "finished: the run has ended" in Page(text).said
 
 
 def test_a_run_that_is_killed_is_told_a_moment_later(tmp_path: Path) -> None:
@@ -207,6 +207,6 @@ def test_what_cannot_be_read_is_told_and_may_come_back(tmp_path: Path) -> None:
         path.rename(away)
         answer, text = asked(server, f"/{TOKEN}/")
         assert answer.status == 503
-        assert text.startswith("the run cannot be read at present: ")
+        assert text.startswith("the run cannot be read at the moment: ")
         away.rename(path)
         assert asked(server, f"/{TOKEN}/")[0].status == 200

@@ -81,7 +81,7 @@ def test_runs_of_others_have_no_tree(tmp_path: Path) -> None:
     stored(tmp_path / "other.db")
     with (
         Store.read(tmp_path / "other.db") as run,
-        pytest.raises(InputError, match="`blds`, which searches no"),
+        pytest.raises(InputError, match="`blds`, which has no search"),
     ):
         shown_tree(run)
     assert header().optimizer == "blds"
@@ -93,7 +93,7 @@ def test_the_command_writes_and_prints_it(store: Path, tmp_path: Path, capsys: p
     assert "last = A" in capsys.readouterr().out
     runs.command([store], tree=tmp_path / "tree.svg")
     assert (tmp_path / "tree.svg").read_text(encoding="utf-8").startswith("<svg")
-    for name, telling in ((store, "no tree is written as"), (tmp_path / "none" / "tree.txt", "cannot write")):
+    for name, telling in ((store, "unknown file type"), (tmp_path / "none" / "tree.txt", "cannot write")):
         with pytest.raises(typer.Exit):
             runs.command([store], tree=name)
         assert telling in capsys.readouterr().err
@@ -106,5 +106,5 @@ def test_a_scale_is_read_as_it_was_described(scale: Scale | None) -> None:
 
 
 def test_other_texts_are_no_scales() -> None:
-    with pytest.raises(ValueError, match="is no scale"):
+    with pytest.raises(ValueError, match="is not a loss scale"):
         read_scale("around noon")

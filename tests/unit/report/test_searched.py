@@ -57,7 +57,7 @@ def test_defaults_are_marked_and_the_ending_is_of_them(name: str) -> None:
     facts = replace(FACTS, optimizer=name, searched=searched)
     text = printed(outcome(), facts)
     assert "e.f.x  0.5  (default)" in text
-    assert "e.f.n  6  (moved default)" in text
+    assert "e.f.n  6  (adjusted default)" in text
     assert "e      f\n" in text
     assert "Not searched: the 2 hyperparameters of `ranges` are kept at their defaults; `--optimizer mosaic`" in text
     assert "every pipeline was tried with its default hyperparameters." in text

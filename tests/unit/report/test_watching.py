@@ -36,7 +36,7 @@ def test_a_terminal_shows_a_bar_and_why_the_space_was_taken(capfd: pytest.Captur
     searched(initial="default")
     out, err = capfd.readouterr()
     assert not out
-    assert "no space is named: it is `tabular_classification`, as `target` holds 2 different" in err
+    assert "no space given: using `tabular_classification`, as `target` holds 2 distinct" in err
     assert "1 trial, best loss" in err
 
 
@@ -72,7 +72,7 @@ def test_the_text_of_a_space_is_a_space_and_no_file() -> None:
     assert sl.load("stage e = GaussianNB").structures == 1
     with pytest.raises(sl.SpaceError, match=r"--> <text>:1:11"):
         sl.load("stage e = NoSuchOperator")
-    with pytest.raises(sl.SpaceError, match=r"there is no such file"):
+    with pytest.raises(sl.SpaceError, match=r"the file does not exist"):
         sl.load("stage.space")
 
 

@@ -92,14 +92,14 @@ def test_the_data_set_under_examination_is_left_out(same: dict[str, object], rea
     found = suggest(held, target(SPACE, NumberOfInstances=50.0))
     assert found.configurations == (tree(2),)
     assert found.left_out == ((name, reason),)
-    assert found.sentences == (f"left out of `a.json`, as it may be this data: `{name}` ({reason})",)
+    assert found.sentences == (f"excluded from `a.json`, as it may be the same data: `{name}` ({reason})",)
 
 
 def test_an_archive_of_nothing_but_this_data_suggests_nothing() -> None:
     held = archive(row("mine", 1, space=SPACE, NumberOfInstances=9.0))
     found = suggest(held, target(SPACE, NumberOfInstances=50.0))
     assert found.configurations == ()
-    assert found.sentences[-1] == "`a.json` suggests nothing to start from"
+    assert found.sentences[-1] == "`a.json` suggests no initial configurations"
 
 
 def test_data_without_a_name_is_not_left_out_by_it() -> None:
@@ -121,7 +121,7 @@ def test_what_is_no_member_is_counted_and_the_next_one_taken() -> None:
     found = suggest(archive(*rows), target(SPACE, NumberOfInstances=12.5), most=1)
     assert found.configurations == (tree(3),)
     assert found.sentences == (
-        "passed over: 2 configurations of `a.json` that the space does not have for this data "
+        "skipped 2 configurations of `a.json` not in the space for this data "
         "(the first one: `12` is not a value of `estimator.max_depth`: int[1, 9])",
     )
 
@@ -135,12 +135,12 @@ def test_rows_of_other_spaces_and_losses_are_passed_over_and_counted() -> None:
     ]
     found = suggest(archive(*rows), target(SPACE, NumberOfInstances=9.0))
     assert found.configurations == (tree(3),)
-    assert found.sentences == ("passed over: 2 rows of `a.json` that are about another space or another loss",)
-    with pytest.raises(ArchiveError, match="an archive for another space: the configurations of `other` do not speak"):
+    assert found.sentences == ("skipped 2 rows of `a.json` for another space or loss",)
+    with pytest.raises(ArchiveError, match="an archive for another space: its configurations are for `other`, whose"):
         suggest(archive(rows[0]), target(SPACE))
-    with pytest.raises(ArchiveError, match=r"knows what is best by `1 - accuracy`, and nothing about 1 - roc_auc"):
+    with pytest.raises(ArchiveError, match=r"has configurations for `1 - accuracy`, but none for 1 - roc_auc"):
         suggest(archive(rows[1]), target(SPACE))
-    with pytest.raises(ArchiveError, match="an archive without rows"):
+    with pytest.raises(ArchiveError, match=r"the archive `a.json` has no rows"):
         suggest(archive(), target(SPACE))
 
 
@@ -167,16 +167,16 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "run"}, "`archive.kind` is `run` where `archive` should be"),
-        ({"version": 2}, "`archive.version` is 2, and this spacelang reads 1"),
-        ({"rows": {}}, "`archive.rows` is an object where a list should be"),
+        ({"kind": "run"}, "`archive.kind` is `run`, but must be `archive`"),
+        ({"version": 2}, "`archive.version` is 2, but this version of spacelang reads 1"),
+        ({"rows": {}}, "`archive.rows` is an object, expected a list"),
         ({"row": []}, "`archive` has an unknown key `row`"),
-        ({"rows": [{"loss": "low"}]}, "`archive.rows[1].loss` is a string where a number should be"),
-        ({"rows": [{"loss": float("nan")}]}, "`archive.rows[1].loss` is a number that is not finite"),
-        ({"rows": [{"data": 7}]}, "`archive.rows[1].data` is a number where a string should be"),
-        ({"rows": [{"space": "small"}]}, "`archive.rows[1].space` is a string where an object should be"),
-        ({"rows": [{"configuration": {"a": {}}}]}, "`archive.rows[1].configuration.a` is an object where a value"),
-        ({"rows": [{"meta_features": {"a": None}}]}, "`archive.rows[1].meta_features.a` is null where a number"),
+        ({"rows": [{"loss": "low"}]}, "`archive.rows[1].loss` is a string, expected a number"),
+        ({"rows": [{"loss": float("nan")}]}, "`archive.rows[1].loss` is not a finite number"),
+        ({"rows": [{"data": 7}]}, "`archive.rows[1].data` is a number, expected a string"),
+        ({"rows": [{"space": "small"}]}, "`archive.rows[1].space` is a string, expected an object"),
+        ({"rows": [{"configuration": {"a": {}}}]}, "`archive.rows[1].configuration.a` is an object, expected a value"),
+        ({"rows": [{"meta_features": {"a": None}}]}, "`archive.rows[1].meta_features.a` is null, expected a number"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_told_with_its_place(
@@ -200,9 +200,9 @@ def test_what_is_wrong_with_a_file_is_told_with_its_place(
     [
         ('{"kind": "archive",\n "version": }', "is not JSON: expecting value at line 2, column 13"),
         ("", "is empty"),
-        ("[" * 100_000, "is beyond what an archive holds"),
+        ("[" * 100_000, "is nested too deeply"),
         ("\0", "is a binary file"),
-        ("[]", "`archive` is an empty list where an object should be"),
+        ("[]", "`archive` is an empty list, expected an object"),
     ],
 )
 def test_what_is_no_archive_is_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -34,7 +34,7 @@ def test_of_each_data_set_there_is_the_best_run(tmp_path: Path) -> None:
     assert first.meta_features == LIKE
     assert first.space == space_facts(SMALL)
     assert (second.data, second.loss) == ("iris.csv", 1 / 5)
-    assert made.left_out == ("another run on `wine.csv`: the one with the smaller loss counts",)
+    assert made.left_out == ("one of several runs on `wine.csv`: only the smallest loss is used",)
     alone = make_archive([tmp_path / "b.db", tmp_path / "a.db"], "a.json", nobody)
     assert [row.data for row in alone.archive.rows] == ["iris.csv", "wine.csv"]
 
@@ -49,16 +49,16 @@ def test_runs_that_say_nothing_are_left_out_with_the_reason(tmp_path: Path) -> N
         store.append(trial(1, constraints=broken(1.0)))
         store.end("budget", 1.0)
     (tmp_path / "notes.db").write_text("no store")
-    with pytest.raises(ArchiveError, match="no run that an archive could be made of"):
+    with pytest.raises(ArchiveError, match="no run can be used for an archive"):
         make_archive([tmp_path], "a.json", nobody)
     stored(tmp_path / "e.db", 2, meta_features=LIKE)
     made = make_archive([tmp_path], "a.json", nobody)
     assert len(made.archive.rows) == 1
     assert made.left_out[:4] == (
-        "`a.db` has no meta-features: it had no rows, or is of an earlier spacelang",
-        "`b.db` has no trial that succeeded",
+        "`a.db` has no meta-features: it had no rows, or is of an earlier version",
+        "`b.db` has no successful trial",
         "`c.db` has no trial on all training rows",
-        "`d.db` has no trial that succeeded within all bounds",
+        "`d.db` has no successful trial within all bounds",
     )
     assert made.left_out[4].startswith("`notes.db`: ")
 
@@ -68,7 +68,7 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
         make_archive([tmp_path / "nowhere.db"], "a.json", nobody)
     with pytest.raises(ArchiveError) as raised:
         make_archive([tmp_path], "a.json", nobody)
-    assert "name stores, or folders with stores" in raised.value.help
+    assert "give stores, or folders with stores" in raised.value.help
 
 
 def test_meta_features_are_kept_to_the_last_bit_and_tell_no_runs_apart() -> None:

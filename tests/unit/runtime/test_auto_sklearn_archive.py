@@ -70,7 +70,7 @@ def test_shares_and_depths_are_those_of_the_data_set_of_the_configuration() -> N
     leaves = {key: trees[key] for key in ("criterion", "min_samples_leaf", "min_samples_split")}
     tree = in_our_words(classifier("decision_tree", **leaves, max_depth_factor="0.3", max_features="1.0"), 16)
     assert tree["estimator.max_depth"] == 5
-    with pytest.raises(CannotBeSaidError, match="the number of columns is not known"):
+    with pytest.raises(CannotBeSaidError, match="the number of columns is unknown"):
         in_our_words(classifier("random_forest", max_features="0.5"), 0)
 
 
@@ -98,12 +98,15 @@ def test_columns_are_joined_by_what_they_say(pooling: str) -> None:
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        (classifier("mlp"), "`mlp` is nothing that the space has"),
-        (classifier("qda", reg_param="0.1"), "`qda` is nothing that the space has"),
-        (classifier("adaboost", algorithm="SAMME.R"), "`algorithm` SAMME.R is nothing that the space has"),
-        (classifier("gaussian_nb", new="1"), "`gaussian_nb` has no `new` here"),
-        (classifier("gaussian_nb") | {"balancing:strategy": "weighting"}, "`gaussian_nb` cannot weigh classes here"),
-        ({"classifier:__choice__": "gaussian_nb"}, "no `strategy` is given"),
+        (classifier("mlp"), "the space has no equivalent of `mlp`"),
+        (classifier("qda", reg_param="0.1"), "the space has no equivalent of `qda`"),
+        (classifier("adaboost", algorithm="SAMME.R"), "the space has no equivalent of `algorithm` SAMME.R"),
+        (classifier("gaussian_nb", new="1"), "`gaussian_nb` has no parameter `new` in the space"),
+        (
+            classifier("gaussian_nb") | {"balancing:strategy": "weighting"},
+            "`gaussian_nb` has no class weights in the space",
+        ),
+        ({"classifier:__choice__": "gaussian_nb"}, "`strategy` is missing"),
     ],
 )
 def test_what_cannot_be_said_is_left_out_with_the_reason(given: dict[str, str], reason: str) -> None:
@@ -137,10 +140,10 @@ def test_a_folder_is_read_and_what_gives_no_row_is_counted(tmp_path: Path) -> No
     assert dict(row.meta_features) == {"NumberOfFeatures": 4.0}
     assert row.configuration.to_dict() == SAID | {"estimator": "GaussianNB"}
     assert {*found.left_out} == {
-        "1 of accuracy: `mlp` is nothing that the space has",
-        "1 of accuracy: no loss is known",
-        "1 of accuracy: the data set or the configuration is not described",
-        "1 of accuracy: a parameter is no number",
+        "1 of accuracy: the space has no equivalent of `mlp`",
+        "1 of accuracy: the loss is unknown",
+        "1 of accuracy: the data set or the configuration is missing",
+        "1 of accuracy: a parameter is not a number",
     }
 
 
@@ -153,7 +156,7 @@ def test_a_folder_is_read_and_what_gives_no_row_is_counted(tmp_path: Path) -> No
             "@RELATION r\n@ATTRIBUTE a NUMERIC\n@DATA\n1\n",
             "has no column `instance_id`",
         ),
-        ("feature_values.arff", "nothing", "is no declaration"),
+        ("feature_values.arff", "nothing", "is not a declaration"),
     ],
 )
 def test_files_that_are_not_theirs_are_refused(tmp_path: Path, file: str, text: str, message: str) -> None:

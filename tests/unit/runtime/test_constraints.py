@@ -67,10 +67,10 @@ def test_a_function_is_given_the_held_out_rows_and_cannot_write_to_them() -> Non
     [
         (lambda *_: 1 / 0, "ConstraintError: the constraint `mine` raised ZeroDivisionError: division by zero"),
         (lambda *_: {}["x"], "ConstraintError: the constraint `mine` raised KeyError: 'x'"),
-        (lambda *_: "much", "ConstraintError: the constraint `mine` gave no number, but 'much'"),
-        (lambda *_: None, "ConstraintError: the constraint `mine` gave no number, but None"),
-        (lambda *_: 1j, "ConstraintError: the constraint `mine` gave no number, but 1j"),
-        (lambda *_: np.ones(2), "ConstraintError: the constraint `mine` gave no number, but array([1., 1.])"),
+        (lambda *_: "much", "ConstraintError: the constraint `mine` returned 'much' instead of a number"),
+        (lambda *_: None, "ConstraintError: the constraint `mine` returned None instead of a number"),
+        (lambda *_: 1j, "ConstraintError: the constraint `mine` returned 1j instead of a number"),
+        (lambda *_: np.ones(2), "ConstraintError: the constraint `mine` returned array([1., 1.]) instead of a number"),
     ],
 )
 def test_a_function_that_fails_fails_the_trial_and_is_named(function, reason: str) -> None:
@@ -127,15 +127,15 @@ def test_no_number_that_a_function_gives_ends_the_run(values: list[float]) -> No
 @pytest.mark.parametrize(
     ("name", "function", "limit", "message"),
     [
-        ("two words", leaves, 1, "no name of a constraint"),
-        ("", leaves, 1, "no name of a constraint"),
-        (3, leaves, 1, "no name of a constraint"),
-        ("pickled_size", leaves, 1, "is a measure of the language"),
-        ("fine", None, 1, "has no function"),
-        ("fine", leaves, math.nan, "is no number"),
-        ("fine", leaves, math.inf, "is no number"),
-        ("fine", leaves, 10**400, "is no number"),
-        ("fine", leaves, "2", "is no number: `'2'`"),
+        ("two words", leaves, 1, "invalid constraint name"),
+        ("", leaves, 1, "invalid constraint name"),
+        (3, leaves, 1, "invalid constraint name"),
+        ("pickled_size", leaves, 1, "is the name of a built-in measure"),
+        ("fine", None, 1, "needs a function"),
+        ("fine", leaves, math.nan, "is not a finite number"),
+        ("fine", leaves, math.inf, "is not a finite number"),
+        ("fine", leaves, 10**400, "is not a finite number"),
+        ("fine", leaves, "2", "is not a finite number: `'2'`"),
         ("fine", leaves, -0.5, "is negative"),
     ],
 )

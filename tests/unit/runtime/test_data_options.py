@@ -34,7 +34,7 @@ NO_NAMES = ({"drop_columns": text} for text in ("1", "[1]", "x", '{"a": "b"}'))
 
 @pytest.mark.parametrize("texts", [*WRONG, *NO_NAMES])
 def test_what_no_run_has_written_is_refused(texts: dict[str, str]) -> None:
-    with pytest.raises(InputError, match="the store does not say how its data was read"):
+    with pytest.raises(InputError, match="the store has invalid data options"):
         read_options(texts)
 
 

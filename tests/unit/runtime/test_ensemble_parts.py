@@ -80,9 +80,9 @@ class TestWhoComesIntoQuestion:
         found = chosen(outcome(trials), objective, 3)
         assert [(each.record.index, each.votes) for each in found.members] == [(7, 3)]
         assert found.library == 1
-        with pytest.raises(EnsembleError, match="no trial that keeps to all bounds was trained on all"):
+        with pytest.raises(EnsembleError, match="no trial within all bounds was trained on all"):
             chosen(outcome(trials[:3]), objective, 3)
-        with pytest.raises(EnsembleError, match="no pipeline gives probabilities"):
+        with pytest.raises(EnsembleError, match="no pipeline predicts probabilities"):
             chosen(outcome(trials[:6]), objective, 3)
 
     def test_where_the_metric_is_undefined_there_is_no_ensemble(self) -> None:

@@ -29,7 +29,7 @@ class Rows:
 
 
 def record(index: int, loss: float | None, rows: int | None = None, size: float = 1.0, deed: str = "well") -> Record:
-    request = Request(Configuration({"number": index, "deed": deed}), rows)
+    request = Request(Configuration({"number": index, "action": deed}), rows)
     status = Status.ERROR if loss is None else Status.SUCCESS
     measured = () if loss is None else (Measurement(SIZE, size),)
     return Record(index, Trial(request, loss, status=status, constraints=measured), 0.0, 1.0)
@@ -206,4 +206,4 @@ class TestPassingOver:
 def _job(deed: str) -> Any:
     from spacelang.runtime.executors import Job
 
-    return Job(1, Request(Configuration({"number": 0, "deed": deed})))
+    return Job(1, Request(Configuration({"number": 0, "action": deed})))

@@ -162,7 +162,7 @@ def test_a_metric_that_a_pipeline_cannot_have_is_unknown_and_the_trial_is_one() 
 @pytest.mark.parametrize(
     ("name", "metric", "message"),
     [
-        ("two", "acuracy", "there is no metric `acuracy`"),
+        ("two", "acuracy", "unknown metric `acuracy`"),
         ("three", "f1", "cannot be computed for classification with 3 classes"),
         ("three", "r2", "is for regression"),
         ("numbers", "accuracy", "cannot be computed for regression"),
@@ -405,5 +405,5 @@ def test_what_is_judged_recorded_or_bounded_by_one_class_says_which(labels: list
         found = DataObjective(alone, dataset, asked).positive_class
         assert found is not None
         assert (found.label, found.scorers, found.plain) == (last, (scorer,), last)
-        assert found.sentence == f"`{scorer}`: of the class `{last}`, the last of the two in sorted order"
+        assert found.sentence == f"the positive class of `{scorer}` is `{last}`, the last of the two in sorted order"
     assert DataObjective(alone, dataset).positive_class is None

@@ -279,9 +279,9 @@ def test_a_nursery_outlives_what_stops_all_processes(make: Make, marked: Marked)
 def test_too_small_a_limit_is_refused_with_the_figure(make: Make) -> None:
     executor = make(evaluate, limits=Limits(trial_bytes=20e6))
     for _ in range(2):
-        with pytest.raises(InputError, match=r"^a trial may take 20MB, and a process takes \d+MB before") as caught:
+        with pytest.raises(InputError, match=r"^a limit of 20MB leaves too little .* takes \d+MB") as caught:
             executor.ready()
-        assert "allow " in caught.value.help
+        assert "set the limit to " in caught.value.help
     executor.start("1", Job(1, wanted(1)))
     with pytest.raises(InputError, match="20MB"):
         executor.wait(60)
@@ -390,7 +390,7 @@ def test_data_is_sent_once_and_shared(make: Make, marked: Marked) -> None:
 
 def test_evaluations_do_not_draw_the_same_numbers(make: Make) -> None:
     def draw(request: Request) -> Trial:
-        if request.configuration["deed"] == "segfault":
+        if request.configuration["action"] == "segfault":
             evaluate(request)
         return Trial(request, float(np.random.random()))
 
@@ -421,7 +421,7 @@ def fit(request: Request) -> Trial:
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from xgboost import XGBClassifier
 
-    if request.configuration["deed"] == "segfault":
+    if request.configuration["action"] == "segfault":
         evaluate(request)
     known = {
         "forest": RandomForestClassifier(10, n_jobs=2, random_state=0),
@@ -432,7 +432,7 @@ def fit(request: Request) -> Trial:
     features, labels = load_iris(return_X_y=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        estimator = known[str(request.configuration["deed"])].fit(features[::2], labels[::2])
+        estimator = known[str(request.configuration["action"])].fit(features[::2], labels[::2])
         probabilities = estimator.predict_proba(features[1::2])
     return Trial(request, float(probabilities[:, 0].sum()), predictions=probabilities.tolist())
 
@@ -640,7 +640,7 @@ def test_a_system_without_such_processes_is_told(monkeypatch: pytest.MonkeyPatch
 
 
 def test_no_workers_are_none() -> None:
-    with pytest.raises(ValueError, match="0 workers"):
+    with pytest.raises(ValueError, match="at least 1, not 0"):
         Processes(evaluate, workers=0)
 
 

@@ -44,7 +44,7 @@ def test_a_file_as_it_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("sep", "typed"), [(";", "';'"), ("\t", r"'\t'"), ("|", "'|'")])
 def test_another_separator_is_told_with_the_one_that_fits(tmp_path: Path, sep: str, typed: str) -> None:
     error = refused(european(tmp_path, sep=sep), encoding="cp1252", sep=None if sep != ";" else ":")
-    assert "its header is one field" in error.message
+    assert "its header is a single field" in error.message
     assert f"give `--sep {typed}`, or `sep=`" in error.help
 
 
@@ -71,13 +71,13 @@ def test_another_encoding_is_told_with_one_to_try(tmp_path: Path, encoding: str,
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"sep": "ab"}, "`ab` separates no fields"),
-        ({"sep": ""}, "`` separates no fields"),
-        ({"sep": '"'}, "separates no fields"),
-        ({"encoding": "utf9"}, "there is no encoding `utf9` of text"),
-        ({"encoding": "hex"}, "there is no encoding `hex` of text"),
-        ({"decimal": ";"}, "`;` is no sign before decimals"),
-        ({"drop_columns": "id"}, "`id` is one text, and no list of columns"),
+        ({"sep": "ab"}, "`ab` is not a separator"),
+        ({"sep": ""}, "`` is not a separator"),
+        ({"sep": '"'}, "is not a separator"),
+        ({"encoding": "utf9"}, "unknown text encoding `utf9`"),
+        ({"encoding": "hex"}, "unknown text encoding `hex`"),
+        ({"decimal": ";"}, "`;` is not a decimal sign"),
+        ({"drop_columns": "id"}, "`id` is a text, not a list of columns"),
     ],
 )
 def test_options_that_read_no_file(options: Any, said: str) -> None:
@@ -89,15 +89,15 @@ def test_options_that_read_no_file(options: Any, said: str) -> None:
 def test_columns_that_are_left_out_are_there_and_hold_no_labels(tmp_path: Path) -> None:
     path = european(tmp_path, encoding="utf-8")
     assert refused(path, sep=";", drop_columns=["pries"]).help == "did you mean `preis`?"
-    assert "the column `nr` of labels is to be left out" in refused(path, "nr", sep=";", drop_columns=["nr"]).message
+    assert "the label column `nr` is dropped, too" in refused(path, "nr", sep=";", drop_columns=["nr"]).message
     # Without the last column of all the one before it has the labels.
     assert load_dataset(path, None, reading(sep=";", drop_columns=["target"])).target.name == "maß"
 
 
 @pytest.mark.parametrize("reference", ["sklearn:iris", "openml:1"])
 def test_what_is_no_text_is_read_in_one_way(reference: str) -> None:
-    assert "`--sep` changes nothing of" in refused(reference, sep=";").message
-    assert "`--encoding` changes nothing of" in refused(reference, encoding="cp1252").message
+    assert "`--sep` has no effect on" in refused(reference, sep=";").message
+    assert "`--encoding` has no effect on" in refused(reference, encoding="cp1252").message
 
 
 def test_columns_of_other_data_are_left_out() -> None:
@@ -135,8 +135,8 @@ def test_numbers_with_commas_are_named_with_the_remedy(tmp_path: Path) -> None:
     table = load_dataset(european(tmp_path), None, reading(sep=";", encoding="cp1252"))
     identifier, commas = warnings_of(table.features)
     assert commas == Suspicion.COMMAS.told(["preis"])
-    assert commas.endswith("read the file by `--decimal ,`")
-    assert identifier.endswith("leave it out by `--drop-columns nr`")
+    assert commas.endswith("read the file with `--decimal ,`")
+    assert identifier.endswith("drop it with `--drop-columns nr`")
 
 
 @pytest.mark.parametrize("written", [["1,234", "5,678"], ["1.234,5", "2.345,6"], ["1,234.5", "1.5"]])

@@ -24,13 +24,13 @@ def test_durations(text, seconds):
 
 @pytest.mark.parametrize("text", ["", "s", "1x", "-1s", "1h30m", "1e3", "nan", "inf", "1 2", "0", "0ms", "9" * 400])
 def test_what_is_no_duration(text):
-    with pytest.raises(ValueError, match="is not a duration"):
+    with pytest.raises(ValueError, match=r"is not a (positive, finite )?duration"):
         parse_duration(text)
 
 
 @pytest.mark.parametrize(("seconds", "trials"), [(0, None), (-1, None), (float("nan"), None), (None, 0), (None, -3)])
 def test_budgets_that_allow_nothing(seconds, trials):
-    with pytest.raises(ValueError, match="allows nothing"):
+    with pytest.raises(ValueError, match=r"must be (positive|at least 1)"):
         Budget(seconds, trials)
 
 
@@ -61,5 +61,5 @@ def test_limits_of_a_trial(text, seconds, size):
     "text", ["", "300", "4", "4GB 3GB", "1s 2s", "5 parsecs", "300s and 4GB", "-3s", "s", "0s", "1e9999GB"]
 )
 def test_what_is_no_limit_of_a_trial(text):
-    with pytest.raises(ValueError, match="is no limit"):
+    with pytest.raises(ValueError, match=r"is not a (positive, finite )?limit"):
         parse_limits(text)

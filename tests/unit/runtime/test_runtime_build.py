@@ -175,7 +175,7 @@ def test_the_preparation_comes_first():
 @pytest.mark.parametrize(
     ("made", "values", "message"),
     [
-        (MADE, {}, "does not say which alternative `scaler` takes"),
+        (MADE, {}, "has no value for `scaler`"),
         (MADE, {"scaler": "Scaler"}, "`Scaler` is not an alternative of `scaler`"),
         (MADE, {"scaler": 3}, "`3` is not an alternative of `scaler`"),
         (

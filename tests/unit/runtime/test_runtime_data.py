@@ -59,22 +59,22 @@ def test_the_sets_of_scikit_learn(name):
 def test_a_missing_file_names_the_nearest_one(tmp_path):
     written(tmp_path, "credit.csv", TEXT)
     error = refused(str(tmp_path / "credti.csv"))
-    assert error.message.startswith("there is no file")
+    assert error.message.startswith("the file `")
     assert error.help == "did you mean `credit.csv`?"
 
 
 @pytest.mark.parametrize(
     ("reference", "message", "help_text"),
     [
-        ("nowhere/x.csv", "there is no file `nowhere/x.csv`", "there is no folder `nowhere` either"),
-        ("iris", "there is no file `iris`", "did you mean `sklearn:iris`?"),
-        ("sklearn:irsi", "scikit-learn ships no data set `irsi`", "did you mean `sklearn:iris`?"),
-        ("sklearn:zzz", "scikit-learn ships no data set `zzz`", "there are `sklearn:breast_cancer`"),
-        ("sklearn:linnerud", "has three outputs", "one label column"),
-        ("openml:iris", "`openml:iris` is no data of OpenML", "give its number, as in `openml:31`"),
-        ("openml-task:", "`openml-task:` is no data of OpenML", "give its number, as in `openml-task:31`"),
-        ("openml:0", "is no data of OpenML", "give its number"),
-        ("openml:٣", "is no data of OpenML", "give its number"),
+        ("nowhere/x.csv", "the file `nowhere/x.csv` does not exist", "the folder `nowhere` does not exist either"),
+        ("iris", "the file `iris` does not exist", "did you mean `sklearn:iris`?"),
+        ("sklearn:irsi", "scikit-learn has no data set `irsi`", "did you mean `sklearn:iris`?"),
+        ("sklearn:zzz", "scikit-learn has no data set `zzz`", "its data sets are `sklearn:breast_cancer`"),
+        ("sklearn:linnerud", "has three labels per row", "one label column"),
+        ("openml:iris", "`openml:iris` is not an OpenML ID", "give a number, as in `openml:31`"),
+        ("openml-task:", "`openml-task:` is not an OpenML ID", "give a number, as in `openml-task:31`"),
+        ("openml:0", "is not an OpenML ID", "give a number"),
+        ("openml:٣", "is not an OpenML ID", "give a number"),
     ],
 )
 def test_references_that_lead_nowhere(reference, message, help_text):
@@ -93,22 +93,22 @@ WHOLE = gzip.compress(TEXT.encode(), mtime=0)
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("d.xlsx", b"PK", "files of the kind `.xlsx` are not supported"),
-        ("d", b"1", "files of the kind `d` are not supported"),
+        ("d.xlsx", b"PK", "files of type `.xlsx` are not supported"),
+        ("d", b"1", "files of type `d` are not supported"),
         ("binary.csv", b"\0\1\2\3" * 20, "is a binary file"),
         ("pickled.csv", pickle.dumps(list(range(300))), "is not a text file in UTF-8"),
         ("latin.csv", "größe,y\n1,2\n".encode("latin-1"), "is not a text file in UTF-8 (byte 2)"),
         ("empty.csv", b"", "is empty"),
         ("blank.csv", b"\n \n", "is empty"),
         ("empty.csv.gz", gzip.compress(b"", mtime=0), "is empty"),
-        ("header.csv", b"a,b\n", "has a header and no rows"),
+        ("header.csv", b"a,b\n", "has a header but no rows"),
         ("cut.csv.gz", WHOLE[: len(WHOLE) // 2], "ends in the middle of its compressed data"),
         ("plain.csv.gz", TEXT.encode(), "is not a valid gzip file"),
         ("damaged.csv.gz", WHOLE[:20] + b"\xff\xff" + WHOLE[22:], "is not a valid gzip file"),
         ("cut.csv", TEXT.rsplit(",", 1)[0], "line 21 of"),
         ("ragged.csv", "a,b\n1,2\n1,2,3\n", "line 3 of"),
         ("quote.csv", 'a,b\n1,"2\n', "cannot be read"),
-        ("twice.csv", "a,a,b\n1,2,3\n", "more than one column `a`"),
+        ("twice.csv", "a,a,b\n1,2,3\n", "several columns `a`"),
         ("unnamed.csv", ",a,b\n0,1,2\n", "column 1 of"),
         ("semicolons.csv", "a;b\n1;2\n", "is not separated by commas"),
         ("single.csv", "a\n1\n", "has no column besides the label"),
@@ -157,10 +157,10 @@ def test_labels_are_one_column_of_whatever(target: object, name: str) -> None:
     [
         (np.ones(3), [1, 2, 3], "two dimensions"),
         (np.ones((3, 1)), np.ones((3, 2)), "labels must be one column"),
-        (np.ones((3, 1)), [1, 2], "3 rows of features do not fit 2 labels"),
+        (np.ones((3, 1)), [1, 2], "the features have 3 rows, but there are 2 labels"),
         (np.ones((0, 1)), [], "has no rows"),
         (np.ones((2, 0)), [1, 2], "no column"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), [1], "more than one column `a`"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), [1], "several columns `a`"),
         (pd.DataFrame({"a": [1, 2], "b": [{"c": 1}, None]}), [1, 2], "column `b` holds values of the type `dict`"),
         (pd.DataFrame({"a": [1, "2", [3]]}), [1, 2, 3], "column `a` holds values of the type `list`"),
         (pd.DataFrame({"a": [np.arange(2), np.arange(2)]}), [1, 2], "column `a` holds values of the type `ndarray`"),
@@ -168,8 +168,8 @@ def test_labels_are_one_column_of_whatever(target: object, name: str) -> None:
         (np.array([[{1}], [{2}]], dtype=object), [1, 2], "column `x0` holds values of the type `set`"),
         (np.ones((2, 1)), [{"a": 1}, {"a": 2}], "column `target` holds values of the type `dict`"),
         (np.ones((2, 1)), pd.Series([[1], [2]], name="y"), "column `y` holds values of the type `list`"),
-        ([[1, 2], [3]], [1, 2], "the features make no array"),
-        (np.ones((2, 1)), [[1, 2], [3]], "the labels make no array"),
+        ([[1, 2], [3]], [1, 2], "the features cannot be made an array"),
+        (np.ones((2, 1)), [[1, 2], [3]], "the labels cannot be made an array"),
         (np.ma.masked_array([[1.0], [2.0]], mask=[[True], [False]]), [1, 2], "the features are a masked array"),
         (np.ones((2, 1)), np.ma.masked_array([1, 2], mask=[True, False]), "the labels are a masked array"),
     ],
@@ -224,9 +224,9 @@ def test_regression_keeps_its_numbers():
         (["a", None, "b", None], "classification", "2 rows have no label in the column `y` (first in row 2)"),
         ([1.0, float("nan"), 2.0], "regression", "1 row has no label"),
         (["a", "a", "a"], "classification", "all labels in the column `y` are `a`"),
-        (["a", "b", "b"], "classification", "the class `a` in the column `y` has 1 row, fewer than the 2 parts"),
-        ([place + 0.5 for place in range(30)], "classification", "30 different numbers with fractions"),
-        ([0.5, 1.0] * 30, "classification", "2 different numbers with fractions"),
+        (["a", "b", "b"], "classification", "the class `a` in the column `y` has 1 row, but the split needs"),
+        ([place + 0.5 for place in range(30)], "classification", "30 distinct numbers with fractions"),
+        ([0.5, 1.0] * 30, "classification", "2 distinct numbers with fractions"),
         (["a", 1, "a", 1], "classification", "mixes text and other labels"),
         (["a", "b", "c"], "regression", "labels such as `a`"),
         ([1.0, float("inf")], "regression", "infinite"),
@@ -242,7 +242,7 @@ def test_labels_that_cannot_be_learnt(labels, kind, message):
 def test_fewer_rows_than_folds():
     table = table_of(["a"] * 10 + ["b"] * 4)
     check_labels(table, "classification", folds=4)
-    with pytest.raises(DataError, match="4 rows, fewer than the 5 parts"):
+    with pytest.raises(DataError, match="4 rows, but the split needs at least 5"):
         check_labels(table, "classification", folds=5)
 
 

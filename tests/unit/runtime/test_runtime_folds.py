@@ -125,11 +125,11 @@ def test_other_validations_are_for_the_user_to_choose():
     [
         ((), (1, 2), "split 1 of 1 of `mine` has no rows to train on"),
         ((1, 2), (), "has no rows to judge on"),
-        ((0, 1, 2), (3, 8), "takes row 8 of 8"),
-        ((0, 1, 2), (3, -1), "takes row -1 of 8"),
-        ((0, 1, 2), (3, 3), "judges on a row twice"),
-        ((0, 1, 2), (2, 1, 5), "judges on 2 of the rows that it trains on"),
-        ((0, 2, 4), (1, 3), "has one class to train on"),
+        ((0, 1, 2), (3, 8), "refers to row 8, but the 8 rows"),
+        ((0, 1, 2), (3, -1), "refers to row -1, but the 8 rows are numbered from 0 to 7"),
+        ((0, 1, 2), (3, 3), "holds out the same row twice"),
+        ((0, 1, 2), (2, 1, 5), "holds out 2 of its own training rows"),
+        ((0, 2, 4), (1, 3), "trains on a single class"),
     ],
 )
 def test_splits_that_judge_nothing(training, held_out, message):
@@ -140,9 +140,7 @@ def test_splits_that_judge_nothing(training, held_out, message):
 
 def test_data_that_is_for_another_kind_of_task():
     table = Table("mine", pd.DataFrame({"x": [1.0, 2.0]}), pd.Series([1, 2], name="y"), kind="regression")
-    with pytest.raises(
-        DataError, match="`mine` is a task of regression, and the space is for classification"
-    ) as caught:
+    with pytest.raises(DataError, match="`mine` is a regression task, but the space is for classification") as caught:
         check_labels(table, "classification")
     assert caught.value.help == "use a space that ends in regressors"
     assert check_labels(table, "regression").kind == "regression"

@@ -241,8 +241,8 @@ def test_rows_without_a_value_are_in_no_group() -> None:
     ("column", "message", "help_text"),
     [
         ("grup", "the data has no column `grup`", "did you mean `group`?"),
-        ("same", "forms no groups: it has a single value", "categories"),
-        ("id", "forms no groups: it has 200 different values in 200 rows", "categories"),
+        ("same", "cannot group rows: it has a single value", "categorical"),
+        ("id", "cannot group rows: it has 200 different values in 200 rows", "categorical"),
     ],
 )
 def test_a_column_that_forms_no_groups_is_refused_at_once(column: str, message: str, help_text: str) -> None:

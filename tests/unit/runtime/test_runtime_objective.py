@@ -164,8 +164,8 @@ def test_more_folds_than_rows():
 @pytest.mark.parametrize(
     ("metric", "data", "message", "help_text"),
     [
-        ("accurracy", "wine", "there is no metric `accurracy`", "did you mean `accuracy`?"),
-        ("zzz", "wine", "there is no metric `zzz`", "scorers"),
+        ("accurracy", "wine", "unknown metric `accurracy`", "did you mean `accuracy`?"),
+        ("zzz", "wine", "unknown metric `zzz`", "scorer"),
         ("r2", "wine", "the metric `r2` is for regression", "choose one for classification"),
         ("roc_auc", "wine", "cannot be computed for classification with 3 classes", "multi_class"),
         ("accuracy", "diabetes", "cannot be computed for regression", ""),
@@ -332,12 +332,12 @@ def test_trials_have_one_thread():
 
 @pytest.mark.parametrize("test_size", [0, 1, -0.1, 2])
 def test_an_impossible_holdout(test_size):
-    with pytest.raises(DataError, match="must lie between 0 and 1"):
+    with pytest.raises(DataError, match="must be between 0 and 1"):
         DataObjective(CLASSIFIERS, shipped("iris"), Settings(validation=Holdout(test_size)))
 
 
 def test_too_few_rows():
-    with pytest.raises(DataError, match="has 3 rows, too few"):
+    with pytest.raises(DataError, match="has 3 rows; a validation needs at least 4"):
         DataObjective(REGRESSORS, check_labels(make_table(np.ones((3, 1)), [1.0, 2.0, 3.0]), "regression"))
 
 

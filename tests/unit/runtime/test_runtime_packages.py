@@ -237,7 +237,7 @@ def test_code() -> None:
         "from sklearn.preprocessing import StandardScaler",
         "from xgboost import XGBClassifier",
         "",
-        "# The classes must be 0, 1, … for XGBClassifier: code other labels with a LabelEncoder.",
+        "# The classes must be 0, 1, … for XGBClassifier: encode other labels with a LabelEncoder.",
         "pipeline = Pipeline([",
         '    ("standardscaler", StandardScaler()),',
         '    ("smote", SMOTE(random_state=3, k_neighbors=2)),',

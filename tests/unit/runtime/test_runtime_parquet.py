@@ -81,9 +81,9 @@ WHOLE = content(FRAME)
     ids=["beginning", "cut by a byte", "cut in half", "beheaded", "csv", "zeros", "hollow"],
 )
 def test_damaged_files(damaged):
-    with pytest.raises(DataError, match="is not a sound Parquet file") as caught:
+    with pytest.raises(DataError, match="is not a valid Parquet file") as caught:
         read_parquet(damaged, "d.parquet")
-    assert "cut or damaged" in caught.value.help
+    assert "truncated or damaged" in caught.value.help
 
 
 def test_every_cut_is_noticed():
@@ -101,7 +101,7 @@ def test_pages_with_checksums_are_checked():
     parquet.write_table(arrow.table({"a": [*range(1000)], "y": [0.5] * 1000}), buffer, **options)
     spoilt = bytearray(buffer.getvalue())
     spoilt[500] ^= 1
-    with pytest.raises(DataError, match="not a sound Parquet file"):
+    with pytest.raises(DataError, match="not a valid Parquet file"):
         read_parquet(bytes(spoilt), "d.parquet")
 
 
@@ -124,7 +124,7 @@ def test_a_name_that_stands_twice():
 
     buffer = io.BytesIO()
     parquet.write_table(arrow.Table.from_arrays([arrow.array([1]), arrow.array([2])], ["a", "a"]), buffer)
-    with pytest.raises(DataError, match="more than one column `a`"):
+    with pytest.raises(DataError, match="several columns `a`"):
         read_parquet(buffer.getvalue(), "d.parquet")
 
 

@@ -103,9 +103,9 @@ def test_tables_of_sparse_columns():
 @pytest.mark.parametrize(
     ("features", "message"),
     [
-        (sparse.csr_array(np.ones((3, 1))), "3 rows of features do not fit 2 labels"),
+        (sparse.csr_array(np.ones((3, 1))), "the features have 3 rows, but there are 2 labels"),
         (sparse.coo_array(np.ones(2)), "two dimensions"),
-        (sparse.csr_array((0, 3)), "0 rows of features do not fit 2 labels"),
+        (sparse.csr_array((0, 3)), "the features have 0 rows, but there are 2 labels"),
         (sparse.csr_array((2, 0)), "no column"),
         (sparse.csr_array(np.array([[1j], [2j]])), "must be numbers"),
     ],
@@ -157,14 +157,14 @@ def test_what_sparse_features_cannot_be_prepared_for():
     holes = DENSE.copy()
     holes[0, 0], holes[1, 1] = np.nan, np.nan
     kept = sparse.csr_array(holes)
-    with pytest.raises(DataError, match="lack 2 values"):
+    with pytest.raises(DataError, match="have 2 missing values"):
         plan(CLASSIFIERS, kept)
     assert plan(space(operator("SimpleImputer"), stage("e", "LogisticRegression")), kept).is_empty
     assert plan(space(stage("e", "RandomForestClassifier")), kept).is_empty
     holes[0, 0] = np.inf
     with pytest.raises(DataError, match="infinite"):
         plan(CLASSIFIERS, sparse.csr_array(holes))
-    with pytest.raises(DataError, match="zero everywhere"):
+    with pytest.raises(DataError, match="all features are zero"):
         plan(CLASSIFIERS, sparse.csr_array((3, 2)))
     with pytest.raises(DataError, match="selects columns"):
         plan(space(columns("numeric"), stage("e", "LogisticRegression")), sparse.csr_array(DENSE))

@@ -89,15 +89,15 @@ def test_a_validation_is_read_as_it_is_written(validation):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is not a validation"),
-        ("cv", "is not a validation"),
-        ("cv(5", "is not a validation"),
-        ("holdout(-0.3)", "is not a validation"),
-        ("kfold(5)", "is not a validation such as `holdout"),
-        ("holdout(30)", "must lie between 0 and 1, not be 30"),
-        ("holdout(0)", "must lie between 0 and 1, not be 0"),
-        ("cv(1)", "a whole number from 2, not 1"),
-        ("cv(2.5)", "a whole number from 2, not 2.5"),
+        ("", "invalid validation"),
+        ("cv", "invalid validation"),
+        ("cv(5", "invalid validation"),
+        ("holdout(-0.3)", "invalid validation"),
+        ("kfold(5)", "invalid validation `kfold"),
+        ("holdout(30)", "must be between 0 and 1, not 30"),
+        ("holdout(0)", "must be between 0 and 1, not 0"),
+        ("cv(1)", "an integer of at least 2, not 1"),
+        ("cv(2.5)", "an integer of at least 2, not 2.5"),
     ],
 )
 def test_what_is_no_validation(text, message):

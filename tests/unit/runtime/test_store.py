@@ -164,7 +164,7 @@ def test_a_session_that_is_refused_leaves_the_store_as_it_was(tmp_path: Path, en
         before = (run.state, run.sessions, list(run.records()))
     with Store.open(path, made) as store:
         refused = store.refused(2)
-    assert refused.message == f"trial 2 of `{path}` is none that this search asks for"
+    assert refused.message == f"trial 2 of `{path}` was not requested by this search"
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.db"]
     with Store.read(path) as run:
         assert (run.state, run.sessions, list(run.records())) == before
@@ -216,8 +216,8 @@ def test_an_iteration_that_is_left_open_holds_up_nobody(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        (trial(5), "trial 5 is not the one after trial 3"),
-        (trial(3), "trial 3 is not the one after trial 3"),
+        (trial(5), "trial 5 does not follow trial 3"),
+        (trial(3), "trial 3 does not follow trial 3"),
         (trial(4, loss=math.nan), "trial 4 has a loss or a time that is not finite"),
         (trial(4, cost=math.inf), "trial 4 has a loss or a time that is not finite"),
     ],
@@ -313,7 +313,7 @@ def test_another_run_is_refused_with_the_difference(tmp_path: Path, name: str) -
     others, line = DIFFERENT[name]
     path = tmp_path / "run.db"
     made = stored(path, 3, ending=None)
-    with pytest.raises(StoreError, match="is of another run") as caught:
+    with pytest.raises(StoreError, match="belongs to another run") as caught:
         Store.open(path, header(**others))
     assert line in caught.value.message
     assert caught.value.differences[0].startswith(line)

@@ -54,9 +54,9 @@ def test_what_was_told_is_told_again(tmp_path: Path, name: str) -> None:
 def test_a_search_that_asks_for_others_is_refused_and_leaves_the_store_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     searched(path, "random", 1, 4)
-    with pytest.raises(StoreError, match=r"trial \d of `.*run.db` is none that this search asks for") as caught:
+    with pytest.raises(StoreError, match=r"trial \d of `.*run.db` was not requested by this search") as caught:
         searched(path, "random", 1, 6, seed=1)
-    assert caught.value.help == "make it again, or begin a new run with another `--store`"
+    assert caught.value.help == "start a new run with another `--store`"
     with Store.read(path) as run_:
         assert (run_.state, run_.count, len(run_.sessions)) == ("finished", 4, 1)
     outcome, _ = searched(path, "random", 1, 6)

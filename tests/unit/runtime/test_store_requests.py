@@ -33,7 +33,7 @@ def test_a_memo_is_given_back_bit_for_bit(memo: tuple[object, ...]) -> None:
 
 def test_a_memo_has_numbers_and_texts_alone(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "run.db", header())
-    with pytest.raises(ValueError, match="the memo of trial 1 has more in it than numbers and texts"):
+    with pytest.raises(ValueError, match="the memo of trial 1 must contain only numbers and texts"):
         store.append(trial(1, memo=({"theta": 3.4},)))
     store.append(trial(1))
     store.close()
@@ -84,9 +84,9 @@ def test_what_was_changed_is_refused(tmp_path: Path, name: str) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute(SPOILS[name])
     connection.close()
-    with pytest.raises(StoreError, match="trial 2 is not what was written"):
+    with pytest.raises(StoreError, match="trial 2 does not match its checksum"):
         read(path)
-    with pytest.raises(StoreError, match="trial 2 is not what was written"):
+    with pytest.raises(StoreError, match="trial 2 does not match its checksum"):
         Store.open(path, header())
 
 
@@ -98,7 +98,7 @@ def test_what_was_said_of_no_trial_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("INSERT INTO requests VALUES (2, 2, NULL, '[]')")
     connection.close()
-    with pytest.raises(StoreError, match="it has what was said of trial 2, but no such trial"):
+    with pytest.raises(StoreError, match="it has the request of trial 2, but not the trial"):
         Store.open(path, header())
 
 

@@ -45,13 +45,13 @@ def test_a_listing_says_what_is_there_and_is_silent_about_strangers(tmp_path: Pa
     assert (found["live.db"].best, found["live.db"].trials, found["killed"].seed) == (None, 0, 7)
     why = {path.name: error.message for path, error in listing.others}
     assert why.keys() == {"empty.db", "cut.db", "overwritten.db"}
-    assert "is no store" in why["overwritten.db"]
+    assert "is not the store" in why["overwritten.db"]
     assert "is empty" in why["empty.db"]
     assert "is damaged" in why["cut.db"]
     assert {run.path for run in runs(tmp_path / "killed", tmp_path, tmp_path / "done.db").runs} == {
         tmp_path / name for name in found
     }
-    for name, reason in (("notes.txt", "is no store"), ("other.db", "is an SQLite file, but no store")):
+    for name, reason in (("notes.txt", "is not the store"), ("other.db", "is an SQLite file, but not the store")):
         (alone,) = runs(tmp_path / name).others
         assert reason in alone[1].message, "what is named is told"
     live.append(trial(1))
@@ -61,7 +61,7 @@ def test_a_listing_says_what_is_there_and_is_silent_about_strangers(tmp_path: Pa
 def test_a_place_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be listed"):
         runs(tmp_path, tmp_path / "nowhere")
-    with pytest.raises(StoreError, match="no regular file"):
+    with pytest.raises(StoreError, match="neither a regular file"):
         runs(Path(os.devnull))
 
 
@@ -83,7 +83,7 @@ def test_a_run_without_a_place_gets_one_of_its_own(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match="no run can be stored in"):
+    with pytest.raises(StoreError, match="a run cannot be stored in"):
         default_path("credit", NOW, tmp_path / "file" / "runs")
 
 
@@ -172,7 +172,7 @@ def test_an_archive_is_an_archive(path: Path) -> None:
 
 def test_what_cannot_be_written_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Store.read(path) as run:
-        with pytest.raises(StoreError, match="is no kind of table"):
+        with pytest.raises(StoreError, match="is not a supported table format"):
             export(run, path)
         with pytest.raises(StoreError, match="cannot be written"):
             export(run, path.with_name("missing") / "t.csv")

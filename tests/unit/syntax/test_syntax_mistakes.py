@@ -18,7 +18,7 @@ FRAME = "stage s =\n  | A {{\n      x : bool\n      {}\n      y : bool\n    }}\n
         ("forbid x = y", "=", "compare with `==`"),
         ("z : bool = True", "True", "write `true`"),
         ("z : {None}", "None", "write `none`"),
-        ("z : bool = true;", ";", "end a line without a sign; members on one line are separated by `,`"),
+        ("z : bool = true;", ";", "lines need no sign at the end; separate members on one line with `,`"),
         ("z : [1, 2, 3]", "[", "write a set of values as `{…}` and a tuple as `(…)`"),
         ("z = int[1, 2]", "[", "a domain follows `:`; `=` fixes a value or gives a default"),
         ("z = {a, b}", "{", "a domain follows `:`; `=` fixes a value or gives a default"),
@@ -92,7 +92,7 @@ def test_a_line_that_stops_at_a_sign_is_named_itself() -> None:
 def test_a_missing_bar(text: str) -> None:
     (diagnostic,) = read(text).diagnostics
     assert diagnostic.primary.text == "B"
-    assert diagnostic.help == "alternatives are separated by `|`"
+    assert diagnostic.help == "separate alternatives with `|`"
 
 
 def test_a_misspelt_keyword() -> None:

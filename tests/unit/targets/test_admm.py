@@ -351,7 +351,7 @@ def test_what_is_tied_too_closely_for_tables_is_still_kept(monkeypatch: pytest.M
     assert result.form.rules == ()
     assert result.form.value_constraints == (rule,)
     (entry,) = [entry for entry in result.report if entry.construct == "constraints over decisions"]
-    assert "ties too much" in entry.message
+    assert "connects too many variables" in entry.message
     bad = AdmmPoint(np.array([1, 0, 0, 1, 0]), np.zeros(0), np.zeros(0))
     assert not result.form.reaches(bad)
     assert result.form.reaches(result.form.project(bad))

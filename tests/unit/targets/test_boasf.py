@@ -167,19 +167,19 @@ require e.RandomForestClassifier.max_depth + e.RandomForestClassifier.min_sample
     [
         (
             Boasf("subspaces"),
-            "there would be 77,568,150 arms, of which `cap` allows 1,024",
-            "`--set k=1` cuts only what `@split(n)` marks, `@split(1)` leaves one of the 92 hyperparameters whole, "
-            "`--set cap=…` allows more",
+            "this makes 77,568,150 arms, more than the maximum of 1,024 (`cap`)",
+            "`--set k=1` cuts only where `@split(n)` is given, `@split(1)` keeps one of the 92 hyperparameters whole, "
+            "or allow more arms with `--set cap=…`",
         ),
         (
             Boasf(stage="estimater"),
-            "there is no stage `estimater`",
+            "unknown stage `estimater`",
             "did you mean `estimator`? the stages are `scaler`, `transformer`, `selector`, `estimator`",
         ),
         (
             Boasf(cap=4),
-            "there would be 11 arms, of which `cap` allows 4",
-            "choose another stage, `--set stage=…`, `--set cap=…` allows more",
+            "this makes 11 arms, more than the maximum of 4 (`cap`)",
+            "choose another stage with `--set stage=…`, or allow more arms with `--set cap=…`",
         ),
     ],
 )
@@ -194,7 +194,7 @@ def test_what_a_space_cannot_be_cut_into_is_said(target: Boasf, message: str, he
     [
         ({"k": 0}, "`k` cannot be 0"),
         ({"cap": -1}, "`cap` cannot be -1"),
-        ({"arms": "subspaces", "stage": "estimator"}, "`stage` says nothing with `arms=subspaces`"),
+        ({"arms": "subspaces", "stage": "estimator"}, "`stage` has no effect with `arms=subspaces`"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, object], message: str) -> None:
@@ -206,7 +206,7 @@ def test_options_that_mean_nothing_are_refused(options: dict[str, object], messa
 
 def test_a_huge_k_is_refused_before_anything_is_cut() -> None:
     started = time.process_time()
-    with pytest.raises(OptionError, match=r"there would be 1,000,000,000 arms"):
+    with pytest.raises(OptionError, match=r"this makes 1,000,000,000 arms"):
         Boasf("subspaces", k=10**9).lower(bundled("boasf_random_forest"))
     assert time.process_time() - started < 5
 
@@ -249,7 +249,7 @@ boasf_logistic_regression: 8 arms, pieces of 3 hyperparameters
 
 def test_the_report_says_whether_domains_are_cut() -> None:
     space = spacelang.load("boasf_logistic_regression")
-    for arms, word in (("models", "as the space does"), ("subspaces", "piece")):
+    for arms, word in (("models", "unchanged"), ("subspaces", "piece")):
         told = {entry.construct: entry.message for entry in space.compile("boasf", arms=arms).report}
         assert word in told["float ranges"]
         assert word in told["integer ranges"]

@@ -94,7 +94,7 @@ def test_encodings_are_plain_values() -> None:
     assert not form.reaches({**encoding, "model.rate": 2.0})
     assert not form.reaches({**encoding, "model.C": 1.0})
     assert not form.reaches({"scaler": "none"})
-    with pytest.raises(ValueError, match="there is no hyperparameter `made`"):
+    with pytest.raises(ValueError, match="unknown hyperparameter `made`"):
         form.decode({**encoding, "made": 1})
     with pytest.raises(ValueError, match="`made` is not a value of `model`"):
         form.decode({**encoding, "model": "made"})

@@ -87,7 +87,7 @@ def test_optunas_function() -> None:
             found["estimator.kernel"] = "poly"
             found["estimator.degree"] = trial.suggest_int("estimator.degree", 2, 4)""",
         """def suggest(trial):
-    \"\"\"The configuration that a trial answers.\"\"\"
+    \"\"\"Ask a trial of optuna for a configuration.\"\"\"
     found = {}
     found["scaler"] = trial.suggest_categorical("scaler", ["none", "StandardScaler"])
     match found["scaler"]:
@@ -106,7 +106,7 @@ def test_optunas_function() -> None:
                     found["estimator.leaf_size"] = trial.suggest_int("estimator.leaf_size", 10, 30, step=10)
     return found""",
         """def decode(parameters):
-    \"\"\"The configuration of a trial that has these parameters: `decode(study.best_params)`.\"\"\"
+    \"\"\"Return the configuration of a trial with these parameters: `decode(study.best_params)`.\"\"\"
     from optuna.trial import FixedTrial
 
     return suggest(FixedTrial(dict(parameters)))""",

@@ -299,7 +299,7 @@ def test_the_text_is_the_tree_along_the_default_path() -> None:
     lines = tree_of(nested()).to_text().splitlines()
     assert lines == [
         "nested: 14 structures",
-        "● the default path   ○ leaves it   and the structures below",
+        "● default path   ○ leaves the path   with the number of structures below",
         "",
         "b",
         "├─ ○ q     4",

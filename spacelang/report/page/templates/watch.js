@@ -1,5 +1,5 @@
 "use strict";
-// Puts what the page says by now in the place of what it said, and leaves everything where its reader has it.
+// Replaces the content of the page by its newest version, and keeps open sections, scroll positions and the focus.
 const boxes = (main) => {
   const counts = {};
   return [...main.querySelectorAll("details, .scroll")].map((box) => {
@@ -29,7 +29,7 @@ const look = async () => {
     if (!answer.ok) throw new Error(await answer.text());
     const found = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = document.adoptNode(found.querySelector("main"));
-    // Nothing moves below a reader who has marked a text.
+    // The page does not change while the reader has selected text.
     if (fresh.dataset.version !== main.dataset.version && getSelection().isCollapsed) {
       for (const [, box] of boxes(main)) Object.assign(box.dataset, { left: box.scrollLeft, top: box.scrollTop });
       renewed(main, fresh);
@@ -37,7 +37,7 @@ const look = async () => {
   } catch (error) {
     const said = document.querySelector(".live");
     said.className = "live ended";
-    said.textContent = error instanceof TypeError ? "the watch has ended: this is how the run was" : error.message;
+    said.textContent = error instanceof TypeError ? "not connected any more: this is the last known state of the run" : error.message;
     seconds *= 4;
   }
   setTimeout(look, 1000 * seconds);

@@ -1,7 +1,7 @@
 """The parts of the executor `dask`.
 
-`session` is the search's end of a cluster, all of it on the event loop of a thread of its own (`loop`); `seats` are the
-trials that it has in flight. `laboratory` is what the session leaves with the workers and the scheduler of the cluster,
-`versions` what they must have in common, `log` keeps dask quiet. `local` is a cluster on this machine, `member` the
-process of one of its workers.
+`session` is the search's connection to a cluster. It runs on the event loop of its own thread (`loop`), and keeps the
+slots of the running trials (`seats`). `laboratory` has the plugins that the session installs on the workers and the
+scheduler, and `versions` what these must have in common. `log` silences dask's log messages. `local` is a cluster on
+this machine, and `member` is the process of one of its workers.
 """

@@ -1,7 +1,7 @@
-"""What a session leaves with a cluster: a laboratory with every dask worker, and a steward with the scheduler.
+"""Dask plugins of a session: one evaluates trials on every worker, one removes them from the cluster at the end.
 
-A trial is evaluated by a process of the executor `processes` below the dask worker, so that it has the same limits
-there as here, and so that a trial that crashes takes no dask worker along. That process stays between trials.
+A trial is evaluated by a process of the executor `processes` below the dask worker. So it has the same limits as on
+this machine, and a trial that crashes does not kill the dask worker. That process stays alive between trials.
 """
 
 import asyncio
@@ -22,42 +22,46 @@ from spacelang.runtime.executors._dask.versions import Versions, difference, ver
 from spacelang.runtime.executors.processes import Processes
 
 GLANCE: Final = 0.1
-"""How often a thread that waits for a trial looks whether the run is over, in seconds."""
+"""The interval at which a thread that waits for a trial checks whether it was stopped, in seconds."""
 
 PATIENCE: Final = 1.0
-"""How long the laboratory waits for those threads when it is closed, in seconds."""
+"""The maximum wait for those threads at teardown, in seconds."""
 
 Answer: TypeAlias = Trial | InputError
 
 OVER: Final = InputError("the run is over")
-"""The answer that nobody waits for any more."""
+"""The answer to a job that was stopped; nobody reads it."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """What became of a job at the dask worker at the address `place`, where it was begun `attempts` times."""
+    """The result of a job on the dask worker with the address `place`.
+
+    `name` is the name of that worker; the job was started `attempts` times there.
+    """
 
     place: str
     name: str
     attempts: int
     answer: bytes
-    """Pickled, so that the scheduler passes it on without a look at it."""
+    """The pickled answer, which the scheduler passes on as bytes."""
 
     def read(self) -> Answer:
-        """The answer itself."""
+        """Unpickle the answer."""
         return pickle.loads(self.answer)  # type: ignore[no-any-return]
 
 
-def assess(run: str, seat: str, request: bytes, seconds: float | None = None, era: int = 0) -> JobReport:
-    """Evaluate a pickled request, in so many seconds if it has a limit of its own; this is what the tasks do.
+def assess(run: str, slot: str, request: bytes, seconds: float | None = None, generation: int = 0) -> JobReport:
+    """Evaluate a pickled request on a dask worker; this function is the body of the tasks.
 
-    It is of no use any more where the `era` of its seat in which it was given to the cluster has ended.
+    `seconds` is the time limit of the job if it has its own. `generation` is that of the slot when the task was
+    submitted: the job is dropped if the trials of the slot have been stopped since.
     """
     worker = get_worker()
-    laboratory = worker.plugins.get(run)
+    plugin = worker.plugins.get(run)
     found: tuple[int, Answer] = (0, OVER)
-    if isinstance(laboratory, Laboratory):
-        found = laboratory.evaluate(seat, request, seconds, era)
+    if isinstance(plugin, Laboratory):
+        found = plugin.evaluate(slot, request, seconds, generation)
     attempts, answer = found
     return JobReport(
         worker.address, label(worker.name, worker.address), attempts, pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
@@ -65,28 +69,28 @@ def assess(run: str, seat: str, request: bytes, seconds: float | None = None, er
 
 
 def label(name: object, address: str) -> str:
-    """What a dask worker is called: some have a number only, or their address, for a name."""
+    """Return the name of a dask worker: its name if that is a string, else its address."""
     return name if isinstance(name, str) else address
 
 
-async def prepare(run: str, seats: dict[str, Sequence[str]], dask_worker: Worker) -> InputError | None:
-    """Have the processes ready for the seats at one dask worker; what is wrong where they cannot be."""
-    laboratory = dask_worker.plugins[run]
-    assert isinstance(laboratory, Laboratory)
-    return await laboratory.prepare(seats[dask_worker.address])
+async def prepare(run: str, slots: dict[str, Sequence[str]], dask_worker: Worker) -> InputError | None:
+    """Start the processes for the slots at one dask worker; return the error if that fails, else None."""
+    plugin = dask_worker.plugins[run]
+    assert isinstance(plugin, Laboratory)
+    return await plugin.prepare(slots[dask_worker.address])
 
 
-def halt(run: str, eras: Mapping[str, int], dask_worker: Worker) -> None:
-    """End the trials of seats in earlier eras of theirs at one dask worker, and leave it ready for others."""
-    laboratory = dask_worker.plugins[run]
-    assert isinstance(laboratory, Laboratory)
-    laboratory.eras.update(eras)
+def halt(run: str, generations: Mapping[str, int], dask_worker: Worker) -> None:
+    """Stop the trials of older generations of these slots at one dask worker; it stays ready for others."""
+    plugin = dask_worker.plugins[run]
+    assert isinstance(plugin, Laboratory)
+    plugin.eras.update(generations)
 
 
 class Laboratory(WorkerPlugin):
-    """Evaluates, with one process for each seat at this dask worker: as many as it has threads.
+    """A worker plugin that evaluates trials, with at most one process for each thread of the dask worker.
 
-    It is made once and sent to every dask worker of the cluster, also to those that join it later.
+    It is created once and sent to all dask workers of the cluster, also to those that join later.
     """
 
     def __init__(self, payload: bytes, limits: Limits, *, isolate: bool = False) -> None:
@@ -96,7 +100,7 @@ class Laboratory(WorkerPlugin):
         self._versions: Versions = versions()
 
     def setup(self, worker: Worker) -> None:
-        """Begin the work at a dask worker."""
+        """Initialize the plugin on a dask worker, and compare its versions with those of the search."""
         self._unfit = difference(self._versions, versions(), f"the dask worker {worker.address}")
         self._most = max(worker.state.nthreads, 1)
         self._lock = threading.Lock()
@@ -104,9 +108,9 @@ class Laboratory(WorkerPlugin):
         self._busy = 0
         self._is_closing = False
         self.eras: dict[str, int] = {}
-        """The era of each seat in which trials were stopped."""
+        """The generation of each slot: how often its trials were stopped."""
 
-    async def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - it has only been at one
+    async def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - required by dask
         """End the trials and all processes."""
         self._is_closing = True
         until = time.monotonic() + PATIENCE
@@ -117,75 +121,80 @@ class Laboratory(WorkerPlugin):
         for bench in benches:
             await asyncio.to_thread(bench.processes.close)
 
-    async def prepare(self, seats: Sequence[str]) -> InputError | None:
-        """Have processes that can evaluate; what is wrong where there cannot be any."""
-        found = await asyncio.gather(*(asyncio.to_thread(self._prepared, seat) for seat in seats[: self._most]))
+    async def prepare(self, slots: Sequence[str]) -> InputError | None:
+        """Start processes that can evaluate; return the first error, None without one."""
+        found = await asyncio.gather(*(asyncio.to_thread(self._prepared, slot) for slot in slots[: self._most]))
         return next(filter(None, found), None)
 
-    def _prepared(self, seat: str) -> InputError | None:
+    def _prepared(self, slot: str) -> InputError | None:
         try:
             self._check()
-            bench = self._taken(seat)
+            bench = self._taken(slot)
         except InputError as error:
             return error
-        is_sound = False
+        is_reusable = False
         try:
             bench.processes.ready()
-            is_sound = True
+            is_reusable = True
         except InputError as error:
             return error
         finally:
-            self._give_back(bench, is_sound)
+            self._give_back(bench, is_reusable)
         return None
 
-    def evaluate(self, seat: str, request: bytes, seconds: float | None = None, era: int = 0) -> tuple[int, Answer]:
-        """How often a request was begun here, and what came of it; those of eras that have ended are dropped."""
+    def evaluate(
+        self, slot: str, request: bytes, seconds: float | None = None, generation: int = 0
+    ) -> tuple[int, Answer]:
+        """Evaluate a request; return how often it was started here, and the answer.
+
+        A request of an older generation of its slot is stopped, with the answer `OVER`.
+        """
         try:
             self._check()
-            bench = self._taken(seat)
+            bench = self._taken(slot)
         except InputError as error:
             return 1, error
-        is_sound = False
+        is_reusable = False
         try:
             bench.processes.start(bench.worker, Job(0, pickle.loads(request), seconds))
             while not (finished := bench.processes.wait(GLANCE)):
-                if self._is_closing or self.eras.get(seat, 0) > era:
+                if self._is_closing or self.eras.get(slot, 0) > generation:
                     return 1, OVER
-            is_sound = True
+            is_reusable = True
             return finished[0].attempts, finished[0].trial
         except InputError as error:
             return 1, error
         finally:
-            self._give_back(bench, is_sound)
+            self._give_back(bench, is_reusable)
 
     def _check(self) -> None:
         if self._unfit:
-            raise InputError(self._unfit, "all machines of the cluster must have the same versions")
+            raise InputError(self._unfit, "install the same versions on all machines of the cluster")
 
-    def _taken(self, seat: str) -> "_Bench":
-        """The bench that this seat had before, else a new one, else any other that nobody uses."""
+    def _taken(self, slot: str) -> "_Bench":
+        """Return the process that this slot used before, else a new one, else any idle one."""
         with self._lock:
             self._busy += 1
-            mine = next((bench for bench in self._idle if bench.seat == seat), None)
-            if mine is None and self._busy + len(self._idle) > self._most and self._idle:
-                mine = self._idle[0]
-            if mine is not None:
-                self._idle.remove(mine)
-                mine.seat = seat
-                return mine
+            reused = next((bench for bench in self._idle if bench.seat == slot), None)
+            if reused is None and self._busy + len(self._idle) > self._most and self._idle:
+                reused = self._idle[0]
+            if reused is not None:
+                self._idle.remove(reused)
+                reused.seat = slot
+                return reused
         try:
             evaluate: Any = PickledEvaluation(self._payload)
-            return _Bench(seat, Processes(evaluate, limits=self._limits, isolate=self._isolates))
+            return _Bench(slot, Processes(evaluate, limits=self._limits, isolate=self._isolates))
         except BaseException:
             with self._lock:
                 self._busy -= 1
             raise
 
-    def _give_back(self, bench: "_Bench", is_sound: bool) -> None:
-        """Keep a bench for the next trial, unless something is wrong with it or all is over."""
+    def _give_back(self, bench: "_Bench", is_reusable: bool) -> None:
+        """Keep a process for the next trial, unless it cannot be reused or the plugin is closing."""
         try:
             with self._lock:
-                if is_sound and not self._is_closing:
+                if is_reusable and not self._is_closing:
                     self._idle.append(bench)
                     return
             bench.processes.close()
@@ -195,16 +204,16 @@ class Laboratory(WorkerPlugin):
 
 
 class _Bench:
-    """A bounded process and the seat that it evaluated for last: what it remembers can be of use to that one."""
+    """A limited process and the slot that it last evaluated for, which can reuse what the process has cached."""
 
-    def __init__(self, seat: str, processes: Processes) -> None:
-        self.seat = seat
+    def __init__(self, slot: str, processes: Processes) -> None:
+        self.seat = slot
         self.processes = processes
         (self.worker,) = processes.free
 
 
 class PickledEvaluation:
-    """An evaluation that is pickled already: who unpickles this has the evaluation itself."""
+    """A wrapper of a pickled evaluation; unpickling the wrapper gives the evaluation itself."""
 
     def __init__(self, payload: bytes) -> None:
         self._payload = payload
@@ -214,7 +223,7 @@ class PickledEvaluation:
 
 
 class Steward(SchedulerPlugin):
-    """Removes the laboratories of a run from the cluster when its client is gone, whatever that died of."""
+    """A scheduler plugin that removes the plugins of a run when its client has disconnected for any reason."""
 
     idempotent = True
 
@@ -224,7 +233,7 @@ class Steward(SchedulerPlugin):
         self._removing: asyncio.Task[Any] | None = None
 
     def remove_client(self, scheduler: Scheduler, client: str) -> None:
-        """A client has left."""
+        """Remove the plugins of the run if the client that has disconnected is that of the run."""
         if client != self._client:
             return
         scheduler.plugins.pop(self._run, None)

@@ -1,8 +1,8 @@
-"""A cluster on this machine: the scheduler in the process of the search, each dask worker in one of its own.
+"""A dask cluster on this machine: a scheduler in the process of the search, and worker processes.
 
-Dask's own local cluster starts its workers by `multiprocessing`, which runs the main module of the user's program
-again in each of them and leaves a process behind that tracks resources. These are started afresh, and again as often
-as they end. All of it listens on the loopback address only.
+Dask's own local cluster starts its workers by `multiprocessing`. That runs the main module of the user's program again
+in each of them, and leaves a resource tracker process behind. The workers here are fresh interpreters, and are
+restarted whenever they end. Everything listens on the loopback address only.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors._processes.family import kill_tree
 
 GLANCE: Final = 0.05
-"""How often it is looked whether a worker has ended, in seconds."""
+"""The interval at which a worker is polled for its end, in seconds."""
 
 STARTS: Final = 3
-"""How often in a row a worker may end before it has joined the scheduler."""
+"""The number of times in a row that a worker may end before it has joined the scheduler."""
 
 PATIENCE: Final = 1.0
-"""How long killed processes are waited for, in seconds."""
+"""The maximum wait for killed processes, in seconds."""
 
 BOOT: Final = """
 import json, sys
@@ -38,11 +38,14 @@ sys.path[:] = given.pop("path")
 from spacelang.runtime.executors._dask.member import main
 main(**given)
 """
-"""What a worker runs: it sees the modules that the search sees, and knows nothing of its `__main__`."""
+"""The code that a worker runs. It has the module path of the search, but not its `__main__`."""
 
 
 class LocalCluster:
-    """So many dask workers of one thread each; `fail` is told once what keeps them from working."""
+    """A cluster on this machine of `workers` dask workers with one thread each.
+
+    `fail` is called with an error if a worker cannot be started or keeps ending before it has joined.
+    """
 
     def __init__(self, workers: int, fail: Callable[[InputError], None]) -> None:
         self._names = [f"dask {number}" for number in range(1, workers + 1)]
@@ -53,51 +56,51 @@ class LocalCluster:
         self._scheduler: Scheduler | None = None
 
     async def start(self) -> str:
-        """The address of the scheduler; its workers join it when they can."""
+        """Start the scheduler and the workers, which join it later; return the address of the scheduler."""
         self._scheduler = self._made()
         await self._scheduler
         self._keepers = [asyncio.create_task(self._keep(name, self._scheduler)) for name in self._names]
         return str(self._scheduler.address)
 
     async def close(self) -> None:
-        """Kill all workers and what is below them, end the scheduler and remove all files."""
+        """Kill all workers and their descendants, end the scheduler and remove all files."""
         for keeper in self._keepers:
             keeper.cancel()
         await asyncio.gather(*self._keepers, return_exceptions=True)
-        family = _family(list(self._processes.values()))
-        for process in family:
+        trees = _family(list(self._processes.values()))
+        for process in trees:
             kill_tree(process)
         for started in self._processes.values():
             _leave(started)
         if self._scheduler is not None:
             await self._scheduler.close()
-        await asyncio.to_thread(psutil.wait_procs, family, PATIENCE)
+        await asyncio.to_thread(psutil.wait_procs, trees, PATIENCE)
         self._folder.cleanup()
 
     def _made(self) -> Scheduler:
         with dask.config.set({"temporary-directory": self._folder.name}):
             scheduler = Scheduler(host="127.0.0.1", port=0, dashboard_address="127.0.0.1:0", dashboard=False)
-        # It looks for modules that are sent to it, which nobody does, in a folder that will be gone.
+        # The scheduler adds a folder for uploaded modules to the path. Nothing is uploaded, and the folder is removed.
         with suppress(ValueError):
             sys.path.remove(scheduler.local_directory)
         return scheduler
 
     async def _keep(self, name: str, scheduler: Scheduler) -> None:
-        """Start a worker again and again."""
-        in_vain = 0
-        while in_vain < STARTS:
+        """Start a worker, and start it again whenever it ends."""
+        failed_starts = 0
+        while failed_starts < STARTS:
             try:
                 process = self._processes[name] = self._started(name, str(scheduler.address))
             except OSError as error:
-                self._fail(InputError(f"no dask worker can be started: {error}"))
+                self._fail(InputError(f"a dask worker cannot be started: {error}"))
                 return
             has_joined = False
             while process.poll() is None:
                 has_joined = has_joined or name in scheduler.aliases
                 await asyncio.sleep(GLANCE)
             _leave(process)
-            in_vain = 0 if has_joined else in_vain + 1
-        self._fail(InputError(f"the dask workers of this machine end before they begin: {self._last_words(name)}"))
+            failed_starts = 0 if has_joined else failed_starts + 1
+        self._fail(InputError(f"the dask workers on this machine exit before they join: {self._last_words(name)}"))
 
     def _started(self, name: str, address: str) -> "subprocess.Popen[bytes]":
         given = {"path": sys.path, "address": address, "name": name, "folder": self._folder.name}
@@ -116,12 +119,12 @@ class LocalCluster:
     def _last_words(self, name: str) -> str:
         with suppress(OSError):
             lines = self._log(name).read_text(errors="replace").splitlines()
-            return next((line.strip() for line in reversed(lines) if line.strip()), "they say nothing")
-        return "they say nothing"
+            return next((line.strip() for line in reversed(lines) if line.strip()), "they printed nothing")
+        return "they printed nothing"
 
 
 def _family(started: "list[subprocess.Popen[bytes]]") -> list[psutil.Process]:
-    """The processes and all below them."""
+    """Return the running processes and all their descendants."""
     found = []
     for process in started:
         if process.poll() is not None:
@@ -133,7 +136,7 @@ def _family(started: "list[subprocess.Popen[bytes]]") -> list[psutil.Process]:
 
 
 def _leave(process: "subprocess.Popen[bytes]") -> None:
-    """Take leave of a process that has ended or was killed."""
+    """Close the input of a process that has ended or was killed, and wait for it to be gone."""
     assert process.stdin is not None
     process.stdin.close()
     with suppress(subprocess.TimeoutExpired):

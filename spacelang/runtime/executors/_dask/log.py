@@ -1,4 +1,4 @@
-"""What dask logs: workers that come and go are this executor's everyday life, and no news for the user."""
+"""A log filter for dask: messages about workers that come and go are of no interest to users."""
 
 import logging
 from collections.abc import Iterator
@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from typing import Final
 
 LOUD: Final = ("distributed", "tornado", "asyncio")
-"""The packages that log about connections and processes."""
+"""The packages whose loggers report connections and processes."""
 
 
 class _Quiet(logging.Filter):
-    """Lets nothing pass that one thread has logged."""
+    """A log filter that drops all records of one thread."""
 
     def __init__(self, thread: int) -> None:
         super().__init__()
@@ -22,17 +22,17 @@ class _Quiet(logging.Filter):
 
 @contextmanager
 def quiet(thread: int) -> Iterator[None]:
-    """Keep the loggers quiet about what happens in a thread; what else the program does with dask is logged as ever."""
-    # A filter of a logger holds for what is logged with that very logger; those that come later share its handlers.
+    """Silence the loggers of dask for one thread; other uses of dask in the program are logged as before."""
+    # The filter of a logger does not apply to its children, and loggers created later share only the handlers.
     known = list(logging.root.manager.loggerDict.items())
     loggers = [each for name, each in known if isinstance(each, logging.Logger) and name.split(".")[0] in LOUD]
     handlers = {handler for logger in (logging.root, *loggers) for handler in logger.handlers}
     filtered: list[logging.Filterer] = [*loggers, *handlers]
-    silence = _Quiet(thread)
+    thread_filter = _Quiet(thread)
     for each in filtered:
-        each.addFilter(silence)
+        each.addFilter(thread_filter)
     try:
         yield
     finally:
         for each in filtered:
-            each.removeFilter(silence)
+            each.removeFilter(thread_filter)

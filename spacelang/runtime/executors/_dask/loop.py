@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own: there the cluster is served whatever the search does."""
+"""An event loop in a thread of its own, so that the cluster is served while the search computes."""
 
 import asyncio
 import threading
@@ -9,11 +9,11 @@ from typing import Any, Final, TypeVar
 T = TypeVar("T")
 
 PATIENCE: Final = 2.0
-"""How long what is left on the loop may take to end, in seconds."""
+"""The maximum wait for the remaining tasks of the loop to end, in seconds."""
 
 
 class Loop:
-    """Runs coroutines until it is closed."""
+    """A thread with an event loop that runs coroutines until it is closed."""
 
     def __init__(self) -> None:
         self._started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
@@ -28,11 +28,11 @@ class Loop:
         return self._thread.ident
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
-        """Begin a coroutine on the loop; what it returns or raises is in the future."""
+        """Start a coroutine on the loop; return a future of its result or exception."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def close(self) -> None:
-        """Cancel what still goes on and end the thread. Closing again does nothing."""
+        """Cancel all running coroutines and end the thread. Closing again does nothing."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._end.set)
             self._thread.join(PATIENCE)

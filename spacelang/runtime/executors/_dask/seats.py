@@ -1,4 +1,4 @@
-"""Seats: the trials in flight, and where each of them is at home in a cluster."""
+"""Slots: the concurrent trials of a run, and the dask worker that each one prefers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,18 +6,31 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Seat:
-    """One of the trials in flight."""
+    """A slot for one of the concurrent trials."""
 
     name: str
     home: str
-    """The name of the dask worker that it has its own from; empty if there was none for it."""
+    """The name of the dask worker that the slot was named after; empty if there were too few workers."""
     place: str
-    """The address of the dask worker where its last job was done."""
+    """The address of the dask worker that evaluated its last job."""
 
 
 def make_seats(names: Mapping[str, str], threads: Mapping[str, int], workers: int) -> tuple[Seat, ...]:
-    """As many seats as there are trials in flight: one at each dask worker, a second at each that has two threads..."""
+    """Return as many slots as there are concurrent trials.
+
+    Each dask worker gets one slot first, then each with at least two threads a second one, and so on. Slots beyond the
+    threads of the cluster have no worker.
+
+    Parameters
+    ----------
+    names
+        The names of the dask workers by address.
+    threads
+        The number of threads of each dask worker by address.
+    workers
+        The number of slots.
+    """
     ranked = sorted((number, name, place) for place, name in names.items() for number in range(1, threads[place] + 1))
-    seats = [Seat(name if number == 1 else f"{name} ({number})", name, place) for number, name, place in ranked]
-    further = [Seat(f"seat {number}", "", "") for number in range(len(seats) + 1, workers + 1)]
-    return (*seats[:workers], *further)
+    slots = [Seat(name if number == 1 else f"{name} ({number})", name, place) for number, name, place in ranked]
+    further = [Seat(f"slot {number}", "", "") for number in range(len(slots) + 1, workers + 1)]
+    return (*slots[:workers], *further)

@@ -1,9 +1,11 @@
-"""The session: the search's end of a cluster. All of it runs on one event loop.
+"""The session of a run with a dask cluster. All of it runs on one event loop.
 
-A job is a task of the cluster that wants the dask worker which had the last job of its seat, because that one remembers
-what the trials of this seat can share; it is content with any other. Dask runs a task again whose worker has ended, and
-some twice; the session asks for one result, and takes one. But dask forgets a task that wants a worker when the last of
-all has ended (a new one joins, and the task stays where it is), so such tasks are given anew.
+A job is a task of the cluster. The task prefers the dask worker that evaluated the last job of its slot, because that
+worker caches what trials of the slot share; any other worker will do, too. If a worker ends, dask runs its tasks again,
+and some of them twice; the session requests one result and takes one.
+
+Dask forgets a task with a preferred worker if the last of all workers has ended: even if a new one joins, the task is
+not run. The session therefore submits such tasks again.
 """
 
 import asyncio
@@ -35,71 +37,71 @@ from spacelang.runtime.executors._dask.versions import PACKAGES, difference
 from spacelang.runtime.failures import Failure, described
 
 CONNECTING: Final = 5.0
-"""How long a scheduler may take to answer, in seconds, at first and when it is lost later."""
+"""The maximum time to connect or reconnect to a scheduler, in seconds."""
 
 JOINING: Final = 60.0
-"""How long the first dask worker may take to join the scheduler, in seconds."""
+"""The maximum time for the first dask worker to join the scheduler, in seconds."""
 
 LEAVING: Final = 1.5
-"""How long the cluster may take to stop the trials of a run, in seconds."""
+"""The maximum time for the cluster to stop the trials of a run, in seconds."""
 
 GLANCE: Final = 2.0
-"""How often it is looked whether the cluster has workers, in seconds."""
+"""The interval at which the cluster is checked for workers, in seconds."""
 
 BLINK: Final = 0.05
-"""How often it is looked whether the cluster has come up, in seconds."""
+"""The interval at which a starting cluster is polled, in seconds."""
 
 ERRORS: Final = 2
-"""How often a task is tried again that failed where no trial can: between the cluster and the trial's process."""
+"""The retries of a task that failed outside of the process of its trial."""
 
 RELEASING: Final = 0.02
-"""How long a result stays with the cluster after it has arrived, in seconds."""
+"""The delay before a result that has arrived is released on the cluster, in seconds."""
 
 KEYS: Final = 4096
-"""How many tasks have different keys, one after the other."""
+"""The number of distinct task keys; they are reused in turn."""
 
 LOSSES: Final = 3
-"""How often a job may lose its dask worker before it is taken for the reason."""
+"""The number of lost dask workers after which the job is taken for the cause."""
 
-SAME: Final = "all machines of the cluster must have spacelang, and the same versions"
+SAME: Final = "install spacelang, and the same versions, on all machines of the cluster"
 
-RESUME: Final = "start workers, and go on with the run by `--resume`"
+RESUME: Final = "start workers, then continue the run with `--resume`"
 
 
 AnyClient: TypeAlias = Any
-"""A client of dask's that is used on an event loop; its types know it only as it is without one."""
+"""An asynchronous dask client. Its type hints describe only the synchronous one."""
 
 
 class _LostTaskError(Exception):
-    """A task must be given anew, or given up."""
+    """Raised if a task was lost and must be submitted again or given up."""
 
 
 @dataclass(slots=True)
 class _Flight:
-    """A job on its way."""
+    """A running job and its task on the cluster."""
 
     report: "asyncio.Future[JobReport] | None" = None
-    """What its task will come to."""
+    """The future result of its task."""
     order: int = 0
-    """How many tasks were given to the cluster before this one."""
+    """The number of its task among those submitted to the cluster, counted from 1."""
     wants: str = ""
-    """The dask worker that the task is for, if it may be had."""
+    """The address of the preferred dask worker; empty for none."""
     begun: int = 1
-    """How often it was given to a dask worker."""
+    """The number of times that a dask worker started it."""
     losses: int = 0
-    """How many of them have ended unexpectedly while they had it."""
+    """The number of dask workers that ended unexpectedly while they had it."""
 
     def lose(self) -> None:
-        """Have whoever waits for the task look after it."""
+        """Make the coroutine that waits for the task submit it again."""
         if self.report is not None and not self.report.done():
             self.report.set_exception(_LostTaskError())
 
 
 class ClusterSession:
-    """Connected to the cluster at `address`, or to one of its own.
+    """A connection to the cluster at `address`, or to a local cluster for None.
 
-    `fail` is told what ends the run: at most a few mistakes of the cluster as a whole. Without any dask worker for
-    `patience` seconds there is one.
+    `fail` is called with errors of the cluster as a whole, which end the run. One of them is that the cluster has had
+    no dask worker for `patience` seconds.
     """
 
     def __init__(
@@ -125,22 +127,22 @@ class ClusterSession:
         self._client: AnyClient | None = None
         self._log = ExitStack()
         self._connection: Any = None
-        """The one by which the laboratory was registered."""
+        """The connection to the scheduler over which the plugins were registered."""
         self._registering = asyncio.Lock()
         self._orders = count(1)
         self._flights: dict[int, _Flight] = {}
-        """The jobs in flight, by their numbers."""
+        """The running jobs by number."""
         self._threads: dict[str, int] = {}
-        """How many each dask worker had at the beginning, by address."""
+        """The initial number of threads of each dask worker, by address."""
         self._lately_gone: deque[str] = deque(maxlen=100)
-        """The dask workers that have ended last."""
+        """The addresses of the dask workers that ended most recently."""
         self._eras: Counter[str] = Counter()
-        """How often the trials of each seat were stopped."""
+        """How often the trials of each slot were stopped."""
         self._broken: InputError | None = None
         self._watcher: asyncio.Task[None] | None = None
 
     async def open(self, thread: int) -> tuple[Seat, ...]:
-        """Connect, and have everything ready for trials; the seats that there are. Raises InputError where it fails."""
+        """Connect, prepare everything for trials and return the slots. Raises InputError if that fails."""
         self._log.enter_context(quiet(thread))
         address = self._address
         if address is None:
@@ -156,54 +158,54 @@ class ClusterSession:
         await self._register(client)
         found = (await client.scheduler.identity(n_workers=-1))["workers"]
         self._threads = {place: max(int(each["nthreads"]), 1) for place, each in found.items()}
-        seats = make_seats(
+        slots = make_seats(
             {place: label(each["name"], place) for place, each in found.items()}, self._threads, self._workers
         )
-        await self._prepare(client, seats)
+        await self._prepare(client, slots)
         self._watcher = asyncio.create_task(self._watch(client, address))
-        return seats
+        return slots
 
-    async def evaluate(self, seat: Seat, job: Job) -> Finished:
-        """Have a job done, again where dask workers end; the seat moves to where it was done.
+    async def evaluate(self, slot: Seat, job: Job) -> Finished:
+        """Have a job evaluated, again if dask workers end; the slot moves to the worker that did it.
 
-        Raises what is wrong with the cluster, or the InputError that the evaluation has raised.
+        Raises the error of the cluster, or the InputError that the evaluation has raised.
         """
         assert self._client is not None
-        flight = self._flights[job.number] = _Flight()
+        running = self._flights[job.number] = _Flight()
         request = pickle.dumps(job.request, pickle.HIGHEST_PROTOCOL)
         try:
-            while flight.losses <= LOSSES:
+            while running.losses <= LOSSES:
                 await self._stay_connected(self._client)
                 try:
-                    report = await self._reported(self._client, job, seat, request)
+                    report = await self._reported(self._client, job, slot, request)
                 except _LostTaskError:
                     continue
                 except FutureCancelledError:
-                    # The scheduler is gone, or another user of the cluster had it begin afresh.
-                    flight.begun += 1
+                    # The connection to the scheduler was lost, or another user restarted the cluster.
+                    running.begun += 1
                 except KilledWorker:
-                    # Dask counts also those that had to wait for the guilty one.
+                    # Dask also blames tasks that only waited on the worker that died.
                     continue
                 else:
-                    return _finished(job, seat, report, flight.begun)
-            reason = f"{flight.losses} dask workers ended one after the other while they had it"
-            return Finished(job, Failure(Status.CRASH, reason).of(job.request), seat.name, flight.losses)
+                    return _finished(job, slot, report, running.begun)
+            reason = f"{running.losses} dask workers ended one after another while they evaluated it"
+            return Finished(job, Failure(Status.CRASH, reason).of(job.request), slot.name, running.losses)
         finally:
             del self._flights[job.number]
 
-    async def halt(self, seats: Sequence[str]) -> None:
-        """Stop the trials of seats whose jobs nobody waits for any more, also those that were not begun yet."""
-        self._eras.update(seats)
+    async def halt(self, slots: Sequence[str]) -> None:
+        """Stop the trials of slots whose jobs are no longer wanted, also those that have not started yet."""
+        self._eras.update(slots)
         if self._client is not None:
-            await self._client.run(halt, self._run, {each: self._eras[each] for each in seats}, on_error="ignore")
+            await self._client.run(halt, self._run, {each: self._eras[each] for each in slots}, on_error="ignore")
 
     async def close(self) -> None:
-        """Stop all trials, take everything back from the cluster, and end it if it is the session's own."""
+        """Stop all trials, remove everything from the cluster, and end a local cluster."""
         if self._watcher is not None:
             self._watcher.cancel()
         try:
             if self._client is not None:
-                # A cluster that does not answer is left to its steward, or ended with what is below it.
+                # If the cluster does not answer, the cleanup plugin removes the rest, or the local cluster is killed.
                 with suppress(Exception):
                     await asyncio.wait_for(self._take_back(self._client), LEAVING)
                 with suppress(Exception):
@@ -214,52 +216,56 @@ class ClusterSession:
             self._log.close()
 
     def _break(self, error: InputError) -> None:
-        """Say what is wrong with the cluster as a whole."""
+        """Report an error of the cluster as a whole."""
         self._broken = error
         self._fail(error)
 
-    async def _reported(self, client: AnyClient, job: Job, seat: Seat, request: bytes) -> JobReport:
-        """Give the cluster a task for a job and wait for what comes of it."""
-        flight = self._flights[job.number]
-        flight.order = next(self._orders)
-        flight.wants = self._wanted(seat, flight)
-        flight.report = asyncio.get_running_loop().create_future()
+    async def _reported(self, client: AnyClient, job: Job, slot: Seat, request: bytes) -> JobReport:
+        """Submit a task for a job to the cluster and wait for its report."""
+        running = self._flights[job.number]
+        running.order = next(self._orders)
+        running.wants = self._wanted(slot, running)
+        running.report = asyncio.get_running_loop().create_future()
         task = client.submit(
             assess,
             self._run,
-            seat.name,
+            slot.name,
             request,
             job.seconds,
-            self._eras[seat.name],
-            # A key that the cluster has forgotten since: it remembers a hundred thousand that it has not.
-            key=(self._run, flight.order % KEYS),
-            workers=[flight.wants] if flight.wants else None,
-            allow_other_workers=bool(flight.wants),
+            self._eras[slot.name],
+            # Keys are reused once the cluster has forgotten them: it would remember 100,000 distinct ones.
+            key=(self._run, running.order % KEYS),
+            workers=[running.wants] if running.wants else None,
+            allow_other_workers=bool(running.wants),
             pure=False,
             retries=ERRORS,
         )
-        # It is not waited for itself: when a dask worker ends just then, the scheduler calls it for another 30 seconds.
+        # Do not await `gathering` itself: if a worker ends just then, the scheduler retries it for 30 seconds.
         gathering = asyncio.ensure_future(client.gather(task, asynchronous=True))
-        gathering.add_done_callback(partial(_pass_on, flight.report))
+        gathering.add_done_callback(partial(_pass_on, running.report))
         try:
-            report = await flight.report
+            report = await running.report
         except BaseException:
             task.release()
             raise
-        # Dask's client sends no two messages within ten milliseconds: the next task goes first.
+        # Dask's client sends at most one message in ten milliseconds: let the next task go first.
         asyncio.get_running_loop().call_later(RELEASING, task.release)
         return report
 
-    def _wanted(self, seat: Seat, flight: _Flight) -> str:
-        """The dask worker of the last job, unless it has ended or has enough to do."""
-        place = seat.place
-        if place in self._lately_gone:
+    def _wanted(self, slot: Seat, running: _Flight) -> str:
+        """Return the address of the dask worker of the last job; empty if it has ended or is busy."""
+        address = slot.place
+        if address in self._lately_gone:
             return ""
-        busy = sum(each.wants == place for each in self._flights.values() if each is not flight)
-        return place if busy < self._threads.get(place, 1) else ""
+        busy = sum(each.wants == address for each in self._flights.values() if each is not running)
+        return address if busy < self._threads.get(address, 1) else ""
 
     async def _await_workers(self, client: AnyClient, address: str) -> None:
-        """Wait for the workers of an own cluster, or for one at a scheduler's, which may start some on demand."""
+        """Wait for all workers of a local cluster, or for one at a scheduler.
+
+        A task is submitted first, because a scheduler may start workers on demand. Raises InputError after too long a
+        wait.
+        """
         demand = client.submit(int, key=f"{self._run}-demand", pure=False)
         wanted = 1 if self._local is None else self._workers
         seconds = min(JOINING, self._patience)
@@ -273,21 +279,21 @@ class ClusterSession:
         demand.release()
 
     async def _register(self, client: AnyClient) -> None:
-        """Leave a laboratory with each dask worker, and have them removed when the client is gone."""
+        """Register the plugins on the workers and the scheduler, and subscribe to events of the cluster."""
         client.subscribe_topic("all", self._notice)
         try:
             await client.register_plugin(Steward(self._run, client.id), name=self._run)
-            laboratory = Laboratory(self._payload, self._limits, isolate=self._isolates)
-            await client.register_plugin(laboratory, name=self._run)
+            plugin = Laboratory(self._payload, self._limits, isolate=self._isolates)
+            await client.register_plugin(plugin, name=self._run)
         except Exception as error:
             raise InputError(f"the cluster cannot evaluate: {described(error)}", SAME) from error
         self._connection = client.scheduler_comm
 
-    async def _prepare(self, client: AnyClient, seats: Sequence[Seat]) -> None:
-        places = grouped((seat.place, seat.name) for seat in seats if seat.place)
-        found = await client.run(prepare, self._run, places, workers=list(places), on_error="return")
+    async def _prepare(self, client: AnyClient, slots: Sequence[Seat]) -> None:
+        names = grouped((slot.place, slot.name) for slot in slots if slot.place)
+        found = await client.run(prepare, self._run, names, workers=list(names), on_error="return")
         for each in found.values():
-            # A worker that ends meanwhile is none of our business: others go on.
+            # A worker that ends meanwhile does not matter: the others continue.
             if isinstance(each, InputError):
                 raise each
 
@@ -297,46 +303,50 @@ class ClusterSession:
         await client.unregister_scheduler_plugin(self._run)
 
     def _notice(self, event: tuple[float, Any]) -> None:
-        """A dask worker has ended: what it had is begun again."""
+        """Handle the event that a dask worker has ended: have its jobs submitted again."""
         _, news = event
         if news.get("action") != "remove-worker":
             return
-        gone = news["worker"]
-        self._lately_gone.append(gone)
-        # A dask worker begins its tasks in the order in which they were given; those that had to wait are innocent.
-        begun = self._ours(news["processing-tasks"])[: self._threads.get(gone, 1)]
-        done_in_vain = self._ours(news["lost-computed-tasks"])
-        for number, flight in self._flights.items():
-            flight.begun += number in begun or number in done_in_vain
-            flight.losses += number in begun and not news["expected"]
-            if flight.wants == gone or number in done_in_vain or flight.losses > LOSSES:
-                flight.lose()
+        address = news["worker"]
+        self._lately_gone.append(address)
+        # A dask worker starts tasks in submission order. Those still waiting are not the cause.
+        started = self._ours(news["processing-tasks"])[: self._threads.get(address, 1)]
+        lost_results = self._ours(news["lost-computed-tasks"])
+        for number, running in self._flights.items():
+            running.begun += number in started or number in lost_results
+            running.losses += number in started and not news["expected"]
+            if running.wants == address or number in lost_results or running.losses > LOSSES:
+                running.lose()
 
     def _ours(self, keys: Iterable[Any]) -> list[int]:
-        """The numbers of our jobs among tasks of the cluster, those first that were given to it first."""
+        """Return the numbers of this run's jobs among tasks of the cluster, in the order of submission."""
         ours = {key[1] for key in keys if isinstance(key, tuple) and key[0] == self._run}
-        found = [(flight.order, number) for number, flight in self._flights.items() if flight.order % KEYS in ours]
+        found = [(job.order, number) for number, job in self._flights.items() if job.order % KEYS in ours]
         return [number for _, number in sorted(found)]
 
     async def _stay_connected(self, client: AnyClient) -> None:
-        """Return once the scheduler can be given tasks: at once unless it was lost, and has forgotten all of ours."""
+        """Wait until tasks can be submitted to the scheduler.
+
+        It returns at once unless the connection was lost. After a reconnection it registers the plugins again, because
+        the scheduler has forgotten them. Raises InputError if the connection stays lost.
+        """
         async with self._registering:
             until = time.monotonic() + CONNECTING
             while client.status != "running":
                 if client.status == "closed" or time.monotonic() > until:
-                    raise InputError(f"the scheduler at `{self._address}` is gone", RESUME)
+                    raise InputError(f"the scheduler at `{self._address}` is no longer reachable", RESUME)
                 await asyncio.sleep(BLINK)
             if client.scheduler_comm is not self._connection:
                 await self._register(client)
 
     async def _watch(self, client: AnyClient, address: str) -> None:
-        """Fail when there has been no dask worker for too long."""
+        """Report an error once the cluster has had no dask worker for too long."""
         seen = time.monotonic()
         while True:
             await asyncio.sleep(min(GLANCE, self._patience / 4))
             try:
                 has_workers = bool(await client.scheduler.ncores())
-            except Exception:  # noqa: BLE001 - a lost connection is the business of those who wait for a result
+            except Exception:  # noqa: BLE001 - a lost connection is handled by the coroutines that wait for a result
                 continue
             if has_workers:
                 seen = time.monotonic()
@@ -347,23 +357,23 @@ class ClusterSession:
 
 async def _connect(client: AnyClient, address: str) -> None:
     try:
-        # The client waits for ever for one that takes the call and says nothing.
+        # The client would wait forever for a server that accepts the connection and sends nothing.
         async with asyncio.timeout(CONNECTING + 1):
             await client
     except OSError as error:
         if isinstance(error, CommClosedError):
-            message = f"what listens at `{address}` hangs up: {described(error.__cause__ or error)}"
-            raise InputError(message, "the address of a scheduler with certificates begins with `tls://`") from error
+            message = f"the program at `{address}` closed the connection: {described(error.__cause__ or error)}"
+            raise InputError(message, "the address of a scheduler with certificates starts with `tls://`") from error
         message = f"no scheduler answers at `{address}` within {quantity(CONNECTING, SECONDS)}"
         raise InputError(message, "`dask scheduler` starts one and shows its address") from error
     except Exception as error:
-        certified = "dask's configuration names the certificates, under `distributed.comm.tls`"
-        help_ = certified if address.startswith("tls:") else ""
+        certificates = "set the certificates in dask's configuration, under `distributed.comm.tls`"
+        help_ = certificates if address.startswith("tls:") else ""
         raise InputError(f"the scheduler at `{address}` cannot be used: {described(error)}", help_) from error
 
 
 def _pass_on(report: "asyncio.Future[JobReport]", gathering: "asyncio.Future[JobReport]") -> None:
-    """Have one future end as the other one has, unless nobody waits for it any more."""
+    """Copy the result or the exception of one future to another, unless that is done or nobody waits for it."""
     if gathering.cancelled():
         report.cancel()
         return
@@ -380,7 +390,7 @@ async def _check_versions(client: AnyClient, address: str) -> None:
     found = await client.get_versions(packages=list(PACKAGES))
     here = found["client"]["packages"]
     places = {f"the dask worker {place}": each["packages"] for place, each in found["workers"].items()}
-    # The scheduler passes on what it need not understand, but for the names of ours.
+    # The scheduler needs spacelang itself, but passes other data on as bytes: their versions may differ there.
     known = {name: here[name] for name in PACKAGES if name != "spacelang"}
     places[f"the scheduler {address}"] = {**found["scheduler"]["packages"], **known}
     for place, packages in places.items():
@@ -388,15 +398,15 @@ async def _check_versions(client: AnyClient, address: str) -> None:
             raise InputError(differing, SAME)
 
 
-def _finished(job: Job, seat: Seat, report: JobReport, begun: int) -> Finished:
+def _finished(job: Job, slot: Seat, report: JobReport, starts: int) -> Finished:
     answer = report.read()
     if isinstance(answer, InputError):
         raise answer
-    # One request for both: a run keeps thousands.
+    # Share one request object: a run holds thousands of trials.
     trial = replace(answer, request=job.request) if answer.request == job.request else answer
-    seat.place = report.place
-    worker = seat.name if report.name == seat.home else report.name
-    return Finished(job, trial, worker, begun + report.attempts - 1)
+    slot.place = report.place
+    worker = slot.name if report.name == slot.home else report.name
+    return Finished(job, trial, worker, starts + report.attempts - 1)
 
 
 def _without_workers(address: str, seconds: float) -> InputError:

@@ -1,4 +1,4 @@
-"""Channels: whole messages over a socket, in both directions, whatever the other side does meanwhile."""
+"""A connection that sends and receives whole messages over a socket in both directions."""
 
 import socket
 import struct
@@ -7,19 +7,19 @@ from contextlib import suppress
 from typing import Final
 
 HEADER: Final = struct.Struct("!Q")
-"""The length of the message that follows."""
+"""The header of a message: its length in bytes."""
 
 CHUNK: Final = 1 << 18
-"""More bytes than the system keeps for a receiver at once."""
+"""The size of a read, in bytes: more than a socket buffer holds."""
 
 FILES: Final = 8
-"""The most open files that are received at once."""
+"""The maximum number of file descriptors received at once."""
 
 
 class Channel:
     """One end of a connection; it owns its socket.
 
-    `patience` is how long sending may be held up by a receiver that does not read, in seconds; None is for ever.
+    `patience` is the maximum time that sending may block, in seconds, if the receiver does not read; None for no limit.
     """
 
     def __init__(self, end: socket.socket, patience: float | None = None) -> None:
@@ -27,16 +27,16 @@ class Channel:
         self._patience = patience
         self._received = bytearray()
         self.files: deque[int] = deque()
-        """The descriptors of open files that came along with messages, in their order."""
+        """The file descriptors received with messages, in order of arrival."""
         self.is_over = False
-        """Whether the other side has hung up: what it sent before has arrived."""
+        """True once the peer has closed the connection and all that it sent has arrived."""
 
     def fileno(self) -> int:
-        """The descriptor of the socket; -1 once it is closed."""
+        """Return the file descriptor of the socket, -1 once it is closed."""
         return self._socket.fileno()
 
     def send(self, message: bytes, file: int | None = None) -> None:
-        """Send a message, along with an open file if one is given; raises OSError where it does not get through."""
+        """Send a message, with an open file if one is given. Raises OSError if it does not get through."""
         header = HEADER.pack(len(message))
         self._socket.settimeout(self._patience)
         if file is not None:
@@ -49,7 +49,10 @@ class Channel:
             self._socket.sendall(message)
 
     def receive(self) -> bytes:
-        """The next message, waited for; raises EOFError where none comes."""
+        """Block until the next message has arrived and return it.
+
+        Raises EOFError if the peer has closed the connection.
+        """
         self._socket.settimeout(None)
         while (message := self._next()) is None:
             if self.is_over:
@@ -58,7 +61,7 @@ class Channel:
         return message
 
     def arrived(self) -> list[bytes]:
-        """The messages that have come in full, without waiting."""
+        """Return the messages that have arrived completely, without blocking."""
         self._socket.settimeout(0)
         with suppress(BlockingIOError):
             while not self.is_over:
@@ -69,7 +72,7 @@ class Channel:
         return found
 
     def close(self) -> None:
-        """Hang up. Closing again does nothing."""
+        """Close the connection. Closing again does nothing."""
         self._socket.close()
 
     def _read(self) -> None:

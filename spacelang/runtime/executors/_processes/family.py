@@ -1,4 +1,4 @@
-"""Processes and all below them, and how they are ended: killed, without grace, until none is left."""
+"""Kill process trees: a process and all its descendants, until none is left."""
 
 import os
 import time
@@ -9,20 +9,23 @@ from typing import Final
 import psutil
 
 PATIENCE: Final = 1.0
-"""How long to wait for killed processes to be gone, in seconds: one that hangs in the kernel goes when it can."""
+"""The maximum wait for killed processes to end, in seconds. A process that hangs in the kernel may take longer."""
 
 
 def kill_tree(process: psutil.Process) -> None:
-    """Kill a process and all below it. Those that are orphaned meanwhile must be found by whoever adopts them."""
+    """Kill a process and all its descendants.
+
+    Processes that are orphaned meanwhile must be killed by the process that adopts them.
+    """
     with suppress(psutil.NoSuchProcess):
-        # The parent goes first: it cannot replace what it has lost.
+        # Kill the parent first, so that it cannot restart its children.
         for member in (process, *process.children(recursive=True)):
             with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
                 member.kill()
 
 
 def has_children() -> bool:
-    """Whether any child of this process lives; takes leave of those that have ended."""
+    """Return True if this process has a running child; reap those that have ended."""
     try:
         while os.waitpid(-1, os.WNOHANG) != (0, 0):
             pass
@@ -32,9 +35,10 @@ def has_children() -> bool:
 
 
 def end_children(spared: Collection[int] = ()) -> None:
-    """Kill all children of this process but some, and all below them, and wait until they are gone.
+    """Kill all children of this process but those in `spared`, with their descendants, and wait until they are gone.
 
-    As they die this process adopts theirs (`system.adopt_orphans`), so it takes as many rounds as they are deep.
+    When a child dies, this process adopts its children (`system.adopt_orphans`). So this takes one round for each level
+    of the tree. It gives up after `PATIENCE` seconds.
     """
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
@@ -48,7 +52,7 @@ def end_children(spared: Collection[int] = ()) -> None:
 
 
 def _take_leave(pid: int, until: float) -> None:
-    """Wait for a killed child, which otherwise stays as a zombie."""
+    """Wait for a killed child, which otherwise remains as a zombie."""
     with suppress(ChildProcessError):
         while os.waitpid(pid, os.WNOHANG) == (0, 0) and time.monotonic() < until:
             time.sleep(0.001)
@@ -68,7 +72,7 @@ def end_marked(name: str, value: str) -> None:
 
 
 def is_marked(process: psutil.Process, name: str, value: str) -> bool:
-    """Whether a process lives and was started with this environment variable."""
+    """Return True if a process is alive and was started with this environment variable."""
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE and process.environ().get(name) == value)
     except (psutil.Error, OSError):

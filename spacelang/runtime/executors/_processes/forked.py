@@ -1,7 +1,7 @@
-"""A nursery that the search forks off itself, where that is as good as a fresh one: no import is paid for twice.
+"""A zygote that is a fork of the search, which saves importing everything twice.
 
-A fork lacks the threads of its parent, and libraries that have used some wait for them forever. So a process may fork
-a nursery as long as it has used one thread alone, which a command sees to before it imports anything.
+A fork lacks the threads of its parent, and libraries that have started threads then wait for them forever. So a process
+may fork a zygote only if it has used a single thread so far. A command ensures that before it imports anything.
 """
 
 import gc
@@ -27,23 +27,26 @@ ONE_THREAD: Final = (
     "NUMEXPR_NUM_THREADS",
     "LOKY_MAX_CPU_COUNT",
 )
-"""What tells libraries how many threads to use, and how many cores there are for whom wants all."""
+"""The environment variables that set the number of threads of libraries and the number of cores."""
 
 HARMLESS: Final = frozenset({"jemalloc_bg_thd"})
-"""Threads of allocators: these know of forks."""
+"""Names of allocator threads, which handle forks correctly."""
 
 POLL: Final = 0.002
-"""How often it is looked whether a child has ended, in seconds."""
+"""The interval at which a child is polled for its end, in seconds."""
 
 
 def use_one_thread() -> None:
-    """Have this process, and all that it starts, use one thread; what is loaded already goes on as it is."""
+    """Limit the libraries of this process and of its children to one thread.
+
+    It does nothing if NumPy is loaded already.
+    """
     if "numpy" not in sys.modules:
         os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
 
 
 def may_fork() -> bool:
-    """Whether a fork of this process lacks nothing that it has: no thread but this one lives."""
+    """Return True if this process has a single thread, apart from harmless ones, so that forking it is safe."""
     mine = str(threading.get_native_id())
     try:
         others = [Path(entry.path, "comm") for entry in os.scandir("/proc/self/task") if entry.name != mine]
@@ -53,15 +56,18 @@ def may_fork() -> bool:
 
 
 class Forked:
-    """A child of this process, as `subprocess.Popen` shows those that it has started."""
+    """A forked child of this process, with the interface of `subprocess.Popen`."""
 
     def __init__(self, serve: Callable[[], NoReturn]) -> None:
-        """Fork a process that serves until it ends itself; of the signals that stop a run it knows none before."""
+        """Fork a process that runs `serve`, which must not return.
+
+        The child starts with SIGINT and SIGTERM blocked, so that `serve` can set its handlers first.
+        """
         for stream in (sys.stdout, sys.stderr):
-            # What is not written yet would be written by both.
+            # Unwritten output would be written by both processes.
             with suppress(OSError, ValueError, AttributeError):
                 stream.flush()
-        # What the collector does not visit it does not write to either: such pages are not copied for the child.
+        # The garbage collector does not write to frozen objects, so their pages stay shared with the child.
         gc.freeze()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
         with warnings.catch_warnings():
@@ -76,20 +82,23 @@ class Forked:
         self.returncode: int | None = None
 
     def wait(self, timeout: float | None = None) -> int:
-        """How it has ended, as Python says it; raises subprocess.TimeoutExpired where it has not within the time."""
+        """Wait for the child and return its exit code, which is negative for a signal.
+
+        Raises `subprocess.TimeoutExpired` if it has not ended within the timeout.
+        """
         until = inf if timeout is None else time.monotonic() + timeout
         while self.returncode is None:
             gone, status = os.waitpid(self.pid, os.WNOHANG)
             if gone:
                 self.returncode = os.waitstatus_to_exitcode(status)
             elif time.monotonic() > until:
-                raise subprocess.TimeoutExpired("the nursery", until)
+                raise subprocess.TimeoutExpired("the zygote", until)
             else:
                 time.sleep(POLL)
         return self.returncode
 
     def kill(self) -> None:
-        """Kill it, unless it is known to have ended."""
+        """Kill the child unless it is known to have ended."""
         if self.returncode is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)

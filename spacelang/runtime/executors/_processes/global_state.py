@@ -1,7 +1,7 @@
-"""What the trials of a process have in common without meaning to, and whether one has left it as it was.
+"""Detect whether a trial has changed the global state of its process.
 
-Generators of random numbers are missing, since an evaluation seeds them; and the insides of libraries, which nobody
-else knows.
+Random number generators are not checked, because every evaluation seeds them. Changes inside of libraries cannot be
+detected.
 """
 
 import gc
@@ -20,30 +20,33 @@ from typing import Any, Final
 from spacelang.runtime.executors._processes import system
 
 SETTLING: Final = 0.05
-"""How long threads may take to end whose work is done, in seconds; as much of a core, where they compute."""
+"""The maximum time for threads to become idle, in seconds of wall-clock time and of CPU time."""
 
 BLINK: Final = 0.001
-"""How often it is looked whether they have, in seconds."""
+"""The interval at which threads are polled, in seconds."""
 
 PATCHED: Final = ("builtins", "copy", "copyreg", "os", "pickle", "random", "time")
-"""Modules in which a patch that is left behind reaches every trial, or its answer on the way to the search."""
+"""The modules that are checked for patches: one left behind would affect later trials or the sending of results."""
 
 UNSEEN: Final = object()
-"""What there is to see of a library that is not loaded, or of anything that cannot be looked at."""
+"""The state of a library that is not loaded, and of anything that cannot be read."""
 
 
 class GlobalState:
-    """The state of this process at the moment when this is made; of a library, when it is first seen to be loaded."""
+    """A snapshot of the global state of this process.
+
+    The state of a library that is not loaded yet is added when the library is first seen loaded.
+    """
 
     def __init__(self) -> None:
         self._modules = dict(sys.modules)
         self._threads = system.threads()
-        self._before = {name: _seen(look) for name, look in LOOKS.items()}
+        self._before = {name: _seen(read) for name, read in LOOKS.items()}
 
     def changed(self) -> str | None:
-        """What is not as it was, in a word or two; None where everything is."""
-        for name, look in LOOKS.items():
-            before, now = self._before[name], _seen(look)
+        """Return the name of a part of the state that has changed, None if there is none."""
+        for name, read in LOOKS.items():
+            before, now = self._before[name], _seen(read)
             if before is UNSEEN:
                 self._before[name] = now
             elif not _is_equal(before, now):
@@ -53,17 +56,17 @@ class GlobalState:
         return None if self._are_threads_gone() else "threads"
 
     def _are_modules_there(self) -> bool:
-        """Whether no module has gone or given its place to another one; new ones may come."""
+        """Return True if no module was removed or replaced; new modules are allowed."""
         if self._modules == sys.modules:
             return True
         before, self._modules = self._modules, dict(sys.modules)
         return before.items() <= self._modules.items()
 
     def _are_threads_gone(self) -> bool:
-        """Whether no thread is left that could do anything by itself.
+        """Return True once no new thread is left that could do anything by itself.
 
-        A pool of threads turns in circles for some milliseconds before it sleeps. Where other processes have the cores,
-        that takes as long as these like: so who wants a core is given some time on it, and not some time.
+        The threads of a pool spin for some milliseconds before they sleep. That takes longer if other processes occupy
+        the cores. So a thread that wants a core is granted CPU time (`SETTLING`), and not only wall-clock time.
         """
         until, most = time.monotonic() + SETTLING, time.process_time() + SETTLING
         while active := system.threads() - self._threads:
@@ -76,22 +79,22 @@ class GlobalState:
         return True
 
 
-def _seen(look: Callable[[], object]) -> object:
+def _seen(read: Callable[[], object]) -> object:
     try:
-        return look()
-    except Exception:  # noqa: BLE001 - whatever strangers have made of what is looked at
+        return read()
+    except Exception:  # noqa: BLE001 - a trial may have broken what is read
         return UNSEEN
 
 
 def _is_equal(before: object, now: object) -> bool:
     try:
         return bool(before == now)
-    except Exception:  # noqa: BLE001 - as above
+    except Exception:  # noqa: BLE001 - comparing objects of a trial can raise anything
         return False
 
 
 def _library(name: str) -> Any:
-    """A module that is loaded; raises KeyError for one that is not, and loads none."""
+    """Return a loaded module; raise KeyError, and import nothing, if it is not loaded."""
     return sys.modules[name]
 
 
@@ -129,7 +132,10 @@ def _limits() -> list[int]:
 
 
 def _arithmetic() -> object:
-    """How this process rounds, and whether it knows denormal numbers: libraries built for speed switch them off."""
+    """Return results that reveal the rounding mode and whether denormal numbers exist.
+
+    Libraries that are compiled for speed disable denormal numbers.
+    """
     smallest, one = sys.float_info.min, 1.0
     return smallest / 2 > 0, one + sys.float_info.epsilon / 2, -one - sys.float_info.epsilon / 2, one / 3
 
@@ -163,7 +169,10 @@ def _thread_limits() -> object:
 
 @cache
 def thread_pools() -> tuple[Any, ...]:
-    """The libraries with pools of threads that were loaded when this was asked first: looking for them takes long."""
+    """Return the loaded libraries that have thread pools.
+
+    They are looked up only once, because the search for them takes long.
+    """
     from threadpoolctl import ThreadpoolController
 
     return tuple(ThreadpoolController().lib_controllers)
@@ -187,4 +196,4 @@ LOOKS: Final[Mapping[str, Callable[[], object]]] = {
     "joblib": _joblib,
     "thread limits": _thread_limits,
 }
-"""What is looked at: each costs some microseconds."""
+"""The parts of the global state by name, with the functions that read them in some microseconds each."""

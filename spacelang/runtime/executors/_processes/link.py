@@ -1,4 +1,4 @@
-"""The coordinator's end of the nursery: starts it, talks to it and ends it."""
+"""The coordinator's connection to the zygote: starts it, exchanges messages with it and ends it."""
 
 import json
 import os
@@ -27,20 +27,20 @@ sys.path[:] = given.pop("path")
 from spacelang.runtime.executors._processes.nursery import main
 main(**given)
 """
-"""What the nursery runs: it sees the modules that the coordinator sees, and knows nothing of its `__main__`."""
+"""The code that a new zygote runs. It has the module path of the coordinator, but not its `__main__`."""
 
-MARK: Final = "SPACELANG_NURSERY"
-"""The environment variable by which a nursery and all below it are known."""
+MARK: Final = "SPACELANG_ZYGOTE"
+"""The environment variable that identifies a zygote and all its descendants."""
 
 PATIENCE: Final = 1.0
-"""How long the nursery may take to end its workers, in seconds, before all are ended from here."""
+"""The maximum time for the zygote to end its workers, in seconds; then they are killed from here."""
 
 
 class Link:
-    """A nursery, its process and the connection to it.
+    """A zygote process and the connection to it.
 
-    With `forks` it is a fork of this process where that is as good as a fresh one. Raises InputError where the
-    evaluation cannot be sent to another process, or no process can be started.
+    With `forks` the zygote is a fork of this process if that is safe. Raises InputError if the evaluation cannot be
+    sent to another process, or if no process can be started.
     """
 
     def __init__(self, evaluate: Evaluate, order: Load, *, forks: bool = False) -> None:
@@ -73,7 +73,7 @@ class Link:
             os.close(self._lifeline)
             nursery.serve(theirs, reading, evaluate, {MARK: self._mark})
 
-        # What it leaves behind should it be killed comes to this process; the kernel knows nothing of its mark.
+        # If the zygote is killed, this process adopts its children. The kernel shows no marker for a fork.
         system.adopt_orphans()
         try:
             return Forked(serve)
@@ -84,7 +84,7 @@ class Link:
         given = json.dumps({"path": sys.path, **files})
         environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), MARK: self._mark}
         try:
-            # `-P`: nothing in the current folder takes the place of a module before the path is set.
+            # `-P`: no file of the current folder is imported in place of a module before the path is set.
             return subprocess.Popen(
                 [sys.executable, "-P", "-c", BOOT, given],
                 pass_fds=tuple(files.values()),
@@ -98,26 +98,32 @@ class Link:
             raise InputError(f"no process can be started: {described(error)}", HERE) from error
 
     def tell(self, order: Command, file: int | None = None) -> None:
-        """Send an order, along with an open file if one is given; where nobody is left to take it, `is_over` tells."""
+        """Send a command, with an open file if one is given.
+
+        Errors are ignored; the channel reports a zygote that has ended by `is_over`.
+        """
         with suppress(OSError):
             self.channel.send(pickle.dumps(order), file)
 
     def news(self) -> list[News]:
-        """What the nursery has told since."""
+        """Return the messages that have arrived from the zygote."""
         return [pickle.loads(message) for message in self.channel.arrived()]
 
     def kill(self) -> None:
-        """Kill the nursery, which then tells nothing any more."""
+        """Kill the zygote."""
         self._process.kill()
 
     def end(self) -> None:
-        """End the nursery and all below it. Ending it again does nothing; interrupted, it goes on where it was."""
+        """End the zygote and all its descendants.
+
+        Ending it again does nothing. If this is interrupted, another call continues it.
+        """
         if self._lifeline >= 0:
             lifeline, self._lifeline = self._lifeline, -1
             os.close(lifeline)
         self.channel.close()
         if os.getpid() != self._owner or self._process.returncode is not None:
-            return  # a fork of the coordinator owns none of its processes
+            return  # a fork of the coordinator does not own its processes
         try:
             self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
@@ -126,22 +132,22 @@ class Link:
         if self._process.returncode not in (0, -signal.SIGIO):
             from spacelang.runtime.executors._processes.family import end_children, end_marked
 
-            # It could not clean up. What it had forked is killed by the kernel; those below are found by their mark.
+            # The zygote could not clean up. The kernel kills its workers; their descendants are found by the marker.
             end_marked(MARK, self._mark)
             if isinstance(self._process, Forked):
                 end_children()
 
     def how_it_ended(self) -> str:
-        """In words, for one that was ended or has ended."""
+        """Describe how a zygote that has ended did so: its exit code or signal, as the end of a sentence."""
         code = self._process.returncode or 0
         return f"was ended by {signal_name(-code)}" if code < 0 else f"exited with code {code}"
 
 
-HERE: Final = "with 0 workers trials are evaluated in the process of the search: `--workers 0`"
+HERE: Final = "`--workers 0` evaluates trials in the process of the search"
 
 
 def _payload(evaluate: Evaluate) -> IO[bytes]:
-    """A file without a name that has the evaluation in it."""
+    """Return an unnamed file with the pickled evaluation. Raises InputError if it cannot be pickled."""
     import cloudpickle
 
     with ExitStack() as stack:
@@ -156,6 +162,6 @@ def _payload(evaluate: Evaluate) -> IO[bytes]:
 
 
 def _nameless() -> IO[bytes]:
-    """A file in memory where the system has such."""
+    """Return an unnamed file, in memory if the system supports that."""
     create = getattr(os, "memfd_create", None)
     return tempfile.TemporaryFile() if create is None else os.fdopen(create("spacelang"), "w+b")

@@ -1,4 +1,4 @@
-"""How much memory processes take, those below them included."""
+"""Measure the memory of process trees."""
 
 import time
 from collections.abc import Iterable
@@ -8,11 +8,11 @@ from typing import Final
 import psutil
 
 SHARE: Final = 20
-"""The search for new processes may take one part in so many of the time."""
+"""The search for new processes takes at most 1 / (`SHARE` + 1) of the time."""
 
 
 def resident(process: psutil.Process) -> int:
-    """The bytes of a process that are in memory; 0 where it has ended."""
+    """Return the resident memory of a process in bytes, 0 if it has ended."""
     try:
         return int(process.memory_info().rss)
     except psutil.Error:
@@ -20,10 +20,11 @@ def resident(process: psutil.Process) -> int:
 
 
 def certain(root: psutil.Process, below: Iterable[psutil.Process]) -> int:
-    """The most bytes that a process and those below it take for certain.
+    """Return a lower bound of the memory of a process and its descendants, in bytes.
 
-    The sum of what is resident counts pages more than once that a fork has left to share. These do not: all that the
-    first process has, and what each of the others has for itself; or the proportional share of every one.
+    The sum of the resident memory counts pages that are shared after a fork several times. The bound is the larger one
+    of two figures. One is the resident memory of the root plus the memory that each descendant shares with nobody. The
+    other is the sum of the proportional shares of all.
     """
     own, shares = resident(root), 0
     for process in (root, *below):
@@ -35,20 +36,26 @@ def certain(root: psutil.Process, below: Iterable[psutil.Process]) -> int:
 
 
 class ProcessTrees:
-    """The processes below the children of this process, looked up together and no more often than is cheap."""
+    """The descendants of each child of this process.
+
+    They are looked up for all children together, and only as often as is cheap.
+    """
 
     def __init__(self) -> None:
         self._below: dict[int, list[psutil.Process]] = {}
         self._next = 0.0
 
     def taken(self, root: psutil.Process, limit: float) -> int:
-        """The bytes that a child and all below it take; where they keep to the limit, it may be too large a figure."""
+        """Return the memory of a child and its descendants, in bytes.
+
+        Below the limit it may be too large, because shared pages count several times; above the limit it is `certain`.
+        """
         below = self._below.get(root.pid, ())
         total = resident(root) + sum(map(resident, below))
         return certain(root, below) if below and total > limit else total
 
     def look(self) -> None:
-        """Find the processes that there are, unless it was done a moment ago."""
+        """Look up all descendants, unless that was done a moment ago."""
         started = time.monotonic()
         if started < self._next:
             return
@@ -56,7 +63,7 @@ class ProcessTrees:
         roots: dict[int, int] = {}
         for process in psutil.Process().children(recursive=True):
             with suppress(psutil.Error):
-                # Parents come before their children: one that is not known is a child of this process.
+                # Parents are listed before their children. An unknown parent is this process.
                 parent = process.ppid()
                 root = roots.get(parent)
                 roots[process.pid] = process.pid if root is None else root

@@ -1,4 +1,4 @@
-"""What the coordinator and the nursery tell each other, and what passes between the coordinator and a worker."""
+"""The messages between coordinator and zygote, and between coordinator and worker."""
 
 import struct
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from spacelang.runtime.failures import Failure
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Read the evaluation, and bound it so; where it `isolates`, a worker does one job."""
+    """A command to use these limits; if `isolates`, each worker does a single job. It is sent once, first."""
 
     limits: Limits
     isolates: bool
@@ -20,14 +20,20 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class ForkWorker:
-    """Start a worker, known as `token`; the file that comes along is its end of the socket to the coordinator."""
+    """A command to fork a worker, identified by `token`.
+
+    The file sent along is the worker's end of its connection to the coordinator.
+    """
 
     token: int
 
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The worker is given a job now, known as `sequence`: bound it, by `seconds` of its own if it has them."""
+    """A notice that a job is being sent to a worker, so that the zygote enforces its limits.
+
+    `sequence` is the number of the job; `seconds` is its time limit if it has its own.
+    """
 
     token: int
     sequence: int
@@ -36,35 +42,36 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The coordinator cannot talk to this worker any more: end it, unless it has ended by itself."""
+    """A command to end a worker that the coordinator cannot reach, unless it has ended already."""
 
     token: int
 
 
 Command: TypeAlias = Load | ForkWorker | Begin | Lost
-"""From the coordinator to the nursery."""
+"""A message from the coordinator to the zygote."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Workers can be forked from now on; while it waits, each takes so many bytes."""
+    """A notice that workers can be forked now; each takes `idle_bytes` of memory while it waits."""
 
     idle_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The evaluation could not be loaded."""
+    """A notice that the evaluation could not be loaded, with the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """No process of this worker is left.
+    """A notice that a worker and all its processes have ended.
 
-    `sequence` is the last job that the nursery knew it to have, `failure` what to say of that job if it was at it:
-    None where it was between jobs. Unless it `is_final` the job may not be the reason, and is worth another worker.
+    `sequence` is the last job that the zygote knew the worker to have. `failure` is the failure of that job, None if
+    the worker was between jobs. Unless `is_final`, the job may not have caused the end, and another worker should try
+    it.
     """
 
     token: int
@@ -74,22 +81,25 @@ class Ended:
 
 
 News: TypeAlias = Loaded | Refused | Ended
-"""From the nursery to the coordinator."""
+"""A message from the zygote to the coordinator."""
 
 TASK: Final = struct.Struct("!Q")
-"""Before a request stands the number of the job."""
+"""The header of a pickled request: the number of the job."""
 
 RESULT: Final = struct.Struct("!Q?")
-"""Before an answer stand the number of the job, and whether the worker ends now and wants to be replaced."""
+"""The header of a pickled answer: the number of the job, and whether the worker exits and must be replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Garbled:
-    """A request or an answer was lost on its way: by itself, or by what an earlier job has left in that process."""
+    """An answer for a request or result that could not be transmitted.
+
+    The cause is the object itself, or a change that an earlier job made to the process.
+    """
 
     failure: Failure
-    """What to say of the job if that happens everywhere."""
+    """The failure of the job if this happens in every attempt."""
 
 
 Answer: TypeAlias = Trial | Failure | InputError | Garbled
-"""What came of a job: an InputError is what is wrong with the run as a whole."""
+"""The answer to a job; an `InputError` ends the whole run."""

@@ -1,9 +1,10 @@
-"""The nursery: a process that has loaded the evaluation, forks workers that share it, and bounds them.
+"""The zygote: a process that has loaded the evaluation, forks workers that share it, and enforces their limits.
 
-It is a process of its own because it must not have used threads when it forks, because the deadline of a trial holds
-also while the search is busy, and because it stays when the search is killed: then it ends all workers and itself.
-Between it and a killed worker no grandchild is lost: the kernel hands it the orphans, and whoever is its child and no
-worker is killed.
+It is a process of its own for three reasons: it must not have used threads when it forks; it enforces deadlines while
+the search is busy; and it survives if the search is killed, and then ends all workers and itself.
+
+No descendant of a killed worker is lost. The kernel makes the zygote the parent of orphans, and the zygote kills every
+child that is not a worker.
 """
 
 import fcntl
@@ -47,36 +48,39 @@ from spacelang.runtime.executors._processes.shared import SharedNumbers, shared_
 from spacelang.runtime.failures import Failure, described, ended, killed, too_large, too_long
 
 POLL: Final = 0.025
-"""How often the memory of trials is looked at, in seconds."""
+"""The interval at which the memory of trials is measured, in seconds."""
 
 SOON: Final = 0.001
-"""How soon it is looked, at the earliest, whether a job has begun, in seconds."""
+"""The minimum interval at which a job is checked for its start, in seconds."""
 
 REST: Final = 1.0
-"""How often it is looked whether the coordinator still lives, in seconds, should a fork of it keep the line open."""
+"""The interval at which the coordinator is checked, in seconds: a fork of it may keep the connection open."""
 
 FOREIGN: Final = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
-"""The signals that a process dies of only where somebody sends them: no mistake of its own raises them."""
+"""The signals that only another process sends: no fault of a process raises them."""
 
 STARTING: Final = 2.0
-"""What a worker may take until it begins a job, beyond the limit: it may have to be forked first."""
+"""The extra time until a worker starts a job, in seconds: it may have to be forked first."""
 
 STOPS: Final = (signal.SIGINT, signal.SIGTERM)
-"""By which a user, a terminal or a scheduler stops all processes of a run."""
+"""The signals by which a user, a terminal or a scheduler stops all processes of a run."""
 
 USUAL: Final = (700, 10, 10)
-"""When Python looks for garbage, unless it is told otherwise."""
+"""Python's default thresholds of the garbage collector."""
 
 GRACE: Final = 0.2
-"""How long a worker that has hung up may take to end by itself, so that it can be said how it did."""
+"""The time that a disconnected worker has to exit by itself, in seconds, so that its exit code can be reported."""
 
 
 def main(control: int, lifeline: int, payload: int) -> NoReturn:
-    """Serve the coordinator until it hangs up; the descriptors are those that it has left open for this process."""
+    """Load the evaluation and serve the coordinator until it disconnects; never return.
+
+    The arguments are file descriptors that the coordinator has left open for this process.
+    """
     code = 1
     try:
         _leave_stopping_to_the_search()
-        # Imports make no garbage that is worth looking for.
+        # Imports leave no garbage that is worth collecting.
         gc.disable()
         channel = Channel(socket.socket(fileno=control))
         _end_with(lifeline)
@@ -89,12 +93,12 @@ def main(control: int, lifeline: int, payload: int) -> NoReturn:
     except EOFError:
         code = 0
     finally:
-        # Nothing that a worker inherits may run at the end of this process.
+        # No exit handler that workers inherit may run at the end of this process.
         os._exit(code)
 
 
 def serve(control: socket.socket, lifeline: int, evaluate: Evaluate, environment: Mapping[str, str]) -> NoReturn:
-    """What `main` does, in a fork of the coordinator, which has the evaluation already."""
+    """Serve the coordinator as `main` does, in a fork of it that has the evaluation already."""
     code = 1
     try:
         _leave_stopping_to_the_search()
@@ -112,21 +116,21 @@ def serve(control: socket.socket, lifeline: int, evaluate: Evaluate, environment
 
 def _leave_stopping_to_the_search() -> None:
     for stop in STOPS:
-        # They are for the search, which ends this process then.
+        # The search handles them, and then ends this process.
         signal.signal(stop, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
 def _be_as_a_fresh_process(environment: Mapping[str, str]) -> None:
-    """Have nothing of the coordinator that a process of its own would not have: no terminal, arguments or main module.
+    """Drop the terminal, the arguments and the main module of the coordinator, which a fresh process would not have.
 
-    Else what a trial starts in processes of its own might run the command again.
+    Otherwise processes that a trial starts might run the command again.
     """
     os.setsid()
-    nothing = os.open(os.devnull, os.O_RDWR)
+    null = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
-        os.dup2(nothing, stream)
-    os.close(nothing)
+        os.dup2(null, stream)
+    os.close(null)
     os.environ.update({**dict.fromkeys(ONE_THREAD, "1"), **environment})
     sys.argv = ["-c"]
     sys.modules["__main__"] = ModuleType("__main__")
@@ -134,7 +138,10 @@ def _be_as_a_fresh_process(environment: Mapping[str, str]) -> None:
 
 
 def _end_with(lifeline: int) -> None:
-    """Be killed when the coordinator ends, also in the midst of an import: there is nothing yet to clean up."""
+    """Have the kernel kill this process when the coordinator ends, even during an import.
+
+    Nothing needs to be cleaned up yet.
+    """
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
     if _is_readable(lifeline):
@@ -142,7 +149,7 @@ def _end_with(lifeline: int) -> None:
 
 
 def _live_on(lifeline: int) -> None:
-    """Be told when the coordinator ends, no more."""
+    """Stop being killed when the coordinator ends; from now on the zygote notices that itself and cleans up."""
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) & ~os.O_ASYNC)
 
 
@@ -163,50 +170,53 @@ def _loaded(channel: Channel, payload: int) -> Evaluate:
 
 @dataclass(slots=True)
 class Child:
-    """A worker as the nursery knows it."""
+    """A worker as the zygote knows it."""
 
     token: int
     process: psutil.Process
     shared: SharedNumbers
     sequence: int = 0
-    """The last job that it was given."""
+    """The number of the last job that was sent to it."""
     given: float = 0.0
-    """When it was; it may have begun it later, or a little before that."""
+    """When the zygote was notified of that job; the worker may start it later, or have started it just before."""
     allowed: float | None = None
-    """The seconds that this job may take."""
+    """The time limit of this job, in seconds; None for no limit."""
     lost: float | None = None
-    """When the coordinator lost it."""
+    """When the coordinator lost the connection to it; None while it is connected."""
     verdict: Failure | None = None
-    """Why it was killed."""
+    """The failure for which it was killed; None otherwise."""
     judged: int = 0
-    """The job for which it was."""
+    """The number of the job for which it was killed."""
     taken: float = 0.0
-    """The bytes that it took for its last job when that was looked at last."""
+    """The memory of its last job at the last measurement, in bytes."""
 
     @property
     def is_busy(self) -> bool:
-        """Whether it is at the job that it was given; it may be ahead of what the nursery was told."""
+        """True if it has not finished the last job of which the zygote was notified."""
         return self.shared.finished < self.sequence
 
     @property
     def has_begun(self) -> bool:
-        """Whether it has begun the job that it was given."""
+        """True if it has started the last job of which the zygote was notified."""
         return self.shared.begun == self.sequence
 
     def seconds(self) -> float:
-        """Since it began its last job, or was given it, where it has not begun."""
+        """Return the seconds since it started its last job, or since that was sent if it has not started it."""
         return time.monotonic() - (self.shared.since if self.has_begun else self.given)
 
     def left(self, limit: float) -> float:
-        """The seconds that it has left of a limit, which runs from when it has begun; until then there is more."""
-        # It may begin at any moment: a second look might see another state.
+        """Return the seconds left of a time limit, which runs from the start of the job.
+
+        Before the start there are `STARTING` seconds in addition, from when the job was sent.
+        """
+        # Read the state once: the worker may start the job at any moment.
         if self.has_begun:
             return limit - (time.monotonic() - self.shared.since)
         return limit + STARTING - (time.monotonic() - self.given)
 
 
 class Nursery:
-    """Forks, bounds and buries workers."""
+    """A zygote: it forks workers from its preloaded process, enforces their limits and reaps them."""
 
     def __init__(self, channel: Channel, lifeline: int, evaluate: Evaluate, order: Load) -> None:
         self._channel = channel
@@ -223,7 +233,7 @@ class Nursery:
         self._memory_kills = system.MemoryKills()
 
     def serve(self) -> None:
-        """Do what the coordinator orders, until it ends; end all workers then."""
+        """Execute the commands of the coordinator until it disconnects; then end all workers."""
         self._prepare()
         self._tell(Loaded(self._idle))
         inputs = [self._channel.fileno(), self._lifeline, self._deaths.fileno()]
@@ -242,16 +252,16 @@ class Nursery:
         end_children()
 
     def _prepare(self) -> None:
-        """Take care of orphans, be woken by deaths, and have all that was loaded so far shared with the workers."""
+        """Adopt orphans, be woken when a child ends, and share all loaded memory with the workers."""
         system.adopt_orphans()
         self._deaths.setblocking(False)
         self._death.setblocking(False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._death.fileno(), warn_on_full_buffer=False)
-        # What of it takes long is done here once, not in every worker.
+        # This does the slow parts once, not in every worker.
         GlobalState()
         gc.collect()
-        # What the collector never visits again it does not write to either: such pages stay shared.
+        # The garbage collector does not write to frozen objects, so their pages stay shared.
         gc.freeze()
         gc.enable()
         self._idle = resident(psutil.Process())
@@ -265,7 +275,7 @@ class Nursery:
             case ForkWorker(token):
                 self._fork(token, socket.socket(fileno=self._channel.files.popleft()))
             case Begin(token, sequence, seconds):
-                # One that has ended meanwhile is known to the coordinator as one that never had this job.
+                # A worker that has ended meanwhile is reported to the coordinator as one that never had this job.
                 for child in self._known(token):
                     child.sequence, child.given, child.taken = sequence, time.monotonic(), 0.0
                     child.allowed = self._limits.trial_seconds if seconds is None else seconds
@@ -283,10 +293,10 @@ class Nursery:
 
     def _fork(self, token: int, end: socket.socket) -> None:
         shared = shared_numbers()
-        nursery = os.getpid()
+        zygote_pid = os.getpid()
         try:
             with warnings.catch_warnings():
-                # Threads that an import has left behind are none of a worker's business.
+                # Threads left behind by an import do not matter to a worker.
                 warnings.simplefilter("ignore")
                 pid = os.fork()
         except OSError as error:
@@ -294,27 +304,27 @@ class Nursery:
             self._tell(Ended(token, 0, Failure(Status.CRASH, f"no process could be started: {described(error)}")))
             return
         if pid == 0:
-            self._become_worker(nursery, end, shared)
+            self._become_worker(zygote_pid, end, shared)
         end.close()
         self._children[pid] = Child(token, psutil.Process(pid), shared)
 
-    def _become_worker(self, nursery: int, end: socket.socket, shared: SharedNumbers) -> NoReturn:
+    def _become_worker(self, zygote_pid: int, end: socket.socket, shared: SharedNumbers) -> NoReturn:
         try:
             signal.set_wakeup_fd(-1)
-            # What a trial starts may be ended by SIGTERM, as pools of processes do.
-            for usual in (signal.SIGCHLD, signal.SIGTERM):
-                signal.signal(usual, signal.SIG_DFL)
+            # Process pools that a trial starts end their workers by SIGTERM.
+            for number in (signal.SIGCHLD, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)
             os.close(self._lifeline)
             for each in (self._channel, self._deaths, self._death):
                 each.close()
             self._children.clear()
-            room = worker.Room(self._idle, self._limits.trial_bytes)
-            worker.main(nursery, Channel(end), self._evaluate, shared, room, isolates=self._isolates)
+            memory = worker.Room(self._idle, self._limits.trial_bytes)
+            worker.main(zygote_pid, Channel(end), self._evaluate, shared, memory, isolates=self._isolates)
         finally:
             os._exit(1)
 
     def _pause(self) -> float:
-        """The seconds until something must be looked at."""
+        """Return the seconds until something must be checked."""
         pause = REST
         for child in self._children.values():
             if child.lost is not None:
@@ -323,30 +333,30 @@ class Nursery:
                 if self._limits.trial_bytes is not None:
                     pause = min(pause, POLL)
                 if child.allowed is not None:
-                    # What has not begun may begin at once.
+                    # A job that has not started may start at once.
                     pause = min(pause, max(child.left(child.allowed), 0), max(child.allowed, SOON))
         return pause
 
     def _bound(self) -> None:
-        """Kill what is beyond its limits."""
+        """Kill the workers that exceed their limits."""
         now = time.monotonic()
-        judges = [self._lost, self._timed]
+        checks = [self._lost, self._timed]
         if self._limits.trial_bytes is not None and now >= self._next_poll:
             self._next_poll = now + POLL
             self._trees.look()
-            judges.append(self._weighed)
+            checks.append(self._weighed)
         for child in self._children.values():
-            verdicts = (judge(child) for judge in judges if child.verdict is None)
-            if verdict := next(filter(None, verdicts), None):
-                child.verdict, child.judged = verdict, child.sequence
+            failures = (check(child) for check in checks if child.verdict is None)
+            if failure := next(filter(None, failures), None):
+                child.verdict, child.judged = failure, child.sequence
             if child.verdict is not None:
-                # Again as often as it takes: it may be about to have children.
+                # Repeated until it has ended: it may be about to fork.
                 kill_tree(child.process)
 
     def _lost(self, child: Child) -> Failure | None:
         if child.lost is None or time.monotonic() < child.lost + GRACE:
             return None
-        return Failure(Status.CRASH, "its process has hung up", child.seconds())
+        return Failure(Status.CRASH, "its process closed the connection", child.seconds())
 
     def _timed(self, child: Child) -> Failure | None:
         if child.allowed is None or not child.is_busy or child.left(child.allowed) > 0:
@@ -359,32 +369,32 @@ class Nursery:
             return None
         allowed = limit + child.shared.held
         taken = self._trees.taken(child.process, allowed)
-        if taken:  # else it has just been killed
+        if taken:  # 0 if the process has just ended
             child.taken = taken - child.shared.held
         return too_large(limit, child.taken, child.seconds()) if taken > allowed else None
 
     def _bury(self) -> None:
-        """Take leave of the workers that have ended, and end what they have left behind."""
-        buried = []
+        """Reap the workers that have ended, kill what they have left behind, and report them."""
+        ended_children = []
         for pid in list(self._children):
             gone, status = os.waitpid(pid, os.WNOHANG)
             if gone:
-                buried.append((self._children.pop(pid), os.waitstatus_to_exitcode(status)))
+                ended_children.append((self._children.pop(pid), os.waitstatus_to_exitcode(status)))
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
         end_children(self._children)
-        for child, code in buried:
+        for child, code in ended_children:
             failure = self._epitaph(child, code)
-            # What did not kill itself was killed by others, for reasons of theirs.
+            # A worker that died by an external signal was not necessarily killed because of its job.
             is_final = child.verdict is not None or -code not in FOREIGN
             self._tell(Ended(child.token, child.sequence, failure, is_final))
 
     def _epitaph(self, child: Child, code: int) -> Failure | None:
-        """What to say of the job that a worker was at when it ended."""
+        """Return the failure of the job that a worker was running when it ended, None if it was idle."""
         if not child.is_busy or not child.has_begun:
             return None
         if child.verdict is not None:
-            # Where it had finished the job meanwhile and begun another one, that one is not to blame.
+            # If it has finished that job and started another one meanwhile, the other one is not the cause.
             return child.verdict if child.judged == child.sequence else None
         if code == -signal.SIGKILL:
             is_memory_out = self._memory_kills.are_more()

@@ -1,15 +1,16 @@
-"""Shared numbers: what a worker lets the nursery see without a message, in memory that both have."""
+"""Numbers in memory that a worker and the zygote share, so that the zygote needs no messages."""
 
 import mmap
 from ctypes import Structure, c_double, c_int64
 
 
 class SharedNumbers(Structure):
-    """Four numbers of one worker; `shared_numbers` makes it before the worker is forked.
+    """The state of one worker in shared memory; `shared_numbers` creates it before the worker is forked.
 
-    `begun` is the last job that the worker has begun, `since` when that was, by the clock that all processes have in
-    common; `finished` is the last that it has finished, whose result is made and on its way. `held` are the bytes that
-    it held between its jobs, beyond those of an idle one.
+    - `begun` is the number of the last job that the worker has started.
+    - `since` is when it did, by the monotonic clock, which all processes share.
+    - `finished` is the number of the last job whose result is complete and about to be sent.
+    - `held` is the memory that it held between jobs beyond that of an idle worker, in bytes.
     """
 
     _fields_ = (("begun", c_int64), ("since", c_double), ("finished", c_int64), ("held", c_int64))
@@ -21,5 +22,5 @@ class SharedNumbers(Structure):
 
 
 def shared_numbers() -> SharedNumbers:
-    """Such numbers in memory of its own, which is given back by whoever has no further use for them."""
+    """Return new numbers in anonymous shared memory, which is freed with the object."""
     return SharedNumbers.from_buffer(mmap.mmap(-1, mmap.PAGESIZE))

@@ -1,6 +1,6 @@
-"""What is asked of the kernel so that no process is left behind: Linux answers all of it, others what they know.
+"""Features of the kernel that keep processes under control; Linux has all of them, other systems only some.
 
-Where a request is not known or not allowed it is skipped: what depends on it works less well, and says so here.
+A feature that is missing or not permitted is skipped. Its docstring says what works less well then.
 """
 
 import ctypes
@@ -20,37 +20,40 @@ PR_SET_PDEATHSIG: Final = 1
 PR_SET_CHILD_SUBREAPER: Final = 36
 
 FIRST_TO_GO: Final = 500
-"""The `oom_score_adj` of workers: half of the machine's memory more than they take."""
+"""The `oom_score_adj` of workers: as if each took half of the memory of the machine in addition."""
 
 FILES: Final = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
 
 SETTINGS: Final = ("Umask:", "SigBlk:", "SigIgn:", "SigCgt:", "Cpus_allowed:")
 
 FUTEX: Final = {"x86_64": "202", "aarch64": "98"}
-"""The number of the system call in which a thread waits for another one, by the machine."""
+"""The number of the `futex` system call, in which a thread waits for another one, by machine."""
 
 FOREVER: Final = 4
-"""Where among that call and its arguments the time limit stands: without one it is 0."""
+"""The index of the time limit among the number and the arguments of that call; it is 0 without a limit."""
 
 NOTED: Final = 1.0
-"""For how many seconds a number of kills is taken for the present one."""
+"""The time for which a recorded number of kills counts as current, in seconds."""
 
 
 def adopt_orphans() -> None:
-    """Become the parent of all processes below this one whose own parent ends; else the system's first process does.
+    """Become the parent of all descendants whose own parent ends, instead of the init process.
 
-    It holds for this process alone, not for those that it forks.
+    This holds only for this process, not for its forks. It works on Linux only.
     """
     _control(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def die_with_parent() -> None:
-    """Have this process killed as soon as the thread that forked it ends; the caller looks whether it has already."""
+    """Have this process killed when the thread that forked it ends.
+
+    The caller must check whether the parent has ended already. It works on Linux only.
+    """
     _control(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def go_first() -> None:
-    """Have this process killed before others when memory runs out, its children as well."""
+    """Have the kernel kill this process and its children before others if memory runs out."""
     score = Path("/proc/self/oom_score_adj")
     with suppress(OSError, ValueError):
         if int(score.read_text()) < FIRST_TO_GO:
@@ -58,15 +61,15 @@ def go_first() -> None:
 
 
 def leave_no_core() -> None:
-    """Write no memory image when this process crashes: that of a large one takes longer than a trial's last second."""
+    """Disable core dumps: writing that of a large process takes too long."""
     _, most = resource.getrlimit(resource.RLIMIT_CORE)
-    # A limit of one byte also keeps images from a program that collects them, which 0 does not.
+    # With a limit of one byte a program that collects core dumps gets none either; with 0 it would.
     least = 1 if most == resource.RLIM_INFINITY else min(1, most)
     resource.setrlimit(resource.RLIMIT_CORE, (least, most))
 
 
 class MemoryKills:
-    """How often the kernel has ended a process because memory ran out; it says so on Linux only."""
+    """A counter of the processes that the kernel has killed because memory ran out; always 0 outside of Linux."""
 
     def __init__(self) -> None:
         self._noted = -inf
@@ -74,13 +77,13 @@ class MemoryKills:
         self.note()
 
     def note(self) -> None:
-        """Take the present number for what it was before, unless that was done a moment ago: reading it costs time."""
+        """Record the current count as the previous one, unless that was done a moment ago, as reading it takes time."""
         now = time.monotonic()
         if now >= self._noted + NOTED:
             self._noted, self._before = now, _memory_kills()
 
     def are_more(self) -> bool:
-        """Whether there are more than there were when it was noted."""
+        """Return True if the count has increased since the last call or `note`."""
         before, self._before = self._before, _memory_kills()
         return self._before > before
 
@@ -95,7 +98,7 @@ def _memory_kills() -> int:
 
 
 def give_back_memory() -> None:
-    """Return what was freed to the system, where the C library can."""
+    """Return freed memory to the system, if the C library supports that."""
     trim = getattr(_c_library(), "malloc_trim", None)
     if trim is not None:
         trim(0)
@@ -112,10 +115,10 @@ def _c_library() -> Any:
 
 
 def open_files() -> dict[str, tuple[int, int]]:
-    """The open files of this process, by their descriptors: the device, and the number that the file has there."""
+    """Return the device and the inode of each open file of this process, by descriptor."""
     found = {}
     for name in [entry.name for entry in os.scandir(FILES)]:
-        # The one for the folder itself is closed by now.
+        # The descriptor of the folder itself is closed by now.
         with suppress(OSError):
             status = os.fstat(int(name))
             found[name] = status.st_dev, status.st_ino
@@ -123,21 +126,21 @@ def open_files() -> dict[str, tuple[int, int]]:
 
 
 def settings() -> list[str]:
-    """What the kernel keeps for this process of its umask, its signals and its cores."""
+    """Return the lines about the umask, the signals and the allowed cores from the status of this process."""
     with suppress(OSError):
         return [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(SETTINGS)]
     return []
 
 
 def threads() -> frozenset[str]:
-    """The numbers of all threads of this process, also of those that Python knows nothing of."""
+    """Return the identifiers of all threads of this process, also of those not started by Python."""
     with suppress(OSError):
         return frozenset(entry.name for entry in os.scandir("/proc/self/task"))
     return frozenset(map(str, sys._current_frames()))
 
 
 def waits_for_work(thread: str) -> bool:
-    """Whether a thread of this process sleeps until another one wakes it, as those of a pool without work do."""
+    """Return True if a thread of this process sleeps until another one wakes it, as in an idle thread pool."""
     with suppress(OSError):
         call = Path(f"/proc/self/task/{thread}/syscall").read_text().split()
         return len(call) > FOREVER and call[0] == FUTEX.get(platform.machine()) and call[FOREVER] == "0x0"
@@ -145,7 +148,7 @@ def waits_for_work(thread: str) -> bool:
 
 
 def wants_a_core(thread: str) -> bool:
-    """Whether a thread of this process computes, or would if it had a core."""
+    """Return True if a thread of this process is running or ready to run."""
     with suppress(OSError):
         state = Path(f"/proc/self/task/{thread}/stat").read_text().rpartition(")")[2].split()
         return state[0] == "R"

@@ -1,7 +1,7 @@
-"""What the package index shows is README.md with links into the repository: relative ones lead nowhere there.
+"""A build hook that makes the links of README.md absolute, because relative links are broken on the package index.
 
-The address is that of `project.urls` in pyproject.toml, and stands nowhere else. `hatch-fancy-pypi-readme` would
-rewrite links as well, but asks for the address once more for each kind of link.
+The address of the repository is `project.urls` in pyproject.toml; it is written nowhere else. `hatch-fancy-pypi-readme`
+could rewrite the links too, but needs the address again for each kind of link.
 """
 
 import re
@@ -15,10 +15,10 @@ LINK = re.compile(r"(?<!!)(\[[^\]]*\]\()(?!https?://|#)([^)]+\))")
 
 
 class Readme(MetadataHookInterface):
-    """Sets `readme`, which pyproject.toml leaves open."""
+    """A metadata hook that sets `readme`, which pyproject.toml declares as dynamic."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Take README.md with absolute links: pages are shown by the repository, pictures come as they are."""
+        """Set `readme` to README.md with absolute links; pictures link to raw files."""
         home = metadata["urls"]["Repository"]
         text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
         text = PICTURE.sub(rf"\1{home}/raw/main/\2", text)

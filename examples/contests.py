@@ -1,9 +1,9 @@
-"""Contests: optimizers on data sets with several seeds, each run kept in a file of its own, and tables of their ranks.
+"""Contests: optimizers on data sets with several seeds, stored runs, and tables of ranks.
 
-What the scripts of `default`, `mosaic_paper` and `boasf_paper` share, and in part those of `admm_paper`. `spacelang
-compare` judges runs by their winners and makes one after the other; here the incumbent at each tenth of the time is
-scored on rows that no trial saw, ensembles take part, several runs go on at a time, and a run may have to have
-something to count. Ranks and their intervals are those of `compare`.
+The scripts of `default`, `mosaic_paper` and `boasf_paper` use this module, and those of `admm_paper` use parts of it.
+`spacelang compare` compares only the best pipelines, and makes one run at a time. A contest also scores the incumbent
+at each tenth of the time on the test rows, includes ensembles, makes several runs in parallel, and can exclude runs
+that are too short. Ranks and their intervals are those of `compare`.
 """
 
 import argparse
@@ -23,66 +23,68 @@ import numpy as np
 import pandas as pd
 
 import spacelang as sl
-from spacelang.api.executing import make_executor
-from spacelang.bench.comparison.noise import RankEstimates, ranked, resampling
+from spacelang.api.execution import make_executor
+from spacelang.bench.comparison.bootstrap import RankEstimates, choose_resampling, estimate_ranks
 from spacelang.bench.comparison.ranks import TOLERANCE, Ranking
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import OptionError, UnknownPluginError
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.final import finish
+from spacelang.runtime.final_fit import fit_best_pipeline
 
 W = TypeVar("W")
 T = TypeVar("T")
 
 TENTHS: Final = 10
-"""So often in a run its incumbent is looked at."""
+"""The number of times at which the incumbent of a run is scored."""
 
 ENSEMBLE: Final = " + ensemble"
-"""What is added to the name of a candidate whose best pipelines vote at the end."""
+"""The suffix of a candidate's name whose final pipeline is replaced by an ensemble."""
 
 Counts = Callable[[sl.Result], Mapping[str, int]]
-"""What is to be known of a run beside its losses, by its name."""
+"""A function that returns further counts of a run, by name."""
 
 
-def nothing(_: sl.Result) -> Mapping[str, int]:
-    """Nothing more."""
+def no_counts(_: sl.Result) -> Mapping[str, int]:
+    """Return no counts."""
     return {}
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An optimizer with its options, by the name that it has in tables and in files.
+    """An optimizer with its options, and a name for tables and files.
 
-    With `votes` so many of its best pipelines vote at the end. `told` is what `search` is told for it alone. `extra` is
-    the package that it needs beside the core, which is an extra of the same name.
+    With `ensemble_size`, an ensemble of the best pipelines is built at the end. `search_options` are passed to
+    `search` for this candidate only. `extra` is the optional package that the candidate needs; the extra of
+    spacelang has the same name.
     """
 
     name: str
     optimizer: str
     options: Mapping[str, str] = field(default_factory=dict)
-    votes: int | None = None
-    told: Mapping[str, Any] = field(default_factory=dict)
+    ensemble_size: int | None = None
+    search_options: Mapping[str, Any] = field(default_factory=dict)
     extra: str = ""
-    counts: Counts = nothing
+    counts: Counts = no_counts
 
     @property
-    def lacks(self) -> str:
-        """Why it cannot take part here, empty where it can."""
+    def missing_reason(self) -> str:
+        """Return the reason why the candidate cannot run here, or an empty string."""
         try:
-            OPTIMIZERS.made(self.optimizer, self.options)
+            OPTIMIZERS.create(self.optimizer, self.options)
         except (UnknownPluginError, OptionError, InputError) as error:
             return f"{error.message}: {error.help}"
-        is_there = not self.extra or find_spec(self.extra) is not None
-        return "" if is_there else f"`{self.extra}` is not installed: `pip install 'spacelang[{self.extra}]'`"
+        is_installed = not self.extra or find_spec(self.extra) is not None
+        return "" if is_installed else f"`{self.extra}` is not installed: `pip install 'spacelang[{self.extra}]'`"
 
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """Every candidate on every data set with every seed; `told` is what `search` is told for all.
+    """A set of runs: every candidate on every data set with every seed.
 
-    A fifth of the rows, drawn by the seed, is seen by no trial. `rows` is a file of runs, one a row: those that it has
-    are not made again, and those that are made are added.
+    `search_options` are passed to `search` for all candidates. A fifth of the rows, drawn with the seed, is the
+    test set. `results` is a CSV file with one run per row: runs in this file are not repeated, and new runs are
+    added to it.
     """
 
     space: str
@@ -90,17 +92,19 @@ class Contest:
     data: tuple[Path, ...]
     seeds: range
     seconds: float
-    told: Mapping[str, Any] = field(default_factory=dict)
-    rows: Path | None = None
+    search_options: Mapping[str, Any] = field(default_factory=dict)
+    results: Path | None = None
 
-    def wishes(self) -> "list[Wish]":
-        """All runs, seed after seed."""
-        return [Wish(self, each, data, seed) for seed in self.seeds for data in self.data for each in self.candidates]
+    def run_requests(self) -> "list[RunRequest]":
+        """Return all run requests, seed by seed."""
+        return [
+            RunRequest(self, each, data, seed) for seed in self.seeds for data in self.data for each in self.candidates
+        ]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """A run of a contest."""
+class RunRequest:
+    """A requested run of a contest."""
 
     contest: Contest
     candidate: Candidate
@@ -109,28 +113,29 @@ class Wish:
 
     @property
     def label(self) -> str:
-        """What the data is called."""
+        """Return the name of the data set."""
         return self.data.name.partition(".")[0]
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """Which run of the contest it is."""
+        """Return the key of the run: data set, candidate and seed."""
         return self.label, self.candidate.name, self.seed
 
-    def place(self, folder: Path) -> Path:
-        """The store of the run; runs of another length, or on another space, are others."""
-        of = (Path(self.contest.space).stem, self.label, self.candidate.name)
-        words = (*of, f"{self.contest.seconds:g}s", str(self.seed))
+    def store_path(self, folder: Path) -> Path:
+        """Return the path of the run's store; runs with another space or time limit have another path."""
+        names = (Path(self.contest.space).stem, self.label, self.candidate.name)
+        words = (*names, f"{self.contest.seconds:g}s", str(self.seed))
         return folder / f"{'@'.join(word.replace(' ', '_') for word in words)}.db"
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What came of a run: after some seconds its best loss was so small, and that of the same on test rows.
+    """The result of a run.
 
-    Best is who was trained on all training rows, or on fewer in a run that has trained nobody on all. A loss on test
-    rows is None where the pipeline could not be fitted. `reason` says why there is none at all. `ensemble` is the loss
-    of the ensemble on the test rows.
+    `curve` has one point per incumbent: seconds, loss in the search, and loss on the test rows. The incumbent is
+    the best pipeline that was trained on all training rows, or on fewer if the run has none on all. The loss on
+    test rows is None if the pipeline could not be fitted. `ensemble` is the loss of the ensemble on the test rows.
+    `reason` says why the run has no loss.
     """
 
     data: str
@@ -145,47 +150,49 @@ class Run:
 
     @classmethod
     def read(cls, path: Path) -> "Run":
-        """A run as it was written."""
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return cls(**found | {"curve": tuple(map(tuple, found["curve"]))})
+        """Read a run from a JSON file."""
+        values = json.loads(path.read_text(encoding="utf-8"))
+        return cls(**values | {"curve": tuple(map(tuple, values["curve"]))})
 
     def write(self, path: Path) -> None:
-        """Keep it: whole, or not at all."""
+        """Write the run to a JSON file, atomically."""
         new = path.with_suffix(".new")
         new.write_text(json.dumps(asdict(self)), encoding="utf-8")
         new.replace(path)
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """Which run of a contest it is."""
+        """Return the key of the run: data set, candidate and seed."""
         return self.data, self.candidate, self.seed
 
     @property
     def row(self) -> Mapping[str, object]:
-        """All of it as a row of a file: who, how many trials, the losses at the end, and the rest."""
+        """Return the run as a row of a CSV file."""
         _, loss, test = self.curve[-1] if self.curve else (nan, nan, None)
-        who = {"data": self.data, "optimizer": self.candidate, "seed": self.seed}
-        came = {"trials": self.trials, "failed": self.failed, "loss": loss, "test": test, "ensemble": self.ensemble}
-        return {**who, **came, **self.counts, "reason": self.reason, "curve": json.dumps(self.curve)}
+        key = {"data": self.data, "optimizer": self.candidate, "seed": self.seed}
+        values = {"trials": self.trials, "failed": self.failed, "loss": loss, "test": test, "ensemble": self.ensemble}
+        return {**key, **values, **self.counts, "reason": self.reason, "curve": json.dumps(self.curve)}
 
     @classmethod
-    def of_row(cls, row: Mapping[Any, Any], seconds: float) -> "Run":
-        """A run from its row; without a curve its incumbent is known at the end alone, after so many seconds."""
-        said = {name: value for name, value in row.items() if not pd.isna(value)}
-        who = (said.pop("data"), said.pop("optimizer"), said.pop("seed"))
-        trials, failed, ensemble, reason = (said.pop(each, None) for each in ("trials", "failed", "ensemble", "reason"))
-        loss, test = (said.pop(each, None) for each in ("loss", "test"))
-        curve = json.loads(said.pop("curve")) if "curve" in said else [] if loss is None else [(seconds, loss, test)]
-        counts = {name: int(value) for name, value in said.items()}
-        return cls(*who, tuple(map(tuple, curve)), trials, failed, counts, ensemble, reason or "")
+    def from_row(cls, row: Mapping[Any, Any], seconds: float) -> "Run":
+        """Return the run of a row; without a curve, the row has only the final incumbent, after `seconds`."""
+        known = {name: value for name, value in row.items() if not pd.isna(value)}
+        key = (known.pop("data"), known.pop("optimizer"), known.pop("seed"))
+        trials, failed, ensemble, reason = (
+            known.pop(each, None) for each in ("trials", "failed", "ensemble", "reason")
+        )
+        loss, test = (known.pop(each, None) for each in ("loss", "test"))
+        curve = json.loads(known.pop("curve")) if "curve" in known else [] if loss is None else [(seconds, loss, test)]
+        counts = {name: int(value) for name, value in known.items()}
+        return cls(*key, tuple(map(tuple, curve)), trials, failed, counts, ensemble, reason or "")
 
-    def voting(self) -> "Run":
-        """The same where the ensemble is judged at the end in the place of the winner."""
+    def with_ensemble(self) -> "Run":
+        """Return a copy of the run with the ensemble as its final incumbent."""
         *earlier, (seconds, loss, _) = self.curve
         return replace(self, candidate=self.candidate + ENSEMBLE, curve=(*earlier, (seconds, loss, self.ensemble)))
 
-    def after(self, seconds: float) -> tuple[float, float]:
-        """The best loss, and that on test rows, at that time; NaN before there is one."""
+    def losses_at(self, seconds: float) -> tuple[float, float]:
+        """Return the best loss at that time, and its loss on the test rows; NaN before the first loss."""
         known = [each for each in self.curve if each[0] <= seconds]
         return (known[-1][1], nan if known[-1][2] is None else known[-1][2]) if known else (nan, nan)
 
@@ -193,74 +200,80 @@ class Run:
 # ---- making runs
 
 
-def made(contest: Contest, folder: Path, jobs: int) -> list[Run]:
-    """All runs of a contest, so many at a time; what the folder or the file of its rows has is not made again."""
+def make_runs(contest: Contest, folder: Path, jobs: int) -> list[Run]:
+    """Return all runs of a contest, `jobs` at a time; runs in the folder or in the results file are not repeated."""
     folder.mkdir(parents=True, exist_ok=True)
-    known = {} if contest.rows is None else {run.key: run for run in read_rows(contest.rows, contest.seconds)}
-    wishes = contest.wishes()
-    runs = several(partial(_made, folder=folder), [each for each in wishes if each.key not in known], jobs)
+    known = {} if contest.results is None else {run.key: run for run in read_rows(contest.results, contest.seconds)}
+    run_requests = contest.run_requests()
+    runs = map_in_parallel(
+        partial(_make_run, folder=folder), [each for each in run_requests if each.key not in known], jobs
+    )
     known |= {run.key: run for run in runs}
-    if contest.rows is not None and runs:
-        pd.DataFrame([known[key].row for key in sorted(known)]).to_csv(contest.rows, index=False)
-    return [known[each.key] for each in wishes]
+    if contest.results is not None and runs:
+        pd.DataFrame([known[key].row for key in sorted(known)]).to_csv(contest.results, index=False)
+    return [known[each.key] for each in run_requests]
 
 
 def read_rows(path: Path, seconds: float) -> list[Run]:
-    """The runs of so many seconds that a file has, one a row; none where there is no file."""
+    """Return the runs in a results file, or an empty list if the file does not exist."""
     table = pd.read_csv(path) if path.exists() else pd.DataFrame()
-    return [Run.of_row(row, seconds) for row in table.to_dict("records")]
+    return [Run.from_row(row, seconds) for row in table.to_dict("records")]
 
 
-def several(make: Callable[[W], T], wishes: Iterable[W], jobs: int) -> list[T]:
-    """What is made of each wish, so many at a time; one at a time here."""
+def map_in_parallel(function: Callable[[W], T], items: Iterable[W], jobs: int) -> list[T]:
+    """Return `[function(item) for item in items]`, computed by `jobs` processes."""
     if jobs == 1:
-        return list(map(make, wishes))
+        return list(map(function, items))
     with ProcessPoolExecutor(jobs) as pool:
-        return list(pool.map(make, wishes))
+        return list(pool.map(function, items))
 
 
-def _made(wish: Wish, folder: Path) -> Run:
-    store = wish.place(folder)
+def _make_run(request: RunRequest, folder: Path) -> Run:
+    store = request.store_path(folder)
     summary = store.with_suffix(".json")
     if not summary.exists():
-        _searched(wish, store).write(summary)
+        _search(request, store).write(summary)
     return Run.read(summary)
 
 
-def _searched(wish: Wish, store: Path) -> Run:
-    """A run, which goes on with what its store has, and the losses of its incumbents on the test rows."""
-    table = pd.read_csv(wish.data)
-    told: dict[str, Any] = {"workers": 1, "test": 0.2, "time": wish.contest.seconds}
-    told |= {**wish.contest.told, **wish.candidate.told}
+def _search(request: RunRequest, store: Path) -> Run:
+    """Make a run, resuming it if its store exists, and score its incumbents on the test rows."""
+    table = pd.read_csv(request.data)
+    options: dict[str, Any] = {"workers": 1, "test": 0.2, "time": request.contest.seconds}
+    options |= {**request.contest.search_options, **request.candidate.search_options}
     try:
         result = sl.search(
-            wish.contest.space,
+            request.contest.space,
             table.drop(columns="target"),
             table["target"],
-            optimizer=wish.candidate.optimizer,
-            optimizer_options=wish.candidate.options,
-            seed=wish.seed,
-            ensemble=wish.candidate.votes,
+            optimizer=request.candidate.optimizer,
+            optimizer_options=request.candidate.options,
+            seed=request.seed,
+            ensemble=request.candidate.ensemble_size,
             store=store,
             resume=store.exists(),
-            **told,
+            **options,
         )
     except sl.NoSuccessError as error:
         result = error.result
-        return _run(wish, result, (), reason=str(error))
-    ensemble = None if wish.candidate.votes is None else result.ensemble_test
-    curve = _tested(result, wish.contest.seconds)
-    return _run(wish, result, curve, ensemble=None if ensemble is None else ensemble.loss)
+        return _summarize(request, result, (), reason=str(error))
+    ensemble = None if request.candidate.ensemble_size is None else result.ensemble_test
+    curve = _score_incumbents(result, request.contest.seconds)
+    return _summarize(request, result, curve, ensemble=None if ensemble is None else ensemble.loss)
 
 
-def _run(wish: Wish, result: sl.Result, curve: tuple[tuple[float, float, float | None], ...], **more: Any) -> Run:
+def _summarize(
+    request: RunRequest, result: sl.Result, curve: tuple[tuple[float, float, float | None], ...], **more: Any
+) -> Run:
     outcome = result.outcome
-    counts = wish.candidate.counts(result)
-    return Run(wish.label, wish.candidate.name, wish.seed, curve, len(outcome.records), outcome.failed, counts, **more)
+    counts = request.candidate.counts(result)
+    return Run(
+        request.label, request.candidate.name, request.seed, curve, len(outcome.records), outcome.failed, counts, **more
+    )
 
 
-def _tested(result: sl.Result, seconds: float) -> tuple[tuple[float, float, float | None], ...]:
-    """The incumbents that there were at the tenths of the time, each fitted on all other rows and scored once."""
+def _score_incumbents(result: sl.Result, seconds: float) -> tuple[tuple[float, float, float | None], ...]:
+    """Return the incumbents at the tenths of the time, each fitted on all other rows and scored once."""
     ends = [seconds * (tenth + 1) / TENTHS for tenth in range(TENTHS)]
     known = ([point for point in result.outcome.curve if point.seconds <= end] for end in ends)
     points = {points[-1].trial: points[-1] for points in known if points}
@@ -271,51 +284,56 @@ def _tested(result: sl.Result, seconds: float) -> tuple[tuple[float, float, floa
     losses: dict[int, float | None] = {}
     with closing(make_executor(objective, workers)) as executor:
         for trial in points:
-            then = replace(result.outcome, records=(records[trial],), incumbent=records[trial])
-            score = finish(then, objective, executor, limits=workers.limits, has_interval=False).test
+            outcome = replace(result.outcome, records=(records[trial],), incumbent=records[trial])
+            score = fit_best_pipeline(outcome, objective, executor, limits=workers.limits, has_interval=False).test
             losses[trial] = None if score is None else score.loss
     return tuple((point.seconds, point.loss, losses[trial]) for trial, point in points.items())
 
 
-# ---- telling
+# ---- reporting
 
 
 def report(contest: Contest, runs: Iterable[Run], base: str) -> Mapping[str, RankEstimates]:
-    """Print what came of a contest; returns the ranks of mean losses in the search and on test rows, by these words."""
+    """Print the results of a contest; return the ranks of mean losses `in the search` and `on test rows`."""
     runs = list(runs)
-    entered = [each for run in runs for each in ((run, run.voting()) if run.ensemble is not None else (run,))]
+    entered = [each for run in runs for each in ((run, run.with_ensemble()) if run.ensemble is not None else (run,))]
     names = tuple(dict.fromkeys(run.candidate for run in entered))
     data, seeds = tuple(dict.fromkeys(run.data for run in entered)), len(contest.seeds)
-    over = resampling(len(data), seeds)
-    said = "too few for intervals" if over is None else f"intervals are over {over.number} {over.drawn.value}s"
-    print(f"\n{contest.space}: {len(data)} data sets, {seeds} seeds, {contest.seconds:g} s each; {said}")
+    resampling = choose_resampling(len(data), seeds)
+    resampled = (
+        "too few for intervals"
+        if resampling is None
+        else f"intervals over {resampling.number} {resampling.unit.value}s"
+    )
+    print(f"\n{contest.space}: {len(data)} data sets, {seeds} seeds, {contest.seconds:g} s each; {resampled}")
     for name in names:
-        print_effort(name, [run for run in entered if run.candidate == name])
-    late = sum(bool(run.curve) and run.curve[0][0] == contest.seconds for run in runs)
-    if late:
-        print(f"  {late} {'run is' if late == 1 else 'runs are'} known at the end alone: there are no ranks before it")
-    found = {}
+        print_counts(name, [run for run in entered if run.candidate == name])
+    without_curve = sum(bool(run.curve) and run.curve[0][0] == contest.seconds for run in runs)
+    if without_curve:
+        noun = "run has" if without_curve == 1 else "runs have"
+        print(f"  {without_curve} {noun} only a final loss: ranks before the end are omitted")
+    estimates = {}
     for place, what in enumerate(("in the search", "on test rows")):
-        losses = _losses(contest, entered, (data, names), place)
+        losses = _collect_losses(contest, entered, (data, names), place)
         print_losses(what, losses[..., -1], data, names)
-        found[what] = ranked(losses, Ranking.MEAN_LOSSES, TOLERANCE, over)
-        print_ranks(what, found[what], names, contest.seconds, base, first=TENTHS - 1 if late else 0)
-    return found
+        estimates[what] = estimate_ranks(losses, Ranking.MEAN_LOSSES, TOLERANCE, resampling)
+        print_ranks(what, estimates[what], names, contest.seconds, base, first=TENTHS - 1 if without_curve else 0)
+    return estimates
 
 
-def _losses(
+def _collect_losses(
     contest: Contest, runs: Sequence[Run], names: tuple[Sequence[str], Sequence[str]], place: int
 ) -> np.ndarray:
-    """Data sets x candidates x seeds x tenths.
+    """Return an array of losses: data sets x candidates x seeds x tenths.
 
-    What has no loss is as bad as the worst that any run has on that data set, and 1 at least.
+    A missing loss is replaced by the largest loss of any run on that data set, and at least by 1.
     """
     by_key = {run.key: run for run in runs}
     ends = [contest.seconds * (tenth + 1) / TENTHS for tenth in range(TENTHS)]
     losses = np.array(
         [
             [
-                [[by_key[data, name, seed].after(end)[place] for end in ends] for seed in contest.seeds]
+                [[by_key[data, name, seed].losses_at(end)[place] for end in ends] for seed in contest.seeds]
                 for name in names[1]
             ]
             for data in names[0]
@@ -325,8 +343,8 @@ def _losses(
     return np.where(np.isnan(losses), worst[:, None, None, None], losses)
 
 
-def print_effort(name: str, runs: Sequence[Run]) -> None:
-    """How many trials a candidate made, and what else is to be known of its runs: the least and the most."""
+def print_counts(name: str, runs: Sequence[Run]) -> None:
+    """Print the smallest and largest number of trials, and of the other counts, of a candidate's runs."""
     counts: dict[str, list[int]] = {"trials": [run.trials for run in runs], "failed": [run.failed for run in runs]}
     for run in runs:
         for word, number in run.counts.items():
@@ -338,43 +356,45 @@ def print_effort(name: str, runs: Sequence[Run]) -> None:
 
 
 def print_losses(what: str, losses: np.ndarray, data: Sequence[str], names: Sequence[str]) -> None:
-    """The mean loss of each candidate on each data set at the end."""
-    print(f"\nmean loss {what} at the end")
+    """Print the mean final loss of each candidate on each data set."""
+    print(f"\nmean final loss {what}")
     print(f"  {'':<26}" + "".join(f"{name[:14]:>16}" for name in data))
     for row, name in enumerate(names):
         print(f"  {name:<26}" + "".join(f"{loss:>16.4f}" for loss in losses[:, row].mean(axis=-1)))
 
 
 def print_ranks(
-    what: str, found: RankEstimates, names: Sequence[str], seconds: float, base: str, *, first: int = 0
+    what: str, estimates: RankEstimates, names: Sequence[str], seconds: float, base: str, *, first: int = 0
 ) -> None:
-    """Mean ranks at the tenths of the time from the first on; at the end with intervals, and differences to a base."""
-    print(f"\nmean rank {what} after so many seconds; at the end [95 % by bootstrap], and how it differs from {base}'s")
+    """Print mean ranks from the tenth `first` on; at the end with intervals, and differences from the base."""
+    print(f"\nmean rank {what} by seconds; at the end [95 % bootstrap interval], and difference from {base}")
     print(f"  {'':<26}" + "".join(f"{seconds * (tenth + 1) / TENTHS:>7g}" for tenth in range(first, TENTHS)))
     for row, name in enumerate(names):
-        ranks = "".join(f"{rank:>7.2f}" for rank in found.ranks.value[row, first:])
-        low, high = found.ranks.low[row, -1], found.ranks.high[row, -1]
+        ranks = "".join(f"{rank:>7.2f}" for rank in estimates.ranks.value[row, first:])
+        low, high = estimates.ranks.low[row, -1], estimates.ranks.high[row, -1]
         bounds = "" if isnan(low) else f"[{low:.2f}, {high:.2f}]"
-        told = "" if name == base or base not in names else f"  {against(found, names, name, base)}"
-        print(f"  {name:<26}{ranks} {bounds:>14}{told}")
+        compared = "" if name == base or base not in names else f"  {describe_difference(estimates, names, name, base)}"
+        print(f"  {name:<26}{ranks} {bounds:>14}{compared}")
 
 
-def against(found: RankEstimates, names: Sequence[str], name: str, base: str) -> str:
-    """By how much the rank of one is above that of the base at the end, and whether that may be chance."""
-    value, low, high = difference(found, names, name, base)
+def describe_difference(estimates: RankEstimates, names: Sequence[str], name: str, base: str) -> str:
+    """Return a text: the difference of a candidate's final rank from that of the base, and if it is beyond noise."""
+    value, low, high = get_rank_difference(estimates, names, name, base)
     if isnan(low):
         return f"{value:+.2f}, within noise"
     beyond = "beyond noise" if low > 0 or high < 0 else "within noise"
     return f"{value:+.2f} [{low:+.2f}, {high:+.2f}], {beyond}"
 
 
-def difference(found: RankEstimates, names: Sequence[str], name: str, other: str) -> tuple[float, float, float]:
-    """By how much the rank of one is above that of another one at the end, with the bounds of its interval."""
+def get_rank_difference(
+    estimates: RankEstimates, names: Sequence[str], name: str, other: str
+) -> tuple[float, float, float]:
+    """Return the final rank of `name` minus that of `other`, with the bounds of the interval."""
     one, two = names.index(name), names.index(other)
     first, second = min(one, two), max(one, two)
     pairs = [(a, b) for a in range(len(names)) for b in range(a + 1, len(names))]
     row = pairs.index((first, second))
-    each = found.differences
+    each = estimates.differences
     value, low, high = (float(part[row, -1]) for part in (each.value, each.low, each.high))
     return (value, low, high) if one < two else (-value, -high, -low)
 
@@ -382,85 +402,83 @@ def difference(found: RankEstimates, names: Sequence[str], name: str, other: str
 # ---- scripts
 
 
-def parser(text: str | None, *, seconds: float, seeds: int) -> argparse.ArgumentParser:
-    """The options of scripts that have optimizers compete on data sets."""
-    options = keeping(text, seconds=seconds, seeds=seeds)
+def make_parser(text: str | None, *, seconds: float, seeds: int) -> argparse.ArgumentParser:
+    """Return a parser with the options of scripts that compare optimizers on data sets."""
+    options = make_base_parser(text, seconds=seconds, seeds=seeds)
     options.add_argument(
-        "datasets", type=Path, help="the folder of the data sets, NAME.csv.gz with the column `target`"
+        "datasets", type=Path, help="folder of data sets `NAME.csv.gz` with labels in the column `target`"
     )
     options.add_argument(
-        "--data", action="append", default=[], help="a data set, again for each; else as it says above"
+        "--data", action="append", default=[], help="name of a data set; repeat the option for several"
     )
-    options.add_argument("--trials", type=int, help="the most of each run")
-    options.add_argument("--trial-limit", default="60s 4GB", help="what a trial may take")
-    options.add_argument(
-        "--results", type=Path, help="a folder of files with one row a run: none of these is made again"
-    )
+    options.add_argument("--trials", type=int, help="maximum number of trials of a run")
+    options.add_argument("--trial-limit", default="60s 4GB", help="limits on the time and memory of a trial")
+    options.add_argument("--results", type=Path, help="folder of results files; runs in these files are not repeated")
     return options
 
 
-def keeping(text: str | None, *, seconds: float, seeds: int) -> argparse.ArgumentParser:
-    """The options of all scripts that keep runs."""
+def make_base_parser(text: str | None, *, seconds: float, seeds: int) -> argparse.ArgumentParser:
+    """Return a parser with the options of all scripts that store runs."""
     lines = (text or "").splitlines()
     options = argparse.ArgumentParser(description=lines[0] if lines else None)
-    options.add_argument("--output", type=Path, required=True, help="the folder in which runs are kept")
-    options.add_argument("--seconds", type=float, default=seconds, help="of each run")
-    options.add_argument("--seeds", type=int, default=seeds)
-    options.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    options.add_argument("--output", type=Path, required=True, help="folder in which runs are stored")
+    options.add_argument("--seconds", type=float, default=seconds, help="time limit of a run")
+    options.add_argument("--seeds", type=int, default=seeds, help="number of seeds")
+    options.add_argument("--jobs", type=int, default=2, help="number of runs in parallel")
     return options
 
 
-def report_those_that_count(
-    contest: Contest, runs: Sequence[Run], base: str, lacks: Callable[[Run], str], rule: str
+def report_included_runs(
+    contest: Contest, runs: Sequence[Run], base: str, find_shortfall: Callable[[Run], str], rule: str
 ) -> None:
-    """Report the data sets on which every run counts, and say which run lacks what on the others."""
-    few = [(run, said) for run in runs if (said := lacks(run))]
-    print(f"\n{contest.space}: {rule}; {len(few)} of {len(runs)} runs do not count")
-    for run, said in few:
-        print(f"  {run.data}, {run.candidate}, seed {run.seed}: {said}")
-    left_out = {run.data for run, _ in few}
-    counting = [run for run in runs if run.data not in left_out]
-    if left_out:
-        print(f"  left out: {', '.join(sorted(left_out))}")
-    if counting:
-        report(contest, counting, base)
+    """Report the data sets without any excluded run, and print why runs are excluded."""
+    excluded = [(run, reason) for run in runs if (reason := find_shortfall(run))]
+    print(f"\n{contest.space}: {rule}; {len(excluded)} of {len(runs)} runs are excluded")
+    for run, reason in excluded:
+        print(f"  {run.data}, {run.candidate}, seed {run.seed}: {reason}")
+    excluded_data = {run.data for run, _ in excluded}
+    included = [run for run in runs if run.data not in excluded_data]
+    if excluded_data:
+        print(f"  excluded data sets: {', '.join(sorted(excluded_data))}")
+    if included:
+        report(contest, included, base)
 
 
-def told_all(chosen: argparse.Namespace) -> Mapping[str, Any]:
-    """What every run is told by these options."""
+def get_search_options(chosen: argparse.Namespace) -> Mapping[str, Any]:
+    """Return the options of `search` that the command line sets for all runs."""
     return {"trials": chosen.trials, "trial_limit": chosen.trial_limit}
 
 
-def rows(folder: Path | None, *words: str, seconds: float) -> Path | None:
-    """The file of the runs of a contest, which is called by words and by how long its runs are."""
+def get_results_path(folder: Path | None, *words: str, seconds: float) -> Path | None:
+    """Return the path of a results file; its name consists of `words` and the seconds of a run."""
     return None if folder is None else folder / f"{'_'.join([*words, f'{seconds:g}s'])}.csv"
 
 
-def paths(folder: Path, names: Iterable[str]) -> tuple[Path, ...]:
-    """The files of data sets; ends the program where one is not there."""
-    found = tuple(folder / f"{name}.csv.gz" for name in names)
-    lacking = [str(path) for path in found if not path.exists()]
-    if lacking:
-        sys.exit(f"there is no {', no '.join(lacking)}")
-    return found
+def find_data_sets(folder: Path, names: Iterable[str]) -> tuple[Path, ...]:
+    """Return the paths of data sets; exit if one does not exist."""
+    files = tuple(folder / f"{name}.csv.gz" for name in names)
+    missing = [str(path) for path in files if not path.exists()]
+    if missing:
+        sys.exit(f"these files do not exist: {', '.join(missing)}")
+    return files
 
 
-def small(folder: Path, count: int = 6, rows: int = 1_500) -> tuple[str, ...]:
-    """By the manifest of a folder, the largest data sets of at most so many rows."""
+def choose_small_data_sets(folder: Path, count: int = 6, rows: int = 1_500) -> tuple[str, ...]:
+    """Return the largest data sets of at most `rows` rows, according to the manifest of a folder."""
     path = folder / "MANIFEST.csv"
     if not path.exists():
-        sys.exit(f"there is no {path}: name data sets by --data")
+        sys.exit(f"the file {path} does not exist; name data sets with --data")
     manifest = pd.read_csv(path)
-    few = manifest[manifest["rows"] <= rows].sort_values(["rows", "name"], ascending=[False, True])
-    return tuple(few["name"].head(count))
+    candidates = manifest[manifest["rows"] <= rows].sort_values(["rows", "name"], ascending=[False, True])
+    return tuple(candidates["name"].head(count))
 
 
-def able(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """Those that can take part; who cannot, and why, is printed."""
-    found = []
+def select_available(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """Return the candidates that can run here; print why the others cannot."""
+    available = []
     for each in candidates:
-        if each.lacks:
-            print(f"left out: {each.name}: {each.lacks}")
+        if each.missing_reason:
+            print(f"skipped {each.name}: {each.missing_reason}")
         else:
-            found.append(each)
-    return tuple(found)
+            available.append(each)
+    return tuple(available)

@@ -1,9 +1,9 @@
-"""The picture of the first page: a space as text, what is known of it before anything runs, and who takes it.
+"""The picture of the first page: a space as text, facts about it before anything runs, and its targets.
 
     python examples/picture.py
 
-writes `picture.svg` beside this file. All of it comes from the space of the tour's Optuna script and from the package;
-colours follow the reader's light or dark mode.
+This writes `picture.svg` into the folder of this file. Its content comes from the space of the tour's Optuna script and
+from the package. The colours follow the light or dark mode of the reader.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import spacelang as sl
-from spacelang.syntax.highlighting import highlighted
+from spacelang.syntax.highlighting import highlight
 from spacelang.targets import TARGETS
 
 HERE: Final = Path(__file__).parent
@@ -21,7 +21,7 @@ PICTURE: Final = HERE / "picture.svg"
 
 WIDTH, HEIGHT = 980, 330
 LINE: Final = 19
-TOLD: Final = {
+LABELS: Final = {
     "admm": "ADMM",
     "blds": "limited discrepancy search",
     "boasf": "bandit over arms",
@@ -29,10 +29,10 @@ TOLD: Final = {
     "hyperopt": "hyperopt",
     "mosaic": "Monte Carlo tree search",
     "optuna": "Optuna",
-    "random": "arrays, for anybody",
+    "random": "arrays, for any code",
     "sklearn": "scikit-learn's searches",
 }
-"""What a reader knows each target by."""
+"""The label of each target in the picture."""
 
 STYLE: Final = """
 .page { fill: #ffffff } .box { fill: #f4f6f8; stroke: #d0d7de } .sheet { fill: #fffdf5; stroke: #d8cfa8 }
@@ -48,75 +48,75 @@ text { font: 13px ui-sans-serif, system-ui, sans-serif; fill: #1f2328 } .dim { f
 """
 
 
-def picture() -> str:
-    """The picture as SVG."""
+def draw_picture() -> str:
+    """Return the picture as SVG."""
     space = sl.load(SPACE)
     size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
-    title = "One text, checked and counted before anything runs, is handed to any optimizer"
+    title = "One text, checked and counted before anything runs, compiled for any optimizer"
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{title}">',
             f"<title>{title}</title><style>{STYLE}</style>",
             f'<rect class="page" width="{WIDTH}" height="{HEIGHT}" rx="8"/>',
-            *_sheet(16, 48, SPACE.read_text(encoding="utf-8")),
-            *_arrow(428, 464),
-            *_known(space, 476, 48),
-            *_arrow(704, 740),
-            *_takers(752, 48),
+            *_draw_text(16, 48, SPACE.read_text(encoding="utf-8")),
+            *_draw_arrow(428, 464),
+            *_draw_facts(space, 476, 48),
+            *_draw_arrow(704, 740),
+            *_draw_targets(752, 48),
             "</svg>\n",
         ]
     )
 
 
-def _sheet(x: int, y: int, text: str) -> Iterator[str]:
-    """The text in colours, without the comment above it."""
+def _draw_text(x: int, y: int, text: str) -> Iterator[str]:
+    """Yield the space's text with coloured keywords and numbers, without the comment at the top."""
     lines = [line for line in text.splitlines() if not line.startswith("#")]
-    yield _said(x, y - 12, f"{SPACE.name}: what may be tried", "head")
+    yield _text(x, y - 12, f"{SPACE.name}: the space", "head")
     yield f'<rect class="sheet" x="{x}" y="{y}" width="406" height="{LINE * len(lines) + 20}" rx="6"/>'
     for place, line in enumerate(lines, 1):
         at = f'x="{x + 14}" y="{y + 6 + LINE * place}"'
-        yield f'<text class="code" xml:space="preserve" {at}>{_coloured(line)}</text>'
+        yield f'<text class="code" xml:space="preserve" {at}>{_highlight_line(line)}</text>'
 
 
-def _coloured(line: str) -> str:
+def _highlight_line(line: str) -> str:
     return "".join(
-        f'<tspan class="{kind}">{escape(piece)}</tspan>' if kind else escape(piece) for kind, piece in highlighted(line)
+        f'<tspan class="{kind}">{escape(piece)}</tspan>' if kind else escape(piece) for kind, piece in highlight(line)
     )
 
 
-def _known(space: sl.Space, x: int, y: int) -> Iterator[str]:
-    """What is known of a space before anything runs."""
+def _draw_facts(space: sl.Space, x: int, y: int) -> Iterator[str]:
+    """Yield facts about the space that are known before anything runs."""
     compiled = space.checked
-    told = (
+    facts = (
         "every name and range checked",
         f"{space.structures} pipelines, counted exactly",
         f"{len(compiled.hyperparameters)} hyperparameters",
-        f"{len(compiled.conditions)} condition, {len(compiled.constraints)} constraint: kept",
-        "a default; every draw a member",
+        f"{len(compiled.conditions)} condition and {len(compiled.constraints)} constraint",
+        "a default; all samples are valid",
     )
-    yield _said(x, y - 12, "known before anything runs", "head")
-    for place, line in enumerate(told, 1):
-        yield _said(x, y + 8 + 26 * place, line, "dim")
+    yield _text(x, y - 12, "known before anything runs", "head")
+    for place, line in enumerate(facts, 1):
+        yield _text(x, y + 8 + 26 * place, line, "dim")
 
 
-def _takers(x: int, y: int) -> Iterator[str]:
-    """Who takes it: every target that there is."""
-    yield _said(x, y - 12, "compiled for any optimizer", "head")
+def _draw_targets(x: int, y: int) -> Iterator[str]:
+    """Yield a box for every target."""
+    yield _text(x, y - 12, "compiled for any optimizer", "head")
     for place, name in enumerate(TARGETS.names()):
         top = y + 27 * place
         yield f'<rect class="box" x="{x}" y="{top}" width="212" height="23" rx="11"/>'
-        yield _said(x + 12, top + 16, TOLD[name])
+        yield _text(x + 12, top + 16, LABELS[name])
 
 
-def _arrow(left: int, right: int) -> Iterator[str]:
+def _draw_arrow(left: int, right: int) -> Iterator[str]:
     middle = 48 + 120
     yield f'<path class="line" d="M{left} {middle}H{right - 7}"/>'
     yield f'<path class="tip" d="M{right - 8} {middle - 5}l8 5-8 5z"/>'
 
 
-def _said(x: int, y: int, text: str, kind: str = "") -> str:
+def _text(x: int, y: int, text: str, kind: str = "") -> str:
     return f'<text class="{kind}" x="{x}" y="{y}">{escape(text)}</text>'
 
 
 if __name__ == "__main__":
-    PICTURE.write_text(picture(), encoding="utf-8")
+    PICTURE.write_text(draw_picture(), encoding="utf-8")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spacelang.api import (
         AskAndTell,
-        Asked,
         Experiment,
         ImportedSpace,
         NoSuccessError,
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
         Result,
         Space,
         SpaceError,
+        Suggestion,
         ask_and_tell,
         import_space,
         load,
@@ -23,12 +23,11 @@ if TYPE_CHECKING:
     from spacelang.api.search_cv import SpaceSearchCV
     from spacelang.bench import Comparison, compare, search_table
     from spacelang.ir.configuration import Configuration
-    from spacelang.runtime.judging.constraints import Constraint
+    from spacelang.runtime.scoring.constraints import Constraint
 
 __version__ = "0.2.0"
 __all__ = [
     "AskAndTell",
-    "Asked",
     "Comparison",
     "Configuration",
     "Constraint",
@@ -40,6 +39,7 @@ __all__ = [
     "Space",
     "SpaceError",
     "SpaceSearchCV",
+    "Suggestion",
     "ask_and_tell",
     "compare",
     "import_space",
@@ -52,7 +52,7 @@ __all__ = [
 _HOMES = {
     "SpaceSearchCV": "spacelang.api.search_cv",
     "Configuration": "spacelang.ir.configuration",
-    "Constraint": "spacelang.runtime.judging.constraints",
+    "Constraint": "spacelang.runtime.scoring.constraints",
     **dict.fromkeys(("Comparison", "compare", "search_table"), "spacelang.bench"),
 }
 
@@ -61,6 +61,11 @@ def __getattr__(name: str) -> Any:
     # Names are imported on first use, so that a command of the command line imports only what it needs.
     if name in __all__:
         return getattr(import_module(_HOMES.get(name, "spacelang.api")), name)
+    if name == "Asked":
+        from spacelang.deprecation import warn_renamed
+
+        warn_renamed("spacelang.Asked", "Suggestion")
+        return __getattr__("Suggestion")
     raise AttributeError(f"module `spacelang` has no attribute `{name}`")
 
 

@@ -65,50 +65,61 @@ The suites in `spacelang.testing` check whether a plug-in fulfils its contract. 
 of each kind.
 """
 
-from spacelang.draws.joint import UnlikelyError
-from spacelang.draws.sampling import Sampler
-from spacelang.ir.asking import Ask, Asking, Later, Search, Told, side_by_side, together
+from spacelang.deprecation import renamed_names
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple
-from spacelang.ir.membership import exclusion
-from spacelang.ir.problem import Allowance, Problem
-from spacelang.ir.scale import Scale
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain
+from spacelang.ir.loss_scale import LossScale
+from spacelang.ir.membership import first_exclusion
+from spacelang.ir.problem import Problem, TotalBudget
+from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchCoroutine, SearchEvent, ask_all, gather
 from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound, Limits
-from spacelang.ir.trial import Measurement, Order, Request, Status, Trial, order_of
-from spacelang.minimizers import MINIMIZERS, Box, Dimension, Minimizer, Point, Propose, Seen, Value, minimised
-from spacelang.optimizers import OPTIMIZERS, Hyperparameters, Optimizer
-from spacelang.optimizers._configurations import Configurations
-from spacelang.optimizers._novelty import Novelty
-from spacelang.optimizers._selection import Selection, Selector
-from spacelang.optimizers._turn import Remembering, Turn
-from spacelang.plugins import OptionError, Part, option, part
+from spacelang.ir.trial import Measurement, Request, SortKey, Status, Trial, sort_key
+from spacelang.minimizers import (
+    MINIMIZERS,
+    Box,
+    Dimension,
+    Minimizer,
+    Observations,
+    Point,
+    PointObjective,
+    ProposalFunction,
+    minimize_with_proposals,
+)
+from spacelang.optimizers import OPTIMIZERS, HyperparameterMode, Optimizer
+from spacelang.optimizers._novelty import NoveltyTracker
+from spacelang.optimizers._selection import SelectionProblem, Selector
+from spacelang.optimizers._selector_call import MemorySelector, SelectorCall
+from spacelang.optimizers._unique_configurations import UniqueConfigurations
+from spacelang.plugins import NestedPlugin, OptionError, nested_plugin, option
 from spacelang.reductions.questions import Questions
-from spacelang.runtime.boxes import BlackBox
-from spacelang.runtime.executors import EXECUTORS, Evaluate, Executor, Finished, Job, Workers
+from spacelang.runtime.black_box import BlackBoxObjective
+from spacelang.runtime.executors import EXECUTORS, Evaluate, Executor, FinishedJob, Job, WorkerSettings
 from spacelang.runtime.loss_name import LossName
-from spacelang.runtime.objective import Aim, Evaluating, Objective
-from spacelang.runtime.storing.header import DataFacts
+from spacelang.runtime.objective import Evaluator, Objective, ObjectiveInfo
+from spacelang.runtime.storage.header import DataFacts
+from spacelang.sampling.joint import SamplingFailedError
+from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
 from spacelang.targets import TARGETS
-from spacelang.targets._chain import keeps_of, questions, reported
 from spacelang.targets._constructs import Construct
-from spacelang.targets._lowered import (
+from spacelang.targets._lowering import (
     Finding,
     Form,
-    Keeps,
-    Lowered,
+    LoweringResult,
+    PreservationTable,
     RefusedError,
+    SourceForm,
     Target,
-    WithSource,
     approximated,
     exact,
-    refuse_giants,
+    make_report,
+    refuse_oversized_integers,
     refused,
-    report_of,
     rewritten,
 )
+from spacelang.targets._reduction_chain import build_questions, build_report, preserved_by_reductions
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 __all__ = [
@@ -116,85 +127,128 @@ __all__ = [
     "MINIMIZERS",
     "OPTIMIZERS",
     "TARGETS",
-    "Aim",
-    "Allowance",
     "Ask",
-    "Asking",
-    "BlackBox",
+    "BlackBoxObjective",
     "Box",
     "Categorical",
     "Configuration",
-    "Configurations",
     "Construct",
     "DataFacts",
     "Dimension",
     "DiscrepancyTree",
     "Evaluate",
-    "Evaluating",
+    "Evaluator",
     "Executor",
     "Finding",
-    "Finished",
+    "FinishedJob",
     "Form",
     "FunctionBound",
     "Grid",
-    "Hyperparameters",
+    "HyperparameterMode",
     "Job",
-    "Keeps",
-    "Later",
+    "LazyRequest",
     "Limits",
     "LossName",
-    "Lowered",
+    "LossScale",
+    "LoweringResult",
     "Measurement",
+    "MemorySelector",
     "Minimizer",
-    "Novelty",
+    "NestedPlugin",
+    "NoveltyTracker",
     "Objective",
+    "ObjectiveInfo",
+    "Observations",
     "Optimizer",
     "OptionError",
-    "Order",
     "Ordinal",
-    "Part",
     "Pipeline",
     "Point",
+    "PointObjective",
+    "PreservationTable",
     "Problem",
-    "Propose",
+    "ProposalFunction",
     "Questions",
     "Real",
     "RefusedError",
-    "Remembering",
     "Request",
     "Sampler",
-    "Scale",
+    "SamplingFailedError",
     "Search",
-    "Seen",
-    "Selection",
+    "SearchCoroutine",
+    "SearchEvent",
+    "SelectionProblem",
     "Selector",
-    "Simple",
+    "SelectorCall",
+    "SimpleDomain",
+    "SortKey",
+    "SourceForm",
     "Space",
     "Status",
     "Structures",
     "Target",
-    "Told",
+    "TotalBudget",
     "Trial",
-    "Turn",
     "UndecidableError",
-    "UnlikelyError",
-    "Value",
-    "WithSource",
-    "Workers",
+    "UniqueConfigurations",
+    "WorkerSettings",
     "approximated",
+    "ask_all",
+    "build_questions",
+    "build_report",
     "exact",
-    "exclusion",
-    "keeps_of",
-    "minimised",
+    "first_exclusion",
+    "gather",
+    "make_report",
+    "minimize_with_proposals",
+    "nested_plugin",
     "option",
-    "order_of",
-    "part",
-    "questions",
-    "refuse_giants",
+    "preserved_by_reductions",
+    "refuse_oversized_integers",
     "refused",
-    "report_of",
-    "reported",
     "rewritten",
-    "side_by_side",
-    "together",
+    "sort_key",
 ]
+
+__getattr__ = renamed_names(
+    __name__,
+    {
+        "Aim": "ObjectiveInfo",
+        "Allowance": "TotalBudget",
+        "Asking": "SearchCoroutine",
+        "BlackBox": "BlackBoxObjective",
+        "Configurations": "UniqueConfigurations",
+        "Evaluating": "Evaluator",
+        "Finished": "FinishedJob",
+        "Hyperparameters": "HyperparameterMode",
+        "Keeps": "PreservationTable",
+        "Later": "LazyRequest",
+        "Lowered": "LoweringResult",
+        "Novelty": "NoveltyTracker",
+        "Order": "SortKey",
+        "Part": "NestedPlugin",
+        "Propose": "ProposalFunction",
+        "Remembering": "MemorySelector",
+        "Scale": "LossScale",
+        "Seen": "Observations",
+        "Selection": "SelectionProblem",
+        "Simple": "SimpleDomain",
+        "Told": "SearchEvent",
+        "Turn": "SelectorCall",
+        "UnlikelyError": "SamplingFailedError",
+        "Value": "PointObjective",
+        "WithSource": "SourceForm",
+        "Workers": "WorkerSettings",
+        "exclusion": "first_exclusion",
+        "keeps_of": "preserved_by_reductions",
+        "minimised": "minimize_with_proposals",
+        "order_of": "sort_key",
+        "part": "nested_plugin",
+        "questions": "build_questions",
+        "refuse_giants": "refuse_oversized_integers",
+        "report_of": "make_report",
+        "reported": "build_report",
+        "side_by_side": "gather",
+        "together": "ask_all",
+    },
+)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replace_atomically(path: Path) -> Iterator[Path]:
     """Yield a temporary path in the same folder, which replaces `path` when the block succeeds.
 
     Readers of `path` see either the complete old file or the complete new one. If the block raises, the temporary file
@@ -22,6 +22,6 @@ def replacing(path: Path) -> Iterator[Path]:
             new.unlink(missing_ok=True)
 
 
-def said_by(error: OSError) -> str:
+def os_error_text(error: OSError) -> str:
     """Return the operating system's description of an error in lower case, to be put after a colon."""
     return (error.strerror or str(error)).lower()

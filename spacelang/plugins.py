@@ -1,7 +1,7 @@
 """Registries of plug-ins (targets, optimizers, minimizers, executors), and the parsing of their options.
 
 A plug-in is one module that users name by its file name; it is imported on first use. Its class is a frozen dataclass.
-Fields declared with `option` or `part` are its options; other fields can be set by programs only.
+Fields declared with `option` or `nested_plugin` are its options; other fields can be set by programs only.
 """
 
 import json
@@ -14,8 +14,8 @@ from importlib import import_module
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from spacelang.carried import Correctable
-from spacelang.suggest import nearest
+from spacelang.errors import UserError
+from spacelang.suggest import nearest_name
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class UnknownPluginError(Correctable, LookupError):
+class UnknownPluginError(UserError, LookupError):
     """No plug-in has this name; `message` says so, and `help` lists the closest name and all existing ones."""
 
 
-class OptionError(Correctable, ValueError):
+class OptionError(UserError, ValueError):
     """An unknown option or an invalid value of one; `help` lists the valid ones."""
 
 
@@ -58,7 +58,7 @@ def option(default: T, doc: str) -> T:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class NestedPlugin:
     """A plug-in that is the value of an option of another one, written as `NAME` or `NAME(OPTION=VALUE, …)`.
 
     `given` holds the names of the options that were written explicitly. Two instances are equal if all their options
@@ -72,12 +72,12 @@ class Part:
     def __str__(self) -> str:
         """Return the shortest text that parses to the same plug-in; options at their defaults are left out."""
         told = [(entry, getattr(self.plugin, entry.name)) for entry, _ in _typed_fields(type(self.plugin))]
-        others = ", ".join(f"{entry.name}={_written(value)}" for entry, value in told if value != _default(entry))
+        others = ", ".join(f"{entry.name}={_option_text(value)}" for entry, value in told if value != _default(entry))
         return f"{self.name}({others})" if others else self.name
 
 
-def part(plugins: "Plugins", default: str, doc: str, *, able_to: str = "") -> Any:
-    """Return the dataclass field of an option whose value is itself a plug-in, held as a `Part`.
+def nested_plugin(plugins: "PluginRegistry", default: str, doc: str, *, able_to: str = "") -> Any:
+    """Return the dataclass field of an option whose value is itself a plug-in, held as a `NestedPlugin`.
 
     Parameters
     ----------
@@ -94,12 +94,12 @@ def part(plugins: "Plugins", default: str, doc: str, *, able_to: str = "") -> An
     -----
     No module is imported before the option is needed.
     """
-    metadata = {"doc": doc, "part": _PartOf(plugins, able_to), "default": default}
-    return field(default_factory=lambda: plugins.read(default), metadata=metadata)
+    metadata = {"doc": doc, "part": _NestedPluginType(plugins, able_to), "default": default}
+    return field(default_factory=lambda: plugins.parse(default), metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
-class Plugins:
+class PluginRegistry:
     """A registry of the plug-ins of one kind: the modules of `package` and the entry points of `group`."""
 
     package: str
@@ -121,14 +121,14 @@ class Plugins:
             loaded: type[Any] = others[name].load()
             return loaded
         known = self.names()
-        raise UnknownPluginError(f"unknown {self.kind} `{name}`", _nearest(name, known))
+        raise UnknownPluginError(f"unknown {self.kind} `{name}`", _help_for(name, known))
 
-    def read(self, text: str) -> Part:
+    def parse(self, text: str) -> NestedPlugin:
         """Parse `NAME` or `NAME(OPTION=VALUE, …)`; raises UnknownPluginError and OptionError.
 
         A value that contains a comma or a bracket must be quoted as a JSON string.
         """
-        name, pairs = _taken_apart(text)
+        name, pairs = _split_call(text)
         self.load(name)  # an unknown name is reported before errors in its options
         settings: dict[str, str] = {}
         for pair in pairs:
@@ -137,16 +137,16 @@ class Plugins:
                 raise OptionError(f"`{pair.strip()}` in `{text}` is not an option", f"write `{name}(OPTION=VALUE, …)`")
             if option in settings:
                 raise OptionError(f"the option `{option}` of `{name}` is set twice")
-            settings[option] = _unquoted(value)
-        return self.made(name, settings)
+            settings[option] = _unquote(value)
+        return self.create(name, settings)
 
-    def made(self, name: str, settings: Mapping[str, object]) -> Part:
+    def create(self, name: str, settings: Mapping[str, object]) -> NestedPlugin:
         """Create the named plug-in with the given options; raises UnknownPluginError and OptionError.
 
         Option values are converted to text and parsed as in `configure`.
         """
         texts = {option: str(value) for option, value in settings.items()}
-        return Part(name, self.configure(self.load(name), texts), frozenset(texts))
+        return NestedPlugin(name, self.configure(self.load(name), texts), frozenset(texts))
 
     @property
     def kind(self) -> str:
@@ -157,7 +157,7 @@ class Plugins:
     def options(plugin: type[Any]) -> tuple[Option, ...]:
         """Return the descriptions of the options of a plug-in class, in the order of its fields."""
         return tuple(
-            Option(entry.name, _describe(entry, wanted), _said(entry), entry.metadata["doc"])
+            Option(entry.name, _type_name(entry, wanted), _shown_default(entry), entry.metadata["doc"])
             for entry, wanted in _typed_fields(plugin)
         )
 
@@ -180,13 +180,13 @@ class Plugins:
         Raises OptionError for an unknown option and for a text that cannot be parsed. An OptionError raised by the
         plug-in itself, for example for a value out of range, is passed on.
         """
-        settings = _with_preset(Plugins.presets(plugin), settings)
+        settings = _with_preset(PluginRegistry.presets(plugin), settings)
         types = {entry.name: (entry, wanted) for entry, wanted in _typed_fields(plugin)}
         unknown = next((name for name in settings if name not in types), None)
         if unknown is not None:
             message = f"`{unknown}` is not an option of `{plugin.__name__.lower()}`"
-            raise OptionError(message, _nearest(unknown, types) if types else "this plug-in has no options")
-        return plugin(**{name: _read(*types[name], text) for name, text in settings.items()})
+            raise OptionError(message, _help_for(unknown, types) if types else "this plug-in has no options")
+        return plugin(**{name: _parse_value(*types[name], text) for name, text in settings.items()})
 
     def _modules(self) -> frozenset[str]:
         path = import_module(self.package).__path__
@@ -219,17 +219,17 @@ def _with_preset(presets: Mapping[str, Mapping[str, str]], settings: Mapping[str
         return settings
     name = settings[PRESET]
     if name not in presets:
-        raise OptionError(f"`{name}` is not a value of `{PRESET}`", _nearest(name, presets))
+        raise OptionError(f"`{name}` is not a value of `{PRESET}`", _help_for(name, presets))
     return {**presets[name], **{each: text for each, text in settings.items() if each != PRESET}}
 
 
-def _describe(entry: Any, wanted: Any) -> str:
+def _type_name(entry: Any, wanted: Any) -> str:
     if "part" in entry.metadata:
         return str(entry.metadata["part"].plugins.kind)
     return "|".join(get_args(wanted)) if get_origin(wanted) is Literal else str(wanted.__name__)
 
 
-def _said(entry: Any) -> object:
+def _shown_default(entry: Any) -> object:
     """Return the default of an option as shown in help texts."""
     return entry.metadata.get("default", entry.default)
 
@@ -238,14 +238,14 @@ def _default(entry: Any) -> object:
     return entry.default if entry.default_factory is MISSING else entry.default_factory()
 
 
-def _read(entry: Any, wanted: Any, text: str) -> object:
+def _parse_value(entry: Any, wanted: Any, text: str) -> object:
     name = entry.name
     if "part" in entry.metadata:
-        return entry.metadata["part"].read(name, text)
+        return entry.metadata["part"].parse(name, text)
     if get_origin(wanted) is Literal:
         if text in get_args(wanted):
             return text
-        raise OptionError(f"`{text}` is not a value of `{name}`", _nearest(text, get_args(wanted)))
+        raise OptionError(f"`{text}` is not a value of `{name}`", _help_for(text, get_args(wanted)))
     read, meaning = _READERS[wanted]
     try:
         return read(text)
@@ -253,7 +253,7 @@ def _read(entry: Any, wanted: Any, text: str) -> object:
         raise OptionError(f"`{text}` is not a value of `{name}`", f"`{name}` takes {meaning}") from None
 
 
-def _number(text: str) -> float:
+def _parse_number(text: str) -> float:
     numerator, stroke, denominator = text.partition("/")
     number = float(numerator) / float(denominator) if stroke else float(numerator)
     if not math.isfinite(number):
@@ -261,7 +261,7 @@ def _number(text: str) -> float:
     return number
 
 
-def _boolean(text: str) -> bool:
+def _parse_boolean(text: str) -> bool:
     words = {"true": True, "false": False}
     if text.lower() not in words:
         raise ValueError(text)
@@ -269,9 +269,9 @@ def _boolean(text: str) -> bool:
 
 
 _READERS: dict[type, tuple[Callable[[str], object], str]] = {
-    bool: (_boolean, "`true` or `false`"),
+    bool: (_parse_boolean, "`true` or `false`"),
     int: (int, "a whole number"),
-    float: (_number, "a number or a fraction such as `1/9600`"),
+    float: (_parse_number, "a number or a fraction such as `1/9600`"),
     str: (str, "any text"),
 }
 
@@ -280,50 +280,52 @@ _READERS: dict[type, tuple[Callable[[str], object], str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _PartOf:
+class _NestedPluginType:
     """The type of a nested plug-in option: its registry, and a method that its values must have (or "")."""
 
-    plugins: Plugins
+    plugins: PluginRegistry
     able_to: str
 
-    def read(self, option: str, text: str) -> Part:
+    def parse(self, option: str, text: str) -> NestedPlugin:
         """Parse the value of an option; raises OptionError if it is unknown or lacks the required method."""
         try:
-            found = self.plugins.read(text)
+            found = self.plugins.parse(text)
         except UnknownPluginError as error:
-            raise OptionError(error.message, _nearest(_taken_apart(text)[0], self._names())) from None
+            raise OptionError(error.message, _help_for(_split_call(text)[0], self._valid_names())) from None
         if self.able_to and not hasattr(found.plugin, self.able_to):
-            raise OptionError(f"`{found.name}` is not a value of `{option}`", _nearest(found.name, self._names()))
+            raise OptionError(
+                f"`{found.name}` is not a value of `{option}`", _help_for(found.name, self._valid_names())
+            )
         return found
 
-    def _names(self) -> list[str]:
+    def _valid_names(self) -> list[str]:
         names = self.plugins.names()
         return [name for name in names if not self.able_to or hasattr(self.plugins.load(name), self.able_to)]
 
 
-def facts(plugin: Any) -> dict[str, object]:
+def plugin_facts(plugin: Any) -> dict[str, object]:
     """Return the compared fields of a plug-in by name, as JSON-compatible values that identify it in files.
 
     A nested plug-in becomes `{"name": …, "options": …}`.
     """
     values = {entry.name: getattr(plugin, entry.name) for entry in fields(plugin) if entry.compare}
     return {
-        name: {"name": value.name, "options": facts(value.plugin)} if isinstance(value, Part) else value
+        name: {"name": value.name, "options": plugin_facts(value.plugin)} if isinstance(value, NestedPlugin) else value
         for name, value in values.items()
     }
 
 
-def at_defaults(plugin: Any, within: str = "") -> Iterator[str]:
+def fields_at_default(plugin: Any, within: str = "") -> Iterator[str]:
     """Yield the names of the fields at their defaults; fields of nested plug-ins are prefixed, as in `z.disc`."""
     for entry in fields(plugin):
         value, name = getattr(plugin, entry.name), f"{within}{entry.name}"
         if entry.compare and value == _default(entry):
             yield name
-        if isinstance(value, Part):
-            yield from at_defaults(value.plugin, f"{name}.")
+        if isinstance(value, NestedPlugin):
+            yield from fields_at_default(value.plugin, f"{name}.")
 
 
-def settings_of(plugin: Any) -> tuple[str, ...]:
+def non_default_settings(plugin: Any) -> tuple[str, ...]:
     """Return the options that differ from their defaults as `NAME=TEXT`.
 
     `configure` turns them into an equal plug-in.
@@ -333,7 +335,7 @@ def settings_of(plugin: Any) -> tuple[str, ...]:
     return tuple(f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in others)
 
 
-def pieces(text: str, separator: str) -> list[str]:
+def split_outside_brackets(text: str, separator: str) -> list[str]:
     """Split a text at a separator, ignoring separators inside brackets or quotation marks."""
     found, depth = [""], 0
     for token in _TOKENS.findall(text):
@@ -349,45 +351,45 @@ _TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|.', re.DOTALL)
 """Matches a quoted string as a whole, otherwise a single character."""
 
 
-def _taken_apart(text: str) -> tuple[str, list[str]]:
+def _split_call(text: str) -> tuple[str, list[str]]:
     """Split `NAME(A, B)` into the name and the texts between its brackets; raises OptionError for a syntax error."""
     tokens = _TOKENS.findall(text.strip())
     depths = [*accumulate((token == "(") - (token == ")") for token in tokens)]
     if min(depths, default=0) < 0:
-        raise _unreadable(text, "a closing bracket has no opening one")
+        raise _syntax_error(text, "a closing bracket has no opening one")
     if depths and depths[-1]:
-        raise _unreadable(text, "a bracket is not closed")
+        raise _syntax_error(text, "a bracket is not closed")
     opened = next((place for place, depth in enumerate(depths) if depth), len(tokens))
     if 0 in depths[opened:-1]:
-        raise _unreadable(text, "there is text after the closing bracket")
+        raise _syntax_error(text, "there is text after the closing bracket")
     name, listed = ("".join(part) for part in (tokens[:opened], tokens[opened + 1 : -1]))
-    return name.strip(), pieces(listed, ",") if listed.strip() else []
+    return name.strip(), split_outside_brackets(listed, ",") if listed.strip() else []
 
 
-def _unreadable(text: str, reason: str) -> OptionError:
+def _syntax_error(text: str, reason: str) -> OptionError:
     return OptionError(f"`{text}` cannot be read: {reason}", "write `NAME(OPTION=VALUE, …)`")
 
 
-def _written(value: object) -> str:
-    """Return the text of an option value inside brackets, quoted if necessary, so that `Plugins.read` parses it."""
+def _option_text(value: object) -> str:
+    """Return the text of an option value inside brackets, quoted if `PluginRegistry.parse` needs quotation marks."""
     if isinstance(value, bool):
         return str(value).lower()
     text = str(value)
-    is_plain = isinstance(value, Part) or (text == text.strip() and not set(text) & set('(),"') and text)
+    is_plain = isinstance(value, NestedPlugin) or (text == text.strip() and not set(text) & set('(),"') and text)
     return text if is_plain else json.dumps(text)
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     if not text.startswith('"'):
         return text
     try:
         return str(json.loads(text))
     except ValueError:
-        raise _unreadable(text, "the quoted text is invalid") from None
+        raise _syntax_error(text, "the quoted text is invalid") from None
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
+def _help_for(name: str, known: Iterable[str]) -> str:
     listed = tuple(known)
-    near = nearest(name, listed)
+    near = nearest_name(name, listed)
     everything = "choose from " + ", ".join(f"`{candidate}`" for candidate in listed)
     return f"did you mean `{near}`? {everything}" if near else everything

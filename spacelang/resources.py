@@ -5,7 +5,7 @@ from pathlib import Path
 _PACKAGE = Path(__file__).parent
 
 
-def folder(name: str) -> Path:
+def resource_folder(name: str) -> Path:
     """Return the path of the folder `grammars` or `spaces`."""
     inside = _PACKAGE / name
     return inside if inside.is_dir() else _PACKAGE.parent / name

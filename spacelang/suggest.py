@@ -6,20 +6,20 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-FARTHEST: Final = 4
+MAX_EDITS: Final = 4
 """The largest edit distance at which a name is suggested, however long the names are."""
 
-LONGEST: Final = 100
+MAX_LENGTH: Final = 100
 """The longest name, in characters, for which a suggestion is sought."""
 
-KEPT: Final = 8192
+CACHE_SIZE: Final = 8192
 """The size of the caches: a file with thousands of mistakes compares the same names again and again."""
 
-SHORTEST_ABBREVIATION: Final = 4
+MIN_ABBREVIATION: Final = 4
 """The fewest characters that are accepted as an abbreviation."""
 
 
-def nearest(name: str, names: Iterable[str]) -> str | None:
+def nearest_name(name: str, names: Iterable[str]) -> str | None:
     """Return the known name that is closest to an unknown one, or None if no name is close enough.
 
     Three rules are tried in this order:
@@ -32,14 +32,16 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     The result does not depend on the order of `names`.
     """
     candidates = sorted(set(names) - {name})
-    if not name or len(name) > LONGEST:
+    if not name or len(name) > MAX_LENGTH:
         return None
-    return _same_letters(name, candidates) or _mistyped(name, candidates) or _abbreviated(name, candidates)
+    return (
+        _same_letters(name, candidates) or _closest_by_edits(name, candidates) or _only_abbreviation(name, candidates)
+    )
 
 
 def suggestion(name: str, names: Iterable[str]) -> str:
     """Return the help text ``did you mean `NAME`?`` for the closest known name, or an empty string if there is none."""
-    near = nearest(name, names)
+    near = nearest_name(name, names)
     return "" if near is None else f"did you mean `{near}`?"
 
 
@@ -49,7 +51,7 @@ def distance(left: str, right: str, limit: int) -> int | None:
     An edit inserts, removes or replaces one character, or swaps two neighbours (optimal string alignment distance).
     Only the band of the table within the limit is filled.
     """
-    if abs(len(left) - len(right)) > limit or _missing_letters(left, right) > limit:
+    if abs(len(left) - len(right)) > limit or _letter_difference(left, right) > limit:
         return None
     beyond = limit + 1
     before: list[int] = []
@@ -69,19 +71,19 @@ def distance(left: str, right: str, limit: int) -> int | None:
     return above[-1] if above[-1] <= limit else None
 
 
-def _missing_letters(left: str, right: str) -> int:
+def _letter_difference(left: str, right: str) -> int:
     """Return a cheap lower bound of the distance: the letters that one word has and the other lacks."""
     ours, others = _letters(left), _letters(right)
     return max((ours - others).total(), (others - ours).total())
 
 
-@lru_cache(KEPT)
+@lru_cache(CACHE_SIZE)
 def _letters(word: str) -> Counter[str]:
     return Counter(word)
 
 
 def _same_letters(name: str, candidates: list[str]) -> str | None:
-    for key in (str.casefold, _joined, _sorted_words):
+    for key in (str.casefold, _folded_letters, _sorted_words):
         wanted = key(name)
         same = [candidate for candidate in candidates if key(candidate) == wanted]
         if wanted and same:
@@ -89,13 +91,13 @@ def _same_letters(name: str, candidates: list[str]) -> str | None:
     return None
 
 
-def _mistyped(name: str, candidates: list[str]) -> str | None:
+def _closest_by_edits(name: str, candidates: list[str]) -> str | None:
     folded = name.casefold()
     best: tuple[int, int, str] | None = None
     for candidate in candidates:
         limit = _tolerance(name, candidate) if best is None else min(best[0], _tolerance(name, candidate))
         edits = distance(folded, candidate.casefold(), limit)
-        if edits is None or edits > max(1, _tolerance(*_without_shared_end(name, candidate))):
+        if edits is None or edits > max(1, _tolerance(*_without_shared_suffix(name, candidate))):
             continue
         rank = (edits, _differing_capitals(name, candidate), candidate)
         best = rank if best is None else min(best, rank)
@@ -104,10 +106,10 @@ def _mistyped(name: str, candidates: list[str]) -> str | None:
 
 def _tolerance(name: str, candidate: str) -> int:
     """Return the number of edits allowed between two names; none if either has only one or two characters."""
-    return min(max(len(name), len(candidate)) // 3, FARTHEST) if min(len(name), len(candidate)) > 2 else 0
+    return min(max(len(name), len(candidate)) // 3, MAX_EDITS) if min(len(name), len(candidate)) > 2 else 0
 
 
-def _without_shared_end(name: str, candidate: str) -> tuple[str, str]:
+def _without_shared_suffix(name: str, candidate: str) -> tuple[str, str]:
     """Return both names without their last word if they share it.
 
     So `XGBClassifier` is not suggested for `SGDClassifier`: without the shared word they have little in common.
@@ -118,15 +120,15 @@ def _without_shared_end(name: str, candidate: str) -> tuple[str, str]:
     return name[: ends[0].start()], candidate[: ends[1].start()]
 
 
-def _abbreviated(name: str, candidates: list[str]) -> str | None:
-    if len(name) < SHORTEST_ABBREVIATION:
+def _only_abbreviation(name: str, candidates: list[str]) -> str | None:
+    if len(name) < MIN_ABBREVIATION:
         return None
     words = _words(name)
-    found = [candidate for candidate in candidates if _related(words, _words(candidate))]
+    found = [candidate for candidate in candidates if _is_abbreviation(words, _words(candidate))]
     return found[0] if len(found) == 1 else None
 
 
-def _related(name: tuple[str, ...], candidate: tuple[str, ...]) -> bool:
+def _is_abbreviation(name: tuple[str, ...], candidate: tuple[str, ...]) -> bool:
     """Return True if one name abbreviates the other word by word; only the candidate may have more words."""
     if not name or len(name) > len(candidate):
         return False
@@ -141,16 +143,16 @@ def _differing_capitals(name: str, candidate: str) -> int:
     return sum(left != right for left, right in zip(name, candidate, strict=False))
 
 
-@lru_cache(KEPT)
-def _joined(name: str) -> str:
+@lru_cache(CACHE_SIZE)
+def _folded_letters(name: str) -> str:
     return re.sub(r"[\W_]", "", name).casefold()
 
 
-@lru_cache(KEPT)
+@lru_cache(CACHE_SIZE)
 def _sorted_words(name: str) -> str:
     return " ".join(sorted(_words(name)))
 
 
-@lru_cache(KEPT)
+@lru_cache(CACHE_SIZE)
 def _words(name: str) -> tuple[str, ...]:
     return tuple(word.casefold() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[^\W_A-Z]+", name))

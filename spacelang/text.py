@@ -9,13 +9,13 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Final
 
-from spacelang.facts import Computing, fact
+from spacelang.frozen import CachedPropertyMixin, frozen
 
-UNNAMED: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+FORBIDDEN_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Unicode categories that names may not contain: they control a terminal, reorder a line or are invisible."""
 
 
-@fact
+@frozen
 class Origin:
     """The file that a text was read from (symbolic links resolved), and the folder its imports must stay in."""
 
@@ -24,7 +24,7 @@ class Origin:
 
 
 @dataclass(frozen=True, order=True)
-class Source(Computing):
+class Source(CachedPropertyMixin):
     """A text and the name under which it is shown: a path as the user wrote it, or the name of a bundled space.
 
     `origin` is None if the text was not read from a file.
@@ -55,7 +55,7 @@ class Source(Computing):
         return self.text[start:end].rstrip("\r")
 
 
-@fact
+@frozen
 class Span:
     """A half-open range of characters `[start, end)` of a source; spans are ordered by source, then by position."""
 
@@ -81,23 +81,23 @@ class Span:
         """The characters of the span."""
         return self.source.text[self.start : self.end]
 
-    def to(self, other: "Span") -> "Span":
+    def extended_to(self, other: "Span") -> "Span":
         """Return the span from the start of this one to the end of `other`."""
         return Span(self.source, self.start, max(self.end, other.end))
 
 
-def not_in_names(text: str) -> str | None:
+def forbidden_character(text: str) -> str | None:
     """Return the first character that names may not contain, as `U+001B`; None if there is none."""
     if text.isprintable():
         return None
-    return next((f"U+{ord(each):04X}" for each in text if unicodedata.category(each) in UNNAMED), None)
+    return next((f"U+{ord(each):04X}" for each in text if unicodedata.category(each) in FORBIDDEN_CATEGORIES), None)
 
 
-def no_parameter(name: str) -> str | None:
+def parameter_name_problem(name: str) -> str | None:
     """Return why `name` cannot be the name of a parameter, as a phrase that follows the name; None if it can."""
     if not name:
         return "is empty"
-    character = not_in_names(name)
+    character = forbidden_character(name)
     if character is not None:
         return f"contains the character {character}, which is not allowed in names"
     if "`" in name:
@@ -107,16 +107,16 @@ def no_parameter(name: str) -> str | None:
     return None if name == name.strip() else "begins or ends with a space"
 
 
-def numbered(wanted: str, taken: Container[str], sign: str = "_") -> str:
+def unique_name(wanted: str, taken: Container[str], sign: str = "_") -> str:
     """Return `wanted`, or, if it is taken, the name with `sign` and the first free number from 2 appended."""
     names = chain((wanted,), (f"{wanted}{sign}{number}" for number in count(2)))
     return next(name for name in names if name not in taken)
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def count_with_noun(number: int, one: str, many: str = "") -> str:
     """Return a count with its noun, such as `1 row` or `1,200 rows`; `many` is the plural if it is irregular."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-NOWHERE = Span(Source("<made>", ""), 0, 0)
+NO_SPAN = Span(Source("<made>", ""), 0, 0)
 """The span of nodes that a program made, without any source text."""

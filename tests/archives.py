@@ -3,8 +3,8 @@
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.runtime.archives.archive import Archive, ArchiveRow, space_facts
-from spacelang.runtime.archives.choosing import UpcomingRun
-from spacelang.runtime.storing.header import DataFacts
+from spacelang.runtime.archives.suggestions import UpcomingRun
+from spacelang.runtime.storage.header import DataFacts
 
 SMALL = """\
 space small

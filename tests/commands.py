@@ -13,7 +13,7 @@ from typing import Any
 
 from preloaded import ONE_THREAD, Attended, Command, Preloaded, Wanted
 
-from spacelang.runtime.executors._processes.link import MARK, Link
+from spacelang.runtime.executors._processes.zygote_connection import MARKER_VARIABLE, ZygoteConnection
 
 TIMEOUT = 100.0
 """Seconds after which a command has hung; none needs more than a few."""
@@ -69,10 +69,10 @@ def preloaded() -> Preloaded:
     return Preloaded()
 
 
-def nursery(link: Link, files: dict[str, int]) -> Attended:
-    """A nursery that is forked where everything is imported, in the place of `Link._started`."""
-    environment = {**os.environ, **ONE_THREAD, MARK: link._mark}
-    return preloaded().nursery(Wanted(str(Path.cwd()), environment, list(sys.path)), **files)
+def zygote(link: ZygoteConnection, files: dict[str, int]) -> Attended:
+    """A zygote that is forked where everything is imported, in the place of `ZygoteConnection._start_process`."""
+    environment = {**os.environ, **ONE_THREAD, MARKER_VARIABLE: link._marker}
+    return preloaded().zygote(Wanted(str(Path.cwd()), environment, list(sys.path)), **files)
 
 
 class Going:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spacelang.bench.comparison.curves import incumbent
-from spacelang.bench.comparison.results import Models, Results, RunKey, RunResult
+from spacelang.bench.comparison.curves import incumbent_curve
+from spacelang.bench.comparison.results import IncumbentModels, Results, RunKey, RunResult
 
 Score = tuple[float, float]
 
@@ -15,7 +15,7 @@ def run(
 ) -> RunResult:
     """A run whose models had these scores: those trained on all rows, and the others."""
     every = [*full, *other]
-    curves = {Models.FULL: incumbent(full, until), Models.ANY: incumbent(every, until)}
+    curves = {IncumbentModels.FULL: incumbent_curve(full, until), IncumbentModels.ANY: incumbent_curve(every, until)}
     return RunResult(key, curves, len(every), 0, until, "budget", reason or ("" if every else "nothing was tried"))
 
 
@@ -36,7 +36,7 @@ def made(
                 losses = (0.01 + 0.5 * rng.uniform(0, 1, trials) ** 3).tolist()
                 scores = list(zip(seconds, losses, strict=True))
                 runs.append(run(RunKey(name, optimizer, seed), scores[5:], scores[:5], end))
-    return Results.over_time(
+    return Results.from_runs(
         "blds_table1",
         tuple(data),
         tuple(optimizers),

@@ -48,16 +48,16 @@ def pytest_collection() -> Iterator[None]:
 
 
 @pytest.fixture
-def quick_nurseries(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick_zygotes(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a search in this process starts to evaluate trials is forked off one that has imported what it needs.
 
-    For tests that are about searches, not about nurseries: three quarters of such a test are imports of scikit-learn.
+    For tests that are about searches, not about zygotes: three quarters of such a test are imports of scikit-learn.
     """
     start_quickly(monkeypatch)
 
 
 @pytest.fixture(scope="module")
-def quick_nurseries_of_all() -> Iterator[None]:
+def quick_zygotes_of_all() -> Iterator[None]:
     """The same for a file whose tests share executors."""
     with pytest.MonkeyPatch.context() as patch:
         start_quickly(patch)
@@ -65,11 +65,11 @@ def quick_nurseries_of_all() -> Iterator[None]:
 
 
 def start_quickly(patch: pytest.MonkeyPatch) -> None:
-    from commands import nursery
+    from commands import zygote
 
-    from spacelang.runtime.executors._processes.link import Link
+    from spacelang.runtime.executors._processes.zygote_connection import ZygoteConnection
 
-    patch.setattr(Link, "_started", nursery)
+    patch.setattr(ZygoteConnection, "_start_process", zygote)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

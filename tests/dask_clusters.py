@@ -8,7 +8,7 @@ from typing import Any
 
 from distributed import LocalCluster
 
-from spacelang.testing.processes_seen import NAME
+from spacelang.testing.marked_processes import MARK_VARIABLE
 
 OPEN = ExitStack()
 
@@ -34,12 +34,12 @@ def cluster(workers: int = 2, *, processes: bool = True, threads: int = 1, port:
 @cache
 def shared(*, processes: bool) -> str:
     """The address of a cluster with two workers, until `close_shared`; it is none of the test's own processes."""
-    mark = os.environ.pop(NAME, None)
+    mark = os.environ.pop(MARK_VARIABLE, None)
     try:
         return str(OPEN.enter_context(cluster(processes=processes)).scheduler_address)
     finally:
         if mark is not None:
-            os.environ[NAME] = mark
+            os.environ[MARK_VARIABLE] = mark
 
 
 def close_shared() -> None:

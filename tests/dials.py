@@ -9,12 +9,23 @@ from typing import Any, ClassVar
 
 from numpy.random import Generator
 
-from spacelang.contracts import Grid, Keeps, Lowered, Real, Sampler, Simple, Structures, keeps_of, questions, reported
+from spacelang.contracts import (
+    Grid,
+    LoweringResult,
+    PreservationTable,
+    Real,
+    Sampler,
+    SimpleDomain,
+    Structures,
+    build_questions,
+    build_report,
+    preserved_by_reductions,
+)
 
 Positions = dict[str, Any]
 
 
-def accepts(part: Simple) -> bool:
+def accepts(part: SimpleDomain) -> bool:
     """Whether one dial turns through all of a range: a closed one, or consecutive integers that are as likely."""
     if isinstance(part, Real):
         return not part.is_open
@@ -25,7 +36,7 @@ def accepts(part: Simple) -> bool:
 class Panel:
     """The dials of a space by their names; those that do not matter for a configuration are left alone."""
 
-    dials: dict[str, Simple]
+    dials: dict[str, SimpleDomain]
 
     def to_json(self) -> dict[str, object]:
         return {"dials": list(self.dials)}
@@ -41,10 +52,10 @@ class Panel:
 class Dials:
     """A panel of dials."""
 
-    keeps: ClassVar[Keeps] = keeps_of(accepts)
+    preserves: ClassVar[PreservationTable] = preserved_by_reductions(accepts)
 
-    def lower(self, structures: Structures) -> Lowered[Panel, Positions]:
-        chain = questions(structures, accepts, self.keeps)
+    def lower(self, structures: Structures) -> LoweringResult[Panel, Positions]:
+        chain = build_questions(structures, accepts, self.preserves)
 
         def reaches(positions: Positions) -> bool:
             inside = (chain.domains[name].find(at) == at for name, at in positions.items() if name in chain.domains)
@@ -53,5 +64,5 @@ class Dials:
         def draw(count: int, rng: Generator) -> Sequence[Positions]:
             return [chain.encode(each) for each in Sampler(structures).configurations(count, rng)]
 
-        report = reported(chain, self.keeps)
-        return Lowered(Panel(dict(chain.domains)), chain.encode, chain.decode, reaches, draw, report)
+        report = build_report(chain, self.preserves)
+        return LoweringResult(Panel(dict(chain.domains)), chain.encode, chain.decode, reaches, draw, report)

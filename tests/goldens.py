@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from spacelang.analysis import check
-from spacelang.resources import folder
+from spacelang.resources import resource_folder
 from spacelang.solver.counting import Structures
 from spacelang.text import Source
 
@@ -36,7 +36,7 @@ OWN = sorted(FOLDER.glob("*.space"))
 """Spaces that have what the others lack."""
 PATHS = {
     path.stem: path
-    for path in (*sorted(folder("spaces").glob("*.space")), *sorted((ROOT / "examples").rglob("*.space")))
+    for path in (*sorted(resource_folder("spaces").glob("*.space")), *sorted((ROOT / "examples").rglob("*.space")))
     if path.parent.name != "tour"
 }
 """The bundled spaces and those of the examples, but for the tour's: these are small, and one needs a caller's leave."""

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.naive_bayes import GaussianNB
 
-from spacelang.testing.misbehaving import DEEDS, OneWay
+from spacelang.testing.faults import ACTIONS, UnreadablePickle
 
 __version__ = "1"
 
@@ -23,12 +23,12 @@ class Late(ClassifierMixin, BaseEstimator):
         self.rows = rows
 
     def fit(self, features: Any, labels: Any) -> "Late":
-        if len(features) > self.rows and self.deed in DEEDS:
-            DEEDS[self.deed](None)  # type: ignore[arg-type] - the deed asks nobody what for
+        if len(features) > self.rows and self.deed in ACTIONS:
+            ACTIONS[self.deed](None)  # type: ignore[arg-type] - the deed asks nobody what for
         if len(features) > self.rows and self.deed == "lock":
             self.lock_ = threading.Lock()
         if len(features) > self.rows and self.deed == "one_way":
-            self.one_way_ = OneWay()
+            self.one_way_ = UnreadablePickle()
         self.inner_ = GaussianNB().fit(features, labels)
         self.classes_ = self.inner_.classes_
         return self

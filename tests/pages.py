@@ -10,10 +10,10 @@ from typing import Any, Final
 from storing import LIMIT, header, space, stored, trial
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.trial import Measurement, Reached, Status, TestScore
-from spacelang.runtime.storing.header import DataFacts
-from spacelang.runtime.storing.store import Store
-from spacelang.runtime.storing.store_tests import StoredTest, keep
+from spacelang.ir.trial import Measurement, Status, TestScore, UnseenBound
+from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.store import Store
+from spacelang.runtime.storage.unseen_score_table import StoredUnseenScore, save_unseen_score
 
 HOSTILE: Final = "<script>pwned=1</script></style>]]>\"'><img src=x onerror=pwned=1>\u202e\x1b[2J\n{{7*7}}"
 """Closes what it stands in, begins a script, loads a picture, turns the direction, steers terminals and templates."""
@@ -34,7 +34,7 @@ def written(path: Path, said: "dict[int, dict[str, Any]]", ending: str = "budget
     store = Store.create(path, header(space(), **others), durable=False)
     for index, facts in said.items():
         store.append(trial(index, **{"configuration": configuration(index)} | facts))
-    store.end(ending, float(len(said)))
+    store.end_session(ending, float(len(said)))
     return path
 
 
@@ -57,7 +57,9 @@ def full(path: Path, count: int = 66, name: str = "wine.csv") -> Path:
     with Store.read(path) as run:
         best = run.best
     assert best is not None
-    keep(path, StoredTest(best[0], TestScore(0.2, 0.15, 0.3, 40, "", (Reached(LIMIT, 3.5, 3.0, 4.5),))))
+    save_unseen_score(
+        path, StoredUnseenScore(best[0], TestScore(0.2, 0.15, 0.3, 40, "", (UnseenBound(LIMIT, 3.5, 3.0, 4.5),)))
+    )
     return path
 
 

@@ -1,6 +1,6 @@
 """Commands in forks of a process that has imported what they need: seconds of imports are paid for once, not each time.
 
-So are the nurseries of searches that tests make in their own process, where they ask for it (`conftest.py`).
+So are the zygotes of searches that tests make in their own process, where they ask for it (`conftest.py`).
 
 What a fork does not show is whether a command imports all that it needs, whether anything depends on the order of sets,
 which all forks have in common, and what Python says while it takes its modules apart: tests of these start a process
@@ -30,9 +30,9 @@ from types import ModuleType
 from typing import IO, Final, NoReturn, TextIO
 
 import spacelang
-from spacelang.runtime.executors._processes import nursery
-from spacelang.runtime.executors._processes.forked import ONE_THREAD as LIBRARIES
-from spacelang.runtime.storing.header import versions
+from spacelang.runtime.executors._processes import zygote
+from spacelang.runtime.executors._processes.forked_zygote import THREAD_VARIABLES as LIBRARIES
+from spacelang.runtime.storage.header import current_versions
 from spacelang.syntax.parser import parse
 from spacelang.text import Source
 
@@ -51,7 +51,7 @@ ONE_THREAD: Final = dict.fromkeys(LIBRARIES, "1")
 """What a command that runs trials sets by itself, before it imports anything."""
 
 COMMAND: Final = b"!"
-NURSERY: Final = b"n"
+ZYGOTE: Final = b"n"
 """What is asked for."""
 
 NUMBER: Final = Struct("i")
@@ -70,7 +70,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A nursery: where it is started, with which environment, and what its `main` is given but for descriptors."""
+    """A zygote: where it is started, with which environment, and what its `main` is given but for descriptors."""
 
     folder: str
     environment: Mapping[str, str]
@@ -78,7 +78,7 @@ class Wanted:
 
 
 class Attended:
-    """A nursery, as `subprocess.Popen` shows those that it has started."""
+    """A zygote, as `subprocess.Popen` shows those that it has started."""
 
     def __init__(self, news: int) -> None:
         self._news = news
@@ -88,7 +88,7 @@ class Attended:
     def wait(self, timeout: float | None = None) -> int:
         if self.returncode is None:
             if not select.select([self._news], [], [], timeout)[0]:
-                raise subprocess.TimeoutExpired("a nursery", timeout or 0.0)
+                raise subprocess.TimeoutExpired("a zygote", timeout or 0.0)
             self.returncode = self._heard()
             os.close(self._news)
         return self.returncode
@@ -104,7 +104,7 @@ class Attended:
 
 
 class Preloaded:
-    """A process that forks one command after the other, and nurseries; it ends with the process that has started it."""
+    """A process that forks one command after the other, and zygotes; it ends with the process that has started it."""
 
     def __init__(self) -> None:
         self._control, theirs = socket.socketpair()
@@ -127,10 +127,10 @@ class Preloaded:
         self._ask(COMMAND, astuple(command), streams)
         return self._heard()
 
-    def nursery(self, wanted: Wanted, control: int, lifeline: int, payload: int) -> Attended:
-        """A nursery with these descriptors; there may be others."""
+    def zygote(self, wanted: Wanted, control: int, lifeline: int, payload: int) -> Attended:
+        """A zygote with these descriptors; there may be others."""
         news, told = os.pipe()
-        self._ask(NURSERY, astuple(wanted), [control, lifeline, payload, told])
+        self._ask(ZYGOTE, astuple(wanted), [control, lifeline, payload, told])
         os.close(told)
         return Attended(news)
 
@@ -177,7 +177,7 @@ def serve(control: socket.socket) -> str | None:
         if child == 0:
             asked.close()
             control.close()
-            if message == NURSERY:
+            if message == ZYGOTE:
                 attend(Wanted(*wanted), descriptors)
             command = Command(*wanted)
             become(command, descriptors)
@@ -193,17 +193,17 @@ def serve(control: socket.socket) -> str | None:
 
 
 def attend(wanted: Wanted, descriptors: list[int]) -> NoReturn:
-    """Have a child of nobody fork the nursery, and tell which process it has become, and how that has ended."""
+    """Have a child of nobody fork the zygote, and tell which process it has become, and how that has ended."""
     *given, told = descriptors
     if os.fork():
         os._exit(0)
     child = os.fork()
     if child == 0:
         os.close(told)
-        be_as_a_fresh_nursery(wanted)
-        nursery.main(*given)
+        be_as_a_fresh_zygote(wanted)
+        zygote.main(*given)
     for descriptor in given:
-        os.close(descriptor)  # it is by these that the nursery knows whether its coordinator lives
+        os.close(descriptor)  # it is by these that the zygote knows whether its coordinator lives
     os.write(told, NUMBER.pack(child))
     _, ended = os.waitpid(child, 0)
     with suppress(BrokenPipeError):
@@ -211,7 +211,7 @@ def attend(wanted: Wanted, descriptors: list[int]) -> NoReturn:
     os._exit(0)
 
 
-def be_as_a_fresh_nursery(wanted: Wanted) -> None:
+def be_as_a_fresh_zygote(wanted: Wanted) -> None:
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
@@ -275,7 +275,7 @@ def warm_up() -> None:
     from sklearn.tree import DecisionTreeClassifier
     from threadpoolctl import ThreadpoolController
 
-    versions()
+    current_versions()
     ThreadpoolController()  # where the hundreds of libraries lie that it looks through in each run
     iris = load_iris(as_frame=True)
     for learner in (DummyClassifier(), make_pipeline(StandardScaler(), DecisionTreeClassifier())):

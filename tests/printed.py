@@ -20,11 +20,11 @@ where it is the plain name. What the indentation does not say of an address foll
 from collections.abc import Iterator
 from typing import Final, assert_never
 
-from spacelang.forms.printer import show_expression
 from spacelang.ir.domain import describe, literal, parameter_name
 from spacelang.ir.prior import describe as describe_prior
-from spacelang.ir.space import Branch, Choice, Fixed, Hyperparameter, Named, Node, Operator, Product, Space
-from spacelang.ir.task import lines as describe_task
+from spacelang.ir.space import Branch, Choice, FixedValue, Hyperparameter, NamedObject, Node, Operator, Product, Space
+from spacelang.ir.task import task_lines as describe_task
+from spacelang.serialization.expression_printer import show_expression
 
 INDENT: Final = "  "
 
@@ -99,12 +99,12 @@ def _members(operator: Operator, inside: str) -> Iterator[str]:
         yield from _fixed(name, value, f"{inside}.{name}" if inside else name)
 
 
-def _fixed(name: str, value: Fixed, inside: str) -> Iterator[str]:
+def _fixed(name: str, value: FixedValue, inside: str) -> Iterator[str]:
     match value:
         case Operator():
             yield f"{parameter_name(name)} := {value.catalogue}.{value.name}"
             yield from _indented(_members(value, inside), 2)
-        case Named():
+        case NamedObject():
             yield f"{parameter_name(name)} := named {literal(value.name)}"
         case _:
             yield f"{parameter_name(name)} := {literal(value)}"

@@ -9,11 +9,11 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound, Holdout
 from spacelang.ir.trial import Measurement, Request, Trial
-from spacelang.runtime.errors import OtherSearchError
-from spacelang.runtime.history import Record
-from spacelang.runtime.storing.header import DataFacts, Header, make_header
-from spacelang.runtime.storing.store import Store, is_blank
-from spacelang.testing.small_spaces import choice, made
+from spacelang.runtime.errors import DifferentSearchError
+from spacelang.runtime.history import TrialRecord
+from spacelang.runtime.storage.header import DataFacts, RunHeader, make_header
+from spacelang.runtime.storage.store import Store, is_blank
+from spacelang.testing.small_spaces import choice, make_space
 
 TEXT = """\
 space small
@@ -28,7 +28,7 @@ LIMIT = FunctionBound("leaves", 4.0)
 DATA = DataFacts("wine.csv", 178, 13, "0123456789abcdef" * 4)
 
 
-SMALL = made("small", choice("scaler", "none", "StandardScaler"), choice("estimator", "LogisticRegression"))
+SMALL = make_space("small", choice("scaler", "none", "StandardScaler"), choice("estimator", "LogisticRegression"))
 
 
 def space(text: str = TEXT) -> Space:
@@ -37,7 +37,7 @@ def space(text: str = TEXT) -> Space:
     return parse(text).checked
 
 
-def header(over: Space | None = None, **others: object) -> Header:
+def header(over: Space | None = None, **others: object) -> RunHeader:
     facts = {
         "data": DATA,
         "metric": "1 - roc_auc",
@@ -51,7 +51,7 @@ def header(over: Space | None = None, **others: object) -> Header:
     return make_header(SMALL if over is None else over, **facts | others)
 
 
-def trial(index: int, **others: object) -> Record:
+def trial(index: int, **others: object) -> TrialRecord:
     """A trial with facts of the record, of the trial in it and of its request, each by its name."""
     facts = {
         "configuration": Configuration({"estimator": "LogisticRegression", "C": float(index)}),
@@ -63,7 +63,7 @@ def trial(index: int, **others: object) -> Record:
     asked, came = (
         {each.name: facts.pop(each.name) for each in fields(kind) if each.name in facts} for kind in (Request, Trial)
     )
-    return Record(index, Trial(Request(**asked), **came), **facts)
+    return TrialRecord(index, Trial(Request(**asked), **came), **facts)
 
 
 def broken(excess: float) -> tuple[Measurement, ...]:
@@ -71,11 +71,11 @@ def broken(excess: float) -> tuple[Measurement, ...]:
     return (Measurement(LIMIT, LIMIT.limit + excess * LIMIT.limit),)
 
 
-def trials(count: int, first: int = 1) -> Iterator[Record]:
+def trials(count: int, first: int = 1) -> Iterator[TrialRecord]:
     return (trial(index) for index in range(first, first + count))
 
 
-def stored(path: Path, count: int = 3, ending: str | None = "budget", **others: object) -> Header:
+def stored(path: Path, count: int = 3, ending: str | None = "budget", **others: object) -> RunHeader:
     """A store with so many trials; without an ending it is left as by a process that was killed."""
     given = header(**others)
     store = Store.create(path, given)
@@ -84,11 +84,11 @@ def stored(path: Path, count: int = 3, ending: str | None = "budget", **others: 
     if ending is None:
         store.close()
     else:
-        store.end(ending, float(count))
+        store.end_session(ending, float(count))
     return given
 
 
-def read(path: Path) -> list[Record]:
+def read(path: Path) -> list[TrialRecord]:
     with Store.read(path) as run:
         return list(run.records())
 
@@ -100,5 +100,5 @@ def kept(path: Path) -> Iterator[Store]:
     with make(path, header(), durable=False) as store:
         try:
             yield store
-        except OtherSearchError as error:
-            raise store.refused(error.trial) from error
+        except DifferentSearchError as error:
+            raise store.close_as_refused(error.trial) from error

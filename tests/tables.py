@@ -8,19 +8,19 @@ from zlib import crc32
 
 import numpy as np
 
-from spacelang.api.experiment import Experiment, Prepared
+from spacelang.api.experiment import Experiment, PreparedExperiment
 from spacelang.api.space import Space as Loaded
-from spacelang.bench.tables import Facts, LossTable
-from spacelang.bench.tables.listing import Extent
+from spacelang.bench.table_search import LossTableData
+from spacelang.bench.tables import LossTable, TableMetadata
+from spacelang.bench.tables.configurations import Extent
 from spacelang.bench.tables.reading import read_table
-from spacelang.bench.tables.tabulation import MOST, Tabulate, tabulated
+from spacelang.bench.tables.tabulation import MAX_TRIALS, TabulationSearch, build_table
 from spacelang.bench.tables.writing import write_table
-from spacelang.bench.tabulating import Losses
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.solver.counting import Structures
-from spacelang.testing.driving import arbitrary, drive
+from spacelang.testing.driving import drive, hash_loss
 
 SIZES = (100, 200, 350)
 
@@ -36,8 +36,8 @@ def recorded(request: Request) -> Trial:
 
 def trials(space: Space, hyperparameters: Extent = "all", sizes: tuple[int, ...] = SIZES) -> list[Request]:
     """Everything that a table of the space is asked for."""
-    search = Tabulate(sizes, hyperparameters).search(Problem(space, sizes[-1], np.random.default_rng(0)))
-    return [*drive(search, arbitrary, MOST).requests]
+    search = TabulationSearch(sizes, hyperparameters).search(Problem(space, sizes[-1], np.random.default_rng(0)))
+    return [*drive(search, hash_loss, MAX_TRIALS).requests]
 
 
 def table_of(
@@ -50,9 +50,9 @@ def table_of(
 ) -> LossTable:
     """The table of an evaluation over a finite space."""
     answers = [evaluate(request) for request in trials(space, hyperparameters, sizes)]
-    said = replace(Facts(hyperparameters=hyperparameters), **facts)  # type: ignore[arg-type]
+    said = replace(TableMetadata(hyperparameters=hyperparameters), **facts)  # type: ignore[arg-type]
     bounds = [each.bound.name for each in answers[0].constraints]
-    made = tabulated(Structures(space), answers, sizes, said, bounds)
+    made = build_table(Structures(space), answers, sizes, said, bounds)
     assert isinstance(made, LossTable)
     return made
 
@@ -70,6 +70,6 @@ def loaded(space: Space) -> Loaded:
 
 def on_table(
     space: Loaded, table: LossTable, name: str, options: Mapping[str, object] | None = None, **said: Any
-) -> Prepared:
+) -> PreparedExperiment:
     """A run on a table by the optimizer of a name, in the time of the table."""
-    return Experiment(space=space, data=Losses(table), **said).by(name, options).prepared()
+    return Experiment(space=space, data=LossTableData(table), **said).with_optimizer(name, options).prepare()

@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: runs that are kept, each in a file of its own, and what is said of several."""
+"""Stored runs and statistics over seeds, shared by the scripts of this folder."""
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,13 +14,13 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 import pandas as pd
-from contests import several
+from contests import map_in_parallel
 
 import spacelang as sl
-from spacelang.runtime.history import Record
-from spacelang.runtime.storing.store import Store
-from spacelang.runtime.storing.stored import RunState
-from spacelang.runtime.storing.stored_run import StoredRun
+from spacelang.runtime.history import TrialRecord
+from spacelang.runtime.storage.records import RunState
+from spacelang.runtime.storage.store import Store
+from spacelang.runtime.storage.stored_run import StoredRun
 
 T = TypeVar("T")
 
@@ -32,14 +32,14 @@ VARIANTS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "ADMM128(BO,Ba)": ("admm", {"preset": "admm128_bo_ba"}),
     "random": ("random", {}),
 }
-"""By the paper's names: an optimizer and its options. `random` is ours."""
+"""The optimizer and the options of each variant, by the name in the paper. `random` is not in the paper."""
 
 BASE: Final = "jopt"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """A run: a variant with a seed on a space, and all else that `search` is told; `label` begins its file's name."""
+class RunRequest:
+    """A requested run: a variant, a seed, a space and the options of `search`; `label` begins the file name."""
 
     variant: str
     seed: int
@@ -47,91 +47,96 @@ class Wish:
     label: str = ""
     data: Path | None = None
     rows: tuple[int, int] | None = None
-    """Of the data: so many are searched on, and so many others tested on; None where the search sets some apart."""
+    """The number of rows for the search and for the test set; None if `search` splits the data itself."""
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def store(self, folder: Path) -> Path:
-        """Where the run is kept."""
-        optimizer, given = VARIANTS[self.variant]
-        parts = (self.label, optimizer, given.get("preset", "default"), str(self.seed))
+        """Return the path of the run's store."""
+        optimizer, variant_options = VARIANTS[self.variant]
+        parts = (self.label, optimizer, variant_options.get("preset", "default"), str(self.seed))
         return folder / f"{'-'.join(filter(None, parts))}.db"
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """The data, and what `search` is told of the optimizer and by `options`."""
-        optimizer, given = VARIANTS[self.variant]
-        told = {"optimizer": optimizer, "optimizer_options": given, "seed": self.seed, **self.options}
+        """Return the arguments of `search`: the data, the optimizer and `options`."""
+        optimizer, variant_options = VARIANTS[self.variant]
+        search_options = {
+            "optimizer": optimizer,
+            "optimizer_options": variant_options,
+            "seed": self.seed,
+            **self.options,
+        }
         if self.data is None:
-            return told
+            return search_options
         table = pd.read_csv(self.data)
         if self.rows is None:
-            return {"features": table.drop(columns="target"), "target": table["target"], **told}
-        searched, tested = self.rows
-        drawn = table.sample(searched + tested, random_state=self.seed)
-        parts = drawn.iloc[:searched], drawn.iloc[searched:]
+            return {"features": table.drop(columns="target"), "target": table["target"], **search_options}
+        search_rows, test_rows = self.rows
+        sample = table.sample(search_rows + test_rows, random_state=self.seed)
+        parts = sample.iloc[:search_rows], sample.iloc[search_rows:]
         (features, target), test = ((part.drop(columns="target"), part["target"]) for part in parts)
-        return {"features": features, "target": target, "test": test, **told}
+        return {"features": features, "target": target, "test": test, **search_options}
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What became of a run: the best loss after some seconds, how many trials, and the loss on rows that none saw."""
+    """The result of a run: its incumbents by time, its numbers of trials, and the loss on the test rows."""
 
     curve: tuple[tuple[float, float], ...]
     trials: int
     failed: int
     iterations: int
-    """At least so many of ADMM were whole; 0 of another optimizer."""
+    """A lower bound on the complete iterations of ADMM; 0 for other optimizers."""
     test: float = nan
     test_low: float = nan
     test_high: float = nan
 
     @classmethod
-    def of(cls, run: StoredRun) -> "Run":
-        """What is of interest of a run that is kept."""
+    def from_stored(cls, run: StoredRun) -> "Run":
+        """Return the result of a stored run."""
         trials = list(run.records())
         score = None if run.test is None else run.test.score
         scores = () if score is None else (score.loss, score.low, score.high)
         return cls(
-            tuple(curve(trials)),
+            tuple(trace_incumbents(trials)),
             len(trials),
             sum(each.trial.loss is None for each in trials),
-            iterations(trials),
+            count_iterations(trials),
             *(nan if each is None else each for each in scores),
         )
 
     @property
     def loss(self) -> float:
-        """The best one; infinity where no trial succeeded."""
+        """Return the best loss, or infinity if no trial succeeded."""
         return self.curve[-1][1] if self.curve else inf
 
-    def reaches(self, loss: float) -> float:
-        """After how many seconds it was at most that; infinity if never."""
-        return next((seconds for seconds, found in self.curve if found <= loss), inf)
+    def seconds_to_reach(self, loss: float) -> float:
+        """Return the seconds after which the run had at most this loss, or infinity."""
+        return next((seconds for seconds, value in self.curve if value <= loss), inf)
 
-    def after(self, seconds: float) -> float:
-        """The best loss after some seconds; 1 before there is any, as the paper has it."""
+    def loss_at(self, seconds: float) -> float:
+        """Return the best loss at that time; 1 before the first loss, as in the paper."""
         return next((loss for until, loss in reversed(self.curve) if until <= seconds), 1.0)
 
 
-def faster(own: Sequence[Run], base: Sequence[Run]) -> list[float]:
-    """How many times as fast the best loss of the base is reached, pair by pair; 0 where it is not."""
+def compute_speedups(own: Sequence[Run], base: Sequence[Run]) -> list[float]:
+    """Return how many times as fast each run reaches the best loss of its base run; 0 if it does not."""
     return [
-        other.reaches(other.loss) / each.reaches(other.loss) if other.curve else nan
+        other.seconds_to_reach(other.loss) / each.seconds_to_reach(other.loss) if other.curve else nan
         for each, other in zip(own, base, strict=True)
     ]
 
 
-def better(own: Sequence[Run], base: Sequence[Run]) -> list[float]:
-    """By how many per cent losses are smaller in the end, pair by pair."""
+def compute_improvements(own: Sequence[Run], base: Sequence[Run]) -> list[float]:
+    """Return by how many per cent the final loss of each run is smaller than that of its base run."""
     return [
         100 * (other.loss - each.loss) / other.loss if 0 < other.loss < inf else nan
         for each, other in zip(own, base, strict=True)
     ]
 
 
-def curve(trials: Iterable[Record]) -> Iterator[tuple[float, float]]:
-    """After how many seconds which loss was the best of those that keep to all bounds."""
+def trace_incumbents(trials: Iterable[TrialRecord]) -> Iterator[tuple[float, float]]:
+    """Yield the time and loss of each incumbent, counting only trials that satisfy all bounds."""
     best = inf
     for each in trials:
         loss = each.trial.loss
@@ -140,80 +145,83 @@ def curve(trials: Iterable[Record]) -> Iterator[tuple[float, float]]:
             yield each.finished, best
 
 
-def iterations(trials: Iterable[Record]) -> int:
-    """At least so many iterations of ADMM were whole: how often a trial that tunes comes after one that selects.
+def count_iterations(trials: Iterable[TrialRecord]) -> int:
+    """Return a lower bound on the complete iterations of ADMM.
 
-    One that tunes remembers a point of the unit cube, which is floats; one that selects a pipeline, or nothing. Turns
-    that evaluate nothing new leave no trial, so that there may have been more.
+    It is the number of times that a trial that tunes hyperparameters comes after one that selects a pipeline. The
+    memo of a tuning trial is a point of the unit cube, which contains floats; the memo of a selecting trial is a
+    pipeline, or empty. Steps that evaluate nothing new leave no trial, so there may be more iterations.
     """
     tunes = (any(isinstance(each, float) for each in record.trial.request.memo) for record in trials)
     return sum(now and not before for before, now in pairwise(tunes))
 
 
-def made(wishes: Sequence[Wish], read: Callable[[StoredRun], T], folder: Path, jobs: int) -> list[T]:
-    """What `read` makes of each run, so many at a time; what is in the folder already is not made again."""
+def make_runs(requests: Sequence[RunRequest], read: Callable[[StoredRun], T], folder: Path, jobs: int) -> list[T]:
+    """Return `read(run)` for each requested run, `jobs` at a time; complete runs in the folder are not repeated."""
     folder.mkdir(parents=True, exist_ok=True)
-    return several(partial(_made, read=read, folder=folder), wishes, jobs)
+    return map_in_parallel(partial(_make_run, read=read, folder=folder), requests, jobs)
 
 
-def _made(wish: Wish, read: Callable[[StoredRun], T], folder: Path) -> T:
-    store = wish.store(folder)
-    if not is_made(store, wish.options):
-        # Where no trial succeeds, that is what became of the run.
+def _make_run(request: RunRequest, read: Callable[[StoredRun], T], folder: Path) -> T:
+    store = request.store(folder)
+    if not is_complete(store, request.options):
+        # A run without a successful trial is stored, too.
         with suppress(sl.NoSuccessError):
-            sl.search(wish.space, store=store, resume=store.exists(), **wish.arguments)
+            sl.search(request.space, store=store, resume=store.exists(), **request.arguments)
     with Store.read(store) as run:
         return read(run)
 
 
-def is_made(store: Path, budget: Mapping[str, Any]) -> bool:
-    """Whether a run is kept that has had its `time` or its `trials`: it is read and not replayed."""
+def is_complete(store: Path, budget: Mapping[str, Any]) -> bool:
+    """Return True if the stored run has used up its `time` or its `trials`."""
     if not store.exists():
         return False
     with Store.read(store) as run:
-        most = budget.get("time") or inf, budget.get("trials") or inf
-        return run.state is RunState.FINISHED and (run.seconds >= most[0] or run.count >= most[1])
+        limits = budget.get("time") or inf, budget.get("trials") or inf
+        return run.state is RunState.FINISHED and (run.seconds >= limits[0] or run.count >= limits[1])
 
 
-def interval(values: Iterable[float]) -> tuple[float, float, float]:
-    """Their median, and its 95 % interval by bootstrap: of less than six values that is about their range."""
-    given = np.array([each for each in values if not isnan(each)])
-    if not len(given):
+def estimate_median(values: Iterable[float]) -> tuple[float, float, float]:
+    """Return the median and its 95 % bootstrap interval; for fewer than six values that is about their range."""
+    known = np.array([each for each in values if not isnan(each)])
+    if not len(known):
         return nan, nan, nan
-    drawn = np.random.default_rng(0).choice(given, (10_000, len(given)))
-    low, high = np.quantile(np.median(drawn, axis=1), (0.025, 0.975), method="inverted_cdf")
-    return float(np.median(given)), float(low), float(high)
+    resampled = np.random.default_rng(0).choice(known, (10_000, len(known)))
+    low, high = np.quantile(np.median(resampled, axis=1), (0.025, 0.975), method="inverted_cdf")
+    return float(np.median(known)), float(low), float(high)
 
 
-def shown(values: Iterable[float], digits: int = 4) -> str:
-    """Their median with its interval."""
-    middle, low, high = interval(values)
+def format_median(values: Iterable[float], digits: int = 4) -> str:
+    """Return a text with the median and its interval."""
+    middle, low, high = estimate_median(values)
     return f"{middle:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
-def seconds_shown(values: Sequence[float]) -> str:
-    """The median of times that may be never, and how many are not."""
+def format_times(values: Sequence[float]) -> str:
+    """Return a text with the median of times, which may be infinite, and the number of finite ones."""
     reached = sum(each < inf for each in values)
     middle = median(values)
     return f"{'never' if middle == inf else f'{middle:.1f} s'} ({reached} of {len(values)})"
 
 
-def limited(options: argparse.ArgumentParser, limit: str) -> None:
-    """The further options of scripts that search on data."""
-    options.add_argument("datasets", type=Path, help="the folder of the data sets")
-    options.add_argument("--trials", type=int, help="the most of each run")
-    options.add_argument("--trial-limit", default=limit, help="what a trial may take")
-    options.add_argument("--workers", type=int, default=1, help="0: trials run where the search does, without a limit")
+def add_search_options(options: argparse.ArgumentParser, limit: str) -> None:
+    """Add the options of scripts that search on data."""
+    options.add_argument("datasets", type=Path, help="folder of the data sets")
+    options.add_argument("--trials", type=int, help="maximum number of trials of a run")
+    options.add_argument("--trial-limit", default=limit, help="limits on the time and memory of a trial")
+    options.add_argument(
+        "--workers", type=int, default=1, help="number of workers; 0: trials run in this process, without limits"
+    )
 
 
-def budget(chosen: argparse.Namespace) -> dict[str, Any]:
-    """What `search` is told of these."""
+def get_search_options(chosen: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of `search` that the command line sets."""
     limit = chosen.trial_limit if chosen.workers else None
     return {"time": chosen.seconds, "trials": chosen.trials, "trial_limit": limit, "workers": chosen.workers}
 
 
-def write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """One row a run, as CSV."""
+def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    """Write rows to a CSV file."""
     with path.open("w", encoding="utf-8", newline="") as file:
         table = DictWriter(file, list(rows[0]))
         table.writeheader()

@@ -1,11 +1,11 @@
-"""ADMM on a space of ConfigSpace's format as it is imported: MOSAIC's, whose operators are auto-sklearn's components.
+"""Search an imported space with ADMM: that of MOSAIC, whose operators are components of auto-sklearn.
 
     spacelang import mosaic_1_0.pcs --output mosaic.space
     python examples/admm_paper/imported.py mosaic.space DATA.csv.gz --store RUN.db [--seconds 600]
 
-The components are names alone: what a configuration is worth says the objective here, which makes of each what
-scikit-learn has for it. The data has two classes and numbers in all columns but `target`, so that what the space
-decides of categories has no effect. The run is kept, and what was stopped, or killed, goes on by the same command.
+In the imported space, components are only names. The objective of this script therefore maps each component to its
+counterpart in scikit-learn. The data has two classes, and numbers in all columns except `target`, so decisions about
+categorical columns have no effect. The run is stored, and the same command resumes an interrupted or killed run.
 """
 
 import argparse
@@ -59,131 +59,133 @@ from sklearn.tree import DecisionTreeClassifier
 import spacelang as sl
 
 Values = Mapping[str, Any]
-Make = Callable[[dict[str, Any]], BaseEstimator | str]
+Factory = Callable[[dict[str, Any]], BaseEstimator | str]
 
 SCORES: Final = {"chi2": chi2, "f_classif": f_classif, "mutual_info": mutual_info_classif}
 LOSSES: Final = {"log": "log_loss"}
-"""Whose names have changed."""
+"""Losses that have another name in scikit-learn."""
 
 
-def _plain(operator: type[BaseEstimator], **fixed: Any) -> Make:
-    """Hyperparameters that are called as the library calls them."""
+def _make_factory(operator: type[BaseEstimator], **fixed: Any) -> Factory:
+    """Return a factory of an operator whose hyperparameters have the same names in the library."""
     return lambda values: operator(**values, **fixed)
 
 
-def _renamed(operator: type[BaseEstimator], names: Mapping[str, str], **fixed: Any) -> Make:
-    """Those that are called something else there; those that it has not, by an empty name, have no effect."""
+def _make_renaming_factory(operator: type[BaseEstimator], names: Mapping[str, str], **fixed: Any) -> Factory:
+    """Return a factory that renames hyperparameters; those with an empty new name are ignored."""
 
     def make(values: dict[str, Any]) -> BaseEstimator:
-        called = {names.get(name, name): value for name, value in values.items()}
-        return operator(**{name: value for name, value in called.items() if name}, **fixed)
+        renamed = {names.get(name, name): value for name, value in values.items()}
+        return operator(**{name: value for name, value in renamed.items() if name}, **fixed)
 
     return make
 
 
-def _range(values: dict[str, Any]) -> BaseEstimator:
+def _make_robust_scaler(values: dict[str, Any]) -> BaseEstimator:
     return RobustScaler(quantile_range=(100 * values["q_min"], 100 * values["q_max"]))
 
 
-def _ica(values: dict[str, Any]) -> BaseEstimator:
+def _make_fast_ica(values: dict[str, Any]) -> BaseEstimator:
     return FastICA(**{**values, "whiten": values["whiten"] and "unit-variance"}, random_state=0)
 
 
-def _agglomeration(values: dict[str, Any]) -> BaseEstimator:
+def _make_agglomeration(values: dict[str, Any]) -> BaseEstimator:
     function = getattr(np, values.pop("pooling_func"))
     return FeatureAgglomeration(metric=values.pop("affinity"), pooling_func=function, **values)
 
 
-def _scored(operator: type[BaseEstimator]) -> Make:
+def _make_selector_factory(operator: type[BaseEstimator]) -> Factory:
     def make(values: dict[str, Any]) -> BaseEstimator:
         selector = operator(**{**values, "score_func": SCORES[values["score_func"]]})
-        # chi2 takes no negative numbers.
+        # chi2 does not accept negative numbers.
         return make_pipeline(MinMaxScaler(clip=True), selector) if values["score_func"] == "chi2" else selector
 
     return make
 
 
-def _discriminant(values: dict[str, Any]) -> BaseEstimator:
+def _make_discriminant(values: dict[str, Any]) -> BaseEstimator:
     shrinkage = {"none": None, None: None, "auto": "auto"}.get(values["shrinkage"], values.get("shrinkage_factor"))
     return LinearDiscriminantAnalysis("svd" if shrinkage is None else "lsqr", shrinkage=shrinkage, tol=values["tol"])
 
 
-def _boosted(values: dict[str, Any]) -> BaseEstimator:
+def _make_boosting(values: dict[str, Any]) -> BaseEstimator:
     early = values.pop("early_stop")
     share = {"validation_fraction": None} if early == "train" else {}
     return HistGradientBoostingClassifier(**{**values, **share, "early_stopping": early != "off"}, random_state=0)
 
 
-def _adaboost(values: dict[str, Any]) -> BaseEstimator:
+def _make_adaboost(values: dict[str, Any]) -> BaseEstimator:
     values.pop("algorithm")
     tree = DecisionTreeClassifier(max_depth=values.pop("max_depth"), random_state=0)
     return AdaBoostClassifier(tree, **values, random_state=0)
 
 
-def _tree(values: dict[str, Any]) -> BaseEstimator:
-    return _Deep(values.pop("max_depth_factor"), DecisionTreeClassifier(**values, random_state=0))
+def _make_tree(values: dict[str, Any]) -> BaseEstimator:
+    return _RelativeDepthTree(values.pop("max_depth_factor"), DecisionTreeClassifier(**values, random_state=0))
 
 
-class _Deep(BaseEstimator):  # type: ignore[misc]
-    """A tree as deep as a multiple of the number of columns."""
+class _RelativeDepthTree(BaseEstimator):  # type: ignore[misc]
+    """A decision tree whose maximum depth is a multiple of the number of columns."""
 
     def __init__(self, factor: float, tree: BaseEstimator) -> None:
         self.factor = factor
         self.tree = tree
 
-    def fit(self, features: Any, target: Any) -> "_Deep":
+    def fit(self, features: Any, target: Any) -> "_RelativeDepthTree":
         """Fit the tree."""
         depth = max(1, round(self.factor * features.shape[1]))
         self.tree_ = clone(self.tree).set_params(max_depth=depth).fit(features, target)
         return self
 
     def predict_proba(self, features: Any) -> Any:
-        """Shares of the leaves."""
+        """Return the class shares of the leaves."""
         return self.tree_.predict_proba(features)
 
 
-IMPUTED: Final = ("mean", "median", "most_frequent")
-RESCALED: Final[Mapping[str, Make]] = {
-    "minmax": _plain(MinMaxScaler),
+IMPUTATION_STRATEGIES: Final = ("mean", "median", "most_frequent")
+RESCALERS: Final[Mapping[str, Factory]] = {
+    "minmax": _make_factory(MinMaxScaler),
     "none": lambda _: "passthrough",
-    "normalize": _plain(Normalizer),
-    "quantile_transformer": _plain(QuantileTransformer, random_state=0),
-    "robust_scaler": _range,
-    "standardize": _plain(StandardScaler),
+    "normalize": _make_factory(Normalizer),
+    "quantile_transformer": _make_factory(QuantileTransformer, random_state=0),
+    "robust_scaler": _make_robust_scaler,
+    "standardize": _make_factory(StandardScaler),
 }
-FEATURES: Final[Mapping[str, Make]] = {
+PREPROCESSORS: Final[Mapping[str, Factory]] = {
     "extra_trees_preproc_for_classification": lambda values: SelectFromModel(
         ExtraTreesClassifier(**values, random_state=0)
     ),
-    "fast_ica": _ica,
-    "feature_agglomeration": _agglomeration,
-    "kernel_pca": _plain(KernelPCA, random_state=0),
-    "kitchen_sinks": _plain(RBFSampler, random_state=0),
+    "fast_ica": _make_fast_ica,
+    "feature_agglomeration": _make_agglomeration,
+    "kernel_pca": _make_factory(KernelPCA, random_state=0),
+    "kitchen_sinks": _make_factory(RBFSampler, random_state=0),
     "liblinear_svc_preprocessor": lambda values: SelectFromModel(
         LinearSVC(C=values["C"], tol=values["tol"], penalty="l1", dual=False, random_state=0)
     ),
     "no_preprocessing": lambda _: "passthrough",
-    "nystroem_sampler": _plain(Nystroem, random_state=0),
-    "pca": _renamed(PCA, {"keep_variance": "n_components"}, random_state=0),
-    "polynomial": _plain(PolynomialFeatures),
-    "random_trees_embedding": _renamed(
+    "nystroem_sampler": _make_factory(Nystroem, random_state=0),
+    "pca": _make_renaming_factory(PCA, {"keep_variance": "n_components"}, random_state=0),
+    "polynomial": _make_factory(PolynomialFeatures),
+    "random_trees_embedding": _make_renaming_factory(
         RandomTreesEmbedding, {"bootstrap": "", "min_weight_fraction_leaf": ""}, random_state=0
     ),
-    "select_percentile_classification": _scored(SelectPercentile),
-    "select_rates": lambda values: _scored(GenericUnivariateSelect)({"param": values.pop("alpha"), **values}),
+    "select_percentile_classification": _make_selector_factory(SelectPercentile),
+    "select_rates": lambda values: _make_selector_factory(GenericUnivariateSelect)(
+        {"param": values.pop("alpha"), **values}
+    ),
 }
-CLASSIFIED: Final[Mapping[str, Make]] = {
-    "adaboost": _adaboost,
-    "bernoulli_nb": _plain(BernoulliNB),
-    "decision_tree": _tree,
-    "extra_trees": _plain(ExtraTreesClassifier, random_state=0),
-    "gaussian_nb": _plain(GaussianNB),
-    "gradient_boosting": _boosted,
-    "k_nearest_neighbors": _plain(KNeighborsClassifier),
-    "lda": _discriminant,
-    "liblinear_svc": _renamed(LinearSVC, {"multi_class": ""}, random_state=0),
-    "libsvm_svc": _plain(SVC, random_state=0),
-    "multinomial_nb": _plain(MultinomialNB),
+CLASSIFIERS: Final[Mapping[str, Factory]] = {
+    "adaboost": _make_adaboost,
+    "bernoulli_nb": _make_factory(BernoulliNB),
+    "decision_tree": _make_tree,
+    "extra_trees": _make_factory(ExtraTreesClassifier, random_state=0),
+    "gaussian_nb": _make_factory(GaussianNB),
+    "gradient_boosting": _make_boosting,
+    "k_nearest_neighbors": _make_factory(KNeighborsClassifier),
+    "lda": _make_discriminant,
+    "liblinear_svc": _make_renaming_factory(LinearSVC, {"multi_class": ""}, random_state=0),
+    "libsvm_svc": _make_factory(SVC, random_state=0),
+    "multinomial_nb": _make_factory(MultinomialNB),
     "passive_aggressive": lambda values: SGDClassifier(
         learning_rate={"hinge": "pa1", "squared_hinge": "pa2"}[values["loss"]],
         eta0=values["C"],
@@ -192,8 +194,8 @@ CLASSIFIED: Final[Mapping[str, Make]] = {
         tol=values["tol"],
         random_state=0,
     ),
-    "qda": _plain(QuadraticDiscriminantAnalysis),
-    "random_forest": _plain(RandomForestClassifier, random_state=0),
+    "qda": _make_factory(QuadraticDiscriminantAnalysis),
+    "random_forest": _make_factory(RandomForestClassifier, random_state=0),
     "sgd": lambda values: SGDClassifier(
         **{**values, "loss": LOSSES.get(values["loss"], values["loss"])}, random_state=0
     ),
@@ -207,17 +209,19 @@ CLASSIFIED: Final[Mapping[str, Make]] = {
     ),
 }
 
-STAGES: Final[Mapping[str, Mapping[str, Make]]] = {
-    "imputation": {name: _plain(SimpleImputer, strategy=name, keep_empty_features=True) for name in IMPUTED},
-    "rescaling": RESCALED,
-    "feature_preprocessor": FEATURES,
-    "classifier": CLASSIFIED,
+STAGES: Final[Mapping[str, Mapping[str, Factory]]] = {
+    "imputation": {
+        name: _make_factory(SimpleImputer, strategy=name, keep_empty_features=True) for name in IMPUTATION_STRATEGIES
+    },
+    "rescaling": RESCALERS,
+    "feature_preprocessor": PREPROCESSORS,
+    "classifier": CLASSIFIERS,
 }
-"""In their order; what else the space decides is of categories, or of `balancing`."""
+"""The stages in their order; other decisions of the space are about categorical columns, or are `balancing`."""
 
 
-def pipeline_of(configuration: Values) -> Pipeline:
-    """The unfitted pipeline that stands for a configuration of the imported space."""
+def build_pipeline(configuration: Values) -> Pipeline:
+    """Return the unfitted pipeline of a configuration of the imported space."""
     steps: list[tuple[str, Any]] = []
     for stage, alternatives in STAGES.items():
         alternative, prefix = configuration[stage], f"{stage}."
@@ -230,44 +234,44 @@ def pipeline_of(configuration: Values) -> Pipeline:
 
 
 @dataclass(frozen=True)
-class Held:
-    """1 - AUROC on the held-out 30 % of the rows, of a pipeline that was fitted to the others."""
+class HoldoutObjective:
+    """An objective: 1 - AUROC on a held-out 30 % of the rows, of a pipeline fitted to the other rows."""
 
     features: np.ndarray
     target: np.ndarray
 
     @classmethod
-    def read(cls, path: Path) -> "Held":
-        """Of a file with the label in the column `target`."""
+    def read(cls, path: Path) -> "HoldoutObjective":
+        """Read the data from a file with labels in the column `target`."""
         table = pd.read_csv(path)
         labels = np.unique(table["target"], return_inverse=True)[1]
         return cls(table.drop(columns="target").to_numpy(dtype=float), labels)
 
     def __call__(self, configuration: Values) -> float:
-        """Raises what the library raises, which is a failed trial."""
+        """Return the loss; errors of the library are not caught, and make the trial fail."""
         parts = train_test_split(self.features, self.target, test_size=0.3, random_state=0, stratify=self.target)
-        training, held_out, labels, judged = parts
-        pipeline = pipeline_of(configuration)
+        training, held_out, labels, true_labels = parts
+        pipeline = build_pipeline(configuration)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             pipeline.fit(training, labels)
-            decides = hasattr(pipeline[-1], "decision_function")
-            scores = pipeline.decision_function(held_out) if decides else pipeline.predict_proba(held_out)[:, 1]
-            return 1 - float(roc_auc_score(judged, scores))
+            has_decisions = hasattr(pipeline[-1], "decision_function")
+            scores = pipeline.decision_function(held_out) if has_decisions else pipeline.predict_proba(held_out)[:, 1]
+            return 1 - float(roc_auc_score(true_labels, scores))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Search, or go on with a search, and print what came of it."""
+    """Start or resume the search, and print its result."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    options.add_argument("space", type=Path)
-    options.add_argument("data", type=Path)
-    options.add_argument("--store", type=Path, required=True)
-    options.add_argument("--seconds", type=float, default=600.0)
-    options.add_argument("--trials", type=int)
+    options.add_argument("space", type=Path, help="file of the imported space")
+    options.add_argument("data", type=Path, help="CSV file with labels in the column `target`")
+    options.add_argument("--store", type=Path, required=True, help="file in which the run is stored")
+    options.add_argument("--seconds", type=float, default=600.0, help="time limit of the run")
+    options.add_argument("--trials", type=int, help="maximum number of trials")
     chosen = options.parse_args(arguments)
     result = sl.search(
         sl.load(chosen.space),
-        objective=Held.read(chosen.data),
+        objective=HoldoutObjective.read(chosen.data),
         optimizer="admm",
         time=chosen.seconds,
         trials=chosen.trials,

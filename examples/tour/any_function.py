@@ -1,4 +1,4 @@
-"""A space in another domain: operators that no library has, and any Python function as what is minimised."""
+"""A space in another domain: operators that no library has, and any Python function as the objective."""
 
 from typing import Any
 
@@ -20,14 +20,14 @@ stage oven = Oven
 """)
 
 
-def far_from_good(bread: dict[str, Any]) -> float:
-    """How far a bread is from a good one: too much or too little heat, too dry or too wet, and hours that it takes."""
+def rate_bread(bread: dict[str, Any]) -> float:
+    """Return the distance from a good bread: wrong heat, wrong hydration, and hours of waiting."""
     heat: int = bread["oven.celsius"] * bread["oven.minutes"]
     hours: int = bread.get("dough.hours", 2)  # only sourdough has them
     hydration: float = bread["dough.hydration"]
     return abs(heat - 9500) / 9500 + abs(hydration - 0.72) + hours / 1000
 
 
-result = sl.search(space, objective=far_from_good, optimizer="tpe", trials=50, workers=0, seed=0)
+result = sl.search(space, objective=rate_bread, optimizer="tpe", trials=50, workers=0, seed=0)
 print(result)
 print(result.incumbent)

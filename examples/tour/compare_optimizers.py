@@ -1,4 +1,4 @@
-"""Optimizers compared: the same splits, seeds and budget for all, several data sets, several seeds."""
+"""A comparison of optimizers: several data sets and seeds, with the same splits and budget for all."""
 
 from sklearn.datasets import load_iris, load_wine
 
@@ -14,8 +14,10 @@ stage model =
   | GaussianNB
 """)
 data = {"iris": load_iris(return_X_y=True), "wine": load_wine(return_X_y=True)}
-found = sl.compare(space, data, ["random", "tpe", "blds"], repeats=3, trials=20, validate="holdout(0.3)", workers=0)
+comparison = sl.compare(
+    space, data, ["random", "tpe", "blds"], repeats=3, trials=20, validate="holdout(0.3)", workers=0
+)
 
-print(found.runs.pivot_table(index="data", columns="optimizer", values="loss_full", aggfunc="median"))
-last = found.ranks.query("models == 'full' and ranking == 'runs'").groupby("optimizer").last()
-print(last[["rank", "low", "high"]])  # average ranks at the end, with 95 % intervals
+print(comparison.runs.pivot_table(index="data", columns="optimizer", values="loss_full", aggfunc="median"))
+final_ranks = comparison.ranks.query("models == 'full' and ranking == 'runs'").groupby("optimizer").last()
+print(final_ranks[["rank", "low", "high"]])  # final average ranks with 95 % intervals

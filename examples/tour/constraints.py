@@ -1,4 +1,4 @@
-"""Constraints: what must not be combined, what depends on what, and how far a wish is from what is allowed."""
+"""Constraints: forbidden combinations, conditions, and the member nearest to an invalid configuration."""
 
 import spacelang as sl
 
@@ -10,9 +10,9 @@ stage model =
   | SVC {
       kernel : {linear, rbf, poly} = rbf
       C      : float[0.01, 100] log = 1
-      degree : int[2, 4] = 3               when kernel == poly    # active only then
+      degree : int[2, 4] = 3               when kernel == poly    # active only for this kernel
       gamma  : float[1e-4, 1] log = 0.01   when kernel != linear
-      require degree <= 3 or C <= 10                              # where both are active
+      require degree <= 3 or C <= 10                              # if both are active
     }
   | DecisionTreeClassifier {
       max_depth        : int[1, 12] = 6
@@ -22,14 +22,14 @@ stage model =
 
 forbid reducer is PCA and model is DecisionTreeClassifier
 """)
-print(space.structures, "pipelines are left of 4")
+print(space.structures, "of 4 pipelines are allowed")
 
-drawn = space.sample(1000, seed=0)
-poly = [each for each in drawn if each.get("model.kernel") == "poly"]
-print(len(drawn), "draws, of which", sum(each in space for each in drawn), "are members;", len(poly), "have a degree")
+samples = space.sample(1000, seed=0)
+poly = [each for each in samples if each.get("model.kernel") == "poly"]
+print(len(samples), "samples:", sum(each in space for each in samples), "are members,", len(poly), "have a degree")
 
-wish = {"reducer": "none", "model": "DecisionTreeClassifier", "model.max_depth": 12, "model.min_samples_leaf": 20}
-found = space.nearest(wish)
-for line in found.reasons:
+invalid = {"reducer": "none", "model": "DecisionTreeClassifier", "model.max_depth": 12, "model.min_samples_leaf": 20}
+result = space.nearest(invalid)
+for line in result.reasons:
     print("not a member:", line.reason)
-print("the nearest member:", found.member)
+print("nearest member:", result.member)

@@ -1,4 +1,4 @@
-"""An ensemble: the best pipelines of a search vote, with weights that were chosen on the held-out rows."""
+"""An ensemble of the best pipelines of a search, with weights that are selected on the held-out rows."""
 
 from sklearn.datasets import load_breast_cancer
 
@@ -17,7 +17,7 @@ features, labels = load_breast_cancer(return_X_y=True)
 result = sl.search(space, features, labels, optimizer="random", trials=20, ensemble=16, seed=0)
 
 print(result)
-assert result.ensemble_members is not None  # an ensemble was asked for
+assert result.ensemble_members is not None  # because of `ensemble=16`
 for votes, configuration in result.ensemble_members[["votes", "configuration"]].itertuples(index=False):
-    print(votes, "of 16 votes:", configuration)
-print(result.ensemble)  # scikit-learn's VotingClassifier, fitted
+    print(f"weight {votes}/16:", configuration)
+print(result.ensemble)  # a fitted VotingClassifier of scikit-learn

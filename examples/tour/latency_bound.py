@@ -1,4 +1,4 @@
-"""A bound on latency: the best pipeline that predicts fast enough and is small enough."""
+"""A latency bound: the best pipeline that predicts fast enough and is small enough."""
 
 from sklearn.datasets import load_digits
 
@@ -14,7 +14,7 @@ stage model =
 
 task classification {
   maximize balanced_accuracy
-  subject to predict_latency <= 0.1ms  # a row, as the median of several timings
+  subject to predict_latency <= 0.1ms  # per row, the median of several timings
   subject to pickled_size <= 500kB
   validate holdout(0.3)
 }
@@ -22,7 +22,7 @@ task classification {
 features, labels = load_digits(return_X_y=True)
 result = sl.search(space, features, labels, optimizer="random", trials=30, seed=0)
 print(result)
-print("keeps to both bounds:", result.is_feasible)
+print("satisfies both bounds:", result.is_feasible)
 
-tried = result.trials.assign(model=[each["model"] for each in result.trials["configuration"]])
-print(tried.groupby("model")[["loss", "predict_latency", "pickled_size"]].median())
+trials = result.trials.assign(model=[each["model"] for each in result.trials["configuration"]])
+print(trials.groupby("model")[["loss", "predict_latency", "pickled_size"]].median())

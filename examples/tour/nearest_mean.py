@@ -1,4 +1,4 @@
-"""A classifier of one's own, for `own_estimator.space`: scikit-learn's conventions are all that is asked of it."""
+"""A classifier for `own_estimator.space`; it only has to follow the conventions of scikit-learn."""
 
 from typing import Any, Self
 
@@ -7,14 +7,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 
 class NearestMean(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Predicts the class whose mean is nearest: shrunk to that of all rows, and by spread, where wanted."""
+    """A classifier that predicts the class with the nearest mean; means can be shrunk, and features scaled."""
 
     def __init__(self, shrinkage: float = 0.0, weighted: bool = False) -> None:
         self.shrinkage = shrinkage
         self.weighted = weighted
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803 - as scikit-learn calls them
-        """Learn the means of the classes."""
+    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803 - the names of scikit-learn
+        """Compute the means of the classes."""
         rows = np.asarray(X, dtype=float)
         self.classes_ = np.unique(y)
         means = np.array([rows[np.asarray(y) == label].mean(axis=0) for label in self.classes_])
@@ -23,6 +23,6 @@ class NearestMean(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
         return self
 
     def predict(self, X: Any) -> Any:  # noqa: N803
-        """The class of each row."""
-        apart = (np.asarray(X, dtype=float)[:, None] - self.means_) / self.scale_
-        return self.classes_[(apart**2).sum(axis=2).argmin(axis=1)]
+        """Return the predicted class of each row."""
+        distances = (np.asarray(X, dtype=float)[:, None] - self.means_) / self.scale_
+        return self.classes_[(distances**2).sum(axis=2).argmin(axis=1)]

@@ -1,4 +1,4 @@
-"""An Optuna script whose space is a file: Optuna asks and prunes, the file says what there is to ask for."""
+"""An Optuna study whose space is a file: Optuna samples and prunes, the file defines the parameters."""
 
 from pathlib import Path
 
@@ -9,12 +9,12 @@ from sklearn.model_selection import cross_val_score
 import spacelang as sl
 
 space = sl.load(Path(__file__).with_name("optuna_study.space"))
-suggest = space.compile("optuna").form.native  # what makes a configuration of a trial, conditions and constraints kept
+suggest = space.compile("optuna").form.native  # trial -> configuration, with all conditions and constraints
 features, labels = load_wine(return_X_y=True)
 
 
 def objective(trial: optuna.Trial) -> float:
-    """The accuracy of the pipeline that the trial suggests."""
+    """Return the accuracy of the pipeline that the trial suggests."""
     pipeline = space.build(suggest(trial), random_state=0)
     return float(cross_val_score(pipeline, features, labels, cv=3).mean())
 

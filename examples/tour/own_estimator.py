@@ -1,4 +1,4 @@
-"""An operator of your own: any estimator of scikit-learn's kind, in a module that the caller allows."""
+"""Your own operator: any estimator that follows scikit-learn's conventions, in a module that you allow."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from sklearn.datasets import load_wine
 
 import spacelang as sl
 
-# The space says `use nearest_mean`: without `allow` that is an error, since to read a stranger's file runs nothing.
+# The space contains `use nearest_mean`. Without `allow` that is an error, because reading a file never runs code.
 space = sl.load(Path(__file__).with_name("own_estimator.space"), allow=["nearest_mean"])
 
 features, labels = load_wine(return_X_y=True, as_frame=True)

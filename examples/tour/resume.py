@@ -1,4 +1,4 @@
-"""A run that is kept: stopped at any moment, it goes on where it was and makes no trial twice."""
+"""A stored run: it can be interrupted at any time, resumes where it stopped, and repeats no trial."""
 
 import tempfile
 from pathlib import Path
@@ -12,10 +12,10 @@ features, labels = load_wine(return_X_y=True)
 
 with tempfile.TemporaryDirectory() as folder:
     store = Path(folder) / "run.db"
-    begun = sl.search(space, features, labels, optimizer="tpe", trials=10, seed=0, store=store)
+    first = sl.search(space, features, labels, optimizer="tpe", trials=10, seed=0, store=store)
     whole = sl.search(space, features, labels, optimizer="tpe", trials=20, seed=0, store=store, resume=True)
 
-assert whole.trials["loss"][: len(begun.trials)].equals(begun.trials["loss"])
-print(len(begun.trials), "trials, then", len(whole.trials), "of which the first were not made again;")
-print("with one worker they are the trials of a run that was never stopped.")
+assert whole.trials["loss"][: len(first.trials)].equals(first.trials["loss"])
+print(len(first.trials), "trials, then", len(whole.trials), "with the first ones reused;")
+print("with one worker, an interrupted run makes the same trials as an uninterrupted one.")
 print(whole.incumbent)

@@ -1,4 +1,4 @@
-"""`SpaceSearchCV` in a scikit-learn script: where a `RandomizedSearchCV` stood, a search of whole pipelines stands."""
+"""`SpaceSearchCV` in a scikit-learn script: a search of whole pipelines instead of `RandomizedSearchCV`."""
 
 from sklearn.datasets import load_iris
 from sklearn.model_selection import cross_val_score, train_test_split
@@ -19,5 +19,5 @@ train, test, train_labels, test_labels = train_test_split(features, labels, rand
 search = sl.SpaceSearchCV(space, optimizer="tpe", trials=20, cv=3, scoring="accuracy", random_state=0)
 search.fit(train, train_labels)
 print(search.best_params_, search.best_score_)
-print("on rows set apart:", search.score(test, test_labels))
-print("nested:", cross_val_score(search, features, labels, cv=2))
+print("test score:", search.score(test, test_labels))
+print("nested cross-validation:", cross_val_score(search, features, labels, cv=2))

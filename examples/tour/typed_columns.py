@@ -1,4 +1,4 @@
-"""Columns by their types: what is done to numbers and to categories is part of the space."""
+"""Columns by type: the preprocessing of numeric and categorical columns is part of the space."""
 
 from sklearn.datasets import load_diabetes
 
@@ -17,12 +17,12 @@ stage model =
 
 pipeline = columns(numeric: filler -> StandardScaler, categorical: encoder) -> model
 
-forbid encoder is OrdinalEncoder and model is Ridge  # the order of categories means nothing to a line
+forbid encoder is OrdinalEncoder and model is Ridge  # a linear model would use the arbitrary order
 """)
 
 table, progression = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-table["sex"] = table["sex"].map({1.0: "first", 2.0: "second"})  # a category, not a number
-table.loc[::7, "bmi"] = float("nan")  # and some were not weighed
+table["sex"] = table["sex"].map({1.0: "first", 2.0: "second"})  # now a categorical column
+table.loc[::7, "bmi"] = float("nan")  # some values are missing
 
 result = sl.search(space, table, progression, trials=20, seed=0)
 print(result)

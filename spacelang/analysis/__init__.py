@@ -4,23 +4,23 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
-from spacelang.analysis import imports, meaning, reuse, roles, uses
+from spacelang.analysis import consistency, imports, roles, unused_declarations, use_declarations
+from spacelang.analysis.context import NO_CONTEXT, CheckContext
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Draft
-from spacelang.analysis.report import Report
 from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader
-from spacelang.analysis.surroundings import ALONE, Surroundings
 from spacelang.analysis.symbols import Symbols
 from spacelang.catalog.catalogue import Catalogue
 from spacelang.catalog.catalogues import Catalogues
-from spacelang.catalog.packages import OWN
+from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.catalog.snapshot import load
-from spacelang.diagnostics.diagnostic import Diagnostic, in_order
+from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
 from spacelang.diagnostics.parameters import StaleCatalogue
-from spacelang.facts import fact
-from spacelang.forms.envelope import opened
-from spacelang.forms.json_fields import DefinitionError
+from spacelang.frozen import frozen
 from spacelang.ir.space import Space
+from spacelang.serialization.envelope import parse_document
+from spacelang.serialization.json_fields import DefinitionError
 from spacelang.solver.counting import Structures
 from spacelang.syntax import ast
 from spacelang.text import Source, Span
@@ -28,11 +28,11 @@ from spacelang.text import Source, Span
 if TYPE_CHECKING:
     from spacelang.ir.task import Task
 
-__all__ = ["Checked", "Surroundings", "check"]
+__all__ = ["CheckContext", "CheckResult", "check"]
 
 
-@fact
-class Checked:
+@frozen
+class CheckResult:
     """The result of checking a text: all diagnostics, and the space if there is no error.
 
     `diagnostics` are sorted by position. `space` and `structures` are None if one of the diagnostics is an error.
@@ -54,58 +54,60 @@ class Checked:
     provisional: Space | None = None
 
 
-def check(source: Source, surroundings: Surroundings = ALONE) -> Checked:
+def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResult:
     """Check a text and report every independent mistake in one run.
 
     No exception is raised, whatever the text is. The text may also be the JSON document of a compiled space.
     """
     try:
-        document = opened(source.text, source.name)
+        document = parse_document(source.text, source.name)
     except DefinitionError as error:
         return _check_compiled(error, source, surroundings)
     if document is not None:
         return _check_compiled(document, source, surroundings)
-    report = Report(Symbols(surroundings.bindings))
-    module = imports.read(source, report)
-    used = [use for each in reuse.modules(module) for use in each.uses]
-    catalogue = uses.read(used, surroundings, report)
-    _check_catalogue(catalogue.own, source, report)
+    report = DiagnosticCollector(Symbols(surroundings.bindings))
+    module = imports.read_modules(source, report)
+    used = [use for each in unused_declarations.all_modules(module) for use in each.uses]
+    catalogue = use_declarations.read_catalogues(used, surroundings, report)
+    _check_catalogue(catalogue.default, source, report)
     draft = StageReader(module, catalogue, report).read()
     if draft.is_whole:
         roles.check(draft.root, catalogue, report)
     if not module.is_torn:
-        uses.check_unused(used, reuse.names(module), catalogue, report)
+        use_declarations.check_unused(used, unused_declarations.mentioned_names(module), catalogue, report)
     task = None if module.task is None else _task(module.task, draft, catalogue, report)
     bare = Space(module.name, draft.root, title=module.title, task=task)
     space = resolve(bare, draft, report)
-    structures = None if report.has_errors else meaning.check(space, draft, report)
+    structures = None if report.has_errors else consistency.check(space, draft, report)
     sound = not report.has_errors
-    diagnostics, symbols = in_order(report.found), report.symbols.used
+    diagnostics, symbols = sorted_unique(report.found), report.symbols.used
     counted = structures if sound else None
-    provisional = bare if report.awaits_data else None
-    return Checked(None if counted is None else counted.space, counted, diagnostics, symbols, provisional=provisional)
+    provisional = bare if report.is_data_dependent else None
+    return CheckResult(
+        None if counted is None else counted.space, counted, diagnostics, symbols, provisional=provisional
+    )
 
 
 def _check_compiled(
-    document: Mapping[str, Any] | DefinitionError, source: Source, surroundings: Surroundings
-) -> Checked:
+    document: Mapping[str, Any] | DefinitionError, source: Source, surroundings: CheckContext
+) -> CheckResult:
     # Most files are texts: the reader of compiled documents is imported only if it is needed.
-    from spacelang.analysis import compiled
+    from spacelang.analysis import compiled_documents
 
     bare = replace(source, text="")
     if isinstance(document, DefinitionError):
-        return Checked(None, None, (compiled.wrong(document, Span(bare, 0, 0)),))
-    report = Report()
-    own = load(OWN) if surroundings.catalogue is None else surroundings.catalogue
+        return CheckResult(None, None, (compiled_documents.to_diagnostic(document, Span(bare, 0, 0)),))
+    report = DiagnosticCollector()
+    own = load(DEFAULT_CATALOGUE) if surroundings.catalogue is None else surroundings.catalogue
     _check_catalogue(own, bare, report)
-    structures, found, bound = compiled.check(document, bare, surroundings)
-    diagnostics = in_order([*report.found, *found])
+    structures, found, bound = compiled_documents.check(document, bare, surroundings)
+    diagnostics = sorted_unique([*report.found, *found])
     symbols = {name: number for name, number in bound.items() if number is not None}
     vast = tuple(name for name, number in bound.items() if number is None)
-    return Checked(None if structures is None else structures.space, structures, diagnostics, symbols, vast)
+    return CheckResult(None if structures is None else structures.space, structures, diagnostics, symbols, vast)
 
 
-def _task(written: ast.Task, draft: Draft, catalogue: Catalogues, report: Report) -> "Task | None":
+def _task(written: ast.Task, draft: Draft, catalogue: Catalogues, report: DiagnosticCollector) -> "Task | None":
     # Most files have no task: its reader is imported only if it is needed.
     from spacelang.analysis import tasks
 
@@ -115,8 +117,8 @@ def _task(written: ast.Task, draft: Draft, catalogue: Catalogues, report: Report
     return task
 
 
-def _check_catalogue(catalogue: Catalogue, source: Source, report: Report) -> None:
-    installed = catalogue.stale
+def _check_catalogue(catalogue: Catalogue, source: Source, report: DiagnosticCollector) -> None:
+    installed = catalogue.differing_version
     if installed is not None:
         start = Span(source, 0, 0)
         report.add(

@@ -3,20 +3,20 @@
 import re
 from collections.abc import Iterator
 
-from spacelang.analysis.report import Report
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import DuplicateName
 from spacelang.diagnostics.structure import MisplacedAnnotation
 from spacelang.diagnostics.syntax import UnexpectedText
-from spacelang.facts import fact
-from spacelang.ir.domain import RESERVED
+from spacelang.frozen import frozen
+from spacelang.ir.domain import KEYWORDS
 from spacelang.ir.value import Value
 from spacelang.syntax import ast
-from spacelang.syntax.titles import title
-from spacelang.text import Span, not_in_names
+from spacelang.syntax.structure_titles import title
+from spacelang.text import Span, forbidden_character
 
 
-@fact
+@frozen
 class Alternative:
     """One alternative of a decision: its name, the position of the name, and the structure it stands for.
 
@@ -42,14 +42,14 @@ def alternatives_of(structure: ast.Structure) -> list[Alternative]:
     for part in _parts(structure):
         if isinstance(part, _Optional):
             if not optional:
-                found.append(Alternative("none", part.span, ast.Nothing((), part.span)))
+                found.append(Alternative("none", part.span, ast.NoneStep((), part.span)))
             optional = True
         else:
             found.append(_alternative(part))
     return found
 
 
-@fact
+@frozen
 class _Optional:
     """The alternative `none` that a `?` adds."""
 
@@ -58,12 +58,12 @@ class _Optional:
 
 def _parts(structure: ast.Structure) -> Iterator[ast.Structure | _Optional]:
     match structure:
-        case ast.Joined(sign="|", parts=parts):
+        case ast.JoinedStructures(sign="|", parts=parts):
             for part in parts:
                 yield from _parts(part)
         case ast.Parenthesised(part=part, alias=None, annotations=()):
             yield from _parts(part)
-        case ast.Maybe(part=part):
+        case ast.OptionalStructure(part=part):
             end = structure.span.end
             yield _Optional(Span(structure.span.source, end - 1, end))
             yield from _parts(part)
@@ -73,93 +73,93 @@ def _parts(structure: ast.Structure) -> Iterator[ast.Structure | _Optional]:
 
 def _alternative(part: ast.Structure) -> Alternative:
     match part:
-        case ast.Nothing():
+        case ast.NoneStep():
             span = Span(part.span.source, part.span.start, part.span.start + len("none"))
             return Alternative("none", span, part, part.annotations)
         case ast.Operator():
-            name, span = _called(part.alias, part.name.text, part.name.span)
+            name, span = _name_and_span(part.alias, part.name.text, part.name.span)
             return Alternative(name, span, part, part.annotations, part.alias)
         case ast.Parenthesised():
-            name, span = _called(part.alias, title(part.part), part.span)
+            name, span = _name_and_span(part.alias, title(part.part), part.span)
             return Alternative(name, span, part.part, part.annotations, part.alias)
         case ast.Columns() | ast.Permute():
             return Alternative(title(part), part.span, part, part.annotations)
-        case ast.Joined() | ast.Maybe():
+        case ast.JoinedStructures() | ast.OptionalStructure():
             return Alternative(title(part), part.span, part)
 
 
-def _called(alias: ast.Word | None, name: str, span: Span) -> tuple[str, Span]:
+def _name_and_span(alias: ast.Word | None, name: str, span: Span) -> tuple[str, Span]:
     return (name, span) if alias is None else (alias.text, alias.span)
 
 
-def mentioned(structure: ast.Structure) -> Iterator[ast.Operator]:
+def mentioned_operators(structure: ast.Structure) -> Iterator[ast.Operator]:
     """Yield the operator nodes of a structure, including those in structures that are values of parameters."""
     match structure:
-        case ast.Nothing():
+        case ast.NoneStep():
             return
         case ast.Operator():
             yield structure
             for member in structure.body.members if structure.body is not None else ():
                 if isinstance(member, ast.Parameter):
-                    yield from _mentioned_in(member.domain)
-        case ast.Joined(parts=parts) | ast.Permute(parts=parts):
+                    yield from _operators_in_domain(member.domain)
+        case ast.JoinedStructures(parts=parts) | ast.Permute(parts=parts):
             for part in parts:
-                yield from mentioned(part)
+                yield from mentioned_operators(part)
         case ast.Columns(parts=columns):
             for _, part in columns:
-                yield from mentioned(part)
-        case ast.Maybe(part=part) | ast.Parenthesised(part=part):
-            yield from mentioned(part)
+                yield from mentioned_operators(part)
+        case ast.OptionalStructure(part=part) | ast.Parenthesised(part=part):
+            yield from mentioned_operators(part)
 
 
-def _mentioned_in(domain: ast.Domain) -> Iterator[ast.Operator]:
+def _operators_in_domain(domain: ast.Domain) -> Iterator[ast.Operator]:
     match domain:
-        case ast.Operator() | ast.Parenthesised() | ast.Nothing():
-            yield from mentioned(domain)
+        case ast.Operator() | ast.Parenthesised() | ast.NoneStep():
+            yield from mentioned_operators(domain)
         case ast.UnionDomain():
             for part in domain.parts:
-                yield from _mentioned_in(part)
+                yield from _operators_in_domain(part)
         case ast.Values(values=values) if any(isinstance(value, ast.OperatorValue) for value in values):
             for value in values:
-                if isinstance(value, ast.OperatorValue | ast.Dotted):
-                    yield from mentioned(operator_of(value))
+                if isinstance(value, ast.OperatorValue | ast.DottedName):
+                    yield from mentioned_operators(operator_node(value))
         case ast.Range() | ast.Booleans() | ast.Values():
             return
 
 
-def operator_of(value: ast.OperatorValue | ast.Dotted) -> ast.Operator:
+def operator_node(value: ast.OperatorValue | ast.DottedName) -> ast.Operator:
     """Return the operator node that a member of a set of values stands for."""
-    if isinstance(value, ast.Dotted):
+    if isinstance(value, ast.DottedName):
         return ast.Operator(value, None, None, (), value.span)
     return ast.Operator(value.name, None, value.body, (), value.span)
 
 
-def is_word(name: ast.Word) -> bool:
+def is_plain_word(name: ast.Word) -> bool:
     """Return True if a name could be written without quotes."""
     return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name.text) is not None
 
 
-def check_step_name(name: ast.Word, report: Report) -> None:
+def check_step_name(name: ast.Word, report: DiagnosticCollector) -> None:
     """Report the name of a step or decision that could not begin a dotted path, such as a quoted name with spaces."""
-    if is_word(name):
+    if is_plain_word(name):
         check_name(name, report)
         return
     hint = "only alternatives may have names in quotes"
     report.add(UnexpectedText(primary=name.span, found=f"`{name.span.text}`", expected="a name", hint=hint))
 
 
-def check_name(name: ast.Word, report: Report) -> None:
+def check_name(name: ast.Word, report: DiagnosticCollector) -> None:
     """Report a name that is a reserved word of the language, or that has characters that cannot be displayed."""
-    character = not_in_names(name.text)
+    character = forbidden_character(name.text)
     if character is not None:
         hint = f"remove the character {character}: names cannot contain it"
         report.add(UnexpectedText(primary=name.span, found=f"character {character}", expected="a name", hint=hint))
-    if name.text in RESERVED:
+    if name.text in KEYWORDS:
         hint = f"`{name.text}` is a reserved word: choose another name"
         report.add(UnexpectedText(primary=name.span, found=f"`{name.text}`", expected="a name", hint=hint))
 
 
-def second_default(mark: Span, first: Span) -> MisplacedAnnotation:
+def second_default_diagnostic(mark: Span, first: Span) -> MisplacedAnnotation:
     """Return the diagnostic that a decision has a second alternative marked with `@default`."""
     related = (Related(first, "the other default"),)
     return MisplacedAnnotation(
@@ -167,11 +167,11 @@ def second_default(mark: Span, first: Span) -> MisplacedAnnotation:
     )
 
 
-def duplicate(alternative: Alternative, first: Alternative) -> DuplicateName:
+def duplicate_diagnostic(alternative: Alternative, first: Alternative) -> DuplicateName:
     """Return the diagnostic that a decision has two alternatives of the same name."""
     remedy = f"give one of them another name: `{alternative.name} as …`"
     several = (alternative, first)
-    named = next((each for each in several if not isinstance(each.structure, ast.Nothing)), None)
+    named = next((each for each in several if not isinstance(each.structure, ast.NoneStep)), None)
     if named is None:
         remedy = "remove one of them"
     elif named.alias is not None:

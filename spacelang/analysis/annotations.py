@@ -3,17 +3,17 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from spacelang.analysis.report import Report
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import UnknownAnnotation
 from spacelang.diagnostics.structure import AnnotationArguments, MisplacedAnnotation
-from spacelang.facts import fact
-from spacelang.ir.prior import DISTRIBUTIONS, UNIFORM, Prior, prior_of
-from spacelang.suggest import nearest
+from spacelang.frozen import frozen
+from spacelang.ir.prior import DISTRIBUTIONS, UNIFORM, Prior, make_prior
+from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
 
-PLACES: Final = {
+MARKED_CONSTRUCTS: Final = {
     "default": "alternatives",
     "weight": "alternatives",
     "first": "stages",
@@ -23,8 +23,8 @@ PLACES: Final = {
 """The constructs that each annotation marks."""
 
 
-@fact
-class Advice:
+@frozen
+class AnnotationValues:
     """The values of the annotations at one place of a text."""
 
     default: bool = False
@@ -34,21 +34,23 @@ class Advice:
     prior: Prior | None = None
 
 
-def read(annotations: Sequence[ast.Annotation], place: str, report: Report) -> Advice:
+def read_annotations(
+    annotations: Sequence[ast.Annotation], place: str, report: DiagnosticCollector
+) -> AnnotationValues:
     """Return the values of the annotations at a place and report mistakes.
 
-    `place` says what the annotations mark, as the values of `PLACES` do. Any other text means that no annotation is
-    allowed there.
+    `place` says what the annotations mark, as the values of `MARKED_CONSTRUCTS` do. Any other text means that no
+    annotation is allowed there.
     """
     known: dict[str, ast.Annotation] = {}
     for annotation in annotations:
         name = annotation.name.text
-        if name not in PLACES:
-            near = nearest(name, PLACES)
+        if name not in MARKED_CONSTRUCTS:
+            near = nearest_name(name, MARKED_CONSTRUCTS)
             at = Span(annotation.span.source, annotation.span.start, annotation.name.span.end)
             report.add(UnknownAnnotation(primary=at, name=name, near=f"@{near}" if near else None))
-        elif PLACES[name] != place:
-            problem, reason = f"cannot mark {place}", f"it marks {PLACES[name]}"
+        elif MARKED_CONSTRUCTS[name] != place:
+            problem, reason = f"cannot mark {place}", f"it marks {MARKED_CONSTRUCTS[name]}"
             is_default = name == "default" and place == "hyperparameters"
             value = annotation.arguments[0].span.text if annotation.arguments else "…"
             hint = f"the default of a hyperparameter follows `=`: write `= {value}`" if is_default else None
@@ -71,48 +73,48 @@ def read(annotations: Sequence[ast.Annotation], place: str, report: Report) -> A
             )
         else:
             known[name] = annotation
-    return _advice(known)
+    return _annotation_values(known)
 
 
-def place_of(name: str, annotations: Sequence[ast.Annotation]) -> Span:
+def span_of(name: str, annotations: Sequence[ast.Annotation]) -> Span:
     """Return the span of the first annotation with a name."""
     return next(annotation.span for annotation in annotations if annotation.name.text == name)
 
 
-def _advice(known: dict[str, ast.Annotation]) -> Advice:
+def _annotation_values(known: dict[str, ast.Annotation]) -> AnnotationValues:
     weight = known.get("weight")
     split = known.get("split")
     prior = known.get("prior")
-    return Advice(
+    return AnnotationValues(
         default="default" in known,
         first="first" in known,
         weight=_numbers(weight.arguments)[0] if weight else 1.0,
         split=int(_numbers(split.arguments)[0]) if split else None,
-        prior=prior_of(_word(prior.arguments[0]), _numbers(prior.arguments[1:])) if prior else None,
+        prior=make_prior(_word(prior.arguments[0]), _numbers(prior.arguments[1:])) if prior else None,
     )
 
 
-def _none(arguments: Sequence[ast.Value]) -> str | None:
+def _check_no_arguments(arguments: Sequence[ast.Value]) -> str | None:
     return "no arguments" if arguments else None
 
 
-def _weight(arguments: Sequence[ast.Value]) -> str | None:
+def _check_weight(arguments: Sequence[ast.Value]) -> str | None:
     numbers = _numbers(arguments)
     return None if len(arguments) == len(numbers) == 1 and numbers[0] > 0 else "one number greater than 0"
 
 
-def _split(arguments: Sequence[ast.Value]) -> str | None:
+def _check_split(arguments: Sequence[ast.Value]) -> str | None:
     numbers = _numbers(arguments)
     sound = len(arguments) == len(numbers) == 1 and numbers[0] >= 1 and float(numbers[0]).is_integer()
     return None if sound else "one whole number of at least 1"
 
 
-def _prior(arguments: Sequence[ast.Value]) -> str | None:
+def _check_prior(arguments: Sequence[ast.Value]) -> str | None:
     name = _word(arguments[0]) if arguments else ""
     if name not in DISTRIBUTIONS:
         return "`normal, mean, deviation` or `uniform`"
     numbers = _numbers(arguments[1:])
-    if len(arguments) - 1 == len(numbers) and prior_of(name, numbers) is not None:
+    if len(arguments) - 1 == len(numbers) and make_prior(name, numbers) is not None:
         return None
     if name == UNIFORM:
         return "`uniform` without numbers"
@@ -120,11 +122,11 @@ def _prior(arguments: Sequence[ast.Value]) -> str | None:
 
 
 _CHECKS: Final[dict[str, Callable[[Sequence[ast.Value]], str | None]]] = {
-    "default": _none,
-    "first": _none,
-    "weight": _weight,
-    "split": _split,
-    "prior": _prior,
+    "default": _check_no_arguments,
+    "first": _check_no_arguments,
+    "weight": _check_weight,
+    "split": _check_split,
+    "prior": _check_prior,
 }
 
 
@@ -133,4 +135,4 @@ def _numbers(arguments: Sequence[ast.Value]) -> list[float]:
 
 
 def _word(argument: ast.Value) -> str:
-    return argument.text if isinstance(argument, ast.Dotted) else ""
+    return argument.text if isinstance(argument, ast.DottedName) else ""

@@ -5,32 +5,42 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-from spacelang.analysis.report import Report
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.domains import BadBound
 from spacelang.diagnostics.names import UnknownFunction, UnknownName
-from spacelang.ir.domain import SYMBOLS
-from spacelang.ir.expr import VARIADIC, Arithmetic, Call, Constant, Expr, children, nodes, references, with_children
-from spacelang.ir.rationals import FUNCTIONS, Between, decimal
+from spacelang.ir.domain import DATA_SIZE_NAMES
+from spacelang.ir.expr import (
+    VARIADIC_FUNCTIONS,
+    Arithmetic,
+    Call,
+    Constant,
+    Expr,
+    children,
+    nodes,
+    references,
+    with_children,
+)
+from spacelang.ir.rationals import NUMERIC_FUNCTIONS, NumberInterval, to_fraction
 from spacelang.ir.rationals import Number as Known
 from spacelang.ir.value import Value, is_number
-from spacelang.suggest import nearest
+from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
 
 Number: TypeAlias = Fraction | float
 """A float is an infinity, or nan if the value is undefined. All other numbers are exact decimals, as written."""
 
-LARGE: Final = 1e200
+VERY_LARGE: Final = 1e200
 """The number that replaces an infinity where arithmetic must be exact.
 
 It is larger than any number that comes from data, and its products with most other numbers are still finite.
 """
 
-MOST_BITS: Final = 5_000
+MAX_BITS: Final = 5_000
 """The maximum size of exact numbers. Longer results count as undefined, because a file could make them endless."""
 
 
-_ENDLESS: Final = frozenset({"inf", "infinity", "infinite", "nan"})
+_INFINITY_NAMES: Final = frozenset({"inf", "infinity", "infinite", "nan"})
 """The names of infinities and of nan in other languages."""
 
 
@@ -38,7 +48,7 @@ Refuse: TypeAlias = Callable[[ast.Expression], object]
 """A function that reports an expression that is not arithmetic."""
 
 
-def folded(written: ast.Expression, report: Report, reason: str, refuse: Refuse) -> Expr | None:
+def fold_arithmetic(written: ast.Expression, report: DiagnosticCollector, reason: str, refuse: Refuse) -> Expr | None:
     """Return arithmetic over numbers and symbols of the data as an expression.
 
     The result is None if the arithmetic uses anything else, which is reported. `reason` is the label of the diagnostic
@@ -49,16 +59,16 @@ def folded(written: ast.Expression, report: Report, reason: str, refuse: Refuse)
         case ast.Number():
             return Constant(written.value, written.span)
         case ast.Binary(operator="+" | "-" | "*" | "/" as sign):
-            left, right = (folded(side, report, reason, refuse) for side in (written.left, written.right))
+            left, right = (fold_arithmetic(side, report, reason, refuse) for side in (written.left, written.right))
             return None if left is None or right is None else Arithmetic(sign, left, right, written.span)
         case ast.Unary(operator="-"):
-            term = folded(written.term, report, reason, refuse)
+            term = fold_arithmetic(written.term, report, reason, refuse)
             return None if term is None else Arithmetic("-", Constant(0), term, written.span)
         case ast.FunctionCall(arguments=arguments):
-            return known_call(written, [folded(each, report, reason, refuse) for each in arguments], report)
-        case ast.Dotted() if written.text in SYMBOLS:
+            return read_call(written, [fold_arithmetic(each, report, reason, refuse) for each in arguments], report)
+        case ast.DottedName() if written.text in DATA_SIZE_NAMES:
             return Constant(report.symbols.mention(written.text, written.span), written.span)
-        case ast.Dotted() if reason:
+        case ast.DottedName() if reason:
             _report_name(written, report, reason)
             return None
         case _:
@@ -66,37 +76,37 @@ def folded(written: ast.Expression, report: Report, reason: str, refuse: Refuse)
             return None
 
 
-def _report_name(written: ast.Dotted, report: Report, reason: str) -> None:
-    near = nearest(written.text, SYMBOLS)
-    listed = ", ".join(f"`{name}`" for name in SYMBOLS)
+def _report_name(written: ast.DottedName, report: DiagnosticCollector, reason: str) -> None:
+    near = nearest_name(written.text, DATA_SIZE_NAMES)
+    listed = ", ".join(f"`{name}`" for name in DATA_SIZE_NAMES)
     remedy = f"the symbols of the data are {listed}; relate hyperparameters with `require`"
-    if written.text.lower() in _ENDLESS:
+    if written.text.lower() in _INFINITY_NAMES:
         near, remedy = None, "ranges are finite: write the largest value worth trying, such as `1e6`"
     report.add(UnknownName(primary=written.span, name=written.text, reason=reason, near=near, remedy=remedy))
 
 
-def known_call(call: ast.FunctionCall, arguments: list[Expr | None], report: Report) -> Expr | None:
+def read_call(call: ast.FunctionCall, arguments: list[Expr | None], report: DiagnosticCollector) -> Expr | None:
     """Return the call of a built-in function, or None after reporting a mistake.
 
     The name must be that of a function of the language, and the number of arguments must be right. The call is also
     None if one of the `arguments` is.
     """
     name = call.function.text
-    if name not in FUNCTIONS:
-        hint = _otherwise(call)
-        near = None if hint else nearest(name, FUNCTIONS)
+    if name not in NUMERIC_FUNCTIONS:
+        hint = _equivalent_hint(call)
+        near = None if hint else nearest_name(name, NUMERIC_FUNCTIONS)
         report.add(UnknownFunction(primary=call.function.span, name=name, near=near, hint=hint))
         return None
-    fits = len(arguments) >= 2 if name in VARIADIC else len(arguments) == 1
+    fits = len(arguments) >= 2 if name in VARIADIC_FUNCTIONS else len(arguments) == 1
     if not fits:
-        expected = "expected two arguments or more" if name in VARIADIC else "expected one argument"
+        expected = "expected two arguments or more" if name in VARIADIC_FUNCTIONS else "expected one argument"
         report.add(BadBound(primary=call.span, bound=call.span.text, domain="an expression", expected=expected))
         return None
     known = tuple(argument for argument in arguments if argument is not None)
     return Call(name, known, call.span) if len(known) == len(arguments) else None  # type: ignore[arg-type]
 
 
-def _otherwise(call: ast.FunctionCall) -> str | None:
+def _equivalent_hint(call: ast.FunctionCall) -> str | None:
     """Return a hint that says how to write a function of another language here, or None."""
     first, *others = (argument.span.text for argument in call.arguments)
     match call.function.text, others:
@@ -114,7 +124,7 @@ def _otherwise(call: ast.FunctionCall) -> str | None:
             return None
 
 
-def outcome(expression: Expr) -> Number:
+def evaluate(expression: Expr) -> Number:
     """Return the value of an expression over constants, or nan if it is undefined.
 
     Infinities follow the rules of IEEE 754. So whatever grows with the data is infinite, and `n_samples / n_features`
@@ -122,41 +132,42 @@ def outcome(expression: Expr) -> Number:
     """
     match expression:
         case Constant(value=value):
-            return _number(value) if is_number(value) else math.nan  # type: ignore[arg-type]
+            return _exact(value) if is_number(value) else math.nan  # type: ignore[arg-type]
         case Arithmetic():
-            left, right = outcome(expression.left), outcome(expression.right)
-            return _short(_OPERATIONS[expression.operation], left, right)
+            left, right = evaluate(expression.left), evaluate(expression.right)
+            return _apply_within_limit(_OPERATIONS[expression.operation], left, right)
         case Call():
-            return _short(_FUNCTIONS[expression.function], *map(outcome, expression.arguments))
+            return _apply_within_limit(_FUNCTIONS[expression.function], *map(evaluate, expression.arguments))
         case _:
             return math.nan
 
 
-def settled(expression: Expr) -> Expr | None:
+def resolve_infinities(expression: Expr) -> Expr | None:
     """Return the expression without infinite constants, or None if the value of a part is undefined.
 
-    Parts without hyperparameters are evaluated first. What is still infinite becomes a very large number (see `LARGE`).
+    Parts without hyperparameters are evaluated first. What is still infinite becomes a very large number (see
+    `VERY_LARGE`).
     """
     if not any(isinstance(node, Constant) and _is_infinite(node.value) for node in nodes(expression)):
         return expression
     if not references(expression):
-        number = outcome(expression)
+        number = evaluate(expression)
         if math.isnan(number):
             return None
-        return Constant(max(-LARGE, min(LARGE, plain(number))), expression.span)
-    parts = tuple(part for part in map(settled, children(expression)) if part is not None)
+        return Constant(max(-VERY_LARGE, min(VERY_LARGE, to_number(number))), expression.span)
+    parts = tuple(part for part in map(resolve_infinities, children(expression)) if part is not None)
     if len(parts) < len(children(expression)):
         return None
     remaining = iter(parts)
     return with_children(expression, lambda _: next(remaining))
 
 
-def is_large(expression: Expr) -> bool:
+def is_very_large(expression: Expr) -> bool:
     """Return True if an expression is one of the very large numbers that replace infinities."""
-    return isinstance(expression, Constant) and expression.value in (LARGE, -LARGE)
+    return isinstance(expression, Constant) and expression.value in (VERY_LARGE, -VERY_LARGE)
 
 
-def plain(number: Number) -> int | float:
+def to_number(number: Number) -> int | float:
     """Return an integer if the number is whole, else the nearest float.
 
     A number that no float can hold becomes an infinity.
@@ -171,13 +182,13 @@ def plain(number: Number) -> int | float:
         return math.inf if number > 0 else -math.inf
 
 
-def unlimited(expression: Expr) -> Span | None:
+def find_infinite_constant(expression: Expr) -> Span | None:
     """Return the span of the constant that makes an expression infinite or undefined, or None."""
     if isinstance(expression, Constant):
         return expression.span
     for child in children(expression):
-        if not math.isfinite(outcome(child)):
-            return unlimited(child)
+        if not math.isfinite(evaluate(child)):
+            return find_infinite_constant(child)
     return None
 
 
@@ -185,18 +196,18 @@ def _is_infinite(value: Value) -> bool:
     return isinstance(value, float) and math.isinf(value)
 
 
-def _number(value: int | Number) -> Number:
-    return value if isinstance(value, float) and not math.isfinite(value) else decimal(value)
+def _exact(value: int | Number) -> Number:
+    return value if isinstance(value, float) and not math.isfinite(value) else to_fraction(value)
 
 
-def _short(function: Callable[..., Number], *arguments: Number) -> Number:
+def _apply_within_limit(function: Callable[..., Number], *arguments: Number) -> Number:
     if any(isinstance(argument, float) and math.isnan(argument) for argument in arguments):
         return math.nan
     try:
-        found = _number(function(*arguments)) if arguments else math.nan
+        found = _exact(function(*arguments)) if arguments else math.nan
     except (ZeroDivisionError, ValueError, OverflowError):
         return math.nan
-    if isinstance(found, Fraction) and found.numerator.bit_length() + found.denominator.bit_length() > MOST_BITS:
+    if isinstance(found, Fraction) and found.numerator.bit_length() + found.denominator.bit_length() > MAX_BITS:
         return math.nan
     return found
 
@@ -207,16 +218,18 @@ def _quotient(left: Number, right: Number) -> Number:
     return left / right
 
 
-def _rounded(function: Callable[[Number], int]) -> Callable[[Number], Number]:
+def _rounding(function: Callable[[Number], int]) -> Callable[[Number], Number]:
     return lambda number: number if isinstance(number, float) else Fraction(function(number))
 
 
-def _nearest(nearest: Callable[[Number], float], known: Callable[[Fraction], Known]) -> Callable[[Number], Number]:
+def _exact_or_nearest(
+    nearest: Callable[[Number], float], known: Callable[[Fraction], Known]
+) -> Callable[[Number], Number]:
     """Return a function whose result is exact if it is rational, else the nearest float."""
 
     def apply(number: Number) -> Number:
         found = nearest(number) if isinstance(number, float) else known(number)
-        return nearest(number) if isinstance(found, Between) else found
+        return nearest(number) if isinstance(found, NumberInterval) else found
 
     return apply
 
@@ -230,8 +243,8 @@ _OPERATIONS: Final[dict[str, Callable[[Number, Number], Number]]] = {
 _FUNCTIONS: Final[dict[str, Callable[..., Number]]] = {
     "min": min,
     "max": max,
-    "ceil": _rounded(math.ceil),
-    "floor": _rounded(math.floor),
-    "sqrt": _nearest(math.sqrt, FUNCTIONS["sqrt"]),
-    "log2": _nearest(math.log2, FUNCTIONS["log2"]),
+    "ceil": _rounding(math.ceil),
+    "floor": _rounding(math.floor),
+    "sqrt": _exact_or_nearest(math.sqrt, NUMERIC_FUNCTIONS["sqrt"]),
+    "log2": _exact_or_nearest(math.log2, NUMERIC_FUNCTIONS["log2"]),
 }

@@ -5,17 +5,17 @@ from fractions import Fraction
 from math import isfinite
 from typing import Final
 
-from spacelang.analysis.report import Report
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.scorers import ScorerReader
 from spacelang.diagnostics.tasks import BoundForm, SettingOutOfRange, UnknownMeasure, WrongUnit
-from spacelang.ir.task import BYTES, SECONDS, Bound, Measure, in_unit
-from spacelang.suggest import nearest
+from spacelang.ir.task import BYTES, SECONDS, Bound, Measure, to_base_unit
+from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
-from spacelang.syntax.spelling import spell_expression
+from spacelang.syntax.inline_printer import spell_expression
 
 MEASURES: Final = tuple(measure.value for measure in Measure)
 
-CUSTOMARY: Final[Mapping[str, Measure]] = {
+SYNONYMS: Final[Mapping[str, Measure]] = {
     "inference_time": Measure.LATENCY,
     "latency": Measure.LATENCY,
     "prediction_time": Measure.LATENCY,
@@ -25,20 +25,20 @@ CUSTOMARY: Final[Mapping[str, Measure]] = {
 }
 """Synonyms of the measures."""
 
-_TURNED: Final = {">=": "<=", ">": "<", "<=": ">=", "<": ">"}
+_MIRRORED: Final = {">=": "<=", ">": "<", "<=": ">=", "<": ">"}
 
 
 class BoundReader:
     """A reader of the expressions after `subject to`."""
 
-    def __init__(self, scorers: ScorerReader, report: Report) -> None:
+    def __init__(self, scorers: ScorerReader, report: DiagnosticCollector) -> None:
         self._scorers = scorers
         self._report = report
 
     def read(self, written: ast.Expression) -> Bound | None:
         """Return the bound that an expression states, or None after reporting why it states none."""
         match written:
-            case ast.Binary(relation, left, right) if relation in _TURNED or relation in ("==", "!="):
+            case ast.Binary(relation, left, right) if relation in _MIRRORED or relation in ("==", "!="):
                 pass
             case ast.Logical():
                 problem, remedy = "a constraint bounds one measure", "write one `subject to` line for each measure"
@@ -49,7 +49,7 @@ class BoundReader:
                 self._report.add(BoundForm(primary=written.span, problem="this is not a bound", remedy=remedy))
                 return None
         if _is_number(left) and not _is_number(right):
-            left, right, relation = right, left, _TURNED.get(relation, relation)
+            left, right, relation = right, left, _MIRRORED.get(relation, relation)
         measure = self._measure(left)
         if measure is None:
             return None
@@ -75,7 +75,7 @@ class BoundReader:
 
     def _measure(self, written: ast.Expression) -> Measure | None:
         match written:
-            case ast.Dotted(text=name):
+            case ast.DottedName(text=name):
                 place = written.span
             case ast.FunctionCall(function=ast.Word(text=name, span=place)):
                 pass
@@ -84,7 +84,7 @@ class BoundReader:
                 self._report.add(BoundForm(primary=written.span, problem="this is not a measure", remedy=remedy))
                 return None
         if name not in MEASURES:
-            near = CUSTOMARY.get(name.lower(), nearest(name, MEASURES))
+            near = SYNONYMS.get(name.lower(), nearest_name(name, MEASURES))
             self._report.add(UnknownMeasure(primary=place, name=name, near=near))
             return None
         measure = Measure(name)
@@ -100,7 +100,7 @@ class BoundReader:
         """Return the scorer and the column of a `disparity`, or None for each after reporting a mistake."""
         assert isinstance(written, ast.FunctionCall)
         match written.arguments:
-            case (ast.Dotted() as scorer, ast.Dotted(text=column) | ast.Text(value=column)):
+            case (ast.DottedName() as scorer, ast.DottedName(text=column) | ast.Text(value=column)):
                 return self._scorers.read(scorer), column
             case _:
                 problem = "`disparity` takes a scorer and a column of the data"
@@ -111,7 +111,7 @@ class BoundReader:
     def _limit(self, measure: Measure, written: ast.Expression) -> float | None:
         match written:
             case ast.Quantity(number, unit) if unit in _units(measure):
-                value = in_unit(number, _units(measure)[unit])
+                value = to_base_unit(number, _units(measure)[unit])
                 # A size is a whole number of bytes.
                 value = float(round(value)) if measure is Measure.SIZE and isfinite(value) else value
             case ast.Number(value) if measure is Measure.DISPARITY:

@@ -4,32 +4,32 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from spacelang.analysis.domains import widest
+from spacelang.analysis.domains import widest_domain
 from spacelang.analysis.symbols import Symbols
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.facts import fact
+from spacelang.frozen import frozen
 from spacelang.ir.domain import BOOLEANS
 from spacelang.ir.expr import Expr, Reference, scope
-from spacelang.ir.rebuilding import rebuilt
-from spacelang.ir.space import Constraint, Hyperparameter, Kind, Product, Space
-from spacelang.ir.walk import depended
-from spacelang.solver.satisfiability import leaves_nothing
+from spacelang.ir.space import Constraint, Hyperparameter, Product, ProductKind, Space
+from spacelang.ir.tree_rewriting import rebuild_tree
+from spacelang.ir.walk import with_dependencies
+from spacelang.solver.satisfiability import is_unsatisfiable
 from spacelang.text import Span
 
-MOST_WEIGHED: Final = 32
+MAX_CANDIDATES: Final = 32
 """The maximum number of candidate constraints, and of constraints whose conditions are examined."""
 
-MOST_CHECKS: Final = 200
+MAX_ATTEMPTS: Final = 200
 """The maximum number of attempts, in one text, to find a smaller conflict than an irreducible one."""
 
-FEW: Final = 4
+MAX_MINIMUM_SIZE: Final = 4
 """The maximum number of lines in a conflict that is guaranteed to be a smallest one."""
 
-Taken = tuple[str, str]
+BranchKey = tuple[str, str]
 """A branch: the address of its decision and its name."""
 
 
-@fact
+@frozen
 class Conflict:
     """A set of constraints that together exclude everything.
 
@@ -42,48 +42,50 @@ class Conflict:
     """Whether the conflict depends on the data."""
 
 
-def conflict(
+def find_conflict(
     space: Space,
     candidates: tuple[Constraint, ...],
     symbols: Symbols,
     checks: Iterator[int],
-    branch: Taken | None = None,
+    branch: BranchKey | None = None,
 ) -> Conflict:
     """Return a small set of constraints that exclude the branch, or the whole space if `branch` is None.
 
     `checks` counts the attempts for all conflicts of a text together.
     """
-    constraints = _culprits(space, candidates, checks, branch)
-    needed = [*_needed(space, constraints, symbols, branch)] if len(constraints) <= MOST_WEIGHED else []
+    constraints = _conflicting_constraints(space, candidates, checks, branch)
+    needed = [*_needed_conditions(space, constraints, symbols, branch)] if len(constraints) <= MAX_CANDIDATES else []
     lines = [*(constraint.span for constraint in constraints), *(related.span for related in needed)]
-    return Conflict(constraints, tuple(needed), any(symbols.within(line) for line in lines))
+    return Conflict(constraints, tuple(needed), any(symbols.mentioned_in(line) for line in lines))
 
 
-def _culprits(
-    space: Space, candidates: tuple[Constraint, ...], checks: Iterator[int], branch: Taken | None
+def _conflicting_constraints(
+    space: Space, candidates: tuple[Constraint, ...], checks: Iterator[int], branch: BranchKey | None
 ) -> tuple[Constraint, ...]:
     """Return one constraint if it conflicts alone, else as few as can be found.
 
-    Several constraints are searched for among the first `MOST_WEIGHED` candidates. If these do not conflict, all
+    Several constraints are searched for among the first `MAX_CANDIDATES` candidates. If these do not conflict, all
     candidates are returned.
     """
-    for constraint in candidates if branch is None else candidates[:MOST_WEIGHED]:
-        if leaves_nothing(space, (constraint,), branch):
+    for constraint in candidates if branch is None else candidates[:MAX_CANDIDATES]:
+        if is_unsatisfiable(space, (constraint,), branch):
             return (constraint,)
-    several = (candidates[: 2**power] for power in range(1, MOST_WEIGHED.bit_length()))
-    needed = next((some for some in several if leaves_nothing(space, some, branch)), None)
+    several = (candidates[: 2**power] for power in range(1, MAX_CANDIDATES.bit_length()))
+    needed = next((some for some in several if is_unsatisfiable(space, some, branch)), None)
     if needed is None:
         return candidates
     for constraint in needed:
         others = tuple(other for other in needed if other is not constraint)
-        if leaves_nothing(space, others, branch):
+        if is_unsatisfiable(space, others, branch):
             needed = others
-    most = min(len(needed) - 1, FEW)
-    fewer = _fewest(candidates[:MOST_WEIGHED], most, checks, lambda some: leaves_nothing(space, some, branch))
+    most = min(len(needed) - 1, MAX_MINIMUM_SIZE)
+    fewer = _smallest_conflict(
+        candidates[:MAX_CANDIDATES], most, checks, lambda some: is_unsatisfiable(space, some, branch)
+    )
     return needed if fewer is None else fewer
 
 
-def _fewest(
+def _smallest_conflict(
     candidates: Sequence[Constraint],
     most: int,
     checks: Iterator[int],
@@ -97,12 +99,12 @@ def _fewest(
     leads to a new removal set.
     """
     removals: list[frozenset[int]] = []
-    while (chosen := _choice(removals, most)) is not None:
+    while (chosen := _smallest_hitting_set(removals, most)) is not None:
         if conflicts(tuple(candidates[place] for place in sorted(chosen))):
             return tuple(candidates[place] for place in sorted(chosen))
         kept, removed = set(chosen), set[int]()
         for place in range(len(candidates)):
-            if next(checks) > MOST_CHECKS:
+            if next(checks) > MAX_ATTEMPTS:
                 return None
             if place in kept:
                 continue
@@ -114,19 +116,19 @@ def _fewest(
     return None
 
 
-def _choice(sets: Sequence[frozenset[int]], most: int) -> frozenset[int] | None:
+def _smallest_hitting_set(sets: Sequence[frozenset[int]], most: int) -> frozenset[int] | None:
     """Return a smallest set of at most `most` numbers that contains one of each set, or None."""
-    return next((found for size in range(most + 1) if (found := _of_each(sets, size)) is not None), None)
+    return next((found for size in range(most + 1) if (found := _hitting_set(sets, size)) is not None), None)
 
 
-def _of_each(sets: Sequence[frozenset[int]], size: int) -> frozenset[int] | None:
+def _hitting_set(sets: Sequence[frozenset[int]], size: int) -> frozenset[int] | None:
     if not sets:
         return frozenset()
     if not size:
         return None
     shortest: frozenset[int] = min(sets, key=len)
     for number in sorted(shortest):
-        found = _of_each([each for each in sets if number not in each], size - 1)
+        found = _hitting_set([each for each in sets if number not in each], size - 1)
         if found is not None:
             return found | {number}
     return None
@@ -135,22 +137,22 @@ def _of_each(sets: Sequence[frozenset[int]], size: int) -> frozenset[int] | None
 # ---- what else the conflict needs
 
 
-def _needed(
-    space: Space, constraints: Sequence[Constraint], symbols: Symbols, branch: Taken | None
+def _needed_conditions(
+    space: Space, constraints: Sequence[Constraint], symbols: Symbols, branch: BranchKey | None
 ) -> Iterator[Related]:
     """Yield the conditions and the data-dependent domains without which the constraints would not conflict."""
     loose: dict[str, Hyperparameter] = {}
-    for node, loosened, related in _loosened(space, constraints, symbols):
+    for node, loosened, related in _relaxations(space, constraints, symbols):
         # For each hyperparameter, the condition is relaxed before the domain.
         both = replace(loosened, condition=loose[node.address].condition) if node.address in loose else loosened
         changes = {**loose, node.address: both}
-        if leaves_nothing(_with(space, changes), constraints, branch):
+        if is_unsatisfiable(_changed_space(space, changes), constraints, branch):
             loose = changes
         else:
             yield related
 
 
-def _loosened(
+def _relaxations(
     space: Space, constraints: Sequence[Constraint], symbols: Symbols
 ) -> Iterator[tuple[Hyperparameter, Hyperparameter, Related]]:
     """Yield each hyperparameter of the conflict with a relaxed version of it.
@@ -158,20 +160,20 @@ def _loosened(
     The relaxed version lacks its condition, or has the widest domain that any data allows.
     """
     named = [address for constraint in constraints for address in scope(constraint.expression)]
-    nodes = (space.variables[address].node for address in depended(space.variables, named))
+    nodes = (space.variables[address].node for address in with_dependencies(space.variables, named))
     for node in (each for each in nodes if isinstance(each, Hyperparameter)):
         if node.condition is not None:
-            free = replace(node, condition=Reference(_switch(node.address)))
+            free = replace(node, condition=Reference(_switch_name(node.address)))
             yield node, free, Related(node.condition.span, f"the condition of `{node.name}`")
-        written = symbols.domain(node.span)
-        wide = None if written is None else widest(written)
+        written = symbols.data_dependent_domain(node.span)
+        wide = None if written is None else widest_domain(written)
         if written is not None and wide is not None and wide != node.domain:
-            premise = symbols.premise(symbols.within(written.span)).rstrip()
+            premise = symbols.premise(symbols.mentioned_in(written.span)).rstrip()
             message = f"the domain of `{node.name}` {premise}"
             yield node, replace(node, domain=wide, default=wide.middle), Related(written.span, message)
 
 
-def of_data(space: Space, symbols: Symbols) -> frozenset[str]:
+def data_dependent_addresses(space: Space, symbols: Symbols) -> frozenset[str]:
     """Return the addresses of the hyperparameters that depend on the data.
 
     A hyperparameter depends on the data if its domain or its condition does, directly or through other hyperparameters.
@@ -183,8 +185,8 @@ def of_data(space: Space, symbols: Symbols) -> frozenset[str]:
     for node in space.hyperparameters:
         for address in scope(node.condition) if node.condition is not None else ():
             dependent.setdefault(address, []).append(node.address)
-        by_condition = node.condition is not None and bool(symbols.within(node.condition.span))
-        if by_condition or symbols.domain(node.span) is not None:
+        by_condition = node.condition is not None and bool(symbols.mentioned_in(node.condition.span))
+        if by_condition or symbols.data_dependent_domain(node.span) is not None:
             waiting.append(node.address)
     found: set[str] = set()
     while waiting:
@@ -195,16 +197,16 @@ def of_data(space: Space, symbols: Symbols) -> frozenset[str]:
     return frozenset(found)
 
 
-def is_of_data(expression: Expr, span: Span, symbols: Symbols, of_data: Container[str]) -> bool:
+def depends_on_data(expression: Expr, span: Span, symbols: Symbols, of_data: Container[str]) -> bool:
     """Return True if an expression depends on the data.
 
     `span` is the position of the expression. `of_data` are the addresses of the hyperparameters that depend on the
     data.
     """
-    return bool(symbols.within(span)) or any(address in of_data for address in scope(expression))
+    return bool(symbols.mentioned_in(span)) or any(address in of_data for address in scope(expression))
 
 
-def _with(space: Space, changes: Mapping[str, Hyperparameter]) -> Space:
+def _changed_space(space: Space, changes: Mapping[str, Hyperparameter]) -> Space:
     """Return the space with changed hyperparameters.
 
     A changed hyperparameter that lost its condition is active if an additional boolean switch is true.
@@ -212,13 +214,13 @@ def _with(space: Space, changes: Mapping[str, Hyperparameter]) -> Space:
     switches = [
         Hyperparameter(name, name, name, BOOLEANS, True)
         for address, node in changes.items()
-        for name in (_switch(address),)
+        for name in (_switch_name(address),)
         if node.condition == Reference(name)
     ]
-    root = rebuilt(space.root, lambda node: changes.get(node.address, node))
-    return Space("", Product(Kind.SEQUENCE, (root, *switches)))
+    root = rebuild_tree(space.root, lambda node: changes.get(node.address, node))
+    return Space("", Product(ProductKind.SEQUENCE, (root, *switches)))
 
 
-def _switch(address: str) -> str:
+def _switch_name(address: str) -> str:
     # Addresses have no spaces, so this name is free.
     return f"{address} is active"

@@ -5,43 +5,43 @@ from bisect import bisect_left
 from typing import Final
 
 from spacelang.analysis import annotations
-from spacelang.analysis.judge import ParameterJudge
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.overlap import common_value
+from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.ranges import RangeReader
-from spacelang.analysis.report import Report
 from spacelang.analysis.symbols import VAST, Symbols
-from spacelang.analysis.values import NO_VALUE, NoValue, plain
+from spacelang.analysis.values import NO_VALUE, InvalidValue, literal_value
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import EmptyDomain
 from spacelang.diagnostics.names import DuplicateValue
 from spacelang.diagnostics.syntax import NotSupportedYet
 from spacelang.ir.domain import (
     BOOLEANS,
-    MISSING,
+    NOT_FOUND,
     Categorical,
     Domain,
     Grid,
-    Missing,
+    NotFound,
     Ordinal,
     Real,
-    Simple,
+    SimpleDomain,
     Union,
     describe,
     literal,
     parts,
 )
-from spacelang.ir.value import Value, identity, is_number, same
+from spacelang.ir.value import Value, are_same, identity_key, is_number
 from spacelang.syntax import ast
 from spacelang.text import Span
 
-LONGEST: Final = 80
+MAX_LENGTH: Final = 80
 """The maximum length of a domain in messages, in characters."""
 
 
 class DomainReader:
     """A reader of the domain of one parameter."""
 
-    def __init__(self, judge: ParameterJudge, report: Report) -> None:
+    def __init__(self, judge: ParameterChecker, report: DiagnosticCollector) -> None:
         self._judge = judge
         self._report = report
 
@@ -55,17 +55,17 @@ class DomainReader:
             return None
         return Union(tuple(found))
 
-    def _simple(self, domain: ast.Domain) -> Simple | None:
+    def _simple(self, domain: ast.Domain) -> SimpleDomain | None:
         match domain:
             case ast.Booleans():
                 # One check for the type as a whole: two diagnostics about one word would be one too many.
-                return BOOLEANS if self._judge.takes(True, domain.span) else None
+                return BOOLEANS if self._judge.check_value(True, domain.span) else None
             case ast.Values():
                 return self._values(domain)
             case ast.Range():
                 return RangeReader(self._judge, self._report).read(domain)
-            case ast.Nothing():
-                annotations.read(domain.annotations, "values", self._report)
+            case ast.NoneStep():
+                annotations.read_annotations(domain.annotations, "values", self._report)
                 return self._values(ast.Values((ast.Keyword(None, domain.span),), False, domain.span))
             case ast.UnionDomain() | ast.Operator() | ast.Parenthesised():
                 raise AssertionError("a domain with structures is a decision")
@@ -79,34 +79,34 @@ class DomainReader:
         sound = True
         for written in domain.values:
             value = self._member(written, domain)
-            if isinstance(value, NoValue):
+            if isinstance(value, InvalidValue):
                 sound = False
-            elif identity(value) in seen:
-                related = (Related(seen[identity(value)], "first listed here"),)
+            elif identity_key(value) in seen:
+                related = (Related(seen[identity_key(value)], "first listed here"),)
                 self._report.add(DuplicateValue(primary=written.span, value=literal(value), related=related))
                 sound = False
             else:
-                seen[identity(value)] = written.span
+                seen[identity_key(value)] = written.span
                 values.append(value)
-                sound &= self._judge.takes(value, written.span)
+                sound &= self._judge.check_value(value, written.span)
         if not sound:
             return None
         return Ordinal(tuple(values)) if domain.ordered else Categorical(tuple(values))
 
-    def _member(self, written: ast.Value, domain: ast.Values) -> Value | NoValue:
+    def _member(self, written: ast.Value, domain: ast.Values) -> Value | InvalidValue:
         if not isinstance(written, ast.OperatorValue) or not domain.ordered:
-            return plain(written, self._report)
+            return literal_value(written, self._report)
         instead = "write operators as alternatives, which have no order: `estimator : A { … } | B`"
         construct = "an operator with a body in an `ordered` set"
         self._report.add(NotSupportedYet(primary=written.span, construct=construct, instead=instead))
         return NO_VALUE
 
-    def _disjoint(self, written: ast.UnionDomain, found: list[Simple]) -> bool:
+    def _disjoint(self, written: ast.UnionDomain, found: list[SimpleDomain]) -> bool:
         sound = True
         for place, part in enumerate(found):
             for before, earlier in enumerate(found[:place]):
                 shared = common_value(earlier, part)
-                if not isinstance(shared, Missing):
+                if not isinstance(shared, NotFound):
                     self._report_shared(shared, written.parts[before], written.parts[place])
                     sound = False
         return sound
@@ -117,7 +117,7 @@ class DomainReader:
         Point at the value if it is listed, else at the second of the two ranges.
         """
         for one, other in ((second, first), (first, second)):
-            named = [v.span for v in one.values if _means(v, shared)] if isinstance(one, ast.Values) else []
+            named = [v.span for v in one.values if _has_value(v, shared)] if isinstance(one, ast.Values) else []
             if named:
                 reason, at = f"also lies in `{other.span.text}`", named[0]
                 break
@@ -125,68 +125,68 @@ class DomainReader:
             reason, at, other = f"`{first.span.text}` contains it too", second.span, first
         related = () if at.line == other.span.line else (Related(other.span, "the other part"),)
         symbols = self._report.symbols
-        notes = symbols.notes((*symbols.within(first.span), *symbols.within(second.span)))
+        notes = symbols.notes((*symbols.mentioned_in(first.span), *symbols.mentioned_in(second.span)))
         self._report.add(DuplicateValue(primary=at, value=literal(shared), reason=reason, related=related, notes=notes))
 
 
-def _means(written: ast.Value, value: Value) -> bool:
-    found = plain(written, Report())
-    return not isinstance(found, NoValue) and same(found, value)
+def _has_value(written: ast.Value, value: Value) -> bool:
+    found = literal_value(written, DiagnosticCollector())
+    return not isinstance(found, InvalidValue) and are_same(found, value)
 
 
-def as_written(span: Span, domain: Domain) -> str:
+def domain_text(span: Span, domain: Domain) -> str:
     """Return the domain for a message: on one line, as its author wrote it, truncated if it is long."""
     text = describe(domain) if "#" in span.text else " ".join(span.text.split())
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "…"
+    return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 3] + "…"
 
 
-def widest(written: ast.Domain) -> Domain | None:
+def widest_domain(written: ast.Domain) -> Domain | None:
     """Return the domain with every range as wide as any data allows.
 
     The result is None if a part of the domain has no value for any data.
     """
     match written:
         case ast.UnionDomain():
-            found = [widest(part) for part in written.parts]
+            found = [widest_domain(part) for part in written.parts]
             simple = tuple(part for part in found if part is not None and not isinstance(part, Union))
             return Union(simple) if len(simple) == len(found) else None
         case ast.Range():
             return RangeReader.widest(written)
         case _:
-            return _unjudged(Report()).read(written)
+            return _unchecked_reader(DiagnosticCollector()).read(written)
 
 
-def largest(written: ast.Domain) -> tuple[Domain, ...]:
+def domains_for_vast_data(written: ast.Domain) -> tuple[Domain, ...]:
     """Return the domains for very tall and for very wide data (see `VAST`).
 
     Sizes for which the domain has no value are left out.
     """
-    found = (_unjudged(Report(Symbols(sizes))).read(written) for sizes in VAST)
+    found = (_unchecked_reader(DiagnosticCollector(Symbols(sizes))).read(written) for sizes in VAST)
     return tuple(domain for domain in found if domain is not None)
 
 
-def _unjudged(report: Report) -> DomainReader:
-    return DomainReader(ParameterJudge(report), report)
+def _unchecked_reader(report: DiagnosticCollector) -> DomainReader:
+    return DomainReader(ParameterChecker(report), report)
 
 
-def drawn_in(value: Value, domain: Domain) -> Value | Missing:
+def nearest_value(value: Value, domain: Domain) -> Value | NotFound:
     """Return the member of a domain that is nearest to a number.
 
-    The result is `MISSING` if the value is not a number, or if the domain has no range of numbers.
+    The result is `NOT_FOUND` if the value is not a number, or if the domain has no range of numbers.
     """
     if not is_number(value):
-        return MISSING
+        return NOT_FOUND
     assert isinstance(value, int | float)
-    ends = [end for part in parts(domain) if isinstance(part, Grid | Real) for end in _nearest(part, value)]
+    ends = [end for part in parts(domain) if isinstance(part, Grid | Real) for end in _adjacent_members(part, value)]
     if ends and math.isinf(value):
         return max(ends) if value > 0 else min(ends)
-    return min(ends, key=lambda end: abs(end - value), default=MISSING)
+    return min(ends, key=lambda end: abs(end - value), default=NOT_FOUND)
 
 
-def _nearest(part: Grid | Real, value: float) -> tuple[int | float, ...]:
+def _adjacent_members(part: Grid | Real, value: float) -> tuple[int | float, ...]:
     """Return the members of a grid or an interval next to a number outside it: the one below and the one above."""
     if isinstance(part, Real):
         return (part.least if value < part.least else part.greatest,)
     places = range(part.size)
-    place = bisect_left(places, value, key=part.at)
-    return tuple(part.at(index) for index in (place - 1, place) if index in places)
+    place = bisect_left(places, value, key=part.value_at)
+    return tuple(part.value_at(index) for index in (place - 1, place) if index in places)

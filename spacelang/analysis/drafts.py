@@ -3,18 +3,18 @@
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from spacelang.analysis.places import StageNames
-from spacelang.analysis.presence import Presence
+from spacelang.analysis.addresses import StageNames
+from spacelang.analysis.decision_conditions import DecisionCondition
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.facts import fact
+from spacelang.frozen import frozen
 from spacelang.ir.expr import Expr
-from spacelang.ir.rebuilding import rebuilt
 from spacelang.ir.space import Context, Node
+from spacelang.ir.tree_rewriting import rebuild_tree
 from spacelang.ir.value import Value
 from spacelang.syntax import ast
 from spacelang.text import Span
 
-Branch: TypeAlias = tuple[str, str]
+BranchKey: TypeAlias = tuple[str, str]
 """A branch: the address of its decision and its own name."""
 
 
@@ -39,12 +39,12 @@ class Scope:
     """The names of the stages in this text."""
     through: Related | None = None
     """The `include` or the use that brought the text here, if it was included."""
-    branch: Branch | None = None
+    branch: BranchKey | None = None
     """The innermost branch around the operator, or None if every configuration has the operator, or for a file."""
 
 
-@fact
-class Fixing:
+@frozen
+class FixedName:
     """A name in an expression with the value it is fixed to, and the place where it is fixed (None if unknown)."""
 
     name: str
@@ -52,7 +52,7 @@ class Fixing:
     span: Span | None
 
 
-@fact
+@frozen
 class PendingCondition:
     """A `when` clause of a hyperparameter that is still to be read."""
 
@@ -61,11 +61,11 @@ class PendingCondition:
     scope: Scope
 
 
-@fact
-class PendingPresence:
+@frozen
+class PendingDecisionCondition:
     """A `when` clause of a nested decision that is still to be read.
 
-    `left` is the alternative that is taken if the condition does not hold, as in `presence.Presence`.
+    `left` is the alternative that is taken if the condition does not hold, as in `presence.DecisionCondition`.
     """
 
     address: str
@@ -76,15 +76,15 @@ class PendingPresence:
     span: Span
 
 
-@fact
-class PendingRule:
+@frozen
+class PendingConstraint:
     """A `forbid` or `require` that is still to be read, with its scope."""
 
-    rule: ast.Rule
+    rule: ast.ConstraintStatement
     scope: Scope
 
 
-@fact
+@frozen
 class DraftConstraint:
     """A constraint as it is written, with the branches around the body that it stands in, outermost first."""
 
@@ -106,16 +106,16 @@ class Draft:
     nested: set[str] = field(default_factory=set)
     """The addresses of decisions that are values of parameters."""
     conditions: list[PendingCondition] = field(default_factory=list)
-    presences: list[PendingPresence] = field(default_factory=list)
-    rules: list[PendingRule] = field(default_factory=list)
-    present: dict[str, Presence] = field(default_factory=dict)
+    pending_decision_conditions: list[PendingDecisionCondition] = field(default_factory=list)
+    rules: list[PendingConstraint] = field(default_factory=list)
+    decision_conditions: dict[str, DecisionCondition] = field(default_factory=dict)
     """The conditions of nested decisions by address, after they are read."""
-    said: list[DraftConstraint] = field(default_factory=list)
+    written_constraints: list[DraftConstraint] = field(default_factory=list)
     """The written constraints of the space, after they are read, in the order of the space. After them, the space
     has the constraints that express conditions of nested decisions."""
-    branches: list[Branch] = field(default_factory=list)
+    branches: list[BranchKey] = field(default_factory=list)
     """The branches that are currently being read, outermost first."""
-    fixings: dict[Span, Fixing] = field(default_factory=dict)
+    fixings: dict[Span, FixedName] = field(default_factory=dict)
     """The fixed siblings that expressions mention, by the span of the mention."""
     dubious: set[str] = field(default_factory=set)
     """Stages and addresses that could not be read completely. Expressions about them are not checked."""
@@ -128,4 +128,4 @@ def stage_of(address: str) -> str:
 
 def with_conditions(node: Node, conditions: dict[str, Expr]) -> Node:
     """Return the tree with the conditions attached to the hyperparameters at their addresses."""
-    return rebuilt(node, lambda leaf: replace(leaf, condition=conditions.get(leaf.address, leaf.condition)))
+    return rebuild_tree(node, lambda leaf: replace(leaf, condition=conditions.get(leaf.address, leaf.condition)))

@@ -3,32 +3,32 @@
 from itertools import islice
 from typing import Final
 
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Scope
-from spacelang.analysis.names import Names
+from spacelang.analysis.names import NameResolver
 from spacelang.analysis.operands import OperandReader
-from spacelang.analysis.report import Report
-from spacelang.analysis.values import NoValue, misplaced_body, plain
+from spacelang.analysis.values import InvalidValue, literal_value, misplaced_body_diagnostic
 from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.names import UnknownAlternative
-from spacelang.ir.domain import Categorical, Missing, Ordinal, literal, parts
+from spacelang.ir.domain import Categorical, NotFound, Ordinal, literal, parts
 from spacelang.ir.expr import And, Compare, Constant, Expr, In, Is, Not, Or, Reference, nodes
-from spacelang.ir.space import Choice, Operator, named_value, valued
-from spacelang.suggest import nearest
+from spacelang.ir.space import Choice, Operator, index_of_value_branch, is_value_branch
+from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
 
-ORDER: Final = ("<", "<=", ">", ">=")
+ORDER_OPERATORS: Final = ("<", "<=", ">", ">=")
 
-LONGEST: Final = 10_000
+MAX_NODES: Final = 10_000
 """The maximum number of nodes of an expression. A comparison of truth values contains both of its sides twice."""
 
-LIMIT: Final = f"{LONGEST:,} parts, each side counted twice"
+LIMIT: Final = f"{MAX_NODES:,} parts, each side counted twice"
 
 
 class ExpressionReader:
     """A reader of expressions, given the variables of the space."""
 
-    def __init__(self, names: Names, report: Report) -> None:
+    def __init__(self, names: NameResolver, report: DiagnosticCollector) -> None:
         self._names = names
         self._report = report
         self._operands = OperandReader(names, Scope(), report)
@@ -50,17 +50,19 @@ class ExpressionReader:
                 term = self._condition(written.term)
                 return None if term is None else Not(term, written.span)
             case ast.IsTest():
-                return self._is(written)
+                return self._is_test(written)
             case ast.Membership():
                 return self._membership(written)
             case ast.Binary(operator="==" | "!=" | "<" | "<=" | ">" | ">="):
-                return self._of_truths(written) if _compares_truths(written) else self._comparison(written)
-            case ast.Dotted():
-                return self._truth(written)
+                return self._truth_comparison(written) if _compares_truths(written) else self._comparison(written)
+            case ast.DottedName():
+                return self._truth_value(written)
             case ast.Keyword(value=bool()):
                 return Constant(written.value, written.span)
             case _:
-                self._operands.refuse(written, f"`{written.span.text}` is neither true nor false", _compared(written))
+                self._operands.refuse(
+                    written, f"`{written.span.text}` is neither true nor false", _comparison_remedy(written)
+                )
                 return None
 
     def _logical(self, written: ast.Logical) -> Expr | None:
@@ -71,13 +73,13 @@ class ExpressionReader:
             return None
         return And(known, written.span) if written.operator == "and" else Or(known, written.span)
 
-    def _truth(self, written: ast.Dotted) -> Expr | None:
-        found = self._operands.name(written)
+    def _truth_value(self, written: ast.DottedName) -> Expr | None:
+        found = self._operands.read_name(written)
         if isinstance(found, Reference) and not self._is_boolean(found.address):
             name = written.text
             self._operands.refuse(written, f"`{name}` is neither true nor false", f"compare it: `{name} == …`")
             return None
-        if isinstance(found, Constant) and self._operands.is_of_data(written):
+        if isinstance(found, Constant) and self._operands.mentions_data(written):
             self._operands.refuse(written, f"`{written.text}` is a number", f"compare it: `{written.text} > …`")
             return None
         if isinstance(found, Constant) and not isinstance(found.value, bool):
@@ -96,16 +98,16 @@ class ExpressionReader:
             for part in parts(self._names.domain(address))
         )
 
-    def _is(self, written: ast.IsTest) -> Expr | None:
-        if not isinstance(written.decision, ast.Dotted):
+    def _is_test(self, written: ast.IsTest) -> Expr | None:
+        if not isinstance(written.decision, ast.DottedName):
             self._operands.refuse(written.decision, "only decisions can be tested with `is`", None)
             return None
         name = written.decision.text
         if name in self._operands.scope.operators:
             wanted = None if written.operator is None else written.operator.words[-1].text
-            self._names.note_fixed(written.decision, self._operands.scope, written.span)
+            self._names.record_fixed(written.decision, self._operands.scope, written.span)
             return Constant(self._operands.scope.operators[name] == wanted, written.span)
-        found = self._operands.name(written.decision)
+        found = self._operands.read_name(written.decision)
         if not isinstance(found, Choice):
             if found is not None:
                 value = written.operator.text if written.operator else "none"
@@ -122,7 +124,7 @@ class ExpressionReader:
         """
         operator = written.operator
         name = "none" if operator is None else operator.text
-        if name in choice.places:
+        if name in choice.branch_indices:
             return (name,)
         package, _, plain = name.rpartition(".")
         operators = [(branch.name, branch.node) for branch in choice.branches if isinstance(branch.node, Operator)]
@@ -130,11 +132,11 @@ class ExpressionReader:
         if not uses and not self._names.is_dubious(choice.address, self._operands.scope):
             self._report.add(
                 UnknownAlternative(
-                    primary=operator.span if operator is not None else _last(written.span, len("none")),
+                    primary=operator.span if operator is not None else _end_of(written.span, len("none")),
                     name=name,
                     stage=choice.key,
                     alternatives=", ".join(f"`{branch.name}`" for branch in choice.branches),
-                    near=nearest(name, choice.places),
+                    near=nearest_name(name, choice.branch_indices),
                 )
             )
         return uses
@@ -142,11 +144,11 @@ class ExpressionReader:
     def _membership(self, written: ast.Membership) -> Expr | None:
         item = self._operands.read(written.item)
         if isinstance(item, Choice):
-            return self._among(item, written)
-        values = [plain(value, self._report) for value in written.values]
-        if item is None or any(isinstance(value, NoValue) for value in values):
+            return self._decision_membership(item, written)
+        values = [literal_value(value, self._report) for value in written.values]
+        if item is None or any(isinstance(value, InvalidValue) for value in values):
             return None
-        item = self._operands.settled(item, written.item)
+        item = self._operands.resolve_infinities(item, written.item)
         if item is None:
             return None
         if isinstance(item, Reference):
@@ -154,15 +156,15 @@ class ExpressionReader:
                 self._operands.expect_value(item.address, value, place)  # type: ignore[arg-type]
         return In(item, tuple(values), written.span)  # type: ignore[arg-type]
 
-    def _among(self, choice: Choice, written: ast.Membership) -> Expr | None:
+    def _decision_membership(self, choice: Choice, written: ast.Membership) -> Expr | None:
         """Read `decision in {A, B}`: the decision takes one of these alternatives."""
-        found = [self._meant(choice, written.item, value) for value in written.values]
+        found = [self._meant_alternatives(choice, written.item, value) for value in written.values]
         branches = tuple(dict.fromkeys(branch for several in found for branch in several))
         return Is(choice.address, branches, written.span) if all(found) else None
 
     # ---- comparisons
 
-    def _of_truths(self, written: ast.Binary) -> Expr | None:
+    def _truth_comparison(self, written: ast.Binary) -> Expr | None:
         """Read `==` or `!=` between two truth values, written in terms of `and`, `or` and `not`."""
         left, right = self._condition(written.left), self._condition(written.right)
         if left is None or right is None:
@@ -171,17 +173,17 @@ class ExpressionReader:
         same, opposite = (right, other) if written.operator == "==" else (other, right)
         terms = And((left, same), written.span), And((Not(left, written.left.span), opposite), written.span)
         found = Or(terms, written.span)
-        if sum(1 for _ in islice(nodes(found), LONGEST + 1)) > LONGEST:
+        if sum(1 for _ in islice(nodes(found), MAX_NODES + 1)) > MAX_NODES:
             self._report.add(TooLarge(primary=written.span, what="the comparison of truth values", limit=LIMIT))
             return None
         return found
 
     def _comparison(self, written: ast.Binary) -> Expr | None:
-        nested = self._nested_in(written)
+        nested = self._nested_side(written)
         if nested is not None:
-            found = self._takes(*nested, written)
+            found = self._decision_equality(*nested, written)
             return found if found is None or written.operator == "==" else Not(found, written.span)
-        left, right = self._operands.sides(written.left, written.right)
+        left, right = self._operands.read_sides(written.left, written.right)
         for side, other in ((left, written.right), (right, written.left)):
             if isinstance(side, Choice):
                 test = f"{side.key} is {other.span.text}"
@@ -190,75 +192,86 @@ class ExpressionReader:
                 return None
         if left is None or right is None or isinstance(left, Choice) or isinstance(right, Choice):
             return None
-        left, right = self._operands.settled(left, written.left), self._operands.settled(right, written.right)
-        if left is None or right is None or not self._operands.is_settled(written, left, right):
+        left, right = (
+            self._operands.resolve_infinities(left, written.left),
+            self._operands.resolve_infinities(right, written.right),
+        )
+        if left is None or right is None or not self._operands.is_comparable(written, left, right):
             return None
-        if written.operator in ORDER:
+        if written.operator in ORDER_OPERATORS:
             return self._order(written, left, right)
         for side, constant, place in ((left, right, written.right), (right, left, written.left)):
-            if isinstance(side, Reference) and isinstance(constant, Constant) and not self._operands.is_of_data(place):
+            if (
+                isinstance(side, Reference)
+                and isinstance(constant, Constant)
+                and not self._operands.mentions_data(place)
+            ):
                 self._operands.expect_value(side.address, constant.value, place)
         return Compare(written.operator, left, right, written.span)  # type: ignore[arg-type]
 
-    def _nested_in(self, written: ast.Binary) -> tuple[ast.Dotted, ast.Expression] | None:
+    def _nested_side(self, written: ast.Binary) -> tuple[ast.DottedName, ast.Expression] | None:
         """Return the choice of operators that an equality compares, and the other side.
 
         The result is None if neither side is a choice of operators that is the value of a parameter.
         """
         side, other = written.left, written.right
-        if isinstance(other, ast.Dotted) and not (isinstance(side, ast.Dotted) and self._operands.is_known(side)):
+        if isinstance(other, ast.DottedName) and not (
+            isinstance(side, ast.DottedName) and self._operands.is_known(side)
+        ):
             side, other = other, side
-        is_equality = written.operator in ("==", "!=") and isinstance(side, ast.Dotted)
+        is_equality = written.operator in ("==", "!=") and isinstance(side, ast.DottedName)
         return (side, other) if is_equality and self._names.is_nested(side.text, self._operands.scope) else None  # type: ignore[union-attr, return-value]
 
-    def _takes(self, side: ast.Dotted, other: ast.Expression, written: ast.Binary) -> Expr | None:
+    def _decision_equality(self, side: ast.DottedName, other: ast.Expression, written: ast.Binary) -> Expr | None:
         """Read the equality of a choice of operators with one of its alternatives.
 
         The alternative is written by its name, or as the plain value that it is.
         """
-        if side.text in self._operands.scope.operators and isinstance(other, ast.Dotted | ast.Text | ast.Keyword):
-            return self._is(ast.IsTest(side, _named(other), written.span))
-        found = self._operands.name(side)
+        if side.text in self._operands.scope.operators and isinstance(other, ast.DottedName | ast.Text | ast.Keyword):
+            return self._is_test(ast.IsTest(side, _alternative_name(other), written.span))
+        found = self._operands.read_name(side)
         if not isinstance(found, Choice):
             return None
-        branches = self._meant(found, side, other)
+        branches = self._meant_alternatives(found, side, other)
         return Is(found.address, branches, written.span) if branches else None
 
-    def _meant(self, choice: Choice, decision: ast.Expression, written: ast.Expression | ast.Value) -> tuple[str, ...]:
+    def _meant_alternatives(
+        self, choice: Choice, decision: ast.Expression, written: ast.Expression | ast.Value
+    ) -> tuple[str, ...]:
         """Return the names of the alternatives that a name or plain value refers to.
 
         If there are none, report it and return an empty tuple.
         """
         match written:
-            case ast.Number() | ast.Text() | ast.Keyword() | ast.Tuple() | ast.Dotted():
-                value = plain(written, self._report)
-                place = None if isinstance(value, NoValue) else valued(choice.branches, value)
+            case ast.Number() | ast.Text() | ast.Keyword() | ast.Tuple() | ast.DottedName():
+                value = literal_value(written, self._report)
+                place = None if isinstance(value, InvalidValue) else index_of_value_branch(choice.branches, value)
                 if place is not None:
                     return (choice.branches[place].name,)
             case _:
                 pass
         match written:
-            case ast.Text(value=text) if self._is_of_values(decision) and named_value(choice.branches, text):
+            case ast.Text(value=text) if self._is_nested_decision(decision) and is_value_branch(choice.branches, text):
                 self._operands.refuse(
                     written, f"`{written.span.text}` is not an alternative", f"remove the quotes: `{text}`"
                 )
                 return ()
-            case ast.Dotted() | ast.Text() | ast.Keyword(value=None):
-                return self._branches(choice, ast.IsTest(decision, _named(written), written.span))
+            case ast.DottedName() | ast.Text() | ast.Keyword(value=None):
+                return self._branches(choice, ast.IsTest(decision, _alternative_name(written), written.span))
             case ast.OperatorValue():
-                self._report.add(misplaced_body(written))
+                self._report.add(misplaced_body_diagnostic(written))
                 return ()
             case _:
                 self._operands.refuse(written, f"`{written.span.text}` is not an alternative", None)
                 return ()
 
-    def _is_of_values(self, decision: ast.Expression) -> bool:
+    def _is_nested_decision(self, decision: ast.Expression) -> bool:
         """Return True if a decision is the value of a parameter."""
-        return isinstance(decision, ast.Dotted) and self._names.is_nested(decision.text, self._operands.scope)
+        return isinstance(decision, ast.DottedName) and self._names.is_nested(decision.text, self._operands.scope)
 
     def _order(self, written: ast.Binary, left: Expr, right: Expr) -> Expr | None:
         for side, constant, swapped in ((left, right, False), (right, left, True)):
-            of_data = self._operands.is_of_data(written.left if swapped else written.right)
+            of_data = self._operands.mentions_data(written.left if swapped else written.right)
             if isinstance(side, Reference) and isinstance(constant, Constant) and not of_data:
                 domain = self._names.domain(side.address)
                 if isinstance(domain, Ordinal):
@@ -274,7 +287,7 @@ class ExpressionReader:
         self, written: ast.Binary, side: Reference, domain: Ordinal, constant: Constant, swapped: bool
     ) -> Expr | None:
         found = domain.find(constant.value)
-        if isinstance(found, Missing):
+        if isinstance(found, NotFound):
             self._operands.expect_value(side.address, constant.value, written.left if swapped else written.right)
             return None
         place = domain.values.index(found)
@@ -284,7 +297,7 @@ class ExpressionReader:
         return In(side, chosen, written.span)
 
 
-def _compared(written: ast.Expression) -> str:
+def _comparison_remedy(written: ast.Expression) -> str:
     """Return the remedy for an expression that is no condition. A tuple was probably meant to list alternatives."""
     if not isinstance(written, ast.Tuple):
         return "compare it with something"
@@ -304,21 +317,21 @@ def _is_truth(written: ast.Expression) -> bool:
         case ast.Unary(operator=operator):
             return operator == "not"
         case ast.Binary(operator=operator):
-            return operator in ("==", "!=", *ORDER)
+            return operator in ("==", "!=", *ORDER_OPERATORS)
         case _:
             return False
 
 
-def _named(value: ast.Dotted | ast.Text | ast.Keyword) -> ast.Dotted | None:
+def _alternative_name(value: ast.DottedName | ast.Text | ast.Keyword) -> ast.DottedName | None:
     """Return the name of an alternative as an `is` test has it: None for `none`."""
     match value:
-        case ast.Dotted():
+        case ast.DottedName():
             return value
         case ast.Text():
-            return ast.Dotted((ast.Word(value.value, value.span),), value.span)
+            return ast.DottedName((ast.Word(value.value, value.span),), value.span)
         case ast.Keyword():
             return None
 
 
-def _last(span: Span, length: int) -> Span:
+def _end_of(span: Span, length: int) -> Span:
     return Span(span.source, span.end - length, span.end)

@@ -5,49 +5,49 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from spacelang.analysis.modules import Module, by_name
-from spacelang.analysis.report import Report
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.modules import Module, index_by_name
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.files import TooLarge
-from spacelang.diagnostics.names import AmbiguousInclude, EndlessInclude, UnknownGroup
-from spacelang.facts import fact
-from spacelang.suggest import nearest
+from spacelang.diagnostics.names import AmbiguousInclude, RecursiveInclude, UnknownGroup
+from spacelang.frozen import frozen
+from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
 
-DEEPEST: Final = 64
+MAX_CHAIN: Final = 64
 """The maximum length of a chain of groups that include each other."""
 
-DEEPEST_BODY: Final = 16
+MAX_DEPTH: Final = 16
 """The maximum nesting depth of included members."""
 
-MOST_MEMBERS: Final = 20_000
+MAX_MEMBERS: Final = 20_000
 """The maximum number of included members in a space. Without it, a few lines could include millions."""
 
-Named: TypeAlias = ast.Parameter | ast.Fixed
+NamedMember: TypeAlias = ast.Parameter | ast.FixedParameter
 
 
-@fact
+@frozen
 class BodyMember:
     """A member of a body, with the module whose text it stands in.
 
     `through` points at the `include` or the use that brought the member, or is None for a member of the body itself.
     """
 
-    member: Named | ast.Rule
+    member: NamedMember | ast.ConstraintStatement
     home: Module
     through: Related | None = None
 
     @property
     def name(self) -> str | None:
         """The name of the parameter, or None for a constraint."""
-        return None if isinstance(self.member, ast.Rule) else self.member.name.text
+        return None if isinstance(self.member, ast.ConstraintStatement) else self.member.name.text
 
 
 @dataclass(slots=True)
 class _Body:
     """The state while the members of one body are collected."""
 
-    own: dict[str, Named]
+    own: dict[str, NamedMember]
     brought: dict[str, tuple[ast.Include, BodyMember]] = field(default_factory=dict)
     rules: set[int] = field(default_factory=set)
 
@@ -55,11 +55,11 @@ class _Body:
 class GroupReader:
     """An expander of the groups that bodies include. Each group is expanded once and cached."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: DiagnosticCollector) -> None:
         self._report = report
         self._opened: dict[int, tuple[BodyMember, ...]] = {}
         self._open: list[ast.Params] = []
-        self._reading: list[Named | ast.Rule] = []
+        self._reading: list[NamedMember | ast.ConstraintStatement] = []
         self._depth = 0
         self._endless: set[int] = set()
         self._brought = 0
@@ -82,17 +82,17 @@ class GroupReader:
         """
         own = () if body is None else self.members(body, module)
         names = {given.name for given in own if given.name is not None}
-        declared = [given for given in self.declared(declaration, home) if given.name not in names]
-        return (*(replace(given, through=used) for given in self._counted(declared, used)), *own)
+        declared = [given for given in self.declared_members(declaration, home) if given.name not in names]
+        return (*(replace(given, through=used) for given in self._within_limit(declared, used)), *own)
 
-    def declared(self, declaration: ast.Abstract, home: Module) -> tuple[BodyMember, ...]:
+    def declared_members(self, declaration: ast.Abstract, home: Module) -> tuple[BodyMember, ...]:
         """Return the members in the declaration of an abstract operator."""
         if id(declaration) not in self._opened:
             body = declaration.body
             self._opened[id(declaration)] = () if body is None else self.members(body, home)
         return self._opened[id(declaration)]
 
-    def opened(self, group: ast.Params, home: Module) -> tuple[BodyMember, ...]:
+    def group_members(self, group: ast.Params, home: Module) -> tuple[BodyMember, ...]:
         """Return the members of a group, including those of the groups that it includes."""
         if id(group) not in self._opened:
             self._open.append(group)
@@ -100,23 +100,23 @@ class GroupReader:
             self._open.pop()
         return self._opened[id(group)]
 
-    def has_end(self, given: BodyMember) -> bool:
+    def can_read(self, given: BodyMember) -> bool:
         """Return True if a member can be read. Report one that contains itself, or that is nested too deeply."""
         span = given.member.span if given.through is None else given.through.span
         if any(given.member is other for other in self._reading):
             if id(given.member) not in self._endless:
                 self._endless.add(id(given.member))
                 name, circle = given.name or "", f"this includes `{given.name}` inside itself again"
-                self._report.add(EndlessInclude(primary=span, kind="parameter", name=name, circle=circle))
+                self._report.add(RecursiveInclude(primary=span, kind="parameter", name=name, circle=circle))
             return False
-        if given.through is not None and self._depth >= DEEPEST_BODY:
+        if given.through is not None and self._depth >= MAX_DEPTH:
             what = "the nesting of included members"
-            self._report.add(TooLarge(primary=span, what=what, limit=str(DEEPEST_BODY)))
+            self._report.add(TooLarge(primary=span, what=what, limit=str(MAX_DEPTH)))
             return False
         return True
 
     @contextmanager
-    def reading(self, given: BodyMember) -> Iterator[None]:
+    def attributing_diagnostics(self, given: BodyMember) -> Iterator[None]:
         """Attribute the diagnostics found inside the `with` block to a member that was included.
 
         Each diagnostic points at the `include`, and is reported once even if many bodies include the member.
@@ -128,29 +128,29 @@ class GroupReader:
         self._depth -= given.through is not None
         self._reading.pop()
         if given.through is not None:
-            self._report.brought(before, given.through)
+            self._report.attribute_to(before, given.through)
 
     def _members(self, body: ast.Body, module: Module) -> Iterator[BodyMember]:
-        named = [member for member in body.members if isinstance(member, ast.Parameter | ast.Fixed)]
-        here = _Body(by_name("parameter", named, self._report))
+        named = [member for member in body.members if isinstance(member, ast.Parameter | ast.FixedParameter)]
+        here = _Body(index_by_name("parameter", named, self._report))
         for member in body.members:
             match member:
                 case ast.Include():
-                    yield from self._included(member, module, here)
-                case ast.Rule():
+                    yield from self._included_members(member, module, here)
+                case ast.ConstraintStatement():
                     yield BodyMember(member, module)
-                case ast.Parameter() | ast.Fixed():
+                case ast.Parameter() | ast.FixedParameter():
                     if here.own[member.name.text] is member:
                         yield BodyMember(member, module)
 
-    def _included(self, include: ast.Include, module: Module, here: _Body) -> Iterator[BodyMember]:
+    def _included_members(self, include: ast.Include, module: Module, here: _Body) -> Iterator[BodyMember]:
         """Yield the members that an `include` adds to a body.
 
         A group that is reached on two paths adds its members once.
         """
         through = Related(include.span, "included here")
-        for given in self._counted(self._group(include, module), through):
-            if isinstance(given.member, ast.Rule):
+        for given in self._within_limit(self._group(include, module), through):
+            if isinstance(given.member, ast.ConstraintStatement):
                 is_new = id(given.member) not in here.rules
                 here.rules.add(id(given.member))
             else:
@@ -162,12 +162,14 @@ class GroupReader:
             if is_new:
                 yield replace(given, through=through)
 
-    def _counted(self, brought: tuple[BodyMember, ...] | list[BodyMember], through: Related) -> Iterator[BodyMember]:
+    def _within_limit(
+        self, brought: tuple[BodyMember, ...] | list[BodyMember], through: Related
+    ) -> Iterator[BodyMember]:
         self._brought += len(brought)
-        if self._brought <= MOST_MEMBERS:
+        if self._brought <= MAX_MEMBERS:
             yield from brought
-        elif self._brought - len(brought) <= MOST_MEMBERS:
-            what, limit = "the number of included members", f"{MOST_MEMBERS:,}"
+        elif self._brought - len(brought) <= MAX_MEMBERS:
+            what, limit = "the number of included members", f"{MAX_MEMBERS:,}"
             self._report.add(TooLarge(primary=through.span, what=what, limit=limit))
 
     def _group(self, include: ast.Include, module: Module) -> tuple[BodyMember, ...]:
@@ -179,17 +181,17 @@ class GroupReader:
         if any(group is other for other in self._open):
             self._report_cycle(include, group)
             return ()
-        if len(self._open) == DEEPEST and id(group) not in self._opened:
-            self._report.add(TooLarge(primary=include.span, what="the chain of includes", limit=f"{DEEPEST} groups"))
+        if len(self._open) == MAX_CHAIN and id(group) not in self._opened:
+            self._report.add(TooLarge(primary=include.span, what="the chain of includes", limit=f"{MAX_CHAIN} groups"))
             return ()
-        return self.opened(group, home)
+        return self.group_members(group, home)
 
-    def _report_unknown(self, written: ast.Dotted, module: Module, home: Module, name: str) -> None:
-        if home.may_have(name) and (home is not module or name in home.damaged):
+    def _report_unknown(self, written: ast.DottedName, module: Module, home: Module, name: str) -> None:
+        if home.may_declare(name) and (home is not module or name in home.damaged):
             return
         before = written.text.removesuffix(name)
         elsewhere = {group: f"{called}.{group}" for called, other in module.imports.items() for group in other.groups}
-        near = nearest(name, home.groups)
+        near = nearest_name(name, home.groups)
         near = elsewhere.get(written.words[-1].text) if near is None else f"{before}{near}"
         word = name if home is module and "." not in name else None
         self._report.add(UnknownGroup(primary=written.span, name=written.text, word=word, near=near))
@@ -200,12 +202,14 @@ class GroupReader:
         circle = f"{names[0]} includes " + ", which includes ".join(names[1:])
         related = (Related(group.name.span, "the group"),)
         self._report.add(
-            EndlessInclude(primary=include.span, kind="group", name=group.name.text, circle=circle, related=related)
+            RecursiveInclude(primary=include.span, kind="group", name=group.name.text, circle=circle, related=related)
         )
 
-    def _report_ambiguous(self, include: ast.Include, member: Named, first: tuple[ast.Include, BodyMember]) -> None:
+    def _report_ambiguous(
+        self, include: ast.Include, member: NamedMember, first: tuple[ast.Include, BodyMember]
+    ) -> None:
         other, given = first
-        assert not isinstance(given.member, ast.Rule)
+        assert not isinstance(given.member, ast.ConstraintStatement)
         self._report.add(
             AmbiguousInclude(
                 primary=include.span,

@@ -6,14 +6,14 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from spacelang.analysis.alternatives import check_name
-from spacelang.analysis.report import Report
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import DuplicateName
 from spacelang.diagnostics.syntax import HeaderNotFirst, RepeatedItem
 from spacelang.syntax import ast
 from spacelang.text import Source, Span
 
-Declared = TypeVar("Declared", ast.Stage, ast.Params, ast.Abstract, ast.Parameter | ast.Fixed)
+Declared = TypeVar("Declared", ast.Stage, ast.Params, ast.Abstract, ast.Parameter | ast.FixedParameter)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Module:
     pipeline: ast.Pipeline | None = None
     task: ast.Task | None = None
     uses: tuple[ast.Use, ...] = ()
-    rules: tuple[ast.Rule, ...] = ()
+    rules: tuple[ast.ConstraintStatement, ...] = ()
     stages: Mapping[str, ast.Stage] = field(default_factory=dict)
     groups: Mapping[str, ast.Params] = field(default_factory=dict)
     abstracts: Mapping[str, ast.Abstract] = field(default_factory=dict)
@@ -50,14 +50,14 @@ class Module:
         """The title in the header, or an empty string."""
         return self.header.title.value if self.header is not None and self.header.title is not None else ""
 
-    def may_have(self, name: str) -> bool:
+    def may_declare(self, name: str) -> bool:
         """Return True if a part of the file that could not be parsed may declare this name.
 
         An unknown name is then no mistake.
         """
         return self.is_torn or name in self.damaged
 
-    def home_of(self, name: ast.Dotted) -> tuple["Module", str]:
+    def home_of(self, name: ast.DottedName) -> tuple["Module", str]:
         """Return the module in which a dotted name is looked up, and the rest of the name.
 
         With `import "trees.space"`, the name `trees.knn` is `knn` in the module `trees`.
@@ -68,7 +68,7 @@ class Module:
         return home, ".".join(words)
 
 
-def called(item: ast.Import) -> tuple[str, Span]:
+def import_name(item: ast.Import) -> tuple[str, Span]:
     """Return the name of an imported file in the importing file, and the span of that name.
 
     It is the name after `as`, or else the file name without its ending.
@@ -78,11 +78,11 @@ def called(item: ast.Import) -> tuple[str, Span]:
     return item.path.value.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".space"), item.path.span
 
 
-def read(
+def read_module(
     source: Source,
     file: ast.File,
     damaged: frozenset[str],
-    report: Report,
+    report: DiagnosticCollector,
     *,
     torn: bool,
     imports: Mapping[str, Module] = MappingProxyType({}),
@@ -92,19 +92,19 @@ def read(
     `damaged` are the names of the stages that could not be parsed, `torn` is True if anything could not be parsed, and
     `imports` are the modules that the file imports.
     """
-    stages = by_name("stage", [item for item in file.items if isinstance(item, ast.Stage)], report)
+    stages = index_by_name("stage", [item for item in file.items if isinstance(item, ast.Stage)], report)
     repeated = len(stages) < sum(isinstance(item, ast.Stage) for item in file.items)
-    groups = by_name("group of parameters", [item for item in file.items if isinstance(item, ast.Params)], report)
-    abstracts = by_name("operator", [item for item in file.items if isinstance(item, ast.Abstract)], report)
+    groups = index_by_name("group of parameters", [item for item in file.items if isinstance(item, ast.Params)], report)
+    abstracts = index_by_name("operator", [item for item in file.items if isinstance(item, ast.Abstract)], report)
     _check_names(file, stages, abstracts, groups, report)
     return Module(
         source,
         file,
         header=_header(file, report),
-        pipeline=_only("pipeline", [item for item in file.items if isinstance(item, ast.Pipeline)], report),
-        task=_only("task", [item for item in file.items if isinstance(item, ast.Task)], report),
+        pipeline=_single("pipeline", [item for item in file.items if isinstance(item, ast.Pipeline)], report),
+        task=_single("task", [item for item in file.items if isinstance(item, ast.Task)], report),
         uses=tuple(item for item in file.items if isinstance(item, ast.Use)),
-        rules=tuple(item for item in file.items if isinstance(item, ast.Rule)),
+        rules=tuple(item for item in file.items if isinstance(item, ast.ConstraintStatement)),
         stages=stages,
         groups=groups,
         abstracts=abstracts,
@@ -114,7 +114,7 @@ def read(
     )
 
 
-def _header(file: ast.File, report: Report) -> ast.SpaceName | None:
+def _header(file: ast.File, report: DiagnosticCollector) -> ast.SpaceName | None:
     found: ast.SpaceName | None = None
     for place, item in enumerate(file.items):
         if not isinstance(item, ast.SpaceName):
@@ -131,14 +131,14 @@ def _header(file: ast.File, report: Report) -> ast.SpaceName | None:
 Single = TypeVar("Single", ast.Pipeline, ast.Task)
 
 
-def _only(word: str, items: list[Single], report: Report) -> Single | None:
+def _single(word: str, items: list[Single], report: DiagnosticCollector) -> Single | None:
     for item in items[1:]:
-        related = (Related(head(items[0]), "the first one"),)
-        report.add(RepeatedItem(primary=head(item), item=word, related=related))
+        related = (Related(keyword_span(items[0]), "the first one"),)
+        report.add(RepeatedItem(primary=keyword_span(item), item=word, related=related))
     return items[0] if items else None
 
 
-def by_name(kind: str, items: list[Declared], report: Report) -> dict[str, Declared]:
+def index_by_name(kind: str, items: list[Declared], report: DiagnosticCollector) -> dict[str, Declared]:
     """Return the declarations by their names. A second declaration of a name is reported, and the first one stays."""
     found: dict[str, Declared] = {}
     for item in items:
@@ -154,7 +154,7 @@ def _check_names(
     stages: Mapping[str, ast.Stage],
     abstracts: Mapping[str, ast.Abstract],
     groups: Mapping[str, ast.Params],
-    report: Report,
+    report: DiagnosticCollector,
 ) -> None:
     """Report names that are reserved words, and names that stages, operators and imports share."""
     aliases = {item.alias.text: item.alias for item in file.items if isinstance(item, ast.Import) and item.alias}
@@ -171,7 +171,7 @@ def _check_names(
                 report.add(DuplicateName(primary=second.span, kind=kind, name=name.text, related=related))
 
 
-def head(item: ast.Item) -> Span:
+def keyword_span(item: ast.Item) -> Span:
     """Return the span of the keyword of an item, because underlining a long item as a whole would not help."""
     text = item.span.text
     return Span(item.span.source, item.span.start, item.span.start + len(text.split(maxsplit=1)[0]))

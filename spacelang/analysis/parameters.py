@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
-from spacelang.analysis.report import Report
-from spacelang.catalog.catalogue import CatalogueEntry, Deprecation, Parameter, Required, Role
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.catalog.catalogue import CatalogueEntry, Deprecation, NoDefault, Parameter, Role
 from spacelang.catalog.catalogues import Catalogues
-from spacelang.catalog.policy import ANOTHER_NAME_OF
+from spacelang.catalog.settable_parameters import ANOTHER_NAME_OF
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.parameters import (
     DeprecatedOperator,
@@ -14,17 +14,17 @@ from spacelang.diagnostics.parameters import (
     MissingParameter,
     RefusedParameter,
     RemovedParameter,
+    TupleAndElement,
     UnknownParameter,
-    WholeAndPart,
 )
-from spacelang.suggest import nearest
+from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
 
 _EXAMPLES: Final = (("LogisticRegression", Role.CLASSIFIER), ("Ridge", Role.REGRESSOR))
 """Operators for examples, with the role that the operator around them must have (or no role of an estimator)."""
 
 
-_OF_RANGES: Final = {
+_RANGE_HINTS: Final = {
     "log": "write `log` directly after its range: `float[0.1, 10] log`",
     "step": "write the step directly after its range: `int[10, 100] step 10`",
     "default": "write the default after its domain: `int[1, 10] = 5`",
@@ -32,7 +32,7 @@ _OF_RANGES: Final = {
 """Hints for the modifiers of a range, which other languages write as separate members."""
 
 
-def check_operator(name: ast.Dotted, entry: CatalogueEntry, report: Report) -> None:
+def check_operator(name: ast.DottedName, entry: CatalogueEntry, report: DiagnosticCollector) -> None:
     """Report an operator that its library has deprecated."""
     old = entry.deprecated
     if old is not None:
@@ -48,7 +48,7 @@ def check_operator(name: ast.Dotted, entry: CatalogueEntry, report: Report) -> N
         )
 
 
-def find(name: ast.Word, entry: CatalogueEntry, report: Report) -> Parameter | None:
+def find(name: ast.Word, entry: CatalogueEntry, report: DiagnosticCollector) -> Parameter | None:
     """Return the parameter of a name, or None after reporting that it is unknown or that a space cannot set it.
 
     A deprecated parameter is reported as well, but returned.
@@ -80,22 +80,26 @@ def find(name: ast.Word, entry: CatalogueEntry, report: Report) -> Parameter | N
     return parameter
 
 
-def check_parts(entry: CatalogueEntry, given: Mapping[str, ast.Word], report: Report) -> None:
+def check_parts(entry: CatalogueEntry, given: Mapping[str, ast.Word], report: DiagnosticCollector) -> None:
     """Report each parameter that is given both as a whole and by one of its parts."""
-    for whole in entry.wholes:
-        part = next((part.name for part in entry.parts(whole) if part.name in given), None)
+    for whole in entry.tuple_parameters:
+        part = next((part.name for part in entry.elements_of(whole) if part.name in given), None)
         if whole in given and part is not None:
             related = (Related(given[part].span, "its part"),)
             primary, operator = given[whole].span, entry.name
-            report.add(WholeAndPart(primary=primary, operator=operator, whole=whole, part=part, related=related))
+            report.add(TupleAndElement(primary=primary, operator=operator, whole=whole, part=part, related=related))
 
 
 def check_required(
-    name: ast.Dotted, entry: CatalogueEntry, given: Mapping[str, ast.Word], catalogue: Catalogues, report: Report
+    name: ast.DottedName,
+    entry: CatalogueEntry,
+    given: Mapping[str, ast.Word],
+    catalogue: Catalogues,
+    report: DiagnosticCollector,
 ) -> None:
     """Report each required parameter of the operator that is not given."""
     for parameter in entry.parameters.values():
-        if isinstance(parameter.default, Required) and parameter.name not in given:
+        if isinstance(parameter.default, NoDefault) and parameter.name not in given:
             example = _example(entry, parameter, catalogue)
             report.add(
                 MissingParameter(primary=name.span, operator=entry.name, parameter=parameter.name, example=example)
@@ -107,30 +111,30 @@ def _example(entry: CatalogueEntry, parameter: Parameter, catalogue: Catalogues)
     for name, role in _EXAMPLES:
         found = catalogue.get(name)
         suits = role in entry.roles or not entry.roles & {Role.CLASSIFIER, Role.REGRESSOR}
-        if suits and found is not None and parameter.rejects_operator(found) is None:
+        if suits and found is not None and parameter.check_operator(found) is None:
             return name
     return None
 
 
-def _report_unknown(name: ast.Word, entry: CatalogueEntry, report: Report) -> None:
+def _report_unknown(name: ast.Word, entry: CatalogueEntry, report: DiagnosticCollector) -> None:
     if name.text in entry.removed:
         instead = entry.removed[name.text]
         report.add(RemovedParameter(primary=name.span, operator=entry.name, parameter=name.text, instead=instead))
         return
     offered = [parameter.name for parameter in entry.parameters.values() if parameter.refused is None]
-    hint = _inside(name.text, entry) or _OF_RANGES.get(name.text)
-    near = None if hint else nearest(name.text, offered)
+    hint = _inner_parameter_hint(name.text, entry) or _RANGE_HINTS.get(name.text)
+    near = None if hint else nearest_name(name.text, offered)
     report.add(UnknownParameter(primary=name.span, parameter=name.text, operator=entry.name, near=near, hint=hint))
 
 
-def _inside(name: str, entry: CatalogueEntry) -> str | None:
+def _inner_parameter_hint(name: str, entry: CatalogueEntry) -> str | None:
     """Return a hint that a parameter of an inner operator is set in the body of that operator, or None.
 
     It is given for names such as `estimator__max_depth`, as scikit-learn writes nested parameters.
     """
     outer, sign, inner = name.partition("__")
     parameter = entry.parameters.get(outer)
-    if not sign or not inner or parameter is None or not parameter.operators:
+    if not sign or not inner or parameter is None or not parameter.takes_operators:
         return None
     return f"set it in the body of the operator: `{outer} : Operator {{ {inner} : … }}`"
 

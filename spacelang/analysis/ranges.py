@@ -4,18 +4,18 @@ import math
 from dataclasses import replace
 from typing import Final
 
-from spacelang.analysis.arithmetic import folded, outcome, plain, unlimited
-from spacelang.analysis.judge import ParameterJudge
-from spacelang.analysis.report import Report
+from spacelang.analysis.arithmetic import evaluate, find_infinite_constant, fold_arithmetic, to_number
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.symbols import EXTREMES, Symbols
-from spacelang.catalog.rules import Stretch
-from spacelang.catalog.wording import spell
+from spacelang.catalog.rule_descriptions import spell_value
+from spacelang.catalog.rules import NumberRange
 from spacelang.diagnostics.domains import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
 from spacelang.diagnostics.parameters import RejectedRange
-from spacelang.facts import fact
+from spacelang.frozen import frozen
 from spacelang.ir.domain import Grid, Real, grid, literal
 from spacelang.ir.expr import Expr
-from spacelang.ir.rationals import decimal
+from spacelang.ir.rationals import to_fraction
 from spacelang.syntax import ast
 from spacelang.text import Span
 
@@ -26,7 +26,7 @@ LARGEST: Final = 8e307
 """The largest bound. Beyond it, the width of a range may be infinite, so values could not be drawn."""
 
 
-@fact
+@frozen
 class _End:
     """One end of a range. `symbols` are the symbols of the data that its bound mentions."""
 
@@ -39,7 +39,7 @@ class _End:
 class RangeReader:
     """A reader of the ranges of one parameter."""
 
-    def __init__(self, judge: ParameterJudge, report: Report) -> None:
+    def __init__(self, judge: ParameterChecker, report: DiagnosticCollector) -> None:
         self._judge = judge
         self._report = report
 
@@ -74,8 +74,8 @@ class RangeReader:
 
         The result is None if one of the bounds is not a number for any data.
         """
-        reports = [Report(Symbols(sizes)) for sizes in EXTREMES]
-        readers = [cls(ParameterJudge(report), report) for report in reports]
+        reports = [DiagnosticCollector(Symbols(sizes)) for sizes in EXTREMES]
+        readers = [cls(ParameterChecker(report), report) for report in reports]
         lowers = [end for each in readers if (end := each._end(written.lower, written, is_lower=True)) is not None]
         uppers = [end for each in readers if (end := each._end(written.upper, written, is_lower=False)) is not None]
         if not lowers or not uppers:
@@ -92,14 +92,14 @@ class RangeReader:
     # ---- bounds
 
     def _end(self, bound: ast.Expression, written: ast.Range, *, is_lower: bool) -> _End | None:
-        expression = folded(bound, self._report, _BOUNDS, self._refuse)
+        expression = fold_arithmetic(bound, self._report, _BOUNDS, self._refuse)
         if expression is None:
             return None
-        number, symbols = outcome(expression), self._report.symbols.within(bound.span)
-        value = plain(number)
+        number, symbols = evaluate(expression), self._report.symbols.mentioned_in(bound.span)
+        value = to_number(number)
         is_open = written.lower_open if is_lower else written.upper_open
         if not _is_finite(value, written.kind):
-            self._report_limitless(bound, expression, written, symbols)
+            self._report_infinite(bound, expression, written, symbols)
             return None
         if abs(value) > LARGEST:
             self._report_bound(bound, written, f"expected a number from -{LARGEST:g} to {LARGEST:g}", symbols)
@@ -115,14 +115,18 @@ class RangeReader:
         # Round to the nearest integer inside. The bound itself is not an integer, so the end is closed.
         return _End(whole, False, bound.span, symbols)
 
-    def _report_limitless(
+    def _report_infinite(
         self, bound: ast.Expression, expression: Expr, written: ast.Range, symbols: tuple[str, ...]
     ) -> None:
-        free = self._report.symbols.free(bound.span)
+        free = self._report.symbols.unbound_in(bound.span)
         if free:
-            place = unlimited(expression)
-            at = place if place is not None and place.text in free else self._report.symbols.place(bound.span, free)
-            function = "max" if outcome(expression) == -math.inf else "min"
+            place = find_infinite_constant(expression)
+            at = (
+                place
+                if place is not None and place.text in free
+                else self._report.symbols.first_mention(bound.span, free)
+            )
+            function = "max" if evaluate(expression) == -math.inf else "min"
             self._report.add(UnboundSymbol(primary=at, symbol=at.text, limit=f"{function}(…, {bound.span.text})"))
             return
         self._report_bound(bound, written, "expected a finite number", symbols)
@@ -151,7 +155,7 @@ class RangeReader:
         )
 
     def _takes_floats(self, value: float) -> bool:
-        return self._judge.refuses(Real(value, value)) is None
+        return self._judge.range_rejection(Real(value, value)) is None
 
     def _refuse(self, bound: ast.Expression) -> None:
         expected = "expected a number or arithmetic over numbers"
@@ -171,7 +175,9 @@ class RangeReader:
                 primary=written.span,
                 domain=f"`{written.span.text}`",
                 reason=reason,
-                near=f"{written.kind}{opening}{end}, {start}{closing}{_rest(written)}" if reason == REVERSED else None,
+                near=f"{written.kind}{opening}{end}, {start}{closing}{_modifiers(written)}"
+                if reason == REVERSED
+                else None,
             )
         )
 
@@ -188,9 +194,9 @@ class RangeReader:
 
     def _report_log(self, lower: _End) -> None:
         symbols = self._report.symbols
-        if symbols.free(lower.span) and not lower.value:
+        if symbols.unbound_in(lower.span) and not lower.value:
             # The bound tends to 0, but is positive for data of any size.
-            self._report.unbound(lower.span, limit=f"max(…, {lower.span.text})")
+            self._report.report_unbound(lower.span, limit=f"max(…, {lower.span.text})")
             return
         notes = symbols.notes(lower.symbols)
         self._report.add(LogNotPositive(primary=lower.span, lower=literal(lower.value), notes=notes))
@@ -202,16 +208,16 @@ class RangeReader:
         step = written.step
         if step is None or isinstance(step, ast.Number):
             return step
-        expression = folded(step, self._report, "", lambda part: self._report_step(written, part, _NO_STEP))
+        expression = fold_arithmetic(step, self._report, "", lambda part: self._report_step(written, part, _NO_STEP))
         if expression is None:
             return None
-        number = outcome(expression)
-        value = plain(number)
-        if self._report.symbols.within(step.span):
+        number = evaluate(expression)
+        value = to_number(number)
+        if self._report.symbols.mentioned_in(step.span):
             self._report_step(written, step, "a step cannot depend on the data", _NO_STEP)
         elif not math.isfinite(value):
             self._report_step(written, step, "not a finite number")
-        elif decimal(value) != number:
+        elif to_fraction(value) != number:
             self._report_step(written, step, f"is {value}…, which has no exact decimal form")
         else:
             return ast.Number(value, step.span)
@@ -233,9 +239,9 @@ class RangeReader:
         elif written.log is not None:
             reason, remedy = "a logarithmic range has no constant step", "remove `log` or `step`"
         elif not lower.symbols and not upper.symbols:
-            steps = (decimal(upper.value) - decimal(lower.value)) / decimal(step.value)
+            steps = (to_fraction(upper.value) - to_fraction(lower.value)) / to_fraction(step.value)
             if steps.denominator != 1:
-                last = decimal(lower.value) + math.floor(steps) * decimal(step.value)
+                last = to_fraction(lower.value) + math.floor(steps) * to_fraction(step.value)
                 reached = int(last) if written.kind == "int" else float(last)
                 reason = "does not lead from the lower to the upper bound"
                 remedy = f"the last member would be {literal(reached)}: write it as the upper bound"
@@ -246,12 +252,14 @@ class RangeReader:
     # ---- what the parameter takes
 
     def _is_accepted(self, written: ast.Range, found: Grid | Real, lower: _End, upper: _End) -> bool:
-        refusal = self._judge.refuses(found)
+        refusal = self._judge.range_rejection(found)
         if refusal is None:
             return True
         entry, parameter, expected = refusal
-        wanted = Stretch(found.lower, found.upper, *(() if isinstance(found, Grid) else (lower.is_open, upper.is_open)))
-        legal = parameter.legal_part(wanted, integer=isinstance(found, Grid) and found.is_integral)
+        wanted = NumberRange(
+            found.lower, found.upper, *(() if isinstance(found, Grid) else (lower.is_open, upper.is_open))
+        )
+        legal = parameter.longest_legal_range(wanted, integer=isinstance(found, Grid) and found.is_integral)
         symbols = (*lower.symbols, *upper.symbols)
         can_rewrite = legal is not None and written.step is None and not symbols
         self._report.add(
@@ -297,17 +305,17 @@ def _why_empty(written: ast.Range, lower: _End, upper: _End) -> str:
     return f"no {'integer' if written.kind == 'int' else 'number'} lies between {start} and {end}"
 
 
-def _rewritten(written: ast.Range, wanted: Stretch, legal: Stretch) -> str:
+def _rewritten(written: ast.Range, wanted: NumberRange, legal: NumberRange) -> str:
     """Return the text of the range with the rejected bounds replaced by accepted ones."""
     opening, closing = "(" if written.lower_open else "[", ")" if written.upper_open else "]"
     start, end = written.lower.span.text, written.upper.span.text
     if (legal.lower, legal.lower_open) != (wanted.lower, wanted.lower_open):
-        opening, start = "(" if legal.lower_open else "[", spell(legal.lower)
+        opening, start = "(" if legal.lower_open else "[", spell_value(legal.lower)
     if (legal.upper, legal.upper_open) != (wanted.upper, wanted.upper_open):
-        closing, end = ")" if legal.upper_open else "]", spell(legal.upper)
-    return f"{written.kind}{opening}{start}, {end}{closing}{_rest(written)}"
+        closing, end = ")" if legal.upper_open else "]", spell_value(legal.upper)
+    return f"{written.kind}{opening}{start}, {end}{closing}{_modifiers(written)}"
 
 
-def _rest(written: ast.Range) -> str:
+def _modifiers(written: ast.Range) -> str:
     """Return the text after the bounds: the modifiers `log` and `step`."""
     return written.span.source.text[written.upper.span.end + 1 : written.span.end]

@@ -4,48 +4,62 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
-from spacelang.analysis.confinement import confined
+from spacelang.analysis.constraint_scoping import restrict_to_branch
+from spacelang.analysis.decision_conditions import (
+    MAX_CASES,
+    DecisionCondition,
+    condition_constraints,
+    with_fallback_defaults,
+)
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Draft, DraftConstraint, Scope, stage_of, with_conditions
 from spacelang.analysis.expressions import ExpressionReader
-from spacelang.analysis.names import Names
-from spacelang.analysis.presence import MOST, Presence, constraints, with_defaults
-from spacelang.analysis.report import Report
+from spacelang.analysis.names import NameResolver
 from spacelang.diagnostics.conditions import ConditionCycle, Undecidable
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.ir.expr import Expr, scope
-from spacelang.ir.space import Constraint, Kind, Product, Space, Variable
+from spacelang.ir.space import Constraint, Product, ProductKind, Space, Variable
 from spacelang.syntax import ast
 
 
-def resolve(space: Space, draft: Draft, report: Report) -> Space:
+def resolve(space: Space, draft: Draft, report: DiagnosticCollector) -> Space:
     """Return the space with its conditions and constraints.
 
     Expressions may name everything that is declared. Expressions in stages that the pipeline leaves out are read as
     well, to find mistakes in them, but are not part of the space.
     """
-    declared = Space(space.name, Product(Kind.SEQUENCE, tuple(draft.declared))).variables
+    declared = Space(space.name, Product(ProductKind.SEQUENCE, tuple(draft.declared))).variables
     reached = {stage_of(address) for address in space.variables}
     left_out = {stage_of(address) for address in declared} - reached if draft.is_whole else set()
-    names = Names(declared, draft, frozenset(left_out), report.symbols)
+    names = NameResolver(declared, draft, frozenset(left_out), report.symbols)
     reader = ExpressionReader(names, report)
     conditions = _conditions(draft, reader, report)
-    draft.present = _present(draft, reader, report)
-    _check_cycles(conditions | {each.address: each.condition for each in draft.present.values()}, declared, report)
+    draft.decision_conditions = _read_decision_conditions(draft, reader, report)
+    _check_cycles(
+        conditions | {each.address: each.condition for each in draft.decision_conditions.values()}, declared, report
+    )
     constraints = _constraints(draft, reader, space, left_out, report)
     found = Space(space.name, with_conditions(space.root, conditions), constraints, space.title, space.task)
-    return _with_presences(found, draft.present.values(), report)
+    return _with_decision_conditions(found, draft.decision_conditions.values(), report)
 
 
-def _present(draft: Draft, reader: ExpressionReader, report: Report) -> dict[str, Presence]:
-    read = ((pending, _read(pending.expression, pending.scope, reader, report)) for pending in draft.presences)
+def _read_decision_conditions(
+    draft: Draft, reader: ExpressionReader, report: DiagnosticCollector
+) -> dict[str, DecisionCondition]:
+    read = (
+        (pending, _read(pending.expression, pending.scope, reader, report))
+        for pending in draft.pending_decision_conditions
+    )
     return {
-        pending.address: Presence(pending.address, condition, pending.left, pending.is_own, pending.span)
+        pending.address: DecisionCondition(pending.address, condition, pending.left, pending.is_own, pending.span)
         for pending, condition in read
         if condition is not None
     }
 
 
-def _with_presences(space: Space, declared: Iterable[Presence], report: Report) -> Space:
+def _with_decision_conditions(
+    space: Space, declared: Iterable[DecisionCondition], report: DiagnosticCollector
+) -> Space:
     """Return the space with constraints for the conditions of its nested decisions."""
     presences = [presence for presence in declared if presence.address in space.variables]
     # After an error, the space may lack what a condition names.
@@ -53,22 +67,22 @@ def _with_presences(space: Space, declared: Iterable[Presence], report: Report) 
         return space
     found = list(space.constraints)
     for presence in presences:
-        said = constraints(presence, space.variables)
+        said = condition_constraints(presence, space.variables)
         if said is None:
-            reason = f"its hyperparameters can be active and inactive in more than {MOST} combinations"
+            reason = f"its hyperparameters can be active and inactive in more than {MAX_CASES} combinations"
             remedy = "remove parts of it that follow from other parts"
             report.add(Undecidable(primary=presence.condition.span, kind="condition", reason=reason, remedy=remedy))
         found.extend(said or ())
-    return with_defaults(replace(space, constraints=tuple(found)), presences)
+    return with_fallback_defaults(replace(space, constraints=tuple(found)), presences)
 
 
-def _conditions(draft: Draft, reader: ExpressionReader, report: Report) -> dict[str, Expr]:
+def _conditions(draft: Draft, reader: ExpressionReader, report: DiagnosticCollector) -> dict[str, Expr]:
     read = {pending.address: _read(pending.expression, pending.scope, reader, report) for pending in draft.conditions}
     return {address: expression for address, expression in read.items() if expression is not None}
 
 
 def _constraints(
-    draft: Draft, reader: ExpressionReader, space: Space, left_out: set[str], report: Report
+    draft: Draft, reader: ExpressionReader, space: Space, left_out: set[str], report: DiagnosticCollector
 ) -> tuple[Constraint, ...]:
     found: list[Constraint] = []
     for pending in draft.rules:
@@ -80,22 +94,26 @@ def _constraints(
             constraint, said = (
                 (constraint, DraftConstraint(expression))
                 if report.has_errors
-                else confined(constraint, scope.branch, space)
+                else restrict_to_branch(constraint, scope.branch, space)
             )
             found.append(constraint)
-            draft.said.append(said)
+            draft.written_constraints.append(said)
     return tuple(found)
 
 
-def _read(expression: ast.Expression, scope: Scope, reader: ExpressionReader, report: Report) -> Expr | None:
+def _read(
+    expression: ast.Expression, scope: Scope, reader: ExpressionReader, report: DiagnosticCollector
+) -> Expr | None:
     before = len(report.found)
     found = reader.read(expression, scope)
     if scope.through is not None:
-        report.brought(before, scope.through)
+        report.attribute_to(before, scope.through)
     return found
 
 
-def _check_cycles(conditions: Mapping[str, Expr], variables: Mapping[str, Variable], report: Report) -> None:
+def _check_cycles(
+    conditions: Mapping[str, Expr], variables: Mapping[str, Variable], report: DiagnosticCollector
+) -> None:
     """Report conditions that depend on themselves.
 
     Whatever lies in a nested decision depends on that decision.
@@ -104,7 +122,7 @@ def _check_cycles(conditions: Mapping[str, Expr], variables: Mapping[str, Variab
         address: [on for each in scope(expression) for on in (each, *(owner for owner, _ in variables[each].owners))]
         for address, expression in conditions.items()
     }
-    for cycle in cycles(after):
+    for cycle in find_cycles(after):
         words = [address.rsplit(".", 1)[-1] for address in cycle]
         names = words if len(set(words)) == len(words) else list(cycle)
         related = tuple(
@@ -115,7 +133,7 @@ def _check_cycles(conditions: Mapping[str, Expr], variables: Mapping[str, Variab
         report.add(ConditionCycle(primary=conditions[cycle[0]].span, parameter=names[0], path=path, related=related))
 
 
-def cycles(conditions: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
+def find_cycles(conditions: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
     """Return the cycles among conditions, each as the addresses along it.
 
     `conditions` maps an address to the addresses that its condition names. If cycles overlap, only some of them are

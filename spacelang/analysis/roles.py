@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import Final
 
-from spacelang.analysis.report import Report
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.catalog.catalogue import CatalogueEntry, Role
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.structure import LateColumns, MixedEstimators, NotAnEstimator, NotATransformer
+from spacelang.diagnostics.structure import ColumnsAfterChange, MixedEstimators, NotAnEstimator, NotATransformer
 from spacelang.ir.space import (
-    ABSTRACT,
-    NOTHING,
+    ABSTRACT_CATALOGUE,
+    SKIPPED_STEP,
     Branch,
     Choice,
     Hyperparameter,
-    Kind,
     Node,
     Operator,
     Product,
+    ProductKind,
     last_operators,
     operators,
     products,
@@ -29,37 +29,37 @@ from spacelang.ir.space import (
 
 _ESTIMATORS = frozenset({Role.CLASSIFIER, Role.REGRESSOR})
 _TRANSFORMERS = frozenset({Role.TRANSFORMER})
-_EARLIER = _TRANSFORMERS | {Role.SAMPLER}
+_EARLIER_ROLES = _TRANSFORMERS | {Role.SAMPLER}
 """The roles of steps before the last one. Parallel steps must be transformers, which keep all rows."""
 
 
-def check(root: Node, catalogue: Catalogues, report: Report) -> None:
+def check(root: Node, catalogue: Catalogues, report: DiagnosticCollector) -> None:
     """Report every step that cannot stand where it is.
 
     If the space has abstract operators, its structures may not be pipelines, so only known operators are checked.
     """
     steps = root.children if isinstance(root, Product) else (root,)
-    is_pipeline = all(operator.catalogue != ABSTRACT for operator, _ in _steps_of(root))
+    is_pipeline = all(operator.catalogue != ABSTRACT_CATALOGUE for operator, _ in _steps_of(root))
     if steps:
-        judge = _Judge(catalogue, report, is_pipeline=is_pipeline)
-        judge.judge(steps)
-        judge.judge_values(root)
+        judge = _RoleChecker(catalogue, report, is_pipeline=is_pipeline)
+        judge.check_steps(steps)
+        judge.check_values(root)
     if is_pipeline:
-        _Names(catalogue, report).follow(root, kept=True)
+        _ColumnNameTracker(catalogue, report).follow(root, kept=True)
 
 
-class _Judge:
+class _RoleChecker:
     """A check of the roles of the steps by their positions."""
 
-    def __init__(self, catalogue: Catalogues, report: Report, *, is_pipeline: bool) -> None:
+    def __init__(self, catalogue: Catalogues, report: DiagnosticCollector, *, is_pipeline: bool) -> None:
         self._catalogue = catalogue
         self._report = report
         self._is_pipeline = is_pipeline
         self._first: tuple[Operator, Role] | None = None
 
-    def judge(self, steps: tuple[Node, ...]) -> None:
+    def check_steps(self, steps: tuple[Node, ...]) -> None:
         last = steps[-1]
-        astray = [step for step in steps[:-1] if isinstance(step, Choice) and self._has_none(step, _EARLIER)]
+        astray = [step for step in steps[:-1] if isinstance(step, Choice) and self._has_none(step, _EARLIER_ROLES)]
         if isinstance(last, Choice) and self._has_none(last, _ESTIMATORS):
             predicting = [step.name for step in astray if not self._has_none(step, _ESTIMATORS)]
             # If two stages were swapped, the wrong place of the other one is the same mistake.
@@ -74,19 +74,19 @@ class _Judge:
             if predicting:
                 return
         else:
-            self._judge_last(last)
+            self._check_last(last)
         for step in steps[:-1]:
-            self._judge_earlier(step, whole=step in astray)
+            self._check_earlier(step, whole=step in astray)
 
-    def judge_values(self, root: Node) -> None:
+    def check_values(self, root: Node) -> None:
         """Report misplaced steps in pipelines that are values of parameters."""
         for operator in operators(root):
             for decision in (child for child in operator.children if isinstance(child, Choice)):
-                for sequence in (each for each in products(decision) if each.kind is Kind.SEQUENCE):
+                for sequence in (each for each in products(decision) if each.kind is ProductKind.SEQUENCE):
                     for step in sequence.children[:-1]:
-                        self._judge_earlier(step, whole=False)
+                        self._check_earlier(step, whole=False)
 
-    def _judge_earlier(self, step: Node, *, whole: bool) -> None:
+    def _check_earlier(self, step: Node, *, whole: bool) -> None:
         if whole:
             assert isinstance(step, Choice)
             role = self._description(step, "transforms")
@@ -94,27 +94,29 @@ class _Judge:
             return
         for operator, beside in _steps_of(step):
             entry = self._entry(operator)
-            if entry is not None and not entry.roles & (_TRANSFORMERS if beside else _EARLIER):
-                self._report.add(NotATransformer(primary=operator.span, step=operator.name, role=_role(entry.roles)))
+            if entry is not None and not entry.roles & (_TRANSFORMERS if beside else _EARLIER_ROLES):
+                self._report.add(
+                    NotATransformer(primary=operator.span, step=operator.name, role=_describe_roles(entry.roles))
+                )
 
-    def _judge_last(self, step: Node) -> None:
+    def _check_last(self, step: Node) -> None:
         match step:
             case Choice():
                 for branch in step.branches:
-                    if branch.node == NOTHING:
+                    if branch.node == SKIPPED_STEP:
                         self._refuse(branch, branch.name, "it leaves the step out")
                     else:
-                        self._judge_last(branch.node)
-            case Product(kind=Kind.SEQUENCE, children=(*earlier, last)):
-                self._judge_last(last)
+                        self._check_last(branch.node)
+            case Product(kind=ProductKind.SEQUENCE, children=(*earlier, last)):
+                self._check_last(last)
                 for child in earlier:
-                    self._judge_earlier(child, whole=False)
-            case Product(kind=Kind.SEQUENCE):
+                    self._check_earlier(child, whole=False)
+            case Product(kind=ProductKind.SEQUENCE):
                 return
             case Product():
-                self._refuse(step, _FORMS[step.kind], "it passes the data on")
+                self._refuse(step, _STRUCTURE_NAMES[step.kind], "it passes the data on")
             case Operator():
-                self._judge_estimator(step)
+                self._check_estimator(step)
             case Hyperparameter():
                 return
 
@@ -122,13 +124,15 @@ class _Judge:
         if self._is_pipeline:
             self._report.add(NotAnEstimator(primary=step.span, step=name, role=role))
 
-    def _judge_estimator(self, operator: Operator) -> None:
+    def _check_estimator(self, operator: Operator) -> None:
         entry = self._entry(operator)
         if entry is None:
             return
         roles = [role for role in Role if role in entry.roles & _ESTIMATORS]
         if not roles:
-            self._report.add(NotAnEstimator(primary=operator.span, step=operator.name, role=_role(entry.roles)))
+            self._report.add(
+                NotAnEstimator(primary=operator.span, step=operator.name, role=_describe_roles(entry.roles))
+            )
         elif self._first is None:
             self._first = (operator, roles[0])
         elif self._first[1] not in roles:
@@ -142,7 +146,7 @@ class _Judge:
 
     def _has_none(self, step: Choice, roles: frozenset[Role]) -> bool:
         """Return True if all alternatives of a step are known operators and none of them can have one of the roles."""
-        used = [[*last_operators(branch.node)] for branch in step.branches if branch.node != NOTHING]
+        used = [[*last_operators(branch.node)] for branch in step.branches if branch.node != SKIPPED_STEP]
         entries = [self._entry(operator) for operators in used for operator in operators]
         if not used or not all(used):
             return False
@@ -151,21 +155,25 @@ class _Judge:
     def _description(self, step: Choice, verb: str) -> str:
         entries = [entry for operator in last_operators(step) if (entry := self._entry(operator))]
         if len(entries) == 1:
-            return f"`{entries[0].name}` {_role(entries[0].roles).removeprefix('it ')}"
+            return f"`{entries[0].name}` {_describe_roles(entries[0].roles).removeprefix('it ')}"
         return f"none of its alternatives {verb}"
 
 
-_FORMS: Final = {Kind.PARALLEL: "… & …", Kind.COLUMNS: "columns(…)", Kind.PERMUTATION: "permute(…)"}
+_STRUCTURE_NAMES: Final = {
+    ProductKind.PARALLEL: "… & …",
+    ProductKind.COLUMNS: "columns(…)",
+    ProductKind.PERMUTATION: "permute(…)",
+}
 """The names of structures in messages."""
 
 
-class _Names:
+class _ColumnNameTracker:
     """A check that `columns(…)` stands only where the columns have names.
 
     A table has column names, but the output of a transformer has none.
     """
 
-    def __init__(self, catalogue: Catalogues, report: Report) -> None:
+    def __init__(self, catalogue: Catalogues, report: DiagnosticCollector) -> None:
         self._catalogue = catalogue
         self._report = report
 
@@ -181,22 +189,22 @@ class _Names:
             case Choice():
                 # Follow all branches, even after the first one that loses the names.
                 return all([*(self.follow(branch.node, kept=kept) for branch in node.branches)])
-            case Product(kind=Kind.SEQUENCE):
+            case Product(kind=ProductKind.SEQUENCE):
                 return reduce(lambda so_far, child: self.follow(child, kept=so_far), node.children, kept)
-            case Product(kind=Kind.PERMUTATION):
+            case Product(kind=ProductKind.PERMUTATION):
                 return self._follow_orders(node.children, kept=kept)
             case Product():
-                if node.kind is Kind.COLUMNS and not kept:
-                    self._report.add(LateColumns(primary=node.span))
+                if node.kind is ProductKind.COLUMNS and not kept:
+                    self._report.add(ColumnsAfterChange(primary=node.span))
                 for child in node.children:
-                    self.follow(child, kept=kept or node.kind is Kind.COLUMNS)
+                    self.follow(child, kept=kept or node.kind is ProductKind.COLUMNS)
                 return False
             case Hyperparameter():
                 return kept
 
     def _follow_orders(self, steps: tuple[Node, ...], *, kept: bool) -> bool:
         """Check the steps of a permutation. Each step may come after any of the others."""
-        silent = _Names(self._catalogue, Report(self._report.symbols))
+        silent = _ColumnNameTracker(self._catalogue, DiagnosticCollector(self._report.symbols))
         keeps = [silent.follow(step, kept=True) for step in steps]
         for place, step in enumerate(steps):
             self.follow(step, kept=kept and all((*keeps[:place], *keeps[place + 1 :])))
@@ -216,11 +224,11 @@ def _steps_of(node: Node, *, beside: bool = False) -> Iterator[tuple[Operator, b
                 yield from _steps_of(branch.node, beside=beside)
         case Product():
             for child in node.children:
-                yield from _steps_of(child, beside=beside or node.kind in {Kind.PARALLEL, Kind.COLUMNS})
+                yield from _steps_of(child, beside=beside or node.kind in {ProductKind.PARALLEL, ProductKind.COLUMNS})
         case Hyperparameter():
             return
 
 
-def _role(roles: frozenset[Role]) -> str:
+def _describe_roles(roles: frozenset[Role]) -> str:
     known = [role.value for role in Role if role in roles and role is not Role.OTHER]
     return f"it is a {' and a '.join(known)}" if known else "it neither transforms nor predicts"

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Final
 
-from spacelang.analysis.report import Report
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.diagnostics.tasks import UnknownScorer, UnsuitableScorer
-from spacelang.suggest import nearest
+from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
 
 EXAMPLES: Final = {"classification": "roc_auc", "regression": "r2"}
 
-CUSTOMARY: Final[Mapping[str, str]] = {
+SYNONYMS: Final[Mapping[str, str]] = {
     "loss": "neg_log_loss",
     "logloss": "neg_log_loss",
     "cross_entropy": "neg_log_loss",
@@ -30,19 +30,19 @@ CUSTOMARY: Final[Mapping[str, str]] = {
 """Common abbreviations that are not names of scorers in scikit-learn."""
 
 
-ERRORS: Final = frozenset({"error", "error_rate", "err", "misclassification", "zero_one_loss"})
+ERROR_NAMES: Final = frozenset({"error", "error_rate", "err", "misclassification", "zero_one_loss"})
 """Common names of the share of wrong predictions."""
 
 
 class ScorerReader:
     """A reader of scorer names for a kind of task. If the kind is None, every scorer is accepted."""
 
-    def __init__(self, catalogue: Catalogues, kind: str | None, report: Report) -> None:
+    def __init__(self, catalogue: Catalogues, kind: str | None, report: DiagnosticCollector) -> None:
         self._known = catalogue.scorers
         self._kind = kind
         self._report = report
 
-    def read(self, written: ast.Dotted) -> str | None:
+    def read(self, written: ast.DottedName) -> str | None:
         """Return the name of a scorer that suits the task, or None after reporting a mistake.
 
         Any name is accepted if the catalogue lists no scorers: then only the library can tell.
@@ -64,19 +64,19 @@ class ScorerReader:
             return None
         return name
 
-    def knows(self, name: str) -> bool:
+    def is_scorer(self, name: str) -> bool:
         """Return True if the catalogue has a scorer of this name, for any kind of task."""
         return name in self._known
 
     def _near(self, name: str) -> str | None:
         plain = name.removesuffix("_score")
-        return plain if plain in self._known else nearest(name, self._known)
+        return plain if plain in self._known else nearest_name(name, self._known)
 
     def _hint(self, name: str) -> str | None:
         """Return what to write instead of a common synonym or an error measure, or None."""
-        if name in ERRORS:
+        if name in ERROR_NAMES:
             return "write `minimize 1 - accuracy`"
-        meant = CUSTOMARY.get(name, f"neg_{name}")
+        meant = SYNONYMS.get(name, f"neg_{name}")
         if meant not in self._known:
             return None
         return f"write `maximize {meant}`: the negated error" if meant.startswith("neg_") else (f"write `{meant}`")

@@ -4,41 +4,41 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from spacelang.analysis import alternatives, annotations, reuse
-from spacelang.analysis.alternatives import alternatives_of, mentioned
-from spacelang.analysis.drafts import Draft, PendingRule, Scope
+from spacelang.analysis import alternatives, annotations, unused_declarations
+from spacelang.analysis.addresses import AddressPrefix, StageNames
+from spacelang.analysis.alternatives import alternatives_of, mentioned_operators
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.drafts import Draft, PendingConstraint, Scope
 from spacelang.analysis.groups import GroupReader
 from spacelang.analysis.modules import Module
 from spacelang.analysis.operators import OperatorReader
-from spacelang.analysis.places import Place, StageNames
-from spacelang.analysis.report import Report
-from spacelang.analysis.structures import Spot, StructureReader
+from spacelang.analysis.structures import StructureContext, StructureReader
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.files import NoStage, TooLarge
 from spacelang.diagnostics.names import UnknownStep, UnreachableStage
-from spacelang.diagnostics.structure import MisplacedAnnotation, StageInItself, StageWithBody
+from spacelang.diagnostics.structure import MisplacedAnnotation, RecursiveStage, StageWithBody
 from spacelang.ir import space as ir
-from spacelang.suggest import nearest
+from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import Span
 
-DEEPEST: Final = 32
+MAX_DEPTH: Final = 32
 """The maximum nesting depth of stages."""
 
-MOST_USES: Final = 500
+MAX_USES: Final = 500
 """The maximum number of repeated uses of stages in a space."""
 
 
 class StageReader:
     """A reader of the stages and the pipeline of a module, and of what it uses from imported modules."""
 
-    def __init__(self, module: Module, catalogue: Catalogues, report: Report) -> None:
+    def __init__(self, module: Module, catalogue: Catalogues, report: DiagnosticCollector) -> None:
         self._module = module
         self._catalogue = catalogue
         self._report = report
         self._names = StageNames(module)
-        self._top = Spot(Place("", "", self._names))
+        self._top = StructureContext(AddressPrefix("", "", self._names))
         self._modules: dict[int, Module] = {}
         self._readers: dict[int, tuple[OperatorReader, StructureReader]] = {}
         self._groups = GroupReader(report)
@@ -47,22 +47,22 @@ class StageReader:
         self._first: tuple[ast.Stage, Span] | None = None
         self._is_misnamed = False
         self._is_full = False
-        self.draft = Draft(ir.NOTHING, dubious=set(module.damaged), is_whole=not module.is_torn)
+        self.draft = Draft(ir.SKIPPED_STEP, dubious=set(module.damaged), is_whole=not module.is_torn)
 
     def read(self) -> Draft:
         """Return the draft of the module."""
-        root = ir.Product(ir.Kind.SEQUENCE, tuple(self._steps(self._module)), self._span)
+        root = ir.Product(ir.ProductKind.SEQUENCE, tuple(self._steps(self._module)), self._span)
         unused = [stage for stage in self._module.stages.values() if not self._is_used(self._module, stage)]
         for stage in unused:
             # A part that could not be parsed may have named it.
             if not (self._is_misnamed or self._module.damaged or self._module.is_torn):
                 self._report.add(UnreachableStage(primary=stage.name.span, name=stage.name.text))
         # Read unused stages last: their names must not clash with those of the pipeline, such as stages of other files.
-        left_out = [self._used(self._module, stage, None) for stage in unused]
+        left_out = [self._read_use(self._module, stage, None) for stage in unused]
         self.draft.declared.extend((root, *left_out))
         self.draft.root = root
         self._add_rules()
-        reuse.check(self._module, self._catalogue, self._groups, self._report)
+        unused_declarations.check_reuse(self._module, self._catalogue, self._groups, self._report)
         return self.draft
 
     @property
@@ -76,30 +76,30 @@ class StageReader:
         If there is no `pipeline` line, these are all stages that no other stage contains.
         """
         self._modules[id(module)] = module
-        _, structures = self._reader(module)
+        _, structures = self._readers_of(module)
         if module.pipeline is not None:
             # Names in the bodies of an imported pipeline are resolved in the imported file.
-            spot = Spot(Place("", "", self._names.of(module)), self._top.taken)
+            spot = StructureContext(AddressPrefix("", "", self._names.in_module(module)), self._top.taken)
             return structures.steps(module.pipeline.structure, spot)
         if not module.stages and not module.is_torn:
             self._report.add(NoStage(primary=Span(module.source, 0, 0)))
-        inner = {part.name.text for stage in module.stages.values() for part in mentioned(stage.structure)}
+        inner = {part.name.text for stage in module.stages.values() for part in mentioned_operators(stage.structure)}
         outer = [stage for name, stage in module.stages.items() if name not in inner]
         # If every stage is contained in another one, read the first, to report the cycle.
-        return [self._used(module, stage, None) for stage in outer or [*module.stages.values()][:1]]
+        return [self._read_use(module, stage, None) for stage in outer or [*module.stages.values()][:1]]
 
-    def _reader(self, module: Module) -> tuple[OperatorReader, StructureReader]:
+    def _readers_of(self, module: Module) -> tuple[OperatorReader, StructureReader]:
         if id(module) not in self._readers:
             operators = OperatorReader(module, self._catalogue, self.draft, self._report, self._groups)
-            operators.elsewhere = lambda home: self._reader(home)[0]
+            operators.reader_of_module = lambda home: self._readers_of(home)[0]
             structures = StructureReader(module, operators, self, self._report)
-            operators.alternatives = structures.alternatives
+            operators.read_alternatives = structures.read_alternatives
             self._readers[id(module)] = operators, structures
         return self._readers[id(module)]
 
     # ---- methods for the reader of structures
 
-    def use(self, home: Module, stage: ast.Stage, written: ast.Operator) -> ir.Choice | None:
+    def use_stage(self, home: Module, stage: ast.Stage, written: ast.Operator) -> ir.Choice | None:
         """Return a further use of a stage as a decision of its own.
 
         The result is None, which is reported, if the stage would contain itself or if stages are used too often.
@@ -110,15 +110,15 @@ class StageReader:
             described = f"`{path[0]}` contains " + ", which contains ".join(f"`{name}`" for name in path[1:])
             if frozenset(path) not in self._circles:
                 # The same cycle is found from each of its stages: report it once.
-                self._report.add(StageInItself(primary=written.name.span, stage=stage.name.text, path=described))
+                self._report.add(RecursiveStage(primary=written.name.span, stage=stage.name.text, path=described))
                 self._circles.add(frozenset(path))
-            self.lost()
+            self.mark_incomplete()
             return None
-        if self._is_too_much(written.name.span):
+        if self._exceeds_limits(written.name.span):
             return None
-        return self._used(home, stage, written)
+        return self._read_use(home, stage, written)
 
-    def _is_too_much(self, span: Span) -> bool:
+    def _exceeds_limits(self, span: Span) -> bool:
         """Return True, and report it, if stages are nested too deeply or used too often.
 
         Without these limits, a few lines could ask for millions of decisions.
@@ -126,14 +126,14 @@ class StageReader:
         if self._is_full:
             return True
         uses = sum(len(called) for called in self._names.uses.values()) - len(self._names.uses)
-        if len(self._open) > DEEPEST:
-            self._report.add(TooLarge(primary=span, what="the nesting depth of stages", limit=str(DEEPEST)))
-        elif uses > MOST_USES:
-            self._report.add(TooLarge(primary=span, what="the number of uses of stages", limit=f"{MOST_USES:,}"))
+        if len(self._open) > MAX_DEPTH:
+            self._report.add(TooLarge(primary=span, what="the nesting depth of stages", limit=str(MAX_DEPTH)))
+        elif uses > MAX_USES:
+            self._report.add(TooLarge(primary=span, what="the number of uses of stages", limit=f"{MAX_USES:,}"))
         else:
             return False
         self._is_full = self._is_misnamed = True
-        self.lost()
+        self.mark_incomplete()
         return True
 
     def steps_of(self, module: Module, written: ast.Operator) -> list[ir.Node]:
@@ -142,26 +142,26 @@ class StageReader:
             self._report.add(StageWithBody(primary=written.alias.span, stage=written.name.text, kind="a whole space"))
         return self._steps(module)
 
-    def outside(self, spot: Spot) -> Spot:
+    def top_level(self, spot: StructureContext) -> StructureContext:
         """Return the context of the pipeline itself, with the stage names that are known in `spot`."""
-        return Spot(replace(spot.place, address="", key=""), self._top.taken)
+        return StructureContext(replace(spot.place, address="", key=""), self._top.taken)
 
-    def missing(self, module: Module, written: ast.Operator) -> None:
+    def report_unknown_step(self, module: Module, written: ast.Operator) -> None:
         """Report a step that is neither a stage nor an operator.
 
         Nothing is reported if its catalogue was refused, because that is an error already.
         """
         self._is_misnamed = True
-        self.lost()
-        operators, _ = self._reader(module)
+        self.mark_incomplete()
+        operators, _ = self._readers_of(module)
         if not operators.finder.is_refused(written.name):
             home, rest = module.home_of(written.name)
             before = written.name.text.removesuffix(rest)
-            near = nearest(written.name.text, [*(f"{before}{stage}" for stage in home.stages), *self._catalogue])
+            near = nearest_name(written.name.text, [*(f"{before}{stage}" for stage in home.stages), *self._catalogue])
             unknown = UnknownStep(primary=written.name.span, name=written.name.text, near=near)
-            self._report.add(operators.finder.foreign(written.name) or unknown)
+            self._report.add(operators.finder.foreign_diagnostic(written.name) or unknown)
 
-    def lost(self) -> None:
+    def mark_incomplete(self) -> None:
         """Record that a part of the pipeline is missing because of a mistake.
 
         The positions of the other steps are not checked then.
@@ -173,11 +173,11 @@ class StageReader:
     def _is_used(self, module: Module, stage: ast.Stage) -> bool:
         return (id(module), stage.name.text) in self._names.uses
 
-    def _used(self, home: Module, stage: ast.Stage, written: ast.Operator | None) -> ir.Choice:
-        _, structures = self._reader(self._module)
+    def _read_use(self, home: Module, stage: ast.Stage, written: ast.Operator | None) -> ir.Choice:
+        _, structures = self._readers_of(self._module)
         alias = None if written is None else written.alias
         span = stage.name.span if written is None else written.span
-        called = structures.name(stage.name.text, alias, span, self._top)
+        called = structures.assign_name(stage.name.text, alias, span, self._top)
         return self._read(home, stage, called)
 
     def _read(self, home: Module, stage: ast.Stage, called: str) -> ir.Choice:
@@ -185,20 +185,22 @@ class StageReader:
         is_again = self._is_used(home, stage)
         self._names.uses.setdefault((id(home), stage.name.text), []).append(called)
         alternatives.check_name(stage.name, self._report)
-        advice = annotations.read(stage.annotations, "stages", self._report)
+        advice = annotations.read_annotations(stage.annotations, "stages", self._report)
         if advice.first and not is_again:
             self._check_first(stage)
-        names = self._names.of(home).within(stage.name.text, called)
-        _, structures = self._reader(home)
+        names = self._names.in_module(home).inside_stage(stage.name.text, called)
+        _, structures = self._readers_of(home)
         self._open.append((home, stage))
-        branches, default = structures.alternatives(alternatives_of(stage.structure), Place(called, called, names))
+        branches, default = structures.read_alternatives(
+            alternatives_of(stage.structure), AddressPrefix(called, called, names)
+        )
         self._open.pop()
         if not branches:
             self.draft.dubious.add(called)
         return ir.Choice(called, called, called, branches, default, advice.first and not is_again, stage.name.span)
 
     def _check_first(self, stage: ast.Stage) -> None:
-        mark = annotations.place_of("first", stage.annotations)
+        mark = annotations.span_of("first", stage.annotations)
         if self._first is not None:
             related = (Related(self._first[1], "the other one"),)
             problem, reason = "marks a second stage", "one is enough"
@@ -212,23 +214,23 @@ class StageReader:
     def _add_rules(self) -> None:
         """Add the constraints of the file, and those of imported files whose stages are all in use."""
         for module in {id(self._module): self._module, **self._modules}.values():
-            scope = Scope(names=self._names.of(module))
+            scope = Scope(names=self._names.in_module(module))
             for rule in module.rules:
                 if module is self._module or self._is_in_use(module, rule):
-                    self.draft.rules.append(PendingRule(rule, scope))
+                    self.draft.rules.append(PendingConstraint(rule, scope))
         own = self._module.source.name
         self.draft.rules.sort(
             key=lambda pending: (pending.rule.span.source.name != own, pending.rule.span.source.name, pending.rule.span)
         )
 
-    def _is_in_use(self, module: Module, rule: ast.Rule) -> bool:
+    def _is_in_use(self, module: Module, rule: ast.ConstraintStatement) -> bool:
         named = {name.words[0].text for name in _names(rule.expression)} & module.stages.keys()
         return all(self._is_used(module, module.stages[name]) for name in named)
 
 
-def _names(expression: ast.Expression) -> Iterator[ast.Dotted]:
+def _names(expression: ast.Expression) -> Iterator[ast.DottedName]:
     match expression:
-        case ast.Dotted():
+        case ast.DottedName():
             yield expression
         case ast.Logical(terms=parts) | ast.FunctionCall(arguments=parts):
             for part in parts:

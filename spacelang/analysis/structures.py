@@ -7,80 +7,86 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 from spacelang.analysis import alternatives, annotations
-from spacelang.analysis.alternatives import Alternative, alternatives_of, is_word
+from spacelang.analysis.addresses import AddressPrefix
+from spacelang.analysis.alternatives import Alternative, alternatives_of, is_plain_word
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.modules import Module
 from spacelang.analysis.operators import OperatorReader, ReadOperator
-from spacelang.analysis.places import Place
-from spacelang.analysis.report import Report
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import DuplicateName
 from spacelang.diagnostics.structure import BadPattern, RepeatedSelector, StageWithBody, TooManyOrders, UnknownSelector
-from spacelang.facts import fact
+from spacelang.frozen import frozen
 from spacelang.ir import space as ir
-from spacelang.ir.places import OUTSIDE
-from spacelang.ir.space import MOST_STEPS, SELECTORS
-from spacelang.suggest import nearest
+from spacelang.ir.space import COLUMN_KINDS, MAX_PERMUTED_STEPS
+from spacelang.ir.step_addresses import PIPELINE_GROUP
+from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
-from spacelang.syntax.titles import labels_of, title
-from spacelang.text import Span, numbered
+from spacelang.syntax.structure_titles import labels_of, title
+from spacelang.text import Span, unique_name
 
 if TYPE_CHECKING:
     from spacelang.analysis.stages import StageReader
 
 
-@fact
-class Spot:
+@frozen
+class StructureContext:
     """The place of a structure, and the names that its parts already use there."""
 
-    place: Place
+    place: AddressPrefix
     taken: dict[str, Span] = field(default_factory=dict)
 
 
 class StructureReader:
     """A reader of the structures of one module."""
 
-    def __init__(self, module: Module, operators: OperatorReader, stages: "StageReader", report: Report) -> None:
+    def __init__(
+        self, module: Module, operators: OperatorReader, stages: "StageReader", report: DiagnosticCollector
+    ) -> None:
         self._module = module
         self._operators = operators
         self._stages = stages
         self._report = report
 
-    def steps(self, structure: ast.Structure, spot: Spot) -> list[ir.Node]:
+    def steps(self, structure: ast.Structure, spot: StructureContext) -> list[ir.Node]:
         """Return the steps that a structure adds to the sequence around it."""
         match structure:
-            case ast.Joined(sign="->", parts=parts):
+            case ast.JoinedStructures(sign="->", parts=parts):
                 return [step for part in parts for step in self.steps(part, spot)]
             case ast.Parenthesised(alias=None, annotations=()):
                 return self.steps(structure.part, spot)
             case ast.Parenthesised():
                 return self._group(structure, spot)
             case ast.Operator():
-                return self._named(structure, spot)
-            case ast.Nothing():
-                annotations.read(structure.annotations, "steps of the pipeline", self._report)
+                return self._steps_by_name(structure, spot)
+            case ast.NoneStep():
+                annotations.read_annotations(structure.annotations, "steps of the pipeline", self._report)
                 return []
             case _:
                 return [self._step(structure, spot)]
 
-    def _step(self, structure: ast.Joined | ast.Maybe | ast.Columns | ast.Permute, spot: Spot) -> ir.Node:
+    def _step(
+        self,
+        structure: ast.JoinedStructures | ast.OptionalStructure | ast.Columns | ast.Permute,
+        spot: StructureContext,
+    ) -> ir.Node:
         match structure:
-            case ast.Joined(sign="&", parts=parts):
+            case ast.JoinedStructures(sign="&", parts=parts):
                 sides = tuple(self.node(part, spot) for part in parts)
-                return ir.Product(ir.Kind.PARALLEL, sides, structure.span)
-            case ast.Joined() | ast.Maybe():
+                return ir.Product(ir.ProductKind.PARALLEL, sides, structure.span)
+            case ast.JoinedStructures() | ast.OptionalStructure():
                 return self._choice(structure, spot, None)
             case ast.Columns():
                 return self._columns(structure, spot)
             case ast.Permute():
                 return self._permutation(structure, spot, None)
 
-    def node(self, structure: ast.Structure, spot: Spot) -> ir.Node:
+    def node(self, structure: ast.Structure, spot: StructureContext) -> ir.Node:
         """Return a structure as a single node."""
         steps = self.steps(structure, spot)
-        return steps[0] if len(steps) == 1 else ir.Product(ir.Kind.SEQUENCE, tuple(steps), structure.span)
+        return steps[0] if len(steps) == 1 else ir.Product(ir.ProductKind.SEQUENCE, tuple(steps), structure.span)
 
-    def alternatives(
-        self, several: Sequence[Alternative], place: Place, read_operator: ReadOperator | None = None
+    def read_alternatives(
+        self, several: Sequence[Alternative], place: AddressPrefix, read_operator: ReadOperator | None = None
     ) -> tuple[tuple[ir.Branch, ...], int]:
         """Return the branches of a decision and the index of the default branch.
 
@@ -90,18 +96,18 @@ class StructureReader:
         branches: list[ir.Branch] = []
         names: dict[str, Alternative] = {}
         default: tuple[int, Span] | None = None
-        for alternative in map(self._called, several):
+        for alternative in map(self._with_short_name, several):
             if alternative.name in names:
-                self._report.add(alternatives.duplicate(alternative, names[alternative.name]))
+                self._report.add(alternatives.duplicate_diagnostic(alternative, names[alternative.name]))
                 continue
             names[alternative.name] = alternative
             if alternative.alias is not None:
                 alternatives.check_name(alternative.alias, self._report)
-            advice = annotations.read(alternative.annotations, "alternatives", self._report)
+            advice = annotations.read_annotations(alternative.annotations, "alternatives", self._report)
             if advice.default:
-                mark = annotations.place_of("default", alternative.annotations)
+                mark = annotations.span_of("default", alternative.annotations)
                 if default is not None:
-                    self._report.add(alternatives.second_default(mark, default[1]))
+                    self._report.add(alternatives.second_default_diagnostic(mark, default[1]))
                 default = default or (len(branches), mark)
             self._operators.draft.branches.append((place.address, alternative.name))
             node = self._branch(alternative, place.alternative(alternative.name), read_operator or self._operators.read)
@@ -109,7 +115,7 @@ class StructureReader:
             branches.append(ir.Branch(alternative.name, node, advice.weight, alternative.span, alternative.value))
         return tuple(branches), 0 if default is None else default[0]
 
-    def _called(self, alternative: Alternative) -> Alternative:
+    def _with_short_name(self, alternative: Alternative) -> Alternative:
         """Return the alternative with its final name.
 
         The name of an operator of a package leaves out the package: `xgboost.XGBClassifier` becomes `XGBClassifier`.
@@ -120,22 +126,26 @@ class StructureReader:
         package, *_, plain = (word.text for word in (*written.name.words, written.name.words[-1]))
         return replace(alternative, name=plain) if self._operators.is_package(package) else alternative
 
-    def _branch(self, alternative: Alternative, place: Place, read_operator: ReadOperator) -> ir.Node:
+    def _branch(self, alternative: Alternative, place: AddressPrefix, read_operator: ReadOperator) -> ir.Node:
         written = alternative.structure
-        if isinstance(written, ast.Nothing):
-            return ir.NOTHING
+        if isinstance(written, ast.NoneStep):
+            return ir.SKIPPED_STEP
         if isinstance(written, ast.Operator):
             # Everything else is an operator, even if no catalogue knows its name: the reader of operators reports that.
-            is_step = self._stage_of(written) is not None or self._imported(written) is not None
+            is_step = self._stage_of(written) is not None or self._imported_module(written) is not None
             if not is_step and not self._is_damaged(written):
                 return read_operator(written.name, written.body, place)
             if not is_step:
                 # Expressions may name things inside it, with or without the name of the alternative.
                 self._operators.draft.dubious.update((place.address, place.key))
-        spot = Spot(place)
+        spot = StructureContext(place)
         alias = alternative.alias
         # A quoted name is used for the alternative only: the decision inside needs a plain word.
-        if alias is not None and is_word(alias) and isinstance(written, ast.Joined | ast.Maybe | ast.Permute):
+        if (
+            alias is not None
+            and is_plain_word(alias)
+            and isinstance(written, ast.JoinedStructures | ast.OptionalStructure | ast.Permute)
+        ):
             return self._aliased(written, alias, spot)
         return self.node(written, spot)
 
@@ -145,7 +155,7 @@ class StructureReader:
         home, rest = self._module.home_of(written.name)
         return (home, home.stages[rest]) if rest in home.stages else None
 
-    def _imported(self, written: ast.Operator) -> Module | None:
+    def _imported_module(self, written: ast.Operator) -> Module | None:
         home, rest = self._module.home_of(written.name)
         return home.imports.get(rest)
 
@@ -153,27 +163,27 @@ class StructureReader:
         home, rest = self._module.home_of(written.name)
         return rest in home.damaged
 
-    def _named(self, written: ast.Operator, spot: Spot) -> list[ir.Node]:
-        annotations.read(written.annotations, "steps of the pipeline", self._report)
+    def _steps_by_name(self, written: ast.Operator, spot: StructureContext) -> list[ir.Node]:
+        annotations.read_annotations(written.annotations, "steps of the pipeline", self._report)
         if self._is_damaged(written):
             return []
-        stage, imported = self._stage_of(written), self._imported(written)
+        stage, imported = self._stage_of(written), self._imported_module(written)
         if (stage is not None or imported is not None) and written.body is not None:
             kind = "a stage" if stage is not None else "an import"
             self._report.add(StageWithBody(primary=written.body.span, stage=written.name.text, kind=kind))
-            self._stages.lost()
+            self._stages.mark_incomplete()
         if stage is not None:
-            used = self._stages.use(*stage, written)
+            used = self._stages.use_stage(*stage, written)
             return [] if used is None else [used]
         if imported is not None:
             return self._stages.steps_of(imported, written)
-        if not self._operators.knows(written.name):
-            self._stages.missing(self._module, written)
+        if not self._operators.is_operator(written.name):
+            self._stages.report_unknown_step(self._module, written)
             return []
-        place = spot.place.inside(self.name(written.name.words[-1].text, written.alias, written.name.span, spot))
+        place = spot.place.child(self.assign_name(written.name.words[-1].text, written.alias, written.name.span, spot))
         return [self._operators.read(written.name, written.body, place)]
 
-    def name(self, wanted: str, alias: ast.Word | None, span: Span, spot: Spot) -> str:
+    def assign_name(self, wanted: str, alias: ast.Word | None, span: Span, spot: StructureContext) -> str:
         """Return a name that nothing else has in this context, and reserve it.
 
         It is the name after `as` if there is one. Otherwise it is the `wanted` name, with a number from 2 if it is
@@ -181,7 +191,7 @@ class StructureReader:
         """
         if alias is None:
             is_free = wanted not in spot.taken
-            called = wanted if is_free else numbered(wanted, {wanted, *spot.taken, *self._module.stages})
+            called = wanted if is_free else unique_name(wanted, {wanted, *spot.taken, *self._module.stages})
             spot.taken[called] = span
             return called
         alternatives.check_step_name(alias, self._report)
@@ -193,62 +203,64 @@ class StructureReader:
             self._report.add(
                 DuplicateName(primary=alias.span, kind="step", name=alias.text, remedy=remedy, related=related)
             )
-            self._stages.lost()
+            self._stages.mark_incomplete()
         spot.taken.setdefault(alias.text, alias.span)
         return alias.text
 
     # ---- groups and choices
 
-    def _group(self, group: ast.Parenthesised, spot: Spot) -> list[ir.Node]:
+    def _group(self, group: ast.Parenthesised, spot: StructureContext) -> list[ir.Node]:
         """Return the steps of a group in brackets that has a name or annotations.
 
         If the group is a decision, they belong to the decision. Otherwise its name becomes a part of the addresses
         inside.
         """
         part: ast.Structure = group.part
-        if group.alias is not None and group.alias.text == OUTSIDE:
-            annotations.read(group.annotations, "steps of the pipeline", self._report)
-            return self.steps(part, self._stages.outside(spot))
+        if group.alias is not None and group.alias.text == PIPELINE_GROUP:
+            annotations.read_annotations(group.annotations, "steps of the pipeline", self._report)
+            return self.steps(part, self._stages.top_level(spot))
         while isinstance(part, ast.Parenthesised) and part.alias is None and not part.annotations:
             part = part.part
-        if isinstance(part, ast.Maybe) or (isinstance(part, ast.Joined) and part.sign == "|"):
-            advice = annotations.read(group.annotations, "stages", self._report)
+        if isinstance(part, ast.OptionalStructure) or (isinstance(part, ast.JoinedStructures) and part.sign == "|"):
+            advice = annotations.read_annotations(group.annotations, "stages", self._report)
             return [replace(self._choice(part, spot, group.alias), first=advice.first)]
-        annotations.read(group.annotations, "steps of the pipeline", self._report)
+        annotations.read_annotations(group.annotations, "steps of the pipeline", self._report)
         if group.alias is None:
             return self.steps(part, spot)
         if isinstance(part, ast.Permute):
             return [self._permutation(part, spot, group.alias)]
         if isinstance(part, ast.Operator) and part.alias is None:
             return self.steps(replace(part, alias=group.alias), spot)
-        called = self.name(title(part), group.alias, group.span, spot)
-        return self.steps(part, Spot(spot.place.inside(called)))
+        called = self.assign_name(title(part), group.alias, group.span, spot)
+        return self.steps(part, StructureContext(spot.place.child(called)))
 
-    def _aliased(self, part: ast.Joined | ast.Maybe | ast.Permute, alias: ast.Word, spot: Spot) -> ir.Node:
+    def _aliased(
+        self, part: ast.JoinedStructures | ast.OptionalStructure | ast.Permute, alias: ast.Word, spot: StructureContext
+    ) -> ir.Node:
         """Return the node of an alternative with a name. If the node is a decision, it gets this name too."""
         if isinstance(part, ast.Permute):
             return self._permutation(part, spot, alias)
-        is_choice = isinstance(part, ast.Maybe) or part.sign == "|"
+        is_choice = isinstance(part, ast.OptionalStructure) or part.sign == "|"
         return self._choice(part, spot, alias) if is_choice else self.node(part, spot)
 
-    def _choice(self, structure: ast.Structure, spot: Spot, alias: ast.Word | None) -> ir.Choice:
+    def _choice(self, structure: ast.Structure, spot: StructureContext, alias: ast.Word | None) -> ir.Choice:
         name = self._numbered("choice", spot, structure.span) if alias is None else ""
-        called = name or self.name(title(structure), alias, structure.span, spot)
-        place = spot.place.inside(called)
-        branches, default = self.alternatives(alternatives_of(structure), place)
+        called = name or self.assign_name(title(structure), alias, structure.span, spot)
+        place = spot.place.child(called)
+        branches, default = self.read_alternatives(alternatives_of(structure), place)
         span = structure.span if alias is None else alias.span
         return ir.Choice(called, place.address, place.key, branches, default, span=span)
 
-    def _numbered(self, word: str, spot: Spot, span: Span) -> str:
+    def _numbered(self, word: str, spot: StructureContext, span: Span) -> str:
         number = 1
         while f"{word}_{number}" in spot.taken or f"{word}_{number}" in self._module.stages:
             number += 1
-        return self.name(f"{word}_{number}", None, span, spot)
+        return self.assign_name(f"{word}_{number}", None, span, spot)
 
     # ---- columns and permutations
 
-    def _columns(self, written: ast.Columns, spot: Spot) -> ir.Product:
-        annotations.read(written.annotations, "steps of the pipeline", self._report)
+    def _columns(self, written: ast.Columns, spot: StructureContext) -> ir.Product:
+        annotations.read_annotations(written.annotations, "steps of the pipeline", self._report)
         selectors: dict[ir.ColumnSelector, Span] = {}
         parts: list[ir.Node] = []
         for selector, part in written.parts:
@@ -260,13 +272,13 @@ class StructureReader:
             if found is not None and found not in selectors:
                 selectors[found] = selector.span
                 parts.append(node)
-        return ir.Product(ir.Kind.COLUMNS, tuple(parts), written.span, tuple(selectors))
+        return ir.Product(ir.ProductKind.COLUMNS, tuple(parts), written.span, tuple(selectors))
 
     def _selector(self, written: ast.Word | ast.Text) -> ir.ColumnSelector | None:
         if isinstance(written, ast.Word):
-            if written.text in SELECTORS:
+            if written.text in COLUMN_KINDS:
                 return ir.ColumnSelector(written.text)
-            near, listed = nearest(written.text, SELECTORS), ", ".join(f"`{name}`" for name in SELECTORS)
+            near, listed = nearest_name(written.text, COLUMN_KINDS), ", ".join(f"`{name}`" for name in COLUMN_KINDS)
             self._report.add(UnknownSelector(primary=written.span, name=written.text, near=near, listed=listed))
             return None
         try:
@@ -276,28 +288,30 @@ class StructureReader:
             return None
         return ir.ColumnSelector("pattern", written.value)
 
-    def _permutation(self, written: ast.Permute, spot: Spot, alias: ast.Word | None) -> ir.Product:
+    def _permutation(self, written: ast.Permute, spot: StructureContext, alias: ast.Word | None) -> ir.Product:
         """Return a permutation: the decision on the order of the steps, and the steps.
 
         The alternatives of this decision are all orders.
         """
-        annotations.read(written.annotations, "steps of the pipeline", self._report)
+        annotations.read_annotations(written.annotations, "steps of the pipeline", self._report)
         wanted = "order" if alias is None else title(written)
-        called = self.name(wanted, alias, written.span, spot)
-        place = spot.place.inside(called)
+        called = self.assign_name(wanted, alias, written.span, spot)
+        place = spot.place.child(called)
         steps = tuple(self.node(part, spot) for part in written.parts)
-        if len(steps) > MOST_STEPS:
-            self._report.add(TooManyOrders(primary=written.span, steps=len(steps), limit=MOST_STEPS))
-            return ir.Product(ir.Kind.SEQUENCE, steps, written.span)
-        labels = _apart(labels_of(written))
-        orders = tuple(ir.Branch(ir.order_name(order), ir.NOTHING, span=written.span) for order in permutations(labels))
+        if len(steps) > MAX_PERMUTED_STEPS:
+            self._report.add(TooManyOrders(primary=written.span, steps=len(steps), limit=MAX_PERMUTED_STEPS))
+            return ir.Product(ir.ProductKind.SEQUENCE, steps, written.span)
+        labels = _unique_titles(labels_of(written))
+        orders = tuple(
+            ir.Branch(ir.order_name(order), ir.SKIPPED_STEP, span=written.span) for order in permutations(labels)
+        )
         order = ir.Choice(called, place.address, place.key, orders, span=written.span)
-        return ir.Product(ir.Kind.PERMUTATION, (order, *steps), written.span, labels=labels)
+        return ir.Product(ir.ProductKind.PERMUTATION, (order, *steps), written.span, labels=labels)
 
 
-def _apart(titles: Sequence[str]) -> tuple[str, ...]:
+def _unique_titles(titles: Sequence[str]) -> tuple[str, ...]:
     """Return the titles, with numbers added where a title appears again."""
     found: dict[str, None] = {}
     for wanted in titles:
-        found[numbered(wanted, found)] = None
+        found[unique_name(wanted, found)] = None
     return tuple(found)

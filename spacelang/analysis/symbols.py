@@ -44,12 +44,12 @@ class Symbols:
             mentions.insert(place, (span.start, name))
         return self._bindings.get(name, math.inf)
 
-    def echo(self, said: Span, place: Span) -> None:
+    def copy_mentions(self, said: Span, place: Span) -> None:
         """Record that `place` mentions every symbol that is mentioned inside the span `said`.
 
         An expression at `place` refers to the text at `said`, and so depends on the same symbols.
         """
-        for name in self.within(said):
+        for name in self.mentioned_in(said):
             self.mention(name, place)
 
     @property
@@ -58,7 +58,7 @@ class Symbols:
         names = {name for mentions in self._mentions.values() for _, name in mentions}
         return {name: self._bindings.get(name) for name in sorted(names)}
 
-    def within(self, span: Span) -> tuple[str, ...]:
+    def mentioned_in(self, span: Span) -> tuple[str, ...]:
         """Return the symbols that are mentioned inside a span, each once."""
         mentions = self._mentions.get(span.source) if self._mentions else None
         if not mentions:
@@ -66,11 +66,11 @@ class Symbols:
         start, end = bisect_left(mentions, (span.start, "")), bisect_left(mentions, (span.end, ""))
         return tuple(dict.fromkeys(name for _, name in mentions[start:end]))
 
-    def free(self, span: Span) -> tuple[str, ...]:
+    def unbound_in(self, span: Span) -> tuple[str, ...]:
         """Return the symbols inside a span that are not bound."""
-        return tuple(name for name in self.within(span) if name not in self._bindings)
+        return tuple(name for name in self.mentioned_in(span) if name not in self._bindings)
 
-    def place(self, span: Span, names: Iterable[str]) -> Span:
+    def first_mention(self, span: Span, names: Iterable[str]) -> Span:
         """Return the first place inside a span that mentions one of the symbols by its name."""
         mentions = (each for each in self._mentions[span.source] if span.start <= each[0] < span.end)
         places = (Span(span.source, start, start + len(name)) for start, name in mentions)
@@ -80,15 +80,15 @@ class Symbols:
         """Return True if a symbol has a number."""
         return name in self._bindings
 
-    def record(self, name: Span, domain: "ast.Domain") -> None:
+    def record_domain(self, name: Span, domain: "ast.Domain") -> None:
         """Store the written domain of a hyperparameter if it depends on the data.
 
         The key is the span of the hyperparameter's name.
         """
-        if self.within(domain.span):
+        if self.mentioned_in(domain.span):
             self._domains[name] = domain
 
-    def domain(self, name: Span) -> "ast.Domain | None":
+    def data_dependent_domain(self, name: Span) -> "ast.Domain | None":
         """Return the written domain of a hyperparameter if it depends on the data, else None."""
         return self._domains.get(name)
 
@@ -97,10 +97,10 @@ class Symbols:
 
         `name` is the span of the hyperparameter's name, and `default` that of its default.
         """
-        if self.within(default):
+        if self.mentioned_in(default):
             self._defaults.add(name)
 
-    def decides_default(self, name: Span) -> bool:
+    def has_data_dependent_default(self, name: Span) -> bool:
         """Return True if the default of a hyperparameter depends on the data."""
         return name in self._defaults
 

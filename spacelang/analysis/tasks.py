@@ -6,36 +6,46 @@ from math import isfinite
 from typing import Final
 
 from spacelang.analysis.bounds import BoundReader
-from spacelang.analysis.report import Report
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.scorers import ScorerReader
 from spacelang.catalog.catalogue import Role
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.tasks import (
-    BackwardGoal,
     GoalForm,
-    OtherTask,
     RepeatedSetting,
+    ReversedGoal,
     SettingOutOfRange,
     UnknownSetting,
     UnknownTask,
+    WrongTaskKind,
     WrongUnit,
 )
 from spacelang.ir.space import Node, last_operators
-from spacelang.ir.task import BYTES, SECONDS, CrossValidation, Declared, Fidelity, Goal, Holdout, Task, in_unit
-from spacelang.suggest import nearest
+from spacelang.ir.task import (
+    BYTES,
+    SECONDS,
+    CrossValidation,
+    DeclaredValidation,
+    Fidelity,
+    Goal,
+    Holdout,
+    Task,
+    to_base_unit,
+)
+from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
-from spacelang.syntax.spelling import spell_arithmetic
+from spacelang.syntax.inline_printer import spell_arithmetic
 from spacelang.text import Span
 
 KINDS: Final = ("classification", "regression")
-LIMITED: Final = ("trial", "run")
-PREDICTING: Final = {"classification": Role.CLASSIFIER, "regression": Role.REGRESSOR}
+LIMITED_OBJECTS: Final = ("trial", "run")
+ESTIMATOR_ROLES: Final = {"classification": Role.CLASSIFIER, "regression": Role.REGRESSOR}
 
-_ESTIMATORS: Final = frozenset(PREDICTING.values())
+_ESTIMATORS: Final = frozenset(ESTIMATOR_ROLES.values())
 
 
-def read(written: ast.Task, catalogue: Catalogues, report: Report) -> Task | None:
+def read(written: ast.Task, catalogue: Catalogues, report: DiagnosticCollector) -> Task | None:
     """Return the task of a block, or None if its kind is unknown.
 
     Invalid settings are reported and left out.
@@ -43,22 +53,22 @@ def read(written: ast.Task, catalogue: Catalogues, report: Report) -> Task | Non
     return _TaskReader(written, catalogue, report).read()
 
 
-def check(root: Node, task: Task, catalogue: Catalogues, report: Report) -> None:
+def check(root: Node, task: Task, catalogue: Catalogues, report: DiagnosticCollector) -> None:
     """Report a task of another kind than the last steps of the pipelines solve."""
-    wanted = PREDICTING[task.kind]
+    wanted = ESTIMATOR_ROLES[task.kind]
     entries = [(operator, catalogue.entry(operator.catalogue, operator.name)) for operator in last_operators(root)]
     last = [(operator, entry.roles) for operator, entry in entries if entry is not None and entry.roles & _ESTIMATORS]
     if not last or any(wanted in roles for _, roles in last):
         return
     operator = last[0][0]
     other = next(kind for kind in KINDS if kind != task.kind)
-    role = PREDICTING[other].value
+    role = ESTIMATOR_ROLES[other].value
     related = (Related(operator.span, f"`{operator.name}` is a {role}"),)
-    report.add(OtherTask(primary=task.span, kind=task.kind, other=other, estimators=f"{role}s", related=related))
+    report.add(WrongTaskKind(primary=task.span, kind=task.kind, other=other, estimators=f"{role}s", related=related))
 
 
 class _TaskReader:
-    def __init__(self, written: ast.Task, catalogue: Catalogues, report: Report) -> None:
+    def __init__(self, written: ast.Task, catalogue: Catalogues, report: DiagnosticCollector) -> None:
         self._written = written
         self._report = report
         self._kind = next((kind for kind in KINDS if kind == written.kind.text), None)
@@ -72,7 +82,7 @@ class _TaskReader:
             self._setting(setting)
         if self._kind is None:
             name = self._written.kind.text
-            self._report.add(UnknownTask(primary=self._written.kind.span, name=name, near=nearest(name, KINDS)))
+            self._report.add(UnknownTask(primary=self._written.kind.span, name=name, near=nearest_name(name, KINDS)))
             return None
         return replace(self._task, kind=self._kind)
 
@@ -96,7 +106,7 @@ class _TaskReader:
 
     def _is_first(self, what: str, setting: ast.Setting) -> bool:
         """Return True if the task has no such setting before. Otherwise report the repetition."""
-        place = _keyword(setting)
+        place = _keyword_span(setting)
         if what in self._first:
             related = (Related(self._first[what], "the first one"),)
             self._report.add(RepeatedSetting(primary=place, setting=what, related=related))
@@ -110,32 +120,32 @@ class _TaskReader:
         (written,) = setting.arguments
         direction = "minimize" if setting.keyword == "minimize" else "maximize"
         match written:
-            case ast.Dotted():
+            case ast.DottedName():
                 name, from_one = written, False
-            case ast.Binary("-", ast.Number(1), ast.Dotted() as name):
+            case ast.Binary("-", ast.Number(1), ast.DottedName() as name):
                 from_one = True
-            case ast.Unary("-", ast.Dotted() as name):
+            case ast.Unary("-", ast.DottedName() as name):
                 other = "maximize" if direction == "minimize" else "minimize"
                 self._report.add(GoalForm(primary=written.span, remedy=f"write `{other} {name.text}`"))
                 return None
             case _:
-                self._report.add(GoalForm(primary=written.span, remedy=self._as_scorer(written, direction)))
+                self._report.add(GoalForm(primary=written.span, remedy=self._scorer_remedy(written, direction)))
                 return None
         scorer = self._scorers.read(name)
         if scorer is None:
             return None
         goal = Goal(direction, scorer, from_one, setting.span)  # type: ignore[arg-type]
         if (direction == "maximize") == from_one:
-            self._report.add(BackwardGoal(primary=setting.span, scorer=scorer, remedy=_forward(goal)))
+            self._report.add(ReversedGoal(primary=setting.span, scorer=scorer, remedy=_corrected_goal(goal)))
         return goal
 
-    def _as_scorer(self, written: ast.Expression | ast.Word, direction: str) -> str | None:
+    def _scorer_remedy(self, written: ast.Expression | ast.Word, direction: str) -> str | None:
         """Return a remedy for a goal that is a scorer name with other signs or with quotes, else None.
 
         Such a goal is `roc-auc` instead of `roc_auc`.
         """
         name = re.sub(r"[\s.-]+", "_", written.span.text.strip('"'))
-        return f"write `{direction} {name}`" if self._scorers.knows(name) else None
+        return f"write `{direction} {name}`" if self._scorers.is_scorer(name) else None
 
     # ---- constraints
 
@@ -148,7 +158,7 @@ class _TaskReader:
 
     # ---- validation and fidelity
 
-    def _validation(self, setting: ast.Setting) -> Declared | None:
+    def _validation(self, setting: ast.Setting) -> DeclaredValidation | None:
         name, number = setting.arguments
         assert isinstance(name, ast.Word)
         assert isinstance(number, ast.Number)
@@ -195,9 +205,9 @@ class _TaskReader:
     def _limit(self, setting: ast.Setting) -> None:
         name, *quantities = setting.arguments
         assert isinstance(name, ast.Word)
-        if name.text not in LIMITED:
+        if name.text not in LIMITED_OBJECTS:
             remedy = "write `limit trial 300s 4GB` or `limit run 1h`"
-            self._unknown(name, "something that can be limited", LIMITED, remedy)
+            self._unknown(name, "something that can be limited", LIMITED_OBJECTS, remedy)
             return
         if not self._is_first(f"limit of a {name.text}", setting):
             return
@@ -205,13 +215,13 @@ class _TaskReader:
         for each in quantities:
             assert isinstance(each, ast.Quantity)
             field = f"{name.text}_{'seconds' if each.unit in SECONDS else 'bytes'}"
-            value = self._amount(each, name.text, field, seen)
+            value = self._limit_value(each, name.text, field, seen)
             if value is not None:
                 limits = replace(limits, **{field: value})
             seen.add(field)
         self._task = replace(self._task, limits=limits)
 
-    def _amount(self, written: ast.Quantity, limited: str, field: str, seen: set[str]) -> float | None:
+    def _limit_value(self, written: ast.Quantity, limited: str, field: str, seen: set[str]) -> float | None:
         text = spell_arithmetic(written)
         if field == "run_bytes":
             reason, remedy = "a run can only be limited in time", "limit the memory of a trial: `limit trial 4GB`"
@@ -220,9 +230,11 @@ class _TaskReader:
             )
             return None
         if field in seen:
-            self._report.add(RepeatedSetting(primary=written.span, setting=f"limit of a {limited}'s {_MEANT[field]}"))
+            self._report.add(
+                RepeatedSetting(primary=written.span, setting=f"limit of a {limited}'s {_RESOURCE_NAMES[field]}")
+            )
             return None
-        value = in_unit(written.number, {**SECONDS, **BYTES}[written.unit])
+        value = to_base_unit(written.number, {**SECONDS, **BYTES}[written.unit])
         if not (isfinite(value) and value > 0):
             self._refuse(written, f"a limit of `{text}` allows nothing", "greater than 0")
             return None
@@ -231,7 +243,7 @@ class _TaskReader:
     # ---- diagnostics
 
     def _unknown(self, name: ast.Word, kind: str, known: tuple[str, ...], remedy: str) -> None:
-        near = nearest(name.text, known)
+        near = nearest_name(name.text, known)
         self._report.add(UnknownSetting(primary=name.span, name=name.text, kind=kind, near=near, remedy=remedy))
 
     def _refuse(
@@ -240,10 +252,10 @@ class _TaskReader:
         self._report.add(SettingOutOfRange(primary=written.span, problem=problem, expected=expected, remedy=remedy))
 
 
-_MEANT: Final = {"trial_seconds": "time", "trial_bytes": "memory", "run_seconds": "time"}
+_RESOURCE_NAMES: Final = {"trial_seconds": "time", "trial_bytes": "memory", "run_seconds": "time"}
 
 
-def _keyword(setting: ast.Setting) -> Span:
+def _keyword_span(setting: ast.Setting) -> Span:
     """Return the span of the keyword of a setting, because underlining the whole line would blame all of it."""
     words = 2 if setting.keyword == "subject to" else 1
     end = setting.span.start
@@ -253,7 +265,7 @@ def _keyword(setting: ast.Setting) -> Span:
     return Span(setting.span.source, setting.span.start, end)
 
 
-def _forward(goal: Goal) -> str:
+def _corrected_goal(goal: Goal) -> str:
     """Return the goal that was probably meant instead of one that prefers the worst pipelines."""
     if goal.from_one:
         return f"minimize {goal.formula}"

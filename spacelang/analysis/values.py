@@ -3,44 +3,44 @@
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from spacelang.analysis.report import Report
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.catalog.catalogue import Catalogue, CatalogueEntry
 from spacelang.catalog.catalogues import Catalogues
-from spacelang.catalog.packages import OWN
-from spacelang.catalog.snapshot import SHIPPED, load
+from spacelang.catalog.packages import DEFAULT_CATALOGUE
+from spacelang.catalog.snapshot import BUNDLED, load
 from spacelang.diagnostics.catalogues import AmbiguousOperator
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownOperator
 from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir.domain import literal
 from spacelang.ir.value import Value
-from spacelang.suggest import nearest
+from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
 
 
-class NoValue:
+class InvalidValue:
     """The type of `NO_VALUE`, the result for something that is not a value. The reason is reported separately."""
 
 
-NO_VALUE = NoValue()
+NO_VALUE = InvalidValue()
 
 
-def plain(value: ast.Value, report: Report) -> Value | NoValue:
+def literal_value(value: ast.Value, report: DiagnosticCollector) -> Value | InvalidValue:
     """Return the value of a literal, or `NO_VALUE` after reporting an operator with a body."""
     match value:
         case ast.Number() | ast.Text() | ast.Keyword():
             return value.value
-        case ast.Dotted():
+        case ast.DottedName():
             return value.text
         case ast.Tuple():
-            items = [plain(item, report) for item in value.items]
-            return NO_VALUE if any(isinstance(item, NoValue) for item in items) else tuple(items)  # type: ignore[arg-type]
+            items = [literal_value(item, report) for item in value.items]
+            return NO_VALUE if any(isinstance(item, InvalidValue) for item in items) else tuple(items)  # type: ignore[arg-type]
         case ast.OperatorValue():
-            report.add(misplaced_body(value))
+            report.add(misplaced_body_diagnostic(value))
             return NO_VALUE
 
 
-def misplaced_body(value: ast.OperatorValue) -> UnexpectedText:
+def misplaced_body_diagnostic(value: ast.OperatorValue) -> UnexpectedText:
     """Return the diagnostic that an operator has a body where only its name is allowed.
 
     Such places are defaults, tuples and comparisons.
@@ -50,24 +50,26 @@ def misplaced_body(value: ast.OperatorValue) -> UnexpectedText:
     return UnexpectedText(primary=value.span, found=f"`{name} {{ … }}`", expected="a value", hint=hint)
 
 
-def near_value(value: Value, known: Iterable[Value]) -> str | None:
+def suggest_value(value: Value, known: Iterable[Value]) -> str | None:
     """Return the known value that a word was probably meant to be, as it is written, or None."""
     if not isinstance(value, str):
         return None
     words = {word: literal(word) for word in known if isinstance(word, str)}
     keywords = {literal(word): literal(word) for word in known if word is None or isinstance(word, bool)}
-    near = value if value in keywords else nearest(value, [*keywords, *words])
+    near = value if value in keywords else nearest_name(value, [*keywords, *words])
     return None if near is None else {**words, **keywords}[near]
 
 
 class OperatorFinder:
     """A lookup of operators by name. Names of refused catalogues are not reported a second time."""
 
-    def __init__(self, catalogue: Catalogue | Catalogues, report: Report) -> None:
+    def __init__(self, catalogue: Catalogue | Catalogues, report: DiagnosticCollector) -> None:
         self.catalogue = catalogue if isinstance(catalogue, Catalogues) else Catalogues(catalogue)
         self._report = report
 
-    def find(self, name: ast.Dotted, hint: str | None = None, others: Collection[str] = ()) -> CatalogueEntry | None:
+    def find(
+        self, name: ast.DottedName, hint: str | None = None, others: Collection[str] = ()
+    ) -> CatalogueEntry | None:
         """Return the catalogue entry of an operator, or None after reporting that it is unknown.
 
         `hint` is the remedy in that message. `others` are words that are allowed at the same place and may be
@@ -75,62 +77,64 @@ class OperatorFinder:
         """
         entry = self.catalogue.get(name.text)
         if entry is None and not self.is_refused(name):
-            self._report.add(self._unknown(name, hint, others))
+            self._report.add(self._unknown_diagnostic(name, hint, others))
         return entry
 
-    def foreign(self, name: ast.Dotted) -> Diagnostic | None:
+    def foreign_diagnostic(self, name: ast.DottedName) -> Diagnostic | None:
         """Return a diagnostic for a name that can only be an operator of another catalogue, else None."""
         is_full = len(name.words) > 1 and name.words[0].text in self.catalogue.used
-        if is_full or self.catalogue.meanings(name.text) or self._elsewhere(name) is not None:
-            return self._unknown(name, None, ())
+        if is_full or self.catalogue.full_names(name.text) or self._use_hint(name) is not None:
+            return self._unknown_diagnostic(name, None, ())
         return None
 
-    def is_refused(self, name: ast.Dotted) -> bool:
+    def is_refused(self, name: ast.DottedName) -> bool:
         """Return True if a name belongs to a refused catalogue."""
         return self.catalogue.is_refused(name.text)
 
-    def _unknown(self, name: ast.Dotted, hint: str | None, others: Collection[str]) -> Diagnostic:
-        meanings = self.catalogue.meanings(name.text)
+    def _unknown_diagnostic(self, name: ast.DottedName, hint: str | None, others: Collection[str]) -> Diagnostic:
+        meanings = self.catalogue.full_names(name.text)
         if meanings:
             full = " or ".join(f"`{meaning}`" for meaning in meanings)
             return AmbiguousOperator(primary=name.span, name=name.text, full=full)
-        elsewhere = self._elsewhere(name)
-        near = None if elsewhere is not None or name.text in LEFT_OUT else self._near(name, others)
-        hint = hint or elsewhere or ("write `none` to leave the step out" if name.text in LEFT_OUT else None)
+        elsewhere = self._use_hint(name)
+        near = None if elsewhere is not None or name.text in NONE_SYNONYMS else self._near(name, others)
+        hint = hint or elsewhere or ("write `none` to leave the step out" if name.text in NONE_SYNONYMS else None)
         return UnknownOperator(primary=name.span, name=name.text, catalogue=self._title(name), hint=hint, near=near)
 
-    def _elsewhere(self, name: ast.Dotted) -> str | None:
+    def _use_hint(self, name: ast.DottedName) -> str | None:
         """Return a hint to write `use` for an operator of a bundled catalogue that the file does not use, else None."""
         first, last = name.words[0].text, name.words[-1].text
-        unused = (known for known in SHIPPED if known not in {OWN, *self.catalogue.used})
+        unused = (known for known in BUNDLED if known not in {DEFAULT_CATALOGUE, *self.catalogue.used})
         home = next((known for known in unused if first in (last, known) and last in load(known)), None)
-        return None if home is None else f"it is an operator of {SHIPPED[home]}: write `use {home}`"
+        return None if home is None else f"it is an operator of {BUNDLED[home]}: write `use {home}`"
 
-    def _title(self, name: ast.Dotted) -> str:
+    def _title(self, name: ast.DottedName) -> str:
         first = name.words[0].text
         if len(name.words) > 1 and first in self.catalogue.used:
             return TITLES.get(first, first)
         *others, last = (TITLES.get(known, known) for known in (self.catalogue.name, *self.catalogue.used))
         return f"{', '.join(others)} or {last}" if others else last
 
-    def _near(self, name: ast.Dotted, others: Collection[str]) -> str | None:
+    def _near(self, name: ast.DottedName, others: Collection[str]) -> str | None:
         first, last = name.words[0].text, name.words[-1].text
         of_used = self.catalogue.used.get(first) if len(name.words) > 1 else None
         if of_used is not None:
-            near = last if last in of_used else nearest(last, of_used)
+            near = last if last in of_used else nearest_name(last, of_used)
             return None if near is None else f"{first}.{near}"
         whole = next((each for each in (last, f"{last}Classifier", f"{last}Regressor") if each in self.catalogue), None)
         if whole is not None:
             return whole
-        if len(self._report.found) >= ENOUGH:
+        if len(self._report.found) >= MAX_PROBLEMS_WITH_SUGGESTIONS:
             return None
-        return nearest(last, others) or nearest(last, self.catalogue)
+        return nearest_name(last, others) or nearest_name(last, self.catalogue)
 
 
-LEFT_OUT: Final = frozenset({"passthrough", "nothing", "null", "identity", "Identity", "skip", "drop", "noop", "off"})
+NONE_SYNONYMS: Final = frozenset(
+    {"passthrough", "nothing", "null", "identity", "Identity", "skip", "drop", "noop", "off"}
+)
 """The names in other tools of an alternative that leaves its step out."""
 
-ENOUGH: Final = 500
+MAX_PROBLEMS_WITH_SUGGESTIONS: Final = 500
 """After this many problems names are no longer suggested, to keep the check fast."""
 
 TITLES: Final = {

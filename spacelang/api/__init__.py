@@ -1,14 +1,13 @@
 """The Python interface: load a space, compile it for a target, search it, and get a fitted pipeline."""
 
-from spacelang.api.asking import AskAndTell, Asked, ask_and_tell
+from spacelang.api.ask_tell import AskAndTell, Suggestion, ask_and_tell
 from spacelang.api.experiment import Experiment
 from spacelang.api.result import NoSuccessError, RefitError, Result
-from spacelang.api.searching import search
+from spacelang.api.run_search import search
 from spacelang.api.space import ImportedSpace, Space, SpaceError, import_space, load, load_for_data, parse
 
 __all__ = [
     "AskAndTell",
-    "Asked",
     "Experiment",
     "ImportedSpace",
     "NoSuccessError",
@@ -16,6 +15,7 @@ __all__ = [
     "Result",
     "Space",
     "SpaceError",
+    "Suggestion",
     "ask_and_tell",
     "import_space",
     "load",

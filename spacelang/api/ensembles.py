@@ -2,28 +2,28 @@
 
 from typing import TYPE_CHECKING
 
-from spacelang.runtime.objective import Votable
+from spacelang.runtime.objective import EnsembleObjective
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from spacelang.api.result import Result
-    from spacelang.runtime.ensembles.assembling import Ensemble
+    from spacelang.runtime.ensembles.construction import Ensemble
     from spacelang.runtime.executors import Executor
 
 
-def assembled(result: "Result", votes: int, executor: "Executor") -> "Ensemble":
+def fit_ensemble(result: "Result", votes: int, executor: "Executor") -> "Ensemble":
     """Select an ensemble with the given number of votes and fit it on all rows; raises the runtime's InputError."""
-    from spacelang.runtime.ensembles.assembling import EnsembleError, assemble, choose
+    from spacelang.runtime.ensembles.construction import EnsembleError, fit_ensemble, select_members
 
     objective, limits, form = result.objective, result.experiment.workers.limits, result.form
-    if form is None or not isinstance(objective, Votable):
+    if form is None or not isinstance(objective, EnsembleObjective):
         raise EnsembleError(f"`{objective.facts.name}` has no predictions to select an ensemble by")
-    choice = choose(result.outcome, objective, result.predictions, votes)
-    return assemble(choice, result.outcome, objective, executor, limits=limits, form=form, is_wanted=True)
+    choice = select_members(result.outcome, objective, result.predictions, votes)
+    return fit_ensemble(choice, result.outcome, objective, executor, limits=limits, form=form, is_wanted=True)
 
 
-def members(ensemble: "Ensemble") -> "pd.DataFrame":
+def members_table(ensemble: "Ensemble") -> "pd.DataFrame":
     """Return a table with one row for each member of an ensemble.
 
     Its columns are `trial` (number), `votes`, `weight` (share of all votes), `loss`, `seconds` and `configuration`.

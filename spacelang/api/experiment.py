@@ -14,44 +14,45 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from spacelang.api.archiving import suggested
-from spacelang.api.executing import make_executor
-from spacelang.api.initial import Read, members_of
-from spacelang.api.keeping import keeping
+from spacelang.api.archives import suggest_configurations
+from spacelang.api.execution import make_executor
+from spacelang.api.initial_configurations import InitialItem, members_of
 from spacelang.api.result import Result
+from spacelang.api.run_storage import open_run_store
 from spacelang.api.space import Space
+from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.problem import Allowance, Problem, Terms
+from spacelang.ir.problem import Problem, StartConditions, TotalBudget
 from spacelang.ir.task import Fidelity, Validation
 from spacelang.optimizers import OPTIMIZERS, default_optimizer
-from spacelang.optimizers._opening import begun
-from spacelang.plugins import Part, at_defaults, facts, settings_of
+from spacelang.optimizers._initial_trials import with_initial_trials
+from spacelang.plugins import NestedPlugin, fields_at_default, non_default_settings, plugin_facts
 from spacelang.runtime.archives import Norm
-from spacelang.runtime.budget import ENDLESS, Budget, parse_duration
-from spacelang.runtime.executors import ONE, Timed, Workers
-from spacelang.runtime.history import Journal, Outcome, Unkept
-from spacelang.runtime.objective import Described, Evaluating, Lacking
-from spacelang.runtime.stepping import Steps, to_the_end
-from spacelang.runtime.storing.header import UNNAMED, Header, make_header
+from spacelang.runtime.budget import UNLIMITED_BUDGET, Budget, parse_duration
+from spacelang.runtime.executors import ONE_WORKER, SimulatedClock, WorkerSettings
+from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
+from spacelang.runtime.manual_steps import Steps, run_to_completion
+from spacelang.runtime.objective import Evaluator, HasMetaFeatures, PartialObjective
+from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader, make_header
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from spacelang.report.searched import Searched
+    from spacelang.report.search_coverage import SearchCoverage
     from spacelang.runtime.archives.archive import Archive
-    from spacelang.runtime.archives.choosing import Suggested
+    from spacelang.runtime.archives.suggestions import ArchiveSuggestions
     from spacelang.runtime.executors import Executor
-    from spacelang.runtime.judging.constraints import Constraint
-    from spacelang.runtime.listening import Listener
-    from spacelang.runtime.objective import Aim
+    from spacelang.runtime.listeners import Listener
+    from spacelang.runtime.objective import ObjectiveInfo
+    from spacelang.runtime.scoring.constraints import Constraint
 
 
-SECONDS: Final = 60.0
+DEFAULT_SECONDS: Final = 60.0
 """The time limit of a run, in seconds, if nothing else limits it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class ExtraMeasurements:
     """The measurements of every trial in addition to its loss.
 
     They are scorers by name, the loss on the training rows, predictions, and constraints that are functions of the
@@ -64,10 +65,10 @@ class Recorded:
     constraints: "tuple[Constraint, ...]" = ()
 
 
-NOTHING_MORE: Final = Recorded()
+NO_EXTRA_MEASUREMENTS: Final = ExtraMeasurements()
 
 
-class Data(Protocol):
+class EvaluationData(Protocol):
     """The data of a search: rows, a table of known losses, a black box, or one that the calling program evaluates."""
 
     has_rows: bool = False
@@ -77,26 +78,27 @@ class Data(Protocol):
         """True if only the default hyperparameters can be evaluated."""
         return False
 
-    def over(self, experiment: "Experiment") -> "tuple[Space, Aim]":
+    def bind_space(self, experiment: "Experiment") -> "tuple[Space, ObjectiveInfo]":
         """Return the space with its symbols bound for this data, and the objective.
 
         Raises SpaceError if the space has errors for this data, and InputError.
         """
 
-    def options(self, experiment: "Experiment") -> Mapping[str, str]:  # noqa: ARG002 - only files have some
+    def stored_options(self, experiment: "Experiment") -> Mapping[str, str]:  # noqa: ARG002 - only files have some
         """Return the options with which the data was read, so that a store can describe how to read it again."""
         return {}
 
-    def fidelity(self, space: Space, aim: "Aim") -> Fidelity | None:  # noqa: ARG002 - few objectives decide it
+    def fidelity(self, space: Space, aim: "ObjectiveInfo") -> Fidelity | None:  # noqa: ARG002 - few objectives decide it
         """Return how the fidelities of trials grow: as the task says, unless the data overrides it."""
         return None if space.task is None else space.task.fidelity
 
-    def crew(self, aim: "Aim", workers: Workers, *, forks: bool = False) -> "Executor":
+    def make_executor(self, aim: "ObjectiveInfo", workers: WorkerSettings, *, forks: bool = False) -> "Executor":
         """Create the executor of the trials and return it when it is ready; raises as `make_executor` does."""
-        assert isinstance(aim, Evaluating), "data without an evaluator must override this method"
+        assert isinstance(aim, Evaluator), "data without an evaluator must override this method"
         return make_executor(aim, workers, forks=forks)
 
 
+@renamed_attributes(asked="command_options", by="with_optimizer", prepared="prepare", on="prepared_for")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Experiment:
     """A run: an optimizer searches a space on data within a budget; all random draws derive from `seed`.
@@ -128,72 +130,77 @@ class Experiment:
     """
 
     space: Space
-    data: Data
-    optimizer: Part | None = None
-    budget: Budget = ENDLESS
+    data: EvaluationData
+    optimizer: NestedPlugin | None = None
+    budget: Budget = UNLIMITED_BUDGET
     seed: int = 0
     metric: str | None = None
     validation: Validation | None = None
-    recorded: Recorded = NOTHING_MORE
+    recorded: ExtraMeasurements = NO_EXTRA_MEASUREMENTS
     test: Any = None
-    workers: Workers = ONE
-    initial: tuple[Read, ...] | None = None
+    workers: WorkerSettings = ONE_WORKER
+    initial: tuple[InitialItem, ...] | None = None
     archive: "Archive | None" = None
     norm: Norm = Norm.L1
     ensemble: int | None = None
     chosen: str = ""
 
     @property
-    def asked(self) -> dict[str, tuple[str, ...]]:
+    def command_options(self) -> dict[str, tuple[str, ...]]:
         """The command-line options that reproduce the run, as stored in the header of a store."""
         given = self.space.surroundings
         said = {
-            "set": () if self.optimizer is None else settings_of(self.optimizer.plugin),
+            "set": () if self.optimizer is None else non_default_settings(self.optimizer.plugin),
             "allow": tuple(sorted(given.allowed)),
             "bind": tuple(f"{name}={number}" for name, number in given.bindings.items()),
         }
-        return {name: texts for name, texts in said.items() if texts} | ({UNNAMED: ()} if self.chosen else {})
+        return {name: texts for name, texts in said.items() if texts} | ({UNNAMED_SPACE: ()} if self.chosen else {})
 
-    def by(self, name: str | None, options: Mapping[str, object] | None = None) -> "Experiment":
+    def with_optimizer(self, name: str | None, options: Mapping[str, object] | None = None) -> "Experiment":
         """Return the experiment with the named optimizer, or the default one for None.
 
         Raises UnknownPluginError and OptionError.
         """
         has = {"has_data": self.data.has_rows, "has_defaults_only": self.data.has_defaults_only}
         usual = default_optimizer(self.space.checked, **has) if name is None else name
-        return replace(self, optimizer=OPTIMIZERS.made(usual, options or {}))
+        return replace(self, optimizer=OPTIMIZERS.create(usual, options or {}))
 
-    def prepared(self) -> "Prepared":
-        """Return the experiment prepared for its data; raises SpaceError and InputError as `Data.over` does."""
+    def prepare(self) -> "PreparedExperiment":
+        """Return the experiment prepared for its data.
+
+        Raises SpaceError and InputError as `EvaluationData.bind_space` does.
+        """
         if self.optimizer is None:
-            return self.by(None).prepared()
-        return self.on(*self.data.over(self))
+            return self.with_optimizer(None).prepare()
+        return self.prepared_for(*self.data.bind_space(self))
 
-    def on(self, space: Space, objective: "Aim") -> "Prepared":
+    def prepared_for(self, space: Space, objective: "ObjectiveInfo") -> "PreparedExperiment":
         """Return the experiment prepared for a given space and objective; its optimizer must be set."""
         assert self.optimizer is not None
         chosen = with_fidelity(self.optimizer, self.data.fidelity(space, objective))
-        return Prepared(replace(self, optimizer=chosen), space, objective, chosen)
+        return PreparedExperiment(replace(self, optimizer=chosen), space, objective, chosen)
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class PreparedExperiment:
     """An experiment that is ready to run: the space bound for its data, the objective, and the optimizer for both."""
 
     experiment: Experiment
     space: Space
-    objective: "Aim" = field(repr=False)
-    optimizer: Part
+    objective: "ObjectiveInfo" = field(repr=False)
+    optimizer: NestedPlugin
 
     @cached_property
-    def searched(self) -> "Searched":
+    def search_coverage(self) -> "SearchCoverage":
         """The treatment of hyperparameters; raises InputError if the optimizer cannot search the space."""
-        from spacelang.report.searched import searched_by
+        from spacelang.report.search_coverage import coverage_of
 
         has_defaults_only = self.experiment.data.has_defaults_only
-        return searched_by(self.optimizer.plugin, self.space.checked, has_defaults_only=has_defaults_only)
+        return coverage_of(self.optimizer.plugin, self.space.checked, has_defaults_only=has_defaults_only)
 
-    def initial(self, tell: "Callable[[Suggested], object]" = lambda _: None) -> tuple[Configuration, ...] | None:
+    def initial_configurations(
+        self, tell: "Callable[[ArchiveSuggestions], object]" = lambda _: None
+    ) -> tuple[Configuration, ...] | None:
         """Return the initial configurations, first those given, then those of the archive, without duplicates.
 
         Returns None if neither initial configurations nor an archive were given.
@@ -201,22 +208,22 @@ class Prepared:
         `tell` is called with the suggestions of the archive. Raises InitialError and ArchiveError.
         """
         said, objective = self.experiment, self.objective
-        lacks = objective.lacks if isinstance(objective, Lacking) else lambda _: ""
+        lacks = objective.missing_reason if isinstance(objective, PartialObjective) else lambda _: ""
         given = None if said.initial is None else members_of(self.space, said.initial, lacks)
         if said.archive is None:
             return given
-        found = suggested(said.archive, self.space, objective, said.norm)
+        found = suggest_configurations(said.archive, self.space, objective, said.norm)
         tell(found)
         return tuple(dict.fromkeys((*(given or ()), *found.configurations)))
 
-    def crew(self, *, forks: bool = False) -> "Executor":
+    def make_executor(self, *, forks: bool = False) -> "Executor":
         """Create the executor of the trials and return it when it is ready; the caller closes it.
 
         Raises as `make_executor` does.
         """
-        return self.experiment.data.crew(self.objective, self.experiment.workers, forks=forks)
+        return self.experiment.data.make_executor(self.objective, self.experiment.workers, forks=forks)
 
-    def header(self, terms: Terms) -> "Header":
+    def header(self, terms: StartConditions) -> "RunHeader":
         """Return the header of the run, which identifies it in a store."""
         objective = self.objective
         return make_header(
@@ -229,13 +236,13 @@ class Prepared:
             training_size=objective.training_size,
             seed=self.experiment.seed,
             optimizer=self.optimizer.name,
-            options=facts(self.optimizer.plugin),
-            at_defaults=at_defaults(self.optimizer.plugin),
+            options=plugin_facts(self.optimizer.plugin),
+            at_defaults=fields_at_default(self.optimizer.plugin),
             settings=objective.further,
             terms=terms,
-            meta_features=objective.meta_features if isinstance(objective, Described) else None,
-            data_options=self.experiment.data.options(self.experiment),
-            asked=self.experiment.asked,
+            meta_features=objective.meta_features if isinstance(objective, HasMetaFeatures) else None,
+            data_options=self.experiment.data.stored_options(self.experiment),
+            asked=self.experiment.command_options,
         )
 
     def steps(
@@ -252,23 +259,23 @@ class Prepared:
         The generator pauses whenever the executor needs the caller to evaluate trials. For other executors use `run`,
         which does the same without pauses. Raises as `keeping` and the runtime's loop do.
         """
-        from spacelang.runtime.ensembles.assembling import BestPredictions
+        from spacelang.runtime.ensembles.construction import BestPredictions
 
         said = self.experiment
         seconds, trials = said.budget.seconds, said.budget.trials
         # The budget of the search is processor time: wall-clock time times the number of workers.
-        allowed = Allowance(None if seconds is None else seconds * max(len(executor.free), 1), trials)
+        allowed = TotalBudget(None if seconds is None else seconds * max(len(executor.free), 1), trials)
         # If only the ensemble needs predictions and there is no store, keep those of its candidates only.
-        best = Unkept() if said.recorded.predictions else BestPredictions(self.objective.training_size)
-        with keeping(self, store, Terms(initial, allowed), resume=resume) as kept:
-            terms = Terms(initial, allowed) if kept is None else kept.header.terms
-            outcome = yield from self._driven(executor, terms, best if kept is None else kept, listener)
+        best = NullTrialStorage() if said.recorded.predictions else BestPredictions(self.objective.training_size)
+        with open_run_store(self, store, StartConditions(initial, allowed), resume=resume) as kept:
+            terms = StartConditions(initial, allowed) if kept is None else kept.header.start_conditions
+            outcome = yield from self._run_loop(executor, terms, best if kept is None else kept, listener)
         predictions = best.predictions if isinstance(best, BestPredictions) else {}
-        return self.result(outcome, store, terms.initial or (), predictions)
+        return self.make_result(outcome, store, terms.initial or (), predictions)
 
-    run = to_the_end(steps)
+    run = run_to_completion(steps)
 
-    def result(
+    def make_result(
         self,
         outcome: "Outcome",
         store: str | PathLike[str] | None,
@@ -276,11 +283,11 @@ class Prepared:
         predictions: "Mapping[int, npt.NDArray[Any]] | None" = None,
     ) -> Result:
         """Return the result of an outcome."""
-        place, searched = None if store is None else Path(store), replace(self.searched, initial=initial)
+        place, searched = None if store is None else Path(store), replace(self.search_coverage, initial=initial)
         return Result(outcome, self.objective, self.experiment, searched, place, kept=predictions or {})
 
-    def _driven(
-        self, executor: "Executor", terms: Terms, journal: "Journal", listener: "Listener | None"
+    def _run_loop(
+        self, executor: "Executor", terms: StartConditions, journal: "TrialStorage", listener: "Listener | None"
     ) -> "Steps[Outcome]":
         from numpy.random import default_rng
 
@@ -288,13 +295,13 @@ class Prepared:
 
         objective, seed = self.objective, self.experiment.seed
         size, remarks, clock = objective.training_size, dict[str, None](), perf_counter
-        if isinstance(executor, Timed):
+        if isinstance(executor, SimulatedClock):
             # Continue at the end of the earlier session, so that the times equal those of an uninterrupted run exactly.
             executor.now, clock = journal.seconds, executor.clock
         of_run = (terms.initial or (), terms.budget, objective.bounds, remarks.setdefault)
         problem = Problem(self.space.checked, size, default_rng(seed), *of_run)
         return steps(
-            begun(self.optimizer.plugin, problem),
+            with_initial_trials(self.optimizer.plugin, problem),
             executor,
             self.experiment.budget,
             clock=clock,
@@ -321,10 +328,10 @@ def seconds_of(space: Space, given: str | float | None) -> float | None:
 def budget_of(space: Space, given: str | float | None, trials: int | None) -> Budget:
     """Return the budget of a run; 60 seconds if nothing limits it. Raises ValueError for an empty budget."""
     seconds = seconds_of(space, given)
-    return Budget(SECONDS if seconds is None and trials is None else seconds, trials)
+    return Budget(DEFAULT_SECONDS if seconds is None and trials is None else seconds, trials)
 
 
-def with_fidelity(optimizer: Part, fidelity: Fidelity | None) -> Part:
+def with_fidelity(optimizer: NestedPlugin, fidelity: Fidelity | None) -> NestedPlugin:
     """Return the optimizer with the options `b` and `eta` set from a fidelity.
 
     Options that were given explicitly, and optimizers without these options, are unchanged. Nested plug-ins are treated
@@ -335,6 +342,6 @@ def with_fidelity(optimizer: Part, fidelity: Fidelity | None) -> Part:
     told: dict[str, object] = {"b": fidelity.first, "eta": fidelity.factor}
     plugin = optimizer.plugin
     own = {option.name: getattr(plugin, option.name) for option in OPTIMIZERS.options(type(plugin))}
-    inner = {name: with_fidelity(value, fidelity) for name, value in own.items() if isinstance(value, Part)}
+    inner = {name: with_fidelity(value, fidelity) for name, value in own.items() if isinstance(value, NestedPlugin)}
     grown = {name: told[name] for name in told.keys() & own.keys() - optimizer.given}
     return replace(optimizer, plugin=replace(plugin, **inner, **grown))

@@ -8,11 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spacelang.api.executing import make_executor
-from spacelang.carried import Carried
+from spacelang.api.execution import make_executor
+from spacelang.deprecation import renamed_attributes
+from spacelang.errors import PicklableError
 from spacelang.ir.configuration import Configuration
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.objective import Aim, Classifying, Refittable
+from spacelang.runtime.objective import HasPositiveClass, ObjectiveInfo, Refittable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 
     from spacelang.api.experiment import Experiment
     from spacelang.ir.trial import TestScore
-    from spacelang.report.glance import Row
-    from spacelang.report.searched import Searched
-    from spacelang.runtime.ensembles.assembling import Ensemble
+    from spacelang.report.reprs import Row
+    from spacelang.report.search_coverage import SearchCoverage
+    from spacelang.runtime.ensembles.construction import Ensemble
     from spacelang.runtime.executors import Executor
-    from spacelang.runtime.final import Finale, PassedOver
-    from spacelang.runtime.history import Outcome, Record
+    from spacelang.runtime.final_fit import FinalFit, SkippedTrial
+    from spacelang.runtime.history import Outcome, TrialRecord
     from spacelang.runtime.loss_name import PositiveClass
     from spacelang.runtime.pipelines.inputs import PipelineInput
 
@@ -34,21 +35,21 @@ COLUMNS = ("loss", "status", "reason", "rows", "cost", "cost_alone", "seconds", 
 """The columns of every table of trials."""
 
 
-class NoSuccessError(Carried):
+class NoSuccessError(PicklableError):
     """No trial of a search succeeded: `result` has the trials and why they failed."""
 
     def __init__(self, result: "Result") -> None:
-        super().__init__(_why_none(result.outcome))
+        super().__init__(_no_success_message(result.outcome))
         self.result = result
 
 
-class RefitError(Carried):
+class RefitError(PicklableError):
     """None of the best pipelines could be fitted on all rows: `passed_over` lists them with the reasons.
 
     With `members`, they were to be the members of an ensemble.
     """
 
-    def __init__(self, passed_over: "tuple[PassedOver, ...]", *, members: bool = False) -> None:
+    def __init__(self, passed_over: "tuple[SkippedTrial, ...]", *, members: bool = False) -> None:
         number = len(passed_over)
         alone, some = (
             ("only member of the ensemble", "members of the ensemble")
@@ -59,48 +60,49 @@ class RefitError(Carried):
             )
         )
         which = f"the {alone} cannot" if number == 1 else f"none of the {number} {some} can"
-        super().__init__(f"{which} be fitted on all rows: {_told(passed_over)}")
+        super().__init__(f"{which} be fitted on all rows: {_failures_text(passed_over)}")
         self.passed_over = passed_over
 
 
-def positive_class_of(objective: "Aim") -> "PositiveClass | None":
+def positive_class_of(objective: "ObjectiveInfo") -> "PositiveClass | None":
     """Return the positive class of the scorers that evaluate a single class; None if there are none, or no data."""
-    return objective.positive_class if isinstance(objective, Classifying) else None
+    return objective.positive_class if isinstance(objective, HasPositiveClass) else None
 
 
-def keep_score(store: Path, finale: "Finale") -> None:
+def store_score(store: Path, finale: "FinalFit") -> None:
     """Save the score on the test rows, if there is one, in the store of the run; raises StoreError."""
-    from spacelang.runtime.storing.store_tests import StoredTest, keep
+    from spacelang.runtime.storage.unseen_score_table import StoredUnseenScore, save_unseen_score
 
     if finale.record is not None and finale.test is not None:
-        keep(store, StoredTest(finale.record.index, finale.test))
+        save_unseen_score(store, StoredUnseenScore(finale.record.index, finale.test))
 
 
-def _told(passed_over: "Iterable[PassedOver]") -> str:
+def _failures_text(passed_over: "Iterable[SkippedTrial]") -> str:
     return "; ".join(f"trial {each.record.index}: {each.reason}" for each in passed_over)
 
 
-def succeeded(result: "Result") -> "Result":
+def check_success(result: "Result") -> "Result":
     """Return the result itself; raises NoSuccessError if no trial succeeded."""
     if result.outcome.best is None:
         raise NoSuccessError(result)
     return result
 
 
-def _why_none(outcome: "Outcome") -> str:
+def _no_success_message(outcome: "Outcome") -> str:
     """Return a message that no trial succeeded, with the most frequent reasons."""
-    from spacelang.report.failures import most_frequent, reasons
+    from spacelang.report.failures import count_by_reason, most_frequent
 
     if not outcome.records:
         cause = "the search was interrupted" if outcome.ended == "interrupted" else "the budget was used up"
         return f"no trial succeeded: {cause} before the first one finished"
     if len(outcome.records) == 1:
         return f"no trial succeeded: the only trial failed: {outcome.records[0].trial.reason}"
-    shown, _ = most_frequent(reasons(outcome.records))
+    shown, _ = most_frequent(count_by_reason(outcome.records))
     said = "; ".join(f"{count} x {reason}" for reason, count in shown)
     return f"no trial succeeded: all {len(outcome.records)} trials failed: {said}"
 
 
+@renamed_attributes(assembled_by="with_ensemble", tested_by="with_final_fit")
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """The result of a search; `best_pipeline` is fitted on all data.
@@ -112,28 +114,28 @@ class Result:
     """
 
     outcome: "Outcome"
-    objective: "Aim"
+    objective: "ObjectiveInfo"
     experiment: "Experiment"
-    searched: "Searched"
+    searched: "SearchCoverage"
     store: Path | None = None
     form: "PipelineInput | None" = None
-    finale: "Finale | None" = None
+    finale: "FinalFit | None" = None
     kept: "Mapping[int, npt.NDArray[Any]]" = field(default_factory=dict)
     assembled: "Ensemble | None" = None
 
     def __repr__(self) -> str:
-        from spacelang.report.glance import result_text
+        from spacelang.report.reprs import result_text
 
         return result_text(self.outcome, self.objective.metric.formula, self._rows)
 
     def _repr_html_(self) -> str:
-        from spacelang.report.glance import result_html
+        from spacelang.report.reprs import result_html
 
         return result_html(self.outcome, self.objective.metric.formula, self._rows)
 
     @property
     def _rows(self) -> "Sequence[Row]":
-        from spacelang.report.glance import result_rows
+        from spacelang.report.reprs import result_rows
 
         return result_rows(
             self.outcome, self.searched, self.store, self.experiment.chosen, positive_class_of(self.objective)
@@ -168,7 +170,7 @@ class Result:
     def at_defaults(self) -> list[str]:
         """The keys of the best configuration whose values were not searched but kept at their defaults."""
         best = self.best_configuration
-        return [] if best is None else self.searched.at_defaults(best)
+        return [] if best is None else self.searched.keys_at_default(best)
 
     @property
     def loss(self) -> float | None:
@@ -187,12 +189,12 @@ class Result:
         `passed_over` lists the others. None if no trial succeeded. Raises RefitError if five pipelines in a row cannot
         be fitted, and the runtime's InputError without data or if no worker can be started.
         """
-        return None if self.outcome.best is None else self._finale.pipeline
+        return None if self.outcome.best is None else self._final_fit.pipeline
 
     @property
-    def passed_over(self) -> "tuple[PassedOver, ...]":
+    def passed_over(self) -> "tuple[SkippedTrial, ...]":
         """The better trials whose pipelines could not be fitted on all rows, each with a reason; usually empty."""
-        return () if self.outcome.best is None or self._refittable is None else self._finale.passed_over
+        return () if self.outcome.best is None or self._refittable is None else self._final_fit.skipped
 
     @property
     def test(self) -> "TestScore | None":
@@ -203,7 +205,7 @@ class Result:
         """
         if self.outcome.best is None or self._refittable is None or not self._refittable.test_rows:
             return None
-        return self._finale.test
+        return self._final_fit.test
 
     @property
     def ensemble(self) -> Any:
@@ -216,43 +218,43 @@ class Result:
         None if no ensemble was requested or no trial succeeded. Raises RefitError if no member can be fitted, and the
         runtime's InputError if there is no possible member or no worker can be started.
         """
-        return None if self._ensemble is None else self._ensemble.estimator
+        return None if self._fitted_ensemble is None else self._fitted_ensemble.estimator
 
     @property
     def ensemble_loss(self) -> float | None:
         """The loss of the ensemble on the held-out rows, by which members were selected; None without one."""
-        return None if self._ensemble is None else self._ensemble.loss
+        return None if self._fitted_ensemble is None else self._fitted_ensemble.loss
 
     @property
     def ensemble_test(self) -> "TestScore | None":
         """The loss of the ensemble on the test rows (compare `test`); None without an ensemble or test rows."""
-        return None if self._ensemble is None else self._ensemble.test
+        return None if self._fitted_ensemble is None else self._fitted_ensemble.test
 
     @property
     def ensemble_members(self) -> "pd.DataFrame | None":
         """The members: trial, votes, weight, loss, seconds of the fit, configuration; None without an ensemble."""
-        from spacelang.api.ensembles import members
+        from spacelang.api.ensembles import members_table
 
-        return None if self._ensemble is None else members(self._ensemble)
+        return None if self._fitted_ensemble is None else members_table(self._fitted_ensemble)
 
     @cached_property
-    def _ensemble(self) -> "Ensemble | None":
+    def _fitted_ensemble(self) -> "Ensemble | None":
         """The ensemble, fitted on first access; issues a warning for members that could not be refitted."""
         votes = self.experiment.ensemble
         if votes is None or self.outcome.best is None:
             return None
         found = self.assembled
         if found is None:
-            with self._anew() as executor:
-                found = self._assemble(votes, executor)
+            with self._new_executor() as executor:
+                found = self._fit_ensemble(votes, executor)
         if not found.members:
             raise RefitError(found.left_out, members=True)
         if found.left_out:
             what = "some members of the ensemble cannot be fitted on all rows; their votes go to the others"
-            warnings.warn(f"{what}: {_told(found.left_out)}", stacklevel=3)
+            warnings.warn(f"{what}: {_failures_text(found.left_out)}", stacklevel=3)
         return found
 
-    def assembled_by(self, executor: "Executor") -> "Result":
+    def with_ensemble(self, executor: "Executor") -> "Result":
         """Return the result with the ensemble fitted now, if one is requested.
 
         Nothing is done after an interruption or if the executor fails; then the ensemble is fitted on first access.
@@ -261,15 +263,15 @@ class Result:
         if votes is None or self.outcome.ended == "interrupted" or self.outcome.best is None:
             return self
         with suppress(KeyboardInterrupt, InputError):
-            return replace(self, assembled=self._assemble(votes, executor))
+            return replace(self, assembled=self._fit_ensemble(votes, executor))
         return self
 
-    def _assemble(self, votes: int, executor: "Executor") -> "Ensemble":
-        from spacelang.api.ensembles import assembled
+    def _fit_ensemble(self, votes: int, executor: "Executor") -> "Ensemble":
+        from spacelang.api.ensembles import fit_ensemble
 
-        return assembled(self, votes, executor)
+        return fit_ensemble(self, votes, executor)
 
-    def tested_by(self, executor: "Executor") -> "Result":
+    def with_final_fit(self, executor: "Executor") -> "Result":
         """Return the result with the best pipeline fitted and tested now, if there are test rows.
 
         Nothing is done after an interruption or if the executor fails; then it is done on first access.
@@ -278,23 +280,23 @@ class Result:
         if self.outcome.ended == "interrupted" or self.outcome.best is None or not has_test_rows:
             return self
         with suppress(KeyboardInterrupt, InputError):
-            return replace(self, finale=self._finish(executor))
+            return replace(self, finale=self._fit_best(executor))
         return self
 
     @cached_property
-    def _finale(self) -> "Finale":
+    def _final_fit(self) -> "FinalFit":
         """The final fit, computed on first access with a new worker unless it is known.
 
         Issues a warning if better pipelines could not be fitted; raises RefitError if none could.
         """
         found = self.finale
         if found is None:
-            with self._anew() as executor:
-                found = self._finish(executor)
+            with self._new_executor() as executor:
+                found = self._fit_best(executor)
         if found.record is None:
-            raise RefitError(found.passed_over)
-        if found.passed_over:
-            taken = f"trial {found.record.index} is used instead: {_told(found.passed_over)}"
+            raise RefitError(found.skipped)
+        if found.skipped:
+            taken = f"trial {found.record.index} is used instead: {_failures_text(found.skipped)}"
             warnings.warn(f"the best pipeline cannot be fitted on all rows, {taken}", stacklevel=3)
         return found
 
@@ -304,7 +306,7 @@ class Result:
         objective = self.objective
         return objective if self.form is not None and isinstance(objective, Refittable) else None
 
-    def _anew(self) -> "AbstractContextManager[Executor]":
+    def _new_executor(self) -> "AbstractContextManager[Executor]":
         """Return a new executor with at most one worker, as a context manager."""
         objective, workers = self._refittable, self.experiment.workers
         if objective is None:
@@ -312,15 +314,15 @@ class Result:
             raise InputError(message, "`space.build(result.best_configuration)` returns the unfitted pipeline")
         return closing(make_executor(objective, replace(workers, count=min(workers.count, 1), isolate=False)))
 
-    def _finish(self, executor: "Executor") -> "Finale":
-        from spacelang.runtime.final import finish
+    def _fit_best(self, executor: "Executor") -> "FinalFit":
+        from spacelang.runtime.final_fit import fit_best_pipeline
 
         objective, limits, form = self._refittable, self.experiment.workers.limits, self.form
         assert objective is not None
         assert form is not None
-        found = finish(self.outcome, objective, executor, limits=limits, form=form, is_wanted=True)
+        found = fit_best_pipeline(self.outcome, objective, executor, limits=limits, form=form, is_wanted=True)
         if self.store is not None:
-            keep_score(self.store, found)
+            store_score(self.store, found)
         return found
 
     @property
@@ -349,7 +351,7 @@ class Result:
         columns = [*COLUMNS, *further, *self.objective.recorded]
         return pd.DataFrame(map(self._row, self.outcome.records), columns=columns)
 
-    def _row(self, record: "Record") -> dict[str, Any]:
+    def _row(self, record: "TrialRecord") -> dict[str, Any]:
         trial = record.trial
         return {
             "loss": trial.loss,
@@ -357,7 +359,7 @@ class Result:
             "reason": trial.reason,
             "rows": trial.request.fidelity or self.objective.training_size,
             "cost": trial.cost,
-            "cost_alone": trial.seconds_alone,
+            "cost_alone": trial.unshared_seconds,
             "seconds": record.finished,
             "worker": record.worker,
             "configuration": trial.request.configuration.to_dict(),
@@ -377,7 +379,7 @@ class Result:
         if self.store is None:
             found = next((each for each in self.outcome.records if each.index == trial), None)
             return None if found is None else found.trial.predictions
-        from spacelang.runtime.storing.store import Store
+        from spacelang.runtime.storage.store import Store
 
         with Store.read(self.store) as run:
             return run.predictions(trial)

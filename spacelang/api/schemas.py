@@ -7,49 +7,49 @@ import json
 from collections.abc import Callable
 from typing import Final
 
-from spacelang.forms.definition import DEFINITION
-from spacelang.forms.standing import Object
-from spacelang.resources import folder
-from spacelang.runtime.archives.archive import ARCHIVE
+from spacelang.resources import resource_folder
+from spacelang.runtime.archives.archive import ARCHIVE_CODEC
+from spacelang.serialization.definition import DEFINITION
+from spacelang.serialization.document_context import JsonObject
 
 WIDTH: Final = 120
 
 
-def compiled(written: Object) -> Object:
+def compiled_schema(written: JsonObject) -> JsonObject:
     """Return the schema of compiled documents with the parts about space definitions regenerated."""
-    defined: Object = {}
+    defined: JsonObject = {}
     DEFINITION.schema(defined)
     parts = written["$defs"]
     assert isinstance(parts, dict)
     return {**written, "$defs": {**defined, **{name: part for name, part in parts.items() if name not in defined}}}
 
 
-def archive(written: Object) -> Object:
+def archive_schema(written: JsonObject) -> JsonObject:
     """Return the regenerated schema of archives."""
-    defined: Object = {}
-    return {"$schema": written["$schema"], **ARCHIVE.schema(defined), "$defs": defined}
+    defined: JsonObject = {}
+    return {"$schema": written["$schema"], **ARCHIVE_CODEC.schema(defined), "$defs": defined}
 
 
-SCHEMAS: Final[dict[str, Callable[[Object], Object]]] = {
-    "compiled.schema.json": compiled,
-    "archive.schema.json": archive,
+SCHEMAS: Final[dict[str, Callable[[JsonObject], JsonObject]]] = {
+    "compiled.schema.json": compiled_schema,
+    "archive.schema.json": archive_schema,
 }
 """The function that brings each schema file up to date."""
 
 
-def laid_out(value: object, before: int = 0, indent: int = 0) -> str:
+def format_json(value: object, before: int = 0, indent: int = 0) -> str:
     """Return JSON text with short values on one line; `before` characters precede it on its first line."""
     short = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, dict | list) or indent + before + len(short) < WIDTH:
         return short
     keys = [f"{json.dumps(key)}: " for key in value] if isinstance(value, dict) else [""] * len(value)
     each = value.values() if isinstance(value, dict) else value
-    lines = [f"{key}{laid_out(item, len(key), indent + 2)}" for key, item in zip(keys, each, strict=True)]
+    lines = [f"{key}{format_json(item, len(key), indent + 2)}" for key, item in zip(keys, each, strict=True)]
     start, end = "{}" if isinstance(value, dict) else "[]"
     return f",\n{' ' * (indent + 2)}".join(lines).join((f"{start}\n{' ' * (indent + 2)}", f"\n{' ' * indent}{end}"))
 
 
 if __name__ == "__main__":
     for name, renewed in SCHEMAS.items():
-        path = folder("grammars") / name
-        path.write_text(laid_out(renewed(json.loads(path.read_text(encoding="utf-8")))) + "\n", encoding="utf-8")
+        path = resource_folder("grammars") / name
+        path.write_text(format_json(renewed(json.loads(path.read_text(encoding="utf-8")))) + "\n", encoding="utf-8")

@@ -22,37 +22,37 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from spacelang.api.asking import Asked, asking
-from spacelang.api.cross_validating import (
-    SCORE,
+from spacelang.api.argument_checks import check_argument_types, to_int_or_none
+from spacelang.api.ask_tell import Suggestion, start_ask_and_tell
+from spacelang.api.execution import trial_limits, unenforced_limits_warning
+from spacelang.api.experiment import Experiment, budget_of
+from spacelang.api.initial_configurations import Initial, read_initial
+from spacelang.api.sklearn_search import (
+    SINGLE_SCORE,
     CrossValidatedSearch,
-    Splits,
-    Tried,
-    ask_for_weights,
-    searched_scores,
+    DeferredErrorEstimator,
+    FixedSplitter,
+    optimized_scores,
+    request_sample_weights,
     task_scorer,
     task_splitter,
 )
-from spacelang.api.executing import trial_limits, unenforced
-from spacelang.api.experiment import Experiment, budget_of
-from spacelang.api.initial import Initial, read_initial
-from spacelang.api.kinds import must_be_of_kind, whole_or_none
-from spacelang.api.rows import Rows
-from spacelang.api.space import Space, opened
-from spacelang.carried import in_python
+from spacelang.api.space import Space, open_space
+from spacelang.api.tabular_data import TabularData
+from spacelang.errors import remedy_in_python
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import BuildError, InputError
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.split import Split
-from spacelang.runtime.executors import Workers
+from spacelang.runtime.evaluation.splits import Split
+from spacelang.runtime.executors import WorkerSettings
 from spacelang.runtime.pipelines.estimator import SpaceEstimator
-from spacelang.runtime.pipelines.taking import form_of
+from spacelang.runtime.pipelines.taking import pipeline_input_of
 
-SEEDS: Final = 2**31 - 1
+SEED_LIMIT: Final = 2**31 - 1
 """The upper limit of the seed that is drawn if `random_state` is not an integer."""
 
-RESOURCE: Final = "n_resources"
+RESOURCE_COLUMN: Final = "n_resources"
 """The column of `cv_results_` with the training rows of a trial, named as in scikit-learn's halving searches."""
 
 
@@ -175,7 +175,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
             # A plain scikit-learn pipeline; raises the error if it could not be fitted.
             self.best_estimator_ = self.best_estimator_.pipeline_
             if get_config()["enable_metadata_routing"]:
-                ask_for_weights(self.best_estimator_[-1])
+                request_sample_weights(self.best_estimator_[-1])
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -191,11 +191,11 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
     def _space(self) -> Space:
         """Return the space, which is loaded only once during a search."""
         known: Space | None = getattr(self, "_opened", None)
-        return opened(self.space, self.allow, None) if known is None else known
+        return open_space(self.space, self.allow, None) if known is None else known
 
     def _seed(self) -> int:
         given = self.random_state
-        return int(given) if isinstance(given, Integral) else int(check_random_state(given).randint(SEEDS))
+        return int(given) if isinstance(given, Integral) else int(check_random_state(given).randint(SEED_LIMIT))
 
     # ---- methods that the base class calls
 
@@ -203,7 +203,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         """Return the scorers; without `scoring`, the goal of the task decides."""
         said = task_scorer(self._space())
         if self.scoring is None and said is not None:
-            return check_scoring(self.estimator, said), SCORE
+            return check_scoring(self.estimator, said), SINGLE_SCORE
         found: tuple[Any, str] = super()._get_scorers()
         return found
 
@@ -211,33 +211,33 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         """Make the splits, which are the same for all trials, and check that the search can start."""
         seed, space = self._seed(), self._space()
         said = task_splitter(space, seed) if self.cv is None else None
-        self._checked_cv_orig = Splits([*(said or self._checked_cv_orig).split(X, y, **split_params)])
-        self._run = self._begun(space, X, y, seed)
+        self._checked_cv_orig = FixedSplitter([*(said or self._checked_cv_orig).split(X, y, **split_params)])
+        self._run = self._prepare_run(space, X, y, seed)
 
     def _run_search(self, evaluate_candidates: Any, **_: Any) -> None:
         """Ask for configurations, evaluate them and tell their losses, until the budget is used up."""
         run = self._run
-        with asking(run.prepared) as search, warnings.catch_warnings():
+        with start_ask_and_tell(run.prepared) as search, warnings.catch_warnings():
             # Failures are expected in a search; they are counted and reported at the end.
             for message in ("Scoring failed", "One or more of the"):
                 warnings.filterwarnings("ignore", message=message)
-            while run.goes_on and (asked := search.ask()):
+            while run.has_time_left and (asked := search.ask()):
                 for fidelity, group in groupby(asked, key=lambda each: each.request.fidelity):
-                    self._tell([*group], fidelity, evaluate_candidates)
+                    self._evaluate_group([*group], fidelity, evaluate_candidates)
         run.check_successes(self._get_scorers()[0])
 
-    def _tell(self, asked: list[Asked], fidelity: int | None, evaluate_candidates: Any) -> None:
+    def _evaluate_group(self, asked: list[Suggestion], fidelity: int | None, evaluate_candidates: Any) -> None:
         """Evaluate configurations on the training rows of a fidelity with scikit-learn, and tell their losses."""
         run, began = self._run, perf_counter()
-        rows = min(fidelity or run.size, run.size)
+        rows = min(fidelity or run.training_size, run.training_size)
         results = evaluate_candidates(
             [each.configuration.to_dict() for each in asked],
-            cv=self._checked_cv_orig if rows == run.size else run.first(rows),
-            more_results={RESOURCE: [rows] * len(asked)},
+            cv=self._checked_cv_orig if rows == run.training_size else run.splits_on(rows),
+            more_results={RESOURCE_COLUMN: [rows] * len(asked)},
         )
-        seconds, scores = (perf_counter() - began) / len(asked), searched_scores(results, self.refit)[-len(asked) :]
+        seconds, scores = (perf_counter() - began) / len(asked), optimized_scores(results, self.refit)[-len(asked) :]
         for each, score in zip(asked, scores, strict=True):
-            each.tell(run.loss(float(score), each.configuration), cost=seconds)
+            each.tell(run.record_score(float(score), each.configuration), cost=seconds)
 
     @staticmethod
     def _select_best_index(refit: Any, refit_metric: str, results: Mapping[str, Any]) -> int:
@@ -245,11 +245,11 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         if callable(refit):
             found: int = BaseSearchCV._select_best_index(refit, refit_metric, results)
             return found
-        scores, rows = np.asarray(results[f"mean_test_{refit_metric}"]), np.asarray(results[RESOURCE])
+        scores, rows = np.asarray(results[f"mean_test_{refit_metric}"]), np.asarray(results[RESOURCE_COLUMN])
         most = rows[np.isfinite(scores)].max()
         return int(np.nanargmax(np.where(rows == most, scores, np.nan)))
 
-    def _metric(self, space: Space) -> str | None:
+    def _metric_name(self, space: Space) -> str | None:
         """Return the name of the scorer that is optimized; None if it has no name."""
         if self.scoring is None:
             return task_scorer(space) or ("accuracy" if is_classifier(self.estimator) else "r2")
@@ -257,37 +257,37 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         named = self.scoring if isinstance(self.scoring, str) else several.get(self.refit, self.refit)
         return named if isinstance(named, str) and not callable(self.scoring) else None
 
-    def _begun(self, space: Space, features: Any, labels: Any, seed: int) -> "CrossValidatedSearch":
-        must_be_of_kind(optimizer=self.optimizer, optimizer_options=self.optimizer_options)
-        must_be_of_kind(trials=self.trials, time=self.time)
+    def _prepare_run(self, space: Space, features: Any, labels: Any, seed: int) -> "CrossValidatedSearch":
+        check_argument_types(optimizer=self.optimizer, optimizer_options=self.optimizer_options)
+        check_argument_types(trials=self.trials, time=self.time)
         if space.task is not None and space.task.bounds:
             bound = space.task.bounds[0].name
             raise ValueError(f"the space is subject to `{bound}`, which is not a score: use `spacelang.search`")
-        if (ignored := unenforced(Workers(0, limits=trial_limits(space, None)))) is not None:
+        if (ignored := unenforced_limits_warning(WorkerSettings(0, limits=trial_limits(space, None)))) is not None:
             warnings.warn(ignored, stacklevel=4)
         splits = self._checked_cv_orig.splits
-        budget = budget_of(space, self.time, whole_or_none(self.trials))
+        budget = budget_of(space, self.time, to_int_or_none(self.trials))
         try:
             table = make_table(features, labels)
             experiment = Experiment(
                 space=space,
-                data=Rows(replace(table, splits=tuple(starmap(Split, splits)))),
+                data=TabularData(replace(table, splits=tuple(starmap(Split, splits)))),
                 budget=Budget(trials=budget.trials),
                 seed=seed,
-                metric=self._metric(space),
-                workers=Workers(max(1, ceil(effective_n_jobs(self.n_jobs) / len(splits)))),
+                metric=self._metric_name(space),
+                workers=WorkerSettings(max(1, ceil(effective_n_jobs(self.n_jobs) / len(splits)))),
                 initial=None if self.initial is None else read_initial(self.initial),
             )
-            prepared = experiment.by(self.optimizer, self.optimizer_options).prepared()
+            prepared = experiment.with_optimizer(self.optimizer, self.optimizer_options).prepare()
         except InputError as error:
-            raise ValueError(f"{error.message}{f': {in_python(error.help)}' if error.help else ''}") from error
+            raise ValueError(f"{error.message}{f': {remedy_in_python(error.help)}' if error.help else ''}") from error
         state = None if self.random_state is None else seed
         objective = prepared.objective
         assert isinstance(objective, DataObjective)
         if experiment.metric is None:
             objective.scale = None  # the range of an unknown score is unknown
-        form = form_of(features, objective.dataset.features, objective.preparation)
-        kind = SpaceEstimator if self.error_score == "raise" else Tried
+        form = pipeline_input_of(features, objective.dataset.features, objective.preparation)
+        kind = SpaceEstimator if self.error_score == "raise" else DeferredErrorEstimator
         estimator = kind(prepared.space.checked, None, state, objective.preparation, form)
         data, weights = (features, labels), self._weights
         return CrossValidatedSearch(prepared, estimator, data, self._checked_cv_orig, budget.seconds, weights)

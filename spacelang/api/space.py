@@ -7,39 +7,39 @@ from functools import cached_property
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.analysis import Checked, Surroundings, check
-from spacelang.analysis.surroundings import ALONE, check_bindings
-from spacelang.api.compiling import RefusalError, compiled, document_of
-from spacelang.api.kinds import must_be_of_kind, shown, whole
-from spacelang.carried import Carried
+from spacelang.analysis import CheckContext, CheckResult, check
+from spacelang.analysis.context import NO_CONTEXT, check_bindings
+from spacelang.api.argument_checks import check_argument_types, describe_value, to_int
+from spacelang.api.compilation import CompilationError, compile_space, compiled_document
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal import render
-from spacelang.facts import Computing
+from spacelang.errors import PicklableError
+from spacelang.frozen import CachedPropertyMixin
 from spacelang.ir import space as ir
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import Exclusion, admit, exclusion
+from spacelang.ir.membership import Exclusion, first_exclusion, member_or_exclusion
 from spacelang.ir.task import Task
 from spacelang.ir.value import from_json
 from spacelang.ir.walk import structure_of
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import default
+from spacelang.solver.defaults import default_configuration
 from spacelang.solver.statistics import Statistics, statistics
 from spacelang.syntax.sources import is_text, read_source
 from spacelang.text import Source
 
 if TYPE_CHECKING:
-    from spacelang.api.nearness import Nearest
-    from spacelang.api.verifying import Verified
-    from spacelang.draws.batch import Batch
-    from spacelang.draws.neighbours import Neighbourhood
+    from spacelang.api.nearest_configuration import NearestMember
+    from spacelang.api.verification import Verification
+    from spacelang.sampling.batch import Batch
+    from spacelang.sampling.neighbours import Neighbourhood
     from spacelang.solver.numbering import ConfigurationNumbers
-    from spacelang.targets._lowered import Lowered
+    from spacelang.targets._lowering import LoweringResult
 
-TEXT: Final = "<text>"
+TEXT_NAME: Final = "<text>"
 """The name of a text that was not read from a file."""
 
 
-class SpaceError(Carried):
+class SpaceError(PicklableError):
     """A space has errors; `diagnostics` lists all of them and warnings, and the message shows them."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
@@ -48,7 +48,7 @@ class SpaceError(Carried):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Space(Computing):
+class Space(CachedPropertyMixin):
     """A checked space; `warnings` are diagnostics that do not prevent its use.
 
     `symbols` are the symbols of the data in its text (such as `n_features`) with their numbers. None means unbound: the
@@ -72,16 +72,16 @@ class Space(Computing):
     symbols: Mapping[str, int | None] = field(default_factory=dict)
     vast: tuple[str, ...] = ()
     source: Source | None = None
-    surroundings: Surroundings = ALONE
+    surroundings: CheckContext = NO_CONTEXT
     is_provisional: bool = False
 
     def __repr__(self) -> str:
-        from spacelang.report.glance import space_text
+        from spacelang.report.reprs import space_text
 
         return space_text(self.checked, self.structures, self.configurations)
 
     def _repr_html_(self) -> str:
-        from spacelang.report.glance import space_html
+        from spacelang.report.reprs import space_html
 
         return space_html(self.checked, self.structures, self.configurations)
 
@@ -98,7 +98,7 @@ class Space(Computing):
         bindings = {**self.surroundings.bindings, **check_bindings(numbers)}
         if self.source is None:
             return self
-        return _read(self.source, replace(self.surroundings, bindings=bindings))
+        return _check_source(self.source, replace(self.surroundings, bindings=bindings))
 
     @property
     def bound(self) -> dict[str, int | None]:
@@ -132,7 +132,7 @@ class Space(Computing):
 
     def default(self) -> Configuration:
         """Return the default configuration."""
-        return default(self.checked)
+        return default_configuration(self.checked)
 
     def sample(self, count: int = 1, *, seed: int = 0) -> list[Configuration]:
         """Return `count` random configurations; the same seed gives the same configurations.
@@ -150,12 +150,12 @@ class Space(Computing):
         """
         from numpy.random import default_rng
 
-        from spacelang.draws.sampling import Sampler
+        from spacelang.sampling.sampler import Sampler
 
-        must_be_of_kind(count=count)
+        check_argument_types(count=count)
         if count < 0:
             raise ValueError(f"cannot draw {count} configurations: give 0 or more")
-        return Sampler(self.counted).columns(whole(count), default_rng(seed))
+        return Sampler(self.counted).batch(to_int(count), default_rng(seed))
 
     def configuration(self, number: int) -> Configuration:
         """Return the configuration with a number from 0 to `configurations` - 1.
@@ -163,15 +163,15 @@ class Space(Computing):
         The order is that of `solver/numbering.py`. Raises IndexError for another number, and ValueError with the reason
         if configurations cannot be counted.
         """
-        must_be_of_kind(number=number)
-        return self._numbers.at(whole(number))
+        check_argument_types(number=number)
+        return self._numbers.configuration_at(to_int(number))
 
     def rank(self, configuration: Mapping[str, Any]) -> int:
         """Return the number of a configuration, the inverse of `configuration`.
 
         Raises ValueError with the reason if it is not a member or configurations cannot be counted.
         """
-        return self._numbers.of(self._member(configuration))
+        return self._numbers.number_of(self._member(configuration))
 
     @cached_property
     def _numbers(self) -> "ConfigurationNumbers":
@@ -207,16 +207,16 @@ class Space(Computing):
         """
         from numpy.random import default_rng
 
-        return self._neighbourhood.of(self._member(configuration), default_rng(seed))
+        return self._neighbourhood.neighbours_of(self._member(configuration), default_rng(seed))
 
     @cached_property
     def _neighbourhood(self) -> "Neighbourhood":
-        from spacelang.draws.neighbours import Neighbourhood
+        from spacelang.sampling.neighbours import Neighbourhood
 
         return Neighbourhood(self.counted)
 
     def _member(self, configuration: Mapping[str, Any]) -> Configuration:
-        member = admit(self.checked, configuration_of(configuration))
+        member = member_or_exclusion(self.checked, to_configuration(configuration))
         if isinstance(member, Configuration):
             return member
         raise ValueError(member.reason)
@@ -229,27 +229,27 @@ class Space(Computing):
 
         Raises TypeError for a value that no configuration can have, such as a dictionary.
         """
-        return exclusion(self.checked, configuration_of(configuration))
+        return first_exclusion(self.checked, to_configuration(configuration))
 
-    def nearest(self, configuration: Mapping[str, Any]) -> "Nearest":
+    def nearest(self, configuration: Mapping[str, Any]) -> "NearestMember":
         """Return the nearest member to a configuration, why it is not a member itself, and the keys that differ.
 
         As few decisions as possible change, and then as few hyperparameters as possible. Raises ValueError for an empty
         space, and TypeError as `exclusion` does.
         """
-        from spacelang.api.nearness import nearest
+        from spacelang.api.nearest_configuration import nearest_member
 
-        return nearest(self.counted, configuration_of(configuration))
+        return nearest_member(self.counted, to_configuration(configuration))
 
-    def compile(self, target: str, *, strict: bool = False, **options: Any) -> "Lowered[Any, Any]":
+    def compile(self, target: str, *, strict: bool = False, **options: Any) -> "LoweringResult[Any, Any]":
         """Compile the space for a target; with `strict`, fail if the target only approximates a part of it.
 
         Raises SpaceError for constructs that the target refuses, and UnknownPluginError or OptionError.
         """
         settings = {name: str(value) for name, value in options.items()}
         try:
-            return compiled(target, self.counted, settings, strict=strict)
-        except RefusalError as error:
+            return compile_space(target, self.counted, settings, strict=strict)
+        except CompilationError as error:
             raise SpaceError(error.diagnostics) from error
 
     def document(self, target: str, *, strict: bool = False, **options: Any) -> dict[str, object]:
@@ -259,17 +259,17 @@ class Space(Computing):
         """
         settings = {name: str(value) for name, value in options.items()}
         try:
-            return document_of(target, self.counted, settings, self.bound, strict=strict)
-        except RefusalError as error:
+            return compiled_document(target, self.counted, settings, self.bound, strict=strict)
+        except CompilationError as error:
             raise SpaceError(error.diagnostics) from error
 
-    def verify(self, target: str, *, count: int = 200, seed: int = 0, **options: Any) -> "Verified":
+    def verify(self, target: str, *, count: int = 200, seed: int = 0, **options: Any) -> "Verification":
         """Check that a target preserves the meaning of the space.
 
         All configurations are tried if there are at most `count`, otherwise `count` of them. Raises as `compile` does,
         ValueError for a count below 1, and UnlikelyError as `sample` does.
         """
-        from spacelang.api.verifying import verify
+        from spacelang.api.verification import verify
 
         return verify(self.compile(target, **options), self.counted, count=count, seed=seed)
 
@@ -311,7 +311,7 @@ def load(reference: str | PathLike[str], *, allow: Iterable[str] = (), bind: Map
     `use`; these are imported, so they must be trusted. `bind` gives the size of the data, as in `{"n_features": 30}`.
     Raises ValueError for an unknown symbol or a number below 1, and TypeError for an argument of a wrong type.
     """
-    return _read(_source(reference), _surroundings(allow, bind))
+    return _check_source(_resolve_source(reference), _make_context(allow, bind))
 
 
 def load_for_data(
@@ -319,30 +319,32 @@ def load_for_data(
 ) -> Space:
     """Return the space like `load`, but also accept bounds that are only known once the data is.
 
-    Such a space is provisional (see `analysis.Checked`): it must be bound to its data before it is searched.
+    Such a space is provisional (see `analysis.CheckResult`): it must be bound to its data before it is searched.
     """
-    return made_for_data(_source(reference), allow, bind)
+    return space_for_data(_resolve_source(reference), allow, bind)
 
 
-def made_for_data(source: Source, allow: Iterable[str], bind: Mapping[str, int] | None) -> Space:
+def space_for_data(source: Source, allow: Iterable[str], bind: Mapping[str, int] | None) -> Space:
     """Return the space in a source text, as `load_for_data` does."""
-    surroundings = _surroundings(allow, bind)
+    surroundings = _make_context(allow, bind)
     checked = check(source, surroundings)
     if checked.provisional is None:
-        return _space(checked, source, surroundings)
+        return _space_of_check(checked, source, surroundings)
     counted = Structures(checked.provisional)
     symbols = checked.symbols
     return Space(counted.space, counted, symbols=symbols, source=source, surroundings=surroundings, is_provisional=True)
 
 
-def opened(space: Space | str | PathLike[str], allow: Iterable[str], bind: Mapping[str, int] | None) -> Space:
+def open_space(space: Space | str | PathLike[str], allow: Iterable[str], bind: Mapping[str, int] | None) -> Space:
     """Return a given space with further symbols bound, or load it as `load_for_data` does."""
     if not isinstance(space, Space):
         return load_for_data(space, allow=allow, bind=bind)
     return space.bind(**bind) if bind else space
 
 
-def parse(text: str, name: str = TEXT, *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None) -> Space:
+def parse(
+    text: str, name: str = TEXT_NAME, *, allow: Iterable[str] = (), bind: Mapping[str, int] | None = None
+) -> Space:
     """Parse the text of a space; raises SpaceError, and ValueError for the path of a file.
 
     >>> import spacelang as sl
@@ -352,10 +354,10 @@ def parse(text: str, name: str = TEXT, *, allow: Iterable[str] = (), bind: Mappi
 
     `allow` and `bind` are as for `load`.
     """
-    must_be_of_kind(text=text)
+    check_argument_types(text=text)
     if text.endswith(".space") and len(text.split()) == 1:
         raise ValueError(f"`{text}` is the path of a file, not the text of a space: use `load`")
-    return _read(Source(name, text), _surroundings(allow, bind))
+    return _check_source(Source(name, text), _make_context(allow, bind))
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,51 +387,51 @@ def import_space(reference: str | PathLike[str]) -> ImportedSpace:
     >>> [key for key in imported.space.default()]
     ['solver.alpha']
     """
-    from spacelang.importers._importing import to_space
+    from spacelang.importers._import_steps import import_space
 
-    imported, diagnostics = to_space(_of_file(reference))
+    imported, diagnostics = import_space(_read_source(reference))
     if imported is None:
         raise SpaceError(diagnostics)
     return ImportedSpace(parse(imported.text), imported.text, imported.encode, imported.decode, diagnostics)
 
 
-def _source(reference: str | PathLike[str]) -> Source:
+def _resolve_source(reference: str | PathLike[str]) -> Source:
     """Return the source that a path, a bundled name or a text refers to; raises SpaceError and TypeError."""
-    must_be_of_kind(space=reference)
+    check_argument_types(space=reference)
     if isinstance(reference, str) and is_text(reference):
         is_file = os.path.exists(reference)  # noqa: PTH110 - `Path.exists` raises for texts too long for a name
-        return _of_file(reference) if is_file else Source(TEXT, reference)
-    return _of_file(reference)
+        return _read_source(reference) if is_file else Source(TEXT_NAME, reference)
+    return _read_source(reference)
 
 
-def _of_file(reference: str | PathLike[str]) -> Source:
+def _read_source(reference: str | PathLike[str]) -> Source:
     source = read_source(fspath(reference))
     if isinstance(source, Diagnostic):
         raise SpaceError((source,))
     return source
 
 
-def _surroundings(allow: Iterable[str], bind: Mapping[str, int] | None) -> Surroundings:
-    must_be_of_kind(allow=allow, bind=bind)
-    return Surroundings(check_bindings(bind or {}), frozenset(allow))
+def _make_context(allow: Iterable[str], bind: Mapping[str, int] | None) -> CheckContext:
+    check_argument_types(allow=allow, bind=bind)
+    return CheckContext(check_bindings(bind or {}), frozenset(allow))
 
 
-def configuration_of(given: Mapping[str, Any]) -> Configuration:
+def to_configuration(given: Mapping[str, Any]) -> Configuration:
     """Return a configuration with Python's own types: lists become tuples, NumPy scalars become numbers."""
     if isinstance(given, Configuration):
         return given
     if not hasattr(given, "items"):
-        raise TypeError(f"a configuration must be a mapping of keys to values, not {shown(given)}")
+        raise TypeError(f"a configuration must be a mapping of keys to values, not {describe_value(given)}")
     return Configuration(
         {key: from_json(value.item() if hasattr(value, "item") else value) for key, value in given.items()}
     )
 
 
-def _read(source: Source, surroundings: Surroundings) -> Space:
-    return _space(check(source, surroundings), source, surroundings)
+def _check_source(source: Source, surroundings: CheckContext) -> Space:
+    return _space_of_check(check(source, surroundings), source, surroundings)
 
 
-def _space(checked: Checked, source: Source, surroundings: Surroundings) -> Space:
+def _space_of_check(checked: CheckResult, source: Source, surroundings: CheckContext) -> Space:
     if checked.space is None or checked.structures is None:
         raise SpaceError(checked.diagnostics)
     found, symbols, vast = checked.diagnostics, checked.symbols, checked.vast

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote_plus
 
-from spacelang.bench.arenas import Arena, Criteria
-from spacelang.bench.contestants import Contestant
+from spacelang.bench.comparison_data import ComparisonData, Criteria
+from spacelang.bench.configured_optimizers import ConfiguredOptimizer
 
 if TYPE_CHECKING:
     from spacelang.bench.comparison.progress import ComparisonListener
-    from spacelang.bench.comparison.results import OnTestRows, RunKey, RunResult
+    from spacelang.bench.comparison.results import RunKey, RunResult, WinnerScore
     from spacelang.ir.trial import Trial
-    from spacelang.runtime.history import Record
-    from spacelang.runtime.storing.store import StoredRun
-    from spacelang.runtime.storing.store_tests import StoredTest
+    from spacelang.runtime.history import TrialRecord
+    from spacelang.runtime.storage.store import StoredRun
+    from spacelang.runtime.storage.unseen_score_table import StoredUnseenScore
 
 INTERRUPTED: Final = "interrupted"
 """How a run ended that the user stopped."""
@@ -27,18 +27,18 @@ INTERRUPTED: Final = "interrupted"
 FAILED: Final = "failed"
 """How a run ended that could not start."""
 
-LONGEST: Final = 120
+MAX_NAME_LENGTH: Final = 120
 """The largest number of bytes of a label in a file name."""
 
 
 @dataclass(frozen=True, slots=True)
-class WantedRun:
+class PlannedRun:
     """A planned run: its key, its data, its optimizer, and the criteria of its data."""
 
     key: "RunKey"
-    arena: Arena
-    contestant: Contestant
-    judged: Criteria
+    dataset: ComparisonData
+    configured_optimizer: ConfiguredOptimizer
+    criteria: Criteria
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +53,19 @@ class CompleteSeeds:
     interrupted: bool
 
 
-def entries(
-    seeds: Iterable[int], arenas: Sequence[tuple[Arena, Criteria]], contestants: Sequence[Contestant]
-) -> tuple[WantedRun, ...]:
+def planned_runs(
+    seeds: Iterable[int], arenas: Sequence[tuple[ComparisonData, Criteria]], contestants: Sequence[ConfiguredOptimizer]
+) -> tuple[PlannedRun, ...]:
     """Return all runs, seed by seed, so that an interrupted comparison has some complete seeds."""
     from spacelang.bench.comparison.results import RunKey
 
     return tuple(
-        WantedRun(RunKey(arena.label, each.label, seed), arena, each, judged)
+        PlannedRun(RunKey(arena.label, each.label, seed), arena, each, judged)
         for seed, (arena, judged), each in product(seeds, arenas, contestants)
     )
 
 
-def make(wanted: Sequence[WantedRun], folder: Path | None, listener: "ComparisonListener") -> CompleteSeeds:
+def execute_runs(wanted: Sequence[PlannedRun], folder: Path | None, listener: "ComparisonListener") -> CompleteSeeds:
     """Execute all runs that are not stored in the folder yet.
 
     Raises KeyboardInterrupt if the user stops it before the first seed is complete, and InputError (StoreError is one).
@@ -75,17 +75,17 @@ def make(wanted: Sequence[WantedRun], folder: Path | None, listener: "Comparison
     interrupted = False
     try:
         if folder is not None:
-            earlier = ((each.key, _earlier(each, folder)) for each in wanted)
+            earlier = ((each.key, _stored_result(each, folder)) for each in wanted)
             found.update((key, run) for key, run in earlier if run is not None)
-        listener.planned(len(wanted), len(found))
+        listener.runs_planned(len(wanted), len(found))
         for entry in (each for each in wanted if each.key not in found):
-            listener.begins(entry.key)
-            run = _run(entry, folder, listener)
+            listener.run_started(entry.key)
+            run = _execute(entry, folder, listener)
             if run.ended == INTERRUPTED:
                 interrupted = True
                 break
             found[entry.key] = run
-            listener.ends(run)
+            listener.run_finished(run)
     except KeyboardInterrupt:
         interrupted = True
     lacking = {each.key.seed for each in wanted if each.key not in found}
@@ -100,34 +100,38 @@ def file_name(key: "RunKey") -> str:
 
     The name is different for every run and uses only characters that are valid on every system.
     """
-    return f"{_written(key.data)}@{_written(key.optimizer)}@{key.seed}.db"
+    return f"{_file_name_part(key.data)}@{_file_name_part(key.optimizer)}@{key.seed}.db"
 
 
-def _written(name: str) -> str:
+def _file_name_part(name: str) -> str:
     text = quote_plus(name, safe="=", errors="surrogatepass")
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 17]}~{sha256(text.encode()).hexdigest()[:16]}"
+    return (
+        text
+        if len(text) <= MAX_NAME_LENGTH
+        else f"{text[: MAX_NAME_LENGTH - 17]}~{sha256(text.encode()).hexdigest()[:16]}"
+    )
 
 
-def _run(entry: WantedRun, folder: Path | None, listener: "ComparisonListener") -> "RunResult":
+def _execute(entry: PlannedRun, folder: Path | None, listener: "ComparisonListener") -> "RunResult":
     """Execute one run. If sampling fails for this optimizer, only this run ends, with the reason."""
-    from spacelang.draws.sampling import UnlikelyError
+    from spacelang.sampling.sampler import SamplingFailedError
 
     place = None if folder is None else folder / file_name(entry.key)
     try:
-        outcome, test = entry.arena.run(entry.contestant, entry.key.seed, place, listener)
-    except UnlikelyError as error:
-        return _summary(entry, (), 0.0, FAILED, str(error))
-    summary = _summary(entry, outcome.records, outcome.seconds, outcome.ended.value)
-    return replace(summary, tested=_tested(test, outcome.records))
+        outcome, test = entry.dataset.run(entry.configured_optimizer, entry.key.seed, place, listener)
+    except SamplingFailedError as error:
+        return _run_result(entry, (), 0.0, FAILED, str(error))
+    summary = _run_result(entry, outcome.records, outcome.seconds, outcome.ended.value)
+    return replace(summary, winner_score=_winner_score(test, outcome.records))
 
 
-def _earlier(entry: WantedRun, folder: Path) -> "RunResult | None":
+def _stored_result(entry: PlannedRun, folder: Path) -> "RunResult | None":
     """Return the result of a stored run, or None if it must be started, resumed or tested.
 
     Raises StoreError.
     """
-    from spacelang.runtime.storing.store import Store, is_blank
-    from spacelang.runtime.storing.stored import RunState
+    from spacelang.runtime.storage.records import RunState
+    from spacelang.runtime.storage.store import Store, is_blank
 
     path = folder / file_name(entry.key)
     if is_blank(path):
@@ -135,43 +139,43 @@ def _earlier(entry: WantedRun, folder: Path) -> "RunResult | None":
     with Store.read(path) as run:
         if run.state is not RunState.FINISHED:
             return None
-        _check(entry, run)
+        _check_store(entry, run)
         test = run.test
-        if entry.judged.test and test is None and run.best is not None:
+        if entry.criteria.test and test is None and run.best is not None:
             return None
         records = tuple(run.records())
-        summary = _summary(entry, records, run.seconds, run.sessions[-1].ending or "")
-        return replace(summary, tested=_tested(test, records))
+        summary = _run_result(entry, records, run.seconds, run.sessions[-1].ending or "")
+        return replace(summary, winner_score=_winner_score(test, records))
 
 
-def _check(entry: WantedRun, run: "StoredRun") -> None:
+def _check_store(entry: PlannedRun, run: "StoredRun") -> None:
     """Raise StoreError if the store in this place belongs to another run."""
-    from spacelang.runtime.storing.store_faults import StoreError
+    from spacelang.runtime.storage.store_errors import StoreError
 
-    header, facts = run.header, entry.arena.facts(entry.key.seed, entry.judged)
+    header, facts = run.header, entry.dataset.facts_for_seed(entry.key.seed, entry.criteria)
     there = (header.seed, header.optimizer, header.data.fingerprint)
-    if there != (entry.key.seed, entry.contestant.optimizer.name, facts.fingerprint):
+    if there != (entry.key.seed, entry.configured_optimizer.optimizer.name, facts.fingerprint):
         raise StoreError(f"`{run.path}` is not the run of {entry.key}", "delete it to repeat the run")
 
 
-def _tested(test: "StoredTest | None", records: "Sequence[Record]") -> "OnTestRows | None":
+def _winner_score(test: "StoredUnseenScore | None", records: "Sequence[TrialRecord]") -> "WinnerScore | None":
     """Return the score of the winner on test rows, together with its loss as a trial."""
-    from spacelang.bench.comparison.results import OnTestRows
+    from spacelang.bench.comparison.results import WinnerScore
 
     if test is None:
         return None
     reported = next(each.trial.loss for each in records if each.index == test.trial)
     assert reported is not None
-    return OnTestRows(test.score, reported)
+    return WinnerScore(test.score, reported)
 
 
-def _summary(
-    entry: WantedRun, records: "Sequence[Record]", seconds: float, ended: str, reason: str = ""
+def _run_result(
+    entry: PlannedRun, records: "Sequence[TrialRecord]", seconds: float, ended: str, reason: str = ""
 ) -> "RunResult":
-    from spacelang.bench.comparison.curves import incumbent
-    from spacelang.bench.comparison.results import Models, RunResult
+    from spacelang.bench.comparison.curves import incumbent_curve
+    from spacelang.bench.comparison.results import IncumbentModels, RunResult
 
-    limit = entry.arena.experiment.budget.seconds
+    limit = entry.dataset.experiment.budget.seconds
     until = inf if limit is None else limit
     trials = [each.trial for each in records]
     scores = [
@@ -179,17 +183,17 @@ def _summary(
         for record, each in zip(records, trials, strict=True)
         if each.loss is not None and each.is_feasible
     ]
-    full = [score for rows, score in scores if rows is None or rows >= entry.judged.training_size]
+    full = [score for rows, score in scores if rows is None or rows >= entry.criteria.training_size]
     curves = {
-        Models.FULL: incumbent(full, until),
-        Models.ANY: incumbent((score for _, score in scores), until),
+        IncumbentModels.FULL: incumbent_curve(full, until),
+        IncumbentModels.ANY: incumbent_curve((score for _, score in scores), until),
     }
-    why = "" if curves[Models.ANY].losses else reason or _without_a_score(trials)
+    why = "" if curves[IncumbentModels.ANY].losses else reason or _reason_without_score(trials)
     failed = sum(each.loss is None for each in trials)
     return RunResult(entry.key, curves, len(trials), failed, seconds, ended, why)
 
 
-def _without_a_score(trials: "Sequence[Trial]") -> str:
+def _reason_without_score(trials: "Sequence[Trial]") -> str:
     """Return the reason why no trial of a run counts."""
     reasons = Counter(each.reason for each in trials if each.loss is None)
     if not trials:

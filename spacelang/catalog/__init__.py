@@ -8,10 +8,10 @@ can also be given by their elements.
 from spacelang.catalog.catalogue import (
     Catalogue,
     CatalogueEntry,
-    Named,
-    Opaque,
+    NamedDefault,
+    NoDefault,
+    OpaqueDefault,
     Parameter,
-    Required,
     Role,
 )
 from spacelang.catalog.snapshot import load
@@ -19,10 +19,10 @@ from spacelang.catalog.snapshot import load
 __all__ = [
     "Catalogue",
     "CatalogueEntry",
-    "Named",
-    "Opaque",
+    "NamedDefault",
+    "NoDefault",
+    "OpaqueDefault",
     "Parameter",
-    "Required",
     "Role",
     "load",
 ]

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from spacelang.catalog.catalogue import CatalogueEntry, Parameter, Role
-from spacelang.catalog.policy import ANOTHER_NAME_OF, TAKES_CODE
-from spacelang.catalog.rules import Interval, NumberKind, OfType, Options, Rule
+from spacelang.catalog.rules import AllowedValues, InstanceOf, Interval, NumberKind, Rule
+from spacelang.catalog.settable_parameters import ANOTHER_NAME_OF, TAKES_CODE
 from spacelang.ir.value import Value
 
 
 @dataclass(frozen=True, slots=True)
-class Supplement:
+class ParameterSupplement:
     """Information about a parameter that its signature lacks.
 
     `accepts` are the rules for values, `default` the meaning of the default `None`, and `refused` the reason why a
@@ -33,13 +33,13 @@ SIZES: Final = Interval(NumberKind.INTEGER, 1, math.inf, "left")
 COUNTS: Final = Interval(NumberKind.INTEGER, 0, math.inf, "left")
 INTEGERS: Final = Interval(NumberKind.INTEGER, -math.inf, math.inf, "neither")
 AMOUNTS: Final = Interval(NumberKind.REAL, 0, math.inf, "left")
-SHARES: Final = Interval(NumberKind.REAL, 0, 1, "right")
-CHANCES: Final = Interval(NumberKind.REAL, 0, 1, "both")
-PARTS: Final = Interval(NumberKind.REAL, 0, 1, "neither")
+POSITIVE_FRACTIONS: Final = Interval(NumberKind.REAL, 0, 1, "right")
+PROBABILITIES: Final = Interval(NumberKind.REAL, 0, 1, "both")
+OPEN_FRACTIONS: Final = Interval(NumberKind.REAL, 0, 1, "neither")
 BINS: Final = Interval(NumberKind.INTEGER, 2, math.inf, "left")
 POSITIVE: Final = Interval(NumberKind.REAL, 0, math.inf, "neither")
 SEEDS: Final = Interval(NumberKind.INTEGER, 0, 2**32 - 1, "both")
-SWITCH: Final = Options((True, False))
+SWITCH: Final = AllowedValues((True, False))
 
 SET_BY_RUNTIME: Final = "the runtime sets it"
 OF_DATA: Final = "it says something of each feature of one data set"
@@ -47,65 +47,67 @@ NO_VALIDATION_ROWS: Final = "it needs rows for validation, which a step of a pip
 OF_MACHINE: Final = "it says something of one machine"
 OPENS_FILES: Final = "it opens files"
 
-_XGBOOST: Final[Mapping[str, Supplement]] = {
-    "base_score": Supplement((Interval(NumberKind.REAL, -math.inf, math.inf, "neither"),)),
-    "booster": Supplement((Options(("gbtree", "gblinear", "dart")),), "gbtree"),
-    "callbacks": Supplement(refused=TAKES_CODE),
-    "colsample_bylevel": Supplement((SHARES,), 1.0),
-    "colsample_bynode": Supplement((SHARES,), 1.0),
-    "colsample_bytree": Supplement((SHARES,), 1.0),
-    "device": Supplement((Options(("cpu", "cuda", "gpu")),), "cpu"),
-    "early_stopping_rounds": Supplement(refused=NO_VALIDATION_ROWS),
-    "enable_categorical": Supplement((SWITCH,)),
-    "eval_metric": Supplement(refused=NO_VALIDATION_ROWS),
-    "feature_types": Supplement(refused=OF_DATA),
-    "feature_weights": Supplement(refused=OF_DATA),
-    "gamma": Supplement((AMOUNTS,), 0.0),
-    "grow_policy": Supplement((Options(("depthwise", "lossguide")),), "depthwise"),
-    "importance_type": Supplement((Options(("gain", "weight", "cover", "total_gain", "total_cover")),)),
-    "interaction_constraints": Supplement((OfType(("tuple",)),)),
-    "learning_rate": Supplement((AMOUNTS,), 0.3),
-    "max_bin": Supplement((BINS,), 256),
-    "max_cat_threshold": Supplement((SIZES,), 64),
-    "max_cat_to_onehot": Supplement((SIZES,), 4),
-    "max_delta_step": Supplement((AMOUNTS,), 0.0),
-    "max_depth": Supplement((COUNTS,), 6),
-    "max_leaves": Supplement((COUNTS,), 0),
-    "min_child_weight": Supplement((AMOUNTS,), 1.0),
-    "missing": Supplement((OfType(("nan", "number")),)),
-    "monotone_constraints": Supplement((OfType(("tuple",)),)),
-    "multi_strategy": Supplement((Options(("one_output_per_tree", "multi_output_tree")),), "one_output_per_tree"),
-    "n_estimators": Supplement((SIZES,), 100),
-    "num_parallel_tree": Supplement((SIZES,), 1),
-    "random_state": Supplement((SEEDS, OfType(("RandomState",)))),
-    "reg_alpha": Supplement((AMOUNTS,), 0.0),
-    "reg_lambda": Supplement((AMOUNTS,), 1.0),
-    "sampling_method": Supplement((Options(("uniform", "gradient_based")),), "uniform"),
-    "scale_pos_weight": Supplement((AMOUNTS,), 1.0),
-    "subsample": Supplement((SHARES,), 1.0),
-    "tree_method": Supplement((Options(("auto", "exact", "approx", "hist")),), "auto"),
-    "validate_parameters": Supplement((SWITCH,)),
-    "verbosity": Supplement(refused=SET_BY_RUNTIME),
+_XGBOOST: Final[Mapping[str, ParameterSupplement]] = {
+    "base_score": ParameterSupplement((Interval(NumberKind.REAL, -math.inf, math.inf, "neither"),)),
+    "booster": ParameterSupplement((AllowedValues(("gbtree", "gblinear", "dart")),), "gbtree"),
+    "callbacks": ParameterSupplement(refused=TAKES_CODE),
+    "colsample_bylevel": ParameterSupplement((POSITIVE_FRACTIONS,), 1.0),
+    "colsample_bynode": ParameterSupplement((POSITIVE_FRACTIONS,), 1.0),
+    "colsample_bytree": ParameterSupplement((POSITIVE_FRACTIONS,), 1.0),
+    "device": ParameterSupplement((AllowedValues(("cpu", "cuda", "gpu")),), "cpu"),
+    "early_stopping_rounds": ParameterSupplement(refused=NO_VALIDATION_ROWS),
+    "enable_categorical": ParameterSupplement((SWITCH,)),
+    "eval_metric": ParameterSupplement(refused=NO_VALIDATION_ROWS),
+    "feature_types": ParameterSupplement(refused=OF_DATA),
+    "feature_weights": ParameterSupplement(refused=OF_DATA),
+    "gamma": ParameterSupplement((AMOUNTS,), 0.0),
+    "grow_policy": ParameterSupplement((AllowedValues(("depthwise", "lossguide")),), "depthwise"),
+    "importance_type": ParameterSupplement((AllowedValues(("gain", "weight", "cover", "total_gain", "total_cover")),)),
+    "interaction_constraints": ParameterSupplement((InstanceOf(("tuple",)),)),
+    "learning_rate": ParameterSupplement((AMOUNTS,), 0.3),
+    "max_bin": ParameterSupplement((BINS,), 256),
+    "max_cat_threshold": ParameterSupplement((SIZES,), 64),
+    "max_cat_to_onehot": ParameterSupplement((SIZES,), 4),
+    "max_delta_step": ParameterSupplement((AMOUNTS,), 0.0),
+    "max_depth": ParameterSupplement((COUNTS,), 6),
+    "max_leaves": ParameterSupplement((COUNTS,), 0),
+    "min_child_weight": ParameterSupplement((AMOUNTS,), 1.0),
+    "missing": ParameterSupplement((InstanceOf(("nan", "number")),)),
+    "monotone_constraints": ParameterSupplement((InstanceOf(("tuple",)),)),
+    "multi_strategy": ParameterSupplement(
+        (AllowedValues(("one_output_per_tree", "multi_output_tree")),), "one_output_per_tree"
+    ),
+    "n_estimators": ParameterSupplement((SIZES,), 100),
+    "num_parallel_tree": ParameterSupplement((SIZES,), 1),
+    "random_state": ParameterSupplement((SEEDS, InstanceOf(("RandomState",)))),
+    "reg_alpha": ParameterSupplement((AMOUNTS,), 0.0),
+    "reg_lambda": ParameterSupplement((AMOUNTS,), 1.0),
+    "sampling_method": ParameterSupplement((AllowedValues(("uniform", "gradient_based")),), "uniform"),
+    "scale_pos_weight": ParameterSupplement((AMOUNTS,), 1.0),
+    "subsample": ParameterSupplement((POSITIVE_FRACTIONS,), 1.0),
+    "tree_method": ParameterSupplement((AllowedValues(("auto", "exact", "approx", "hist")),), "auto"),
+    "validate_parameters": ParameterSupplement((SWITCH,)),
+    "verbosity": ParameterSupplement(refused=SET_BY_RUNTIME),
 }
 
-_LIGHTGBM: Final[Mapping[str, Supplement]] = {
-    "boosting_type": Supplement((Options(("gbdt", "dart", "rf")),)),
-    "class_weight": Supplement((Options(("balanced",)),)),
-    "colsample_bytree": Supplement((SHARES,)),
-    "importance_type": Supplement((Options(("split", "gain")),)),
-    "learning_rate": Supplement((POSITIVE,)),
-    "max_depth": Supplement((INTEGERS,)),
-    "min_child_samples": Supplement((COUNTS,)),
-    "min_child_weight": Supplement((AMOUNTS,)),
-    "min_split_gain": Supplement((AMOUNTS,)),
-    "n_estimators": Supplement((SIZES,)),
-    "num_leaves": Supplement((Interval(NumberKind.INTEGER, 2, 131_072, "both"),)),
-    "random_state": Supplement((SEEDS, OfType(("RandomState",)))),
-    "reg_alpha": Supplement((AMOUNTS,)),
-    "reg_lambda": Supplement((AMOUNTS,)),
-    "subsample": Supplement((SHARES,)),
-    "subsample_for_bin": Supplement((SIZES,)),
-    "subsample_freq": Supplement((COUNTS,)),
+_LIGHTGBM: Final[Mapping[str, ParameterSupplement]] = {
+    "boosting_type": ParameterSupplement((AllowedValues(("gbdt", "dart", "rf")),)),
+    "class_weight": ParameterSupplement((AllowedValues(("balanced",)),)),
+    "colsample_bytree": ParameterSupplement((POSITIVE_FRACTIONS,)),
+    "importance_type": ParameterSupplement((AllowedValues(("split", "gain")),)),
+    "learning_rate": ParameterSupplement((POSITIVE,)),
+    "max_depth": ParameterSupplement((INTEGERS,)),
+    "min_child_samples": ParameterSupplement((COUNTS,)),
+    "min_child_weight": ParameterSupplement((AMOUNTS,)),
+    "min_split_gain": ParameterSupplement((AMOUNTS,)),
+    "n_estimators": ParameterSupplement((SIZES,)),
+    "num_leaves": ParameterSupplement((Interval(NumberKind.INTEGER, 2, 131_072, "both"),)),
+    "random_state": ParameterSupplement((SEEDS, InstanceOf(("RandomState",)))),
+    "reg_alpha": ParameterSupplement((AMOUNTS,)),
+    "reg_lambda": ParameterSupplement((AMOUNTS,)),
+    "subsample": ParameterSupplement((POSITIVE_FRACTIONS,)),
+    "subsample_for_bin": ParameterSupplement((SIZES,)),
+    "subsample_freq": ParameterSupplement((COUNTS,)),
 }
 
 _CATBOOST_OTHER_NAMES: Final[Mapping[str, str]] = {
@@ -149,166 +151,168 @@ _CATBOOST_FILES: Final = (
 _CATBOOST_BY_RUNTIME: Final = ("allow_writing_files", "logging_level", "metric_period", "silent", "thread_count")
 _CATBOOST_JUDGED: Final = ("best_model_min_trees", "custom_loss", "custom_metric", "eval_metric", "use_best_model")
 
-_CATBOOST: Final[Mapping[str, Supplement]] = {
-    **{name: Supplement(refused=f"{ANOTHER_NAME_OF}`{own}`") for name, own in _CATBOOST_OTHER_NAMES.items()},
-    **dict.fromkeys(_CATBOOST_OF_DATA, Supplement(refused=OF_DATA)),
-    **dict.fromkeys(_CATBOOST_OF_MACHINE, Supplement(refused=OF_MACHINE)),
-    **dict.fromkeys(_CATBOOST_FILES, Supplement(refused=OPENS_FILES)),
-    **dict.fromkeys(_CATBOOST_BY_RUNTIME, Supplement(refused=SET_BY_RUNTIME)),
-    **dict.fromkeys(_CATBOOST_JUDGED, Supplement(refused=NO_VALIDATION_ROWS)),
-    "callback": Supplement(refused=TAKES_CODE),
+_CATBOOST: Final[Mapping[str, ParameterSupplement]] = {
+    **{name: ParameterSupplement(refused=f"{ANOTHER_NAME_OF}`{own}`") for name, own in _CATBOOST_OTHER_NAMES.items()},
+    **dict.fromkeys(_CATBOOST_OF_DATA, ParameterSupplement(refused=OF_DATA)),
+    **dict.fromkeys(_CATBOOST_OF_MACHINE, ParameterSupplement(refused=OF_MACHINE)),
+    **dict.fromkeys(_CATBOOST_FILES, ParameterSupplement(refused=OPENS_FILES)),
+    **dict.fromkeys(_CATBOOST_BY_RUNTIME, ParameterSupplement(refused=SET_BY_RUNTIME)),
+    **dict.fromkeys(_CATBOOST_JUDGED, ParameterSupplement(refused=NO_VALIDATION_ROWS)),
+    "callback": ParameterSupplement(refused=TAKES_CODE),
     # The number of trees and the learning rate; the library chooses a default learning rate by the number of rows.
-    "boosting_type": Supplement((Options(("Ordered", "Plain")),), "Plain"),
-    "boost_from_average": Supplement((SWITCH,)),
-    "iterations": Supplement((SIZES,), 1000),
-    "l2_leaf_reg": Supplement((AMOUNTS,), 3.0),
-    "leaf_estimation_backtracking": Supplement((Options(("No", "AnyImprovement")),), "AnyImprovement"),
-    "leaf_estimation_iterations": Supplement((SIZES,)),
-    "leaf_estimation_method": Supplement((Options(("Newton", "Gradient", "Exact", "Simple")),)),
-    "learning_rate": Supplement((Interval(NumberKind.REAL, 1e-6, math.inf, "left"),)),
-    "model_shrink_mode": Supplement((Options(("Constant", "Decreasing")),), "Constant"),
-    "model_shrink_rate": Supplement((Interval(NumberKind.REAL, 0, 1, "left"),), 0.0),
+    "boosting_type": ParameterSupplement((AllowedValues(("Ordered", "Plain")),), "Plain"),
+    "boost_from_average": ParameterSupplement((SWITCH,)),
+    "iterations": ParameterSupplement((SIZES,), 1000),
+    "l2_leaf_reg": ParameterSupplement((AMOUNTS,), 3.0),
+    "leaf_estimation_backtracking": ParameterSupplement((AllowedValues(("No", "AnyImprovement")),), "AnyImprovement"),
+    "leaf_estimation_iterations": ParameterSupplement((SIZES,)),
+    "leaf_estimation_method": ParameterSupplement((AllowedValues(("Newton", "Gradient", "Exact", "Simple")),)),
+    "learning_rate": ParameterSupplement((Interval(NumberKind.REAL, 1e-6, math.inf, "left"),)),
+    "model_shrink_mode": ParameterSupplement((AllowedValues(("Constant", "Decreasing")),), "Constant"),
+    "model_shrink_rate": ParameterSupplement((Interval(NumberKind.REAL, 0, 1, "left"),), 0.0),
     # Growth of trees.
-    "depth": Supplement((Interval(NumberKind.INTEGER, 0, 16, "both"),), 6),
-    "grow_policy": Supplement((Options(("SymmetricTree", "Depthwise", "Lossguide")),), "SymmetricTree"),
-    "max_leaves": Supplement((SIZES,), 31),
-    "min_data_in_leaf": Supplement((SIZES,), 1),
-    "monotone_constraints": Supplement((OfType(("tuple",)),)),
-    "penalties_coefficient": Supplement((AMOUNTS,), 1.0),
-    "random_score_type": Supplement(
-        (Options(("Gumbel", "NormalWithModelSizeDecrease")),), "NormalWithModelSizeDecrease"
+    "depth": ParameterSupplement((Interval(NumberKind.INTEGER, 0, 16, "both"),), 6),
+    "grow_policy": ParameterSupplement((AllowedValues(("SymmetricTree", "Depthwise", "Lossguide")),), "SymmetricTree"),
+    "max_leaves": ParameterSupplement((SIZES,), 31),
+    "min_data_in_leaf": ParameterSupplement((SIZES,), 1),
+    "monotone_constraints": ParameterSupplement((InstanceOf(("tuple",)),)),
+    "penalties_coefficient": ParameterSupplement((AMOUNTS,), 1.0),
+    "random_score_type": ParameterSupplement(
+        (AllowedValues(("Gumbel", "NormalWithModelSizeDecrease")),), "NormalWithModelSizeDecrease"
     ),
-    "random_strength": Supplement((AMOUNTS,), 1.0),
-    "rsm": Supplement((SHARES,), 1.0),
-    "score_function": Supplement((Options(("Cosine", "L2")),), "Cosine"),
+    "random_strength": ParameterSupplement((AMOUNTS,), 1.0),
+    "rsm": ParameterSupplement((POSITIVE_FRACTIONS,), 1.0),
+    "score_function": ParameterSupplement((AllowedValues(("Cosine", "L2")),), "Cosine"),
     # Sampling of rows for each tree.
-    "bagging_temperature": Supplement((AMOUNTS,), 1.0),
-    "bootstrap_type": Supplement((Options(("Bayesian", "Bernoulli", "MVS", "No")),)),
-    "mvs_reg": Supplement((AMOUNTS,)),
-    "sampling_frequency": Supplement((Options(("PerTree", "PerTreeLevel")),), "PerTree"),
-    "sampling_unit": Supplement((Options(("Object",)),), "Object"),
-    "subsample": Supplement((SHARES,)),
+    "bagging_temperature": ParameterSupplement((AMOUNTS,), 1.0),
+    "bootstrap_type": ParameterSupplement((AllowedValues(("Bayesian", "Bernoulli", "MVS", "No")),)),
+    "mvs_reg": ParameterSupplement((AMOUNTS,)),
+    "sampling_frequency": ParameterSupplement((AllowedValues(("PerTree", "PerTreeLevel")),), "PerTree"),
+    "sampling_unit": ParameterSupplement((AllowedValues(("Object",)),), "Object"),
+    "subsample": ParameterSupplement((POSITIVE_FRACTIONS,)),
     # Histograms and data.
-    "allow_const_label": Supplement((SWITCH,), False),
-    "border_count": Supplement((Interval(NumberKind.INTEGER, 1, 65_535, "both"),), 254),
-    "feature_border_type": Supplement(
-        (Options(("Median", "Uniform", "UniformAndQuantiles", "MaxLogSum", "MinEntropy", "GreedyLogSum")),),
+    "allow_const_label": ParameterSupplement((SWITCH,), False),
+    "border_count": ParameterSupplement((Interval(NumberKind.INTEGER, 1, 65_535, "both"),), 254),
+    "feature_border_type": ParameterSupplement(
+        (AllowedValues(("Median", "Uniform", "UniformAndQuantiles", "MaxLogSum", "MinEntropy", "GreedyLogSum")),),
         "GreedyLogSum",
     ),
-    "has_time": Supplement((SWITCH,), False),
-    "nan_mode": Supplement((Options(("Forbidden", "Min", "Max")),), "Min"),
-    "sparse_features_conflict_fraction": Supplement((Interval(NumberKind.REAL, 0, 1, "left"),), 0.0),
+    "has_time": ParameterSupplement((SWITCH,), False),
+    "nan_mode": ParameterSupplement((AllowedValues(("Forbidden", "Min", "Max")),), "Min"),
+    "sparse_features_conflict_fraction": ParameterSupplement((Interval(NumberKind.REAL, 0, 1, "left"),), 0.0),
     # Categorical features, which a pipeline encodes in an earlier step.
-    "counter_calc_method": Supplement((Options(("Full", "SkipTest")),)),
-    "ctr_history_unit": Supplement((Options(("Sample",)),)),
-    "ctr_leaf_count_limit": Supplement((SIZES,)),
-    "final_ctr_computation_mode": Supplement((Options(("Default",)),), "Default"),
-    "max_ctr_complexity": Supplement((Interval(NumberKind.INTEGER, 0, 15, "both"),)),
-    "model_size_reg": Supplement((AMOUNTS,), 0.5),
-    "one_hot_max_size": Supplement((Interval(NumberKind.INTEGER, 0, 65_535, "both"),)),
-    "store_all_simple_ctr": Supplement((SWITCH,)),
+    "counter_calc_method": ParameterSupplement((AllowedValues(("Full", "SkipTest")),)),
+    "ctr_history_unit": ParameterSupplement((AllowedValues(("Sample",)),)),
+    "ctr_leaf_count_limit": ParameterSupplement((SIZES,)),
+    "final_ctr_computation_mode": ParameterSupplement((AllowedValues(("Default",)),), "Default"),
+    "max_ctr_complexity": ParameterSupplement((Interval(NumberKind.INTEGER, 0, 15, "both"),)),
+    "model_size_reg": ParameterSupplement((AMOUNTS,), 0.5),
+    "one_hot_max_size": ParameterSupplement((Interval(NumberKind.INTEGER, 0, 65_535, "both"),)),
+    "store_all_simple_ctr": ParameterSupplement((SWITCH,)),
     # Permutations of the rows, and ordered boosting.
-    "approx_on_full_history": Supplement((SWITCH,)),
-    "fold_len_multiplier": Supplement((Interval(NumberKind.REAL, 1, math.inf, "neither"),), 2.0),
-    "fold_permutation_block": Supplement((COUNTS,)),
+    "approx_on_full_history": ParameterSupplement((SWITCH,)),
+    "fold_len_multiplier": ParameterSupplement((Interval(NumberKind.REAL, 1, math.inf, "neither"),), 2.0),
+    "fold_permutation_block": ParameterSupplement((COUNTS,)),
     # Early stopping on a fraction of the rows that is held out.
-    "eval_fraction": Supplement((Interval(NumberKind.REAL, 0, 1, "left"),), 0.0),
-    "od_pval": Supplement((CHANCES,), 0.0),
-    "od_type": Supplement((Options(("IncToDec", "Iter")),), "IncToDec"),
-    "od_wait": Supplement((SIZES,), 20),
+    "eval_fraction": ParameterSupplement((Interval(NumberKind.REAL, 0, 1, "left"),), 0.0),
+    "od_pval": ParameterSupplement((PROBABILITIES,), 0.0),
+    "od_type": ParameterSupplement((AllowedValues(("IncToDec", "Iter")),), "IncToDec"),
+    "od_wait": ParameterSupplement((SIZES,), 20),
     # Langevin boosting.
-    "diffusion_temperature": Supplement((AMOUNTS,), 10_000.0),
-    "langevin": Supplement((SWITCH,), False),
-    "posterior_sampling": Supplement((SWITCH,), False),
+    "diffusion_temperature": ParameterSupplement((AMOUNTS,), 10_000.0),
+    "langevin": ParameterSupplement((SWITCH,), False),
+    "posterior_sampling": ParameterSupplement((SWITCH,), False),
     # Class weights.
-    "auto_class_weights": Supplement((Options(("Balanced", "SqrtBalanced")),)),
-    "scale_pos_weight": Supplement((AMOUNTS,), 1.0),
+    "auto_class_weights": ParameterSupplement((AllowedValues(("Balanced", "SqrtBalanced")),)),
+    "scale_pos_weight": ParameterSupplement((AMOUNTS,), 1.0),
     # General.
-    "random_state": Supplement((SEEDS,)),
-    "task_type": Supplement((Options(("CPU", "GPU")),), "CPU"),
+    "random_state": ParameterSupplement((SEEDS,)),
+    "task_type": ParameterSupplement((AllowedValues(("CPU", "GPU")),), "CPU"),
 }
 
-SUPPLEMENTS: Final[Mapping[str, Mapping[str, Supplement]]] = {
+SUPPLEMENTS: Final[Mapping[str, Mapping[str, ParameterSupplement]]] = {
     "xgboost": _XGBOOST,
     "lightgbm": _LIGHTGBM,
     "catboost": _CATBOOST,
 }
 """The supplements by catalogue and parameter."""
 
-_XGBOOST_HANDED_ON: Final[Mapping[str, Supplement]] = {
+_XGBOOST_FORWARDED: Final[Mapping[str, ParameterSupplement]] = {
     # For the booster `dart`.
-    "normalize_type": Supplement((Options(("tree", "forest")),), "tree"),
-    "one_drop": Supplement((SWITCH,), False),
-    "rate_drop": Supplement((CHANCES,), 0.0),
-    "sample_type": Supplement((Options(("uniform", "weighted")),), "uniform"),
-    "skip_drop": Supplement((CHANCES,), 0.0),
+    "normalize_type": ParameterSupplement((AllowedValues(("tree", "forest")),), "tree"),
+    "one_drop": ParameterSupplement((SWITCH,), False),
+    "rate_drop": ParameterSupplement((PROBABILITIES,), 0.0),
+    "sample_type": ParameterSupplement((AllowedValues(("uniform", "weighted")),), "uniform"),
+    "skip_drop": ParameterSupplement((PROBABILITIES,), 0.0),
     # For the booster `gblinear`.
-    "feature_selector": Supplement((Options(("cyclic", "shuffle", "random", "greedy", "thrifty")),), "cyclic"),
-    "top_k": Supplement((COUNTS,), 0),
-    "updater": Supplement((Options(("shotgun", "coord_descent")),), "shotgun"),
+    "feature_selector": ParameterSupplement(
+        (AllowedValues(("cyclic", "shuffle", "random", "greedy", "thrifty")),), "cyclic"
+    ),
+    "top_k": ParameterSupplement((COUNTS,), 0),
+    "updater": ParameterSupplement((AllowedValues(("shotgun", "coord_descent")),), "shotgun"),
     # For single objectives.
-    "huber_slope": Supplement((Interval(NumberKind.REAL, -math.inf, math.inf, "neither"),), 1.0),
-    "tweedie_variance_power": Supplement((Interval(NumberKind.REAL, 1, 2, "neither"),), 1.5),
+    "huber_slope": ParameterSupplement((Interval(NumberKind.REAL, -math.inf, math.inf, "neither"),), 1.0),
+    "tweedie_variance_power": ParameterSupplement((Interval(NumberKind.REAL, 1, 2, "neither"),), 1.5),
     # For all boosters.
-    "seed_per_iteration": Supplement((SWITCH,), False),
+    "seed_per_iteration": ParameterSupplement((SWITCH,), False),
 }
 
-_LIGHTGBM_HANDED_ON: Final[Mapping[str, Supplement]] = {
+_LIGHTGBM_FORWARDED: Final[Mapping[str, ParameterSupplement]] = {
     # Growth of trees.
-    "cat_l2": Supplement((AMOUNTS,), 10.0),
-    "cat_smooth": Supplement((AMOUNTS,), 10.0),
-    "cegb_penalty_split": Supplement((AMOUNTS,), 0.0),
-    "cegb_tradeoff": Supplement((AMOUNTS,), 1.0),
-    "extra_trees": Supplement((SWITCH,), False),
-    "feature_fraction_bynode": Supplement((SHARES,), 1.0),
-    "linear_lambda": Supplement((AMOUNTS,), 0.0),
-    "linear_tree": Supplement((SWITCH,), False),
-    "max_cat_threshold": Supplement((SIZES,), 32),
-    "max_cat_to_onehot": Supplement((SIZES,), 4),
-    "max_delta_step": Supplement((Interval(NumberKind.REAL, -math.inf, math.inf, "neither"),), 0.0),
-    "min_data_per_group": Supplement((SIZES,), 100),
-    "path_smooth": Supplement((AMOUNTS,), 0.0),
+    "cat_l2": ParameterSupplement((AMOUNTS,), 10.0),
+    "cat_smooth": ParameterSupplement((AMOUNTS,), 10.0),
+    "cegb_penalty_split": ParameterSupplement((AMOUNTS,), 0.0),
+    "cegb_tradeoff": ParameterSupplement((AMOUNTS,), 1.0),
+    "extra_trees": ParameterSupplement((SWITCH,), False),
+    "feature_fraction_bynode": ParameterSupplement((POSITIVE_FRACTIONS,), 1.0),
+    "linear_lambda": ParameterSupplement((AMOUNTS,), 0.0),
+    "linear_tree": ParameterSupplement((SWITCH,), False),
+    "max_cat_threshold": ParameterSupplement((SIZES,), 32),
+    "max_cat_to_onehot": ParameterSupplement((SIZES,), 4),
+    "max_delta_step": ParameterSupplement((Interval(NumberKind.REAL, -math.inf, math.inf, "neither"),), 0.0),
+    "min_data_per_group": ParameterSupplement((SIZES,), 100),
+    "path_smooth": ParameterSupplement((AMOUNTS,), 0.0),
     # Sampling of rows for each tree.
-    "data_sample_strategy": Supplement((Options(("bagging", "goss")),), "bagging"),
-    "neg_bagging_fraction": Supplement((SHARES,), 1.0),
-    "other_rate": Supplement((PARTS,), 0.1),
-    "pos_bagging_fraction": Supplement((SHARES,), 1.0),
-    "top_rate": Supplement((PARTS,), 0.2),
+    "data_sample_strategy": ParameterSupplement((AllowedValues(("bagging", "goss")),), "bagging"),
+    "neg_bagging_fraction": ParameterSupplement((POSITIVE_FRACTIONS,), 1.0),
+    "other_rate": ParameterSupplement((OPEN_FRACTIONS,), 0.1),
+    "pos_bagging_fraction": ParameterSupplement((POSITIVE_FRACTIONS,), 1.0),
+    "top_rate": ParameterSupplement((OPEN_FRACTIONS,), 0.2),
     # For the booster `dart`.
-    "drop_rate": Supplement((CHANCES,), 0.1),
-    "max_drop": Supplement((INTEGERS,), 50),
-    "skip_drop": Supplement((CHANCES,), 0.5),
-    "uniform_drop": Supplement((SWITCH,), False),
-    "xgboost_dart_mode": Supplement((SWITCH,), False),
+    "drop_rate": ParameterSupplement((PROBABILITIES,), 0.1),
+    "max_drop": ParameterSupplement((INTEGERS,), 50),
+    "skip_drop": ParameterSupplement((PROBABILITIES,), 0.5),
+    "uniform_drop": ParameterSupplement((SWITCH,), False),
+    "xgboost_dart_mode": ParameterSupplement((SWITCH,), False),
     # Histograms.
-    "enable_bundle": Supplement((SWITCH,), True),
-    "feature_pre_filter": Supplement((SWITCH,), True),
-    "is_enable_sparse": Supplement((SWITCH,), True),
-    "max_bin": Supplement((BINS,), 255),
-    "min_data_in_bin": Supplement((SIZES,), 3),
-    "num_grad_quant_bins": Supplement((BINS,), 4),
-    "quant_train_renew_leaf": Supplement((SWITCH,), False),
-    "stochastic_rounding": Supplement((SWITCH,), True),
-    "use_missing": Supplement((SWITCH,), True),
-    "use_quantized_grad": Supplement((SWITCH,), False),
-    "zero_as_missing": Supplement((SWITCH,), False),
+    "enable_bundle": ParameterSupplement((SWITCH,), True),
+    "feature_pre_filter": ParameterSupplement((SWITCH,), True),
+    "is_enable_sparse": ParameterSupplement((SWITCH,), True),
+    "max_bin": ParameterSupplement((BINS,), 255),
+    "min_data_in_bin": ParameterSupplement((SIZES,), 3),
+    "num_grad_quant_bins": ParameterSupplement((BINS,), 4),
+    "quant_train_renew_leaf": ParameterSupplement((SWITCH,), False),
+    "stochastic_rounding": ParameterSupplement((SWITCH,), True),
+    "use_missing": ParameterSupplement((SWITCH,), True),
+    "use_quantized_grad": ParameterSupplement((SWITCH,), False),
+    "zero_as_missing": ParameterSupplement((SWITCH,), False),
     # For single objectives.
-    "alpha": Supplement((POSITIVE,), 0.9),
-    "boost_from_average": Supplement((SWITCH,), True),
-    "fair_c": Supplement((POSITIVE,), 1.0),
-    "is_unbalance": Supplement((SWITCH,), False),
-    "poisson_max_delta_step": Supplement((POSITIVE,), 0.7),
-    "reg_sqrt": Supplement((SWITCH,), False),
-    "scale_pos_weight": Supplement((POSITIVE,), 1.0),
-    "sigmoid": Supplement((POSITIVE,), 1.0),
-    "tweedie_variance_power": Supplement((Interval(NumberKind.REAL, 1, 2, "left"),), 1.5),
+    "alpha": ParameterSupplement((POSITIVE,), 0.9),
+    "boost_from_average": ParameterSupplement((SWITCH,), True),
+    "fair_c": ParameterSupplement((POSITIVE,), 1.0),
+    "is_unbalance": ParameterSupplement((SWITCH,), False),
+    "poisson_max_delta_step": ParameterSupplement((POSITIVE,), 0.7),
+    "reg_sqrt": ParameterSupplement((SWITCH,), False),
+    "scale_pos_weight": ParameterSupplement((POSITIVE,), 1.0),
+    "sigmoid": ParameterSupplement((POSITIVE,), 1.0),
+    "tweedie_variance_power": ParameterSupplement((Interval(NumberKind.REAL, 1, 2, "left"),), 1.5),
     # For all boosters.
-    "deterministic": Supplement((SWITCH,), False),
+    "deterministic": ParameterSupplement((SWITCH,), False),
 }
 
-HANDED_ON: Final[Mapping[str, Mapping[str, Supplement]]] = {
-    "xgboost": _XGBOOST_HANDED_ON,
-    "lightgbm": _LIGHTGBM_HANDED_ON,
+FORWARDED: Final[Mapping[str, Mapping[str, ParameterSupplement]]] = {
+    "xgboost": _XGBOOST_FORWARDED,
+    "lightgbm": _LIGHTGBM_FORWARDED,
     "catboost": {},
 }
 """Parameters that constructors take in `**kwargs` and forward to the library, by catalogue, with the library's default.
@@ -353,35 +357,39 @@ OBJECTIVES: Final[Mapping[tuple[str, Role], tuple[str, ...]]] = {
 }
 """The names of the objectives, by catalogue and role."""
 
-OBJECTIVE: Final[Mapping[str, str]] = {"xgboost": "objective", "lightgbm": "objective", "catboost": "loss_function"}
+OBJECTIVE_PARAMETER: Final[Mapping[str, str]] = {
+    "xgboost": "objective",
+    "lightgbm": "objective",
+    "catboost": "loss_function",
+}
 """The parameter that takes the name of an objective, by catalogue."""
 
 
-def supplemented(operator: CatalogueEntry) -> CatalogueEntry:
+def with_supplements(operator: CatalogueEntry) -> CatalogueEntry:
     """Return the operator with the supplements for its parameters and the parameters that it forwards."""
     if operator.catalogue not in SUPPLEMENTS:
         return operator
-    parameters = {name: _supplemented(operator, parameter) for name, parameter in operator.parameters.items()}
-    for name, known in HANDED_ON[operator.catalogue].items():
+    parameters = {name: _supplement_parameter(operator, parameter) for name, parameter in operator.parameters.items()}
+    for name, known in FORWARDED[operator.catalogue].items():
         parameters.setdefault(name, Parameter(name, known.default, known.accepts))
     return replace(operator, parameters=parameters)
 
 
-def _supplemented(operator: CatalogueEntry, parameter: Parameter) -> Parameter:
+def _supplement_parameter(operator: CatalogueEntry, parameter: Parameter) -> Parameter:
     known = SUPPLEMENTS[operator.catalogue].get(parameter.name)
-    if parameter.name == OBJECTIVE[operator.catalogue]:
+    if parameter.name == OBJECTIVE_PARAMETER[operator.catalogue]:
         known = _objective(operator)
     if known is None:
         # A parameter of an unknown version: numbers and booleans can be set, strings (with any meaning) cannot.
-        literals: tuple[Rule, ...] = (OfType(("number", "tuple")), SWITCH, Options((None,)))
+        literals: tuple[Rule, ...] = (InstanceOf(("number", "tuple")), SWITCH, AllowedValues((None,)))
         return parameter if parameter.refused else replace(parameter, accepts=literals)
     if known.refused is not None:
         return replace(parameter, accepts=(), refused=known.refused)
-    none = (Options((None,)),) if parameter.default is None else ()
+    none = (AllowedValues((None,)),) if parameter.default is None else ()
     default = known.default if parameter.default is None else parameter.default
     return replace(parameter, accepts=(*known.accepts, *none), default=default)
 
 
-def _objective(operator: CatalogueEntry) -> Supplement:
+def _objective(operator: CatalogueEntry) -> ParameterSupplement:
     names = [name for role in sorted(operator.roles) for name in OBJECTIVES.get((operator.catalogue, role), ())]
-    return Supplement((Options(tuple(names)),)) if names else Supplement(refused=TAKES_CODE)
+    return ParameterSupplement((AllowedValues(tuple(names)),)) if names else ParameterSupplement(refused=TAKES_CODE)

@@ -11,9 +11,9 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from spacelang.catalog.rules import Implements, OfType, Options, Rule, Stretch, covers, legal_parts
-from spacelang.catalog.wording import expectation
-from spacelang.facts import fact
+from spacelang.catalog.rule_descriptions import describe_rules
+from spacelang.catalog.rules import AllowedValues, HasMethods, InstanceOf, NumberRange, Rule, covers, legal_ranges
+from spacelang.frozen import frozen
 from spacelang.ir.value import Value
 
 
@@ -35,7 +35,7 @@ OPERATOR_TYPES: Final[Mapping[str, Role]] = {"Kernel": Role.KERNEL, "ClusterMixi
 """The library's types that a parameter may ask of an operator, and the role of operators of this type."""
 
 
-@fact
+@frozen
 class Deprecation:
     """A deprecation: the version since which it applies, the replacement, and a note on how to replace it."""
 
@@ -44,30 +44,30 @@ class Deprecation:
     note: str
 
 
-@fact
-class Named:
+@frozen
+class NamedDefault:
     """A default that is a function or object which the catalogue lists by name."""
 
     name: str
 
 
-@fact
-class Opaque:
+@frozen
+class OpaqueDefault:
     """A default that has no literal in the language, as text in the notation of the library."""
 
     text: str
 
 
-@fact
-class Required:
+@frozen
+class NoDefault:
     """A marker for a parameter without a default, which must be given."""
 
 
-Default: TypeAlias = "Value | Named | Opaque | Required"
+Default: TypeAlias = "Value | NamedDefault | OpaqueDefault | NoDefault"
 
 
-@fact
-class TupleMember:
+@frozen
+class TupleElement:
     """A marker for a parameter that is one element of a tuple parameter of the library.
 
     `whole` is the tuple parameter; its elements are in the order in which the operator lists them. A value is
@@ -78,12 +78,13 @@ class TupleMember:
     factor: float
 
 
-@fact
+@frozen
 class Parameter:
     """A parameter of an operator.
 
     `accepts` are the rules for values; None if the library declares nothing, so every literal is accepted. `named` are
-    the functions and objects that can be the value by name, and `operators` is true if an operator can be the value.
+    the functions and objects that can be the value by name, and `takes_operators` is true if an operator can be the
+    value.
 
     `refused` is the reason why a space may not set the parameter at all. `withheld` are single values that the library
     accepts but a space may not use, each with the reason. `part` says that the parameter is an element of a tuple
@@ -94,27 +95,27 @@ class Parameter:
     default: Default
     accepts: tuple[Rule, ...] | None = None
     named: tuple[str, ...] = ()
-    operators: bool = False
+    takes_operators: bool = False
     deprecated: Deprecation | None = None
     refused: str | None = None
     withheld: tuple[tuple[str, str], ...] = ()
-    part: TupleMember | None = None
+    part: TupleElement | None = None
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def accepted_words(self) -> tuple[str, ...]:
         """All accepted strings, for suggestions of the nearest one."""
-        return tuple(value for value in self.options if isinstance(value, str))
+        return tuple(value for value in self.accepted_values if isinstance(value, str))
 
     @property
-    def options(self) -> tuple[Value, ...]:
+    def accepted_values(self) -> tuple[Value, ...]:
         """All accepted single values: strings, `true`, `none`, numbers."""
-        options = (value for rule in self.accepts or () if isinstance(rule, Options) for value in rule.values)
+        options = (value for rule in self.accepts or () if isinstance(rule, AllowedValues) for value in rule.values)
         return (*self.named, *options)
 
     @property
-    def several(self) -> bool:
+    def takes_operator_list(self) -> bool:
         """True if the value is a list of estimators, such as `estimators` of a voting ensemble."""
-        return self.name == "estimators" and self.accepts == (OfType(("objects",)),)
+        return self.name == "estimators" and self.accepts == (InstanceOf(("objects",)),)
 
     @property
     def expected(self) -> str:
@@ -123,23 +124,23 @@ class Parameter:
             return f"no value, because {self.refused}"
         if self.accepts is None:
             return "any literal"
-        return expectation(self.accepts, self.named)
+        return describe_rules(self.accepts, self.named)
 
-    def refusal(self, value: Value) -> str | None:
+    def refusal_reason(self, value: Value) -> str | None:
         """Return the reason why a space may not use a value that the library would accept; None if it may."""
         if self.refused is not None:
             return self.refused
         return next((reason for withheld, reason in self.withheld if withheld == value), None)
 
-    def rejects(self, value: Value) -> str | None:
+    def check_value(self, value: Value) -> str | None:
         """Return None if a value is legal, else a description of the legal values."""
-        if self.refusal(value) is not None:
+        if self.refusal_reason(value) is not None:
             return self.expected
         if self.accepts is None or (isinstance(value, str) and value in self.named):
             return None
-        return None if any(rule.takes(value) for rule in self.accepts) else self.expected
+        return None if any(rule.accepts(value) for rule in self.accepts) else self.expected
 
-    def rejects_range(
+    def check_range(
         self, lower: float, upper: float, *, integer: bool, lower_open: bool = False, upper_open: bool = False
     ) -> str | None:
         """Return None if all numbers (or integers) of a range are legal, else a description of the legal values."""
@@ -147,25 +148,29 @@ class Parameter:
             return self.expected
         if self.accepts is None:
             return None
-        wanted = Stretch(lower, upper, lower_open, upper_open)
+        wanted = NumberRange(lower, upper, lower_open, upper_open)
         return None if covers(self.accepts, wanted, integer=integer) else self.expected
 
-    def legal_part(self, wanted: Stretch, *, integer: bool) -> Stretch | None:
+    def longest_legal_range(self, wanted: NumberRange, *, integer: bool) -> NumberRange | None:
         """Return the longest subrange of a range that a single rule accepts completely.
 
         Returns None if no rule accepts more than one number of the range.
         """
-        parts = [part for rule in self.accepts or () for part in legal_parts(rule, wanted, integer=integer)]
+        parts = [part for rule in self.accepts or () for part in legal_ranges(rule, wanted, integer=integer)]
         return max(parts, key=lambda part: part.upper - part.lower, default=None)
 
-    def rejects_operator(self, operator: "CatalogueEntry") -> str | None:
+    def check_operator(self, operator: "CatalogueEntry") -> str | None:
         """Return None if an operator can be the value, else a description of the legal values.
 
         If the parameter takes a list of estimators, the question is if the operator can be one of them.
         """
-        if self.several:
-            return None if operator.methods.issuperset(_PREDICTING.methods) else expectation((_PREDICTING,), ())
-        if self.refused is not None or not self.operators:
+        if self.takes_operator_list:
+            return (
+                None
+                if operator.methods.issuperset(_PREDICTOR_METHODS.methods)
+                else describe_rules((_PREDICTOR_METHODS,), ())
+            )
+        if self.refused is not None or not self.takes_operators:
             return self.expected
         if self.accepts is None or any(_fits(operator, rule) for rule in self.accepts):
             return None
@@ -174,41 +179,41 @@ class Parameter:
     @property
     def takes_transformers(self) -> bool:
         """True if the value may be a transformer that does not predict."""
-        rules = (rule for rule in self.accepts or () if isinstance(rule, Implements))
-        return self.operators and (
+        rules = (rule for rule in self.accepts or () if isinstance(rule, HasMethods))
+        return self.takes_operators and (
             self.accepts is None or any({"transform", "fit"}.issuperset(r.methods) for r in rules)
         )
 
-    def argument(self, value: Value) -> object:
+    def to_python(self, value: Value) -> object:
         """Return the Python object for a legal value: a list for a tuple if the library accepts only lists."""
         if not isinstance(value, tuple) or self.accepts is None:
             return value
-        types = {name for rule in self.accepts if isinstance(rule, OfType) for name in rule.names}
+        types = {name for rule in self.accepts if isinstance(rule, InstanceOf) for name in rule.names}
         return list(value) if "list" in types and not types & {"tuple", "array-like"} else value
 
 
 _PREDICTORS: Final = frozenset({Role.CLASSIFIER, Role.REGRESSOR})
-TAKING_BOTH: Final = frozenset(
+ACCEPTS_REGRESSORS: Final = frozenset(
     {("OneVsRestClassifier", "estimator"), ("OneVsOneClassifier", "estimator"), ("StackingClassifier", "estimators")}
 )
 """Parameters of classifiers that accept regressors too, according to the library's documentation."""
 
-_PREDICTING: Final = Implements(("fit", "predict"))
+_PREDICTOR_METHODS: Final = HasMethods(("fit", "predict"))
 """The methods that ensembles require of each of their estimators."""
 
 
 def _fits(operator: "CatalogueEntry", rule: Rule) -> bool:
     """Return True if an operator satisfies a rule by its methods or its type."""
     match rule:
-        case Implements(methods):
+        case HasMethods(methods):
             return operator.methods.issuperset(methods)
-        case OfType(names):
+        case InstanceOf(names):
             return operator.name in names or any(OPERATOR_TYPES.get(name) in operator.roles for name in names)
         case _:
             return False
 
 
-@fact
+@frozen
 class CatalogueEntry:
     """An operator: one class of a library.
 
@@ -233,31 +238,31 @@ class CatalogueEntry:
         return self.module.partition(".")[0]
 
     @property
-    def wholes(self) -> tuple[str, ...]:
+    def tuple_parameters(self) -> tuple[str, ...]:
         """The tuple parameters that can also be given by their elements."""
         found = (parameter.part.whole for parameter in self.parameters.values() if parameter.part is not None)
         return tuple(dict.fromkeys(found))
 
-    def rejects_operator(self, parameter: Parameter, operator: "CatalogueEntry") -> str | None:
+    def check_operator(self, parameter: Parameter, operator: "CatalogueEntry") -> str | None:
         """Return None if an operator can be the value of a parameter, else a description of the legal values.
 
         Besides the rules of the parameter, this checks that classifiers are combined with classifiers and regressors
         with regressors.
         """
-        expected = parameter.rejects_operator(operator)
-        if expected is not None or (self.name, parameter.name) in TAKING_BOTH:
+        expected = parameter.check_operator(operator)
+        if expected is not None or (self.name, parameter.name) in ACCEPTS_REGRESSORS:
             return expected
         # Classifiers require classifiers. Of the regressors, only ensembles check; others treat integers as classes.
-        strict = Role.CLASSIFIER in self.roles or parameter.several or parameter.name == "final_estimator"
+        strict = Role.CLASSIFIER in self.roles or parameter.takes_operator_list or parameter.name == "final_estimator"
         mine, its = self.roles & _PREDICTORS, operator.roles & _PREDICTORS
         return f"a {next(iter(mine))}" if strict and len(mine) == 1 and its and not mine & its else None
 
-    def parts(self, whole: str) -> tuple[Parameter, ...]:
+    def elements_of(self, whole: str) -> tuple[Parameter, ...]:
         """Return the elements of a tuple parameter in order; empty if it can only be given as a whole."""
         return tuple(p for p in self.parameters.values() if p.part is not None and p.part.whole == whole)
 
 
-@fact
+@frozen
 class Catalogue:
     """The operators of one version of a library.
 
@@ -287,13 +292,13 @@ class Catalogue:
         return name in self.operators
 
     @property
-    def stale(self) -> str | None:
+    def differing_version(self) -> str | None:
         """The installed version of the library if it differs from that of the catalogue, else None."""
         installed = installed_version(self.distribution)
         return None if installed == self.version else installed
 
 
-SAME: Final[Mapping[str, tuple[str, ...]]] = {"xgboost": ("xgboost-cpu",)}
+EQUIVALENT_DISTRIBUTIONS: Final[Mapping[str, tuple[str, ...]]] = {"xgboost": ("xgboost-cpu",)}
 """Other distributions that provide the same package, by distribution."""
 
 
@@ -302,7 +307,7 @@ def installed_version(distribution: str) -> str | None:
 
     A distribution that provides the same package (such as `xgboost-cpu`) counts as well.
     """
-    versions = map(_version, (distribution, *SAME.get(distribution, ())))
+    versions = map(_version, (distribution, *EQUIVALENT_DISTRIBUTIONS.get(distribution, ())))
     return next((version for version in versions if version is not None), None)
 
 

@@ -16,24 +16,24 @@ class Catalogues:
     nevertheless, it is in `used`, so that the rest of the file can be checked; the check yields no space.
     """
 
-    own: Catalogue
+    default: Catalogue
     used: Mapping[str, Catalogue] = field(default_factory=dict)
     refused: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
         """The name of the catalogue that every file uses."""
-        return self.own.name
+        return self.default.name
 
     @property
     def scorers(self) -> Mapping[str, str]:
         """The scorers of scikit-learn."""
-        return self.own.scorers
+        return self.default.scorers
 
     def get(self, name: str) -> CatalogueEntry | None:
         """Return the operator for a name as written; None if it is unknown or ambiguous."""
-        if name in self.own:
-            return self.own.get(name)
+        if name in self.default:
+            return self.default.get(name)
         catalogue, dot, operator = name.partition(".")
         if dot:
             return self.entry(catalogue, operator) if catalogue in self.used else None
@@ -42,10 +42,10 @@ class Catalogues:
 
     def entry(self, catalogue: str, operator: str) -> CatalogueEntry | None:
         """Return the operator of exactly this catalogue; None if the catalogue or the operator is not available."""
-        found = self.own if catalogue == self.own.name else self.used.get(catalogue)
+        found = self.default if catalogue == self.default.name else self.used.get(catalogue)
         return None if found is None else found.get(operator)
 
-    def meanings(self, name: str) -> tuple[str, ...]:
+    def full_names(self, name: str) -> tuple[str, ...]:
         """Return the full names that a plain name may refer to in the used catalogues, in the order of `use` lines."""
         return tuple(f"{catalogue}.{name}" for catalogue in self._by_plain_name.get(name, ()))
 
@@ -56,12 +56,12 @@ class Catalogues:
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over all names of operators: plain names, and full names where plain ones are ambiguous."""
-        yield from self.own
+        yield from self.default
         for name, catalogues in self._by_plain_name.items():
-            if name not in self.own and len(catalogues) == 1:
+            if name not in self.default and len(catalogues) == 1:
                 yield name
             else:
-                yield from self.meanings(name)
+                yield from self.full_names(name)
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.get(name) is not None

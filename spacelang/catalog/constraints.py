@@ -9,27 +9,27 @@ import numbers
 from collections.abc import Iterable
 from typing import Any, Final
 
-from spacelang.catalog.rules import Implements, Interval, NumberKind, OfType, Options, Rule
+from spacelang.catalog.rules import AllowedValues, HasMethods, InstanceOf, Interval, NumberKind, Rule
 from spacelang.ir.value import Value
 
 _KINDS: Final = {"Integral": NumberKind.INTEGER, "Real": NumberKind.REAL, "RealNotInt": NumberKind.FLOAT}
 _KEYWORDS: Final[dict[str, tuple[Rule, ...]]] = {
-    "array-like": (OfType(("array-like",)),),
-    "sparse matrix": (OfType(("sparse matrix",)),),
+    "array-like": (InstanceOf(("array-like",)),),
+    "sparse matrix": (InstanceOf(("sparse matrix",)),),
     "random_state": (
         Interval(NumberKind.INTEGER, 0, 2**32 - 1, "both"),
-        Options((None,)),
-        OfType(("RandomState",)),
+        AllowedValues((None,)),
+        InstanceOf(("RandomState",)),
     ),
-    "boolean": (Options((True, False)),),
-    "verbose": (Interval(NumberKind.INTEGER, 0, math.inf, "left"), Options((True, False))),
+    "boolean": (AllowedValues((True, False)),),
+    "verbose": (Interval(NumberKind.INTEGER, 0, math.inf, "left"), AllowedValues((True, False))),
     # An iterable of splits (row numbers) is specific to one data set, so a space cannot set it.
     "cv_object": (
         Interval(NumberKind.INTEGER, 2, math.inf, "left"),
-        Options((None,)),
-        OfType(("splitter",)),
+        AllowedValues((None,)),
+        InstanceOf(("splitter",)),
     ),
-    "nan": (OfType(("nan",)),),
+    "nan": (InstanceOf(("nan",)),),
 }
 _TYPES: Final[dict[type, str]] = {numbers.Integral: "int", numbers.Real: "number"}
 
@@ -47,20 +47,20 @@ def translate(declared: Iterable[Any] | str | None) -> tuple[Rule, ...] | None:
     if declared is None or isinstance(declared, str):
         return None
     rules = [rule for constraint in declared for rule in _rules(constraint)]
-    return tuple(_merged(rules))
+    return tuple(_merge(rules))
 
 
 def _rules(constraint: Any) -> tuple[Rule, ...]:
     if constraint is None:
-        return (Options((None,)),)
+        return (AllowedValues((None,)),)
     if constraint is callable:
-        return (OfType(("callable",)),)
+        return (InstanceOf(("callable",)),)
     if isinstance(constraint, str) and constraint in _KEYWORDS:
         return _KEYWORDS[constraint]
     if isinstance(constraint, float) and math.isnan(constraint):
         return _KEYWORDS["nan"]
     if isinstance(constraint, type):
-        return (OfType((_TYPES.get(constraint, constraint.__name__),)),)
+        return (InstanceOf((_TYPES.get(constraint, constraint.__name__),)),)
     return _from_object(constraint)
 
 
@@ -73,12 +73,12 @@ def _from_object(constraint: Any) -> tuple[Rule, ...]:
         case "StrOptions" | "Options":
             return _options(constraint)
         case "HasMethods" if constraint.methods == ["__iter__"]:
-            return (OfType(("array-like",)),)
+            return (InstanceOf(("array-like",)),)
         case "HasMethods":
-            return (Implements(tuple(constraint.methods)),)
+            return (HasMethods(tuple(constraint.methods)),)
         case "MissingValues":
-            numeric = OfType(("nan", "number"))
-            return (numeric,) if constraint.numeric_only else (numeric, OfType(("str",)), Options((None,)))
+            numeric = InstanceOf(("nan", "number"))
+            return (numeric,) if constraint.numeric_only else (numeric, InstanceOf(("str",)), AllowedValues((None,)))
         case other:
             raise UnknownConstraintError(f"spacelang does not know scikit-learn's constraint `{other}`")
 
@@ -91,22 +91,22 @@ def _interval(constraint: Any) -> Interval:
 
 def _options(constraint: Any) -> tuple[Rule, ...]:
     if constraint.type is type:
-        return (OfType(("type",)),)
-    return (Options(tuple(constraint.options)),)
+        return (InstanceOf(("type",)),)
+    return (AllowedValues(tuple(constraint.options)),)
 
 
-def _merged(rules: list[Rule]) -> Iterable[Rule]:
+def _merge(rules: list[Rule]) -> Iterable[Rule]:
     """Yield intervals and required methods as declared, then one rule of all types and one of all options, sorted."""
-    yield from dict.fromkeys(rule for rule in rules if isinstance(rule, Interval | Implements))
-    names = {name for rule in rules if isinstance(rule, OfType) for name in rule.names}
+    yield from dict.fromkeys(rule for rule in rules if isinstance(rule, Interval | HasMethods))
+    names = {name for rule in rules if isinstance(rule, InstanceOf) for name in rule.names}
     if names:
-        yield OfType(tuple(sorted(names)))
-    values = {(type(value), value) for rule in rules if isinstance(rule, Options) for value in rule.values}
+        yield InstanceOf(tuple(sorted(names)))
+    values = {(type(value), value) for rule in rules if isinstance(rule, AllowedValues) for value in rule.values}
     if values:
-        yield Options(tuple(sorted((value for _, value in values), key=_position)))
+        yield AllowedValues(tuple(sorted((value for _, value in values), key=_sort_key)))
 
 
-def _position(value: Value) -> tuple[int, str]:
+def _sort_key(value: Value) -> tuple[int, str]:
     """Return a sort key: strings first, then numbers, `true`, `false`, and `none` last."""
     kinds: tuple[type, ...] = (str, int, float, bool, type(None))
     text = str(not value) if isinstance(value, bool) else repr(value)

@@ -26,7 +26,7 @@ def deprecated_parameters(docstring: str | None) -> dict[str, Deprecation]:
     found = {}
     for name, entry in _entries(_parameters(docstring)):
         for directive in _DIRECTIVE.finditer(entry):
-            text = _plain(directive["body"])
+            text = _normalize(directive["body"])
             if re.match(rf"(The )?`{name}`( parameter)? (is|was) (deprecated|renamed)", text):
                 found[name] = _deprecation(directive["since"], text)
     return found
@@ -35,7 +35,7 @@ def deprecated_parameters(docstring: str | None) -> dict[str, Deprecation]:
 def deprecated_class(docstring: str | None) -> Deprecation | None:
     """Return the deprecation of the class itself, which comes before the first section; None if there is none."""
     directive = _DIRECTIVE.search(_SECTION.split(inspect.cleandoc(docstring or ""), maxsplit=1)[0])
-    return _deprecation(directive["since"], _plain(directive["body"])) if directive else None
+    return _deprecation(directive["since"], _normalize(directive["body"])) if directive else None
 
 
 def _parameters(docstring: str | None) -> str:
@@ -52,7 +52,7 @@ def _entries(section: str) -> Iterator[tuple[str, str]]:
             yield name, section[head.end() : end]
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return " ".join(text.replace("``", "`").split())
 
 

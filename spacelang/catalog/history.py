@@ -118,11 +118,11 @@ def removals(operator: str, version: str) -> dict[str, str]:
     return {
         removal.parameter: f"removed in {removal.version}: {removal.remedy}"
         for removal in REMOVALS
-        if operator in removal.operators and release(removal.version) <= release(version)
+        if operator in removal.operators and parse_release(removal.version) <= parse_release(version)
     }
 
 
-def release(version: str) -> tuple[int, ...]:
+def parse_release(version: str) -> tuple[int, ...]:
     """Return the numbers of a version for comparison, without suffixes: "1.9.1rc1" gives (1, 9)."""
     numbers = []
     for part in version.split("."):

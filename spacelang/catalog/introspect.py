@@ -12,28 +12,28 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from spacelang.catalog import policy
-from spacelang.catalog.boosting import supplemented
+from spacelang.catalog import settable_parameters
+from spacelang.catalog.boosting import with_supplements
 from spacelang.catalog.catalogue import (
     OPERATOR_TYPES,
     Catalogue,
     CatalogueEntry,
     Default,
     Deprecation,
-    Named,
-    Opaque,
+    NamedDefault,
+    NoDefault,
+    OpaqueDefault,
     Parameter,
-    Required,
     Role,
     installed_version,
 )
-from spacelang.catalog.composed import COMPOSED
 from spacelang.catalog.constraints import translate
 from spacelang.catalog.docstrings import deprecated_class, deprecated_parameters
 from spacelang.catalog.history import OPERATOR_REMEDIES, REMEDIES, Remedy, removals
-from spacelang.catalog.rules import SEQUENCES, Implements, OfType, Options, Rule
-from spacelang.catalog.snapshot import SHIPPED, dump, user_file
-from spacelang.files import replacing
+from spacelang.catalog.rules import SEQUENCES, AllowedValues, HasMethods, InstanceOf, Rule
+from spacelang.catalog.snapshot import BUNDLED, dump, user_file
+from spacelang.catalog.tuple_parameters import TUPLE_PARAMETERS
+from spacelang.files import replace_atomically
 from spacelang.ir.value import Value
 
 EXPERIMENTS: Final[Mapping[str, str]] = {
@@ -48,7 +48,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The modules that contain the operators of a package; by default its top-level module."""
 
-OF_NO_PIPELINE: Final = frozenset({"CatBoost", "CatBoostRanker"})
+EXCLUDED_CLASSES: Final = frozenset({"CatBoost", "CatBoostRanker"})
 """Predictors that cannot be used: one takes all parameters as a dictionary, the other needs groups of rows."""
 
 METHODS: Final = (
@@ -64,7 +64,7 @@ METHODS: Final = (
 )
 """The methods that scikit-learn may require of the operator in a parameter."""
 
-SENTINEL: Final = "deprecated"
+DEPRECATED_SENTINEL: Final = "deprecated"
 """The default that scikit-learn gives to deprecated parameters, to detect if a user has set them."""
 
 
@@ -75,12 +75,12 @@ def refresh(name: str = "sklearn", destination: Path | None = None) -> Path:
     LookupError for an unknown catalogue, ImportError if its library is not installed, and OSError if the folder is not
     writable.
     """
-    if name not in SHIPPED:
+    if name not in BUNDLED:
         raise LookupError(f"unknown catalogue `{name}`")
     catalogue = introspect_sklearn() if name == "sklearn" else introspect_package(name)
     path = destination or user_file(catalogue.name, catalogue.version)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as new:
+    with replace_atomically(path) as new:
         new.write_text(dump(catalogue), encoding="utf-8")
     return path
 
@@ -98,7 +98,7 @@ def introspect_sklearn() -> Catalogue:
         distribution="scikit-learn",
         version=sklearn.__version__,
         operators={name: _operator(name, classes[name], "sklearn", sklearn.__version__) for name in sorted(classes)},
-        objects=dict(policy.OBJECTS),
+        objects=dict(settable_parameters.FUNCTION_MODULES),
         scorers=_scorers(),
     )
 
@@ -108,14 +108,16 @@ def introspect_package(name: str) -> Catalogue:
 
     Imports the package, and raises whatever its import raises.
     """
-    distribution = SHIPPED.get(name, name)
+    distribution = BUNDLED.get(name, name)
     version = installed_version(distribution) or ""
     classes = dict(sorted(_public_classes(name)))
     return Catalogue(
         name=name,
         distribution=distribution,
         version=version,
-        operators={called: supplemented(_operator(called, found, name, version)) for called, found in classes.items()},
+        operators={
+            called: with_supplements(_operator(called, found, name, version)) for called, found in classes.items()
+        },
     )
 
 
@@ -129,12 +131,14 @@ def _public_classes(package: str) -> Iterator[tuple[str, type]]:
             if not isinstance(found, type) or found.__module__.partition(".")[0] != package:
                 continue
             # Classes for dask need a cluster, which a space cannot name.
-            is_operator = issubclass(found, BaseEstimator) or (_predicts(found) and name not in OF_NO_PIPELINE)
+            is_operator = issubclass(found, BaseEstimator) or (
+                _is_predictor_by_tags(found) and name not in EXCLUDED_CLASSES
+            )
             if is_operator and not name.startswith(("_", "Dask")):
                 yield name, found
 
 
-def _predicts(operator: type) -> bool:
+def _is_predictor_by_tags(operator: type) -> bool:
     """Return True if the tags of a class say that it is a classifier or regressor, as those of CatBoost do."""
     return hasattr(operator, "__sklearn_tags__") and _role_by_tags(_tags_if_any(operator)) is not None
 
@@ -277,11 +281,11 @@ def _tags_if_any(operator: type) -> Any:
 
 
 def _accepts_categories(name: str, tags: Any, parameters: Mapping[str, Parameter]) -> bool:
-    if tags is None or name in policy.TAKES_CODES_ONLY:
+    if tags is None or name in settable_parameters.NEEDS_ENCODED_CATEGORIES:
         return False
     takes_strings = tags.input_tags.string and tags.input_tags.two_d_array
     declared = tags.input_tags.categorical or takes_strings or tags.no_validation
-    return declared or "categorical_features" in parameters or name in policy.TAKES_CATEGORIES
+    return declared or "categorical_features" in parameters or name in settable_parameters.ACCEPTS_CATEGORIES
 
 
 # Parameters
@@ -302,88 +306,88 @@ def _parameters(name: str, operator: type, version: str) -> Iterator[Parameter]:
     for parameter, default in _defaults(operator):
         rules = _rules(name, parameter, declared.get(parameter))
         deprecated = documented.get(parameter)
-        if deprecated is None and isinstance(default, str) and default == SENTINEL:
+        if deprecated is None and isinstance(default, str) and default == DEPRECATED_SENTINEL:
             deprecated = Deprecation(version, None, "the library will remove it")
-        named = policy.NAMED.get((name, parameter), ())
+        named = settable_parameters.NAMED_FUNCTIONS.get((name, parameter), ())
         yield Parameter(
             name=parameter,
             default=_default(default, rules if parameter in declared else None),
             accepts=rules,
             named=named,
-            operators=_takes_operators(name, parameter, rules),
+            takes_operators=_takes_operators(name, parameter, rules),
             deprecated=_with_remedy(deprecated, REMEDIES.get((name, parameter))),
-            refused=_refused(parameter, rules, named),
-            withheld=policy.WITHHELD.get(parameter, ()),
+            refused=_refusal_reason(parameter, rules, named),
+            withheld=settable_parameters.REFUSED_VALUES.get(parameter, ()),
         )
-        yield from COMPOSED.get((name, parameter), ())
+        yield from TUPLE_PARAMETERS.get((name, parameter), ())
 
 
 def _rules(name: str, parameter: str, declared: Any) -> tuple[Rule, ...] | None:
-    if (name, parameter) in policy.OPERATOR_PARAMETERS and declared is None:
+    if (name, parameter) in settable_parameters.OPERATOR_PARAMETERS and declared is None:
         kernel = not name.startswith("Frozen")
-        return (OfType(("Kernel",)),) if kernel else (Implements(("fit",)),)
-    if parameter in policy.OVERRIDES:
-        return policy.OVERRIDES[parameter]
-    holds_objects = parameter in policy.HOLDS_OBJECTS
+        return (InstanceOf(("Kernel",)),) if kernel else (HasMethods(("fit",)),)
+    if parameter in settable_parameters.RULE_OVERRIDES:
+        return settable_parameters.RULE_OVERRIDES[parameter]
+    holds_objects = parameter in settable_parameters.HOLDS_OBJECTS
     rules = translate(declared)
     if rules is None:
-        return (OfType(("objects",)),) if holds_objects else None
-    dropped = {SENTINEL, *(value for value, _ in policy.WITHHELD.get(parameter, ()))}
-    kept = (_without(rule, dropped, SEQUENCES if holds_objects else frozenset()) for rule in rules)
+        return (InstanceOf(("objects",)),) if holds_objects else None
+    dropped = {DEPRECATED_SENTINEL, *(value for value, _ in settable_parameters.REFUSED_VALUES.get(parameter, ()))}
+    kept = (_filter_rule(rule, dropped, SEQUENCES if holds_objects else frozenset()) for rule in rules)
     return tuple(rule for rule in kept if rule is not None)
 
 
-def _without(rule: Rule, words: set[str], types: frozenset[str]) -> Rule | None:
+def _filter_rule(rule: Rule, words: set[str], types: frozenset[str]) -> Rule | None:
     """Return the rule without some values and with some types replaced by `objects`; None if nothing remains."""
     match rule:
-        case Options(values):
+        case AllowedValues(values):
             kept = tuple(value for value in values if value not in words)
-            return Options(kept) if kept else None
-        case OfType(names):
-            return OfType(tuple(dict.fromkeys("objects" if name in types else name for name in names)))
+            return AllowedValues(kept) if kept else None
+        case InstanceOf(names):
+            return InstanceOf(tuple(dict.fromkeys("objects" if name in types else name for name in names)))
         case _:
             return rule
 
 
 def _takes_operators(name: str, parameter: str, rules: tuple[Rule, ...] | None) -> bool:
-    if (name, parameter) in policy.OPERATOR_PARAMETERS:
+    if (name, parameter) in settable_parameters.OPERATOR_PARAMETERS:
         return True
     return any(
         bool({"fit", "transform", "fit_resample"} & set(rule.methods))
-        if isinstance(rule, Implements)
-        else isinstance(rule, OfType) and not OPERATOR_TYPES.keys().isdisjoint(rule.names)
+        if isinstance(rule, HasMethods)
+        else isinstance(rule, InstanceOf) and not OPERATOR_TYPES.keys().isdisjoint(rule.names)
         for rule in rules or ()
     )
 
 
-def _refused(parameter: str, rules: tuple[Rule, ...] | None, named: tuple[str, ...]) -> str | None:
-    if parameter in policy.REFUSED:
-        return policy.REFUSED[parameter]
-    code = OfType(("callable",))
-    only_code = rules is not None and code in rules and set(rules) <= {code, Options((None,))}
-    return policy.TAKES_CODE if only_code and not named else None
+def _refusal_reason(parameter: str, rules: tuple[Rule, ...] | None, named: tuple[str, ...]) -> str | None:
+    if parameter in settable_parameters.REFUSED_PARAMETERS:
+        return settable_parameters.REFUSED_PARAMETERS[parameter]
+    code = InstanceOf(("callable",))
+    only_code = rules is not None and code in rules and set(rules) <= {code, AllowedValues((None,))}
+    return settable_parameters.TAKES_CODE if only_code and not named else None
 
 
 def _default(default: Any, rules: tuple[Rule, ...] | None) -> Default:
     if default is inspect.Parameter.empty:
-        return Required()
+        return NoDefault()
     if inspect.isroutine(default) or isinstance(default, type):
         return _named_or_opaque(default)
     literal = _literal(default)
-    if rules is None or isinstance(literal, Opaque) or any(rule.takes(literal) for rule in rules):
+    if rules is None or isinstance(literal, OpaqueDefault) or any(rule.accepts(literal) for rule in rules):
         return literal
     # A string that the library does not accept is a sentinel such as "warn". Any other default that the library
     # rejects (such as the estimator of SelfTrainingClassifier) means that a value is required.
-    return Opaque(literal) if isinstance(literal, str) else Required()
+    return OpaqueDefault(literal) if isinstance(literal, str) else NoDefault()
 
 
-def _named_or_opaque(default: Any) -> Named | Opaque:
-    if default.__name__ in policy.OBJECTS:
-        return Named(default.__name__)
-    return Opaque(f"{default.__module__}.{default.__qualname__}")
+def _named_or_opaque(default: Any) -> NamedDefault | OpaqueDefault:
+    if default.__name__ in settable_parameters.FUNCTION_MODULES:
+        return NamedDefault(default.__name__)
+    return OpaqueDefault(f"{default.__module__}.{default.__qualname__}")
 
 
-def _literal(default: Any) -> "Value | Opaque":
+def _literal(default: Any) -> "Value | OpaqueDefault":
     match default:
         case None | bool() | str():
             return default
@@ -391,13 +395,13 @@ def _literal(default: Any) -> "Value | Opaque":
             return int(default)
         case float():
             # NumPy's floats are instances of float, but print differently. The language has no literal for NaN.
-            return Opaque("nan") if math.isnan(default) else float(default)
+            return OpaqueDefault("nan") if math.isnan(default) else float(default)
         case tuple():
             items = tuple(_literal(item) for item in default)
-            plain = tuple(item for item in items if not isinstance(item, Opaque))
-            return plain if len(plain) == len(items) else Opaque(repr(default))
+            plain = tuple(item for item in items if not isinstance(item, OpaqueDefault))
+            return plain if len(plain) == len(items) else OpaqueDefault(repr(default))
         case _:
-            return Opaque(repr(default))
+            return OpaqueDefault(repr(default))
 
 
 def _with_remedy(deprecated: Deprecation | None, remedy: Remedy | None) -> Deprecation | None:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from spacelang.catalog.catalogue import Catalogue, installed_version
-from spacelang.catalog.snapshot import SHIPPED, load
+from spacelang.catalog.snapshot import BUNDLED, load
 
-OWN: Final = "sklearn"
+DEFAULT_CATALOGUE: Final = "sklearn"
 """The catalogue that every file uses."""
 
 
@@ -52,28 +52,28 @@ def open_package(name: str, folder: Path | None = None) -> Catalogue:
     A package that is not installed may be a package or module in `folder`, the folder of the file that uses it. Raises
     NotInstalledError and UnreadablePackageError.
     """
-    if name == OWN:
-        return load(OWN)
-    distribution = SHIPPED.get(name)
+    if name == DEFAULT_CATALOGUE:
+        return load(DEFAULT_CATALOGUE)
+    distribution = BUNDLED.get(name)
     if distribution is None:
         if folder is not None:
-            _look_beside(name, folder)
-        return _imported(name, None)
+            _allow_from_folder(name, folder)
+        return _introspect(name, None)
     installed = installed_version(distribution)
     if installed is None:
         raise NotInstalledError(name, distribution)
     found = load(name)
-    return found if found.version == installed else _imported(name, distribution)
+    return found if found.version == installed else _introspect(name, distribution)
 
 
-def _look_beside(name: str, folder: Path) -> None:
+def _allow_from_folder(name: str, folder: Path) -> None:
     """Allow the import of a package from the folder of the file, if the package is not installed."""
-    from spacelang.catalog.beside import admit, home
+    from spacelang.catalog.sibling_packages import allow_import, folder_of
 
-    if not name.isidentifier() or (home(name) is None and importlib.util.find_spec(name) is not None):
+    if not name.isidentifier() or (folder_of(name) is None and importlib.util.find_spec(name) is not None):
         return
     try:
-        admit(name, folder)
+        allow_import(name, folder)
     except LookupError as error:
         raise UnreadablePackageError(
             name, f"another package with this name is already in use, from `{error.args[0]}`"
@@ -81,7 +81,7 @@ def _look_beside(name: str, folder: Path) -> None:
 
 
 @cache
-def _imported(name: str, distribution: str | None) -> Catalogue:
+def _introspect(name: str, distribution: str | None) -> Catalogue:
     # A file can only name a top-level package.
     if not name.isidentifier() or importlib.util.find_spec(name) is None:
         raise NotInstalledError(name, distribution)

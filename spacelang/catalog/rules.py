@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Final, Literal, TypeAlias, assert_never
 
-from spacelang.facts import fact
-from spacelang.ir.value import Value, is_number, same
+from spacelang.frozen import frozen
+from spacelang.ir.value import Value, are_same, is_number
 
 
 class NumberKind(StrEnum):
@@ -26,7 +26,7 @@ class NumberKind(StrEnum):
 Closed: TypeAlias = Literal["left", "right", "both", "neither"]
 
 
-@fact
+@frozen
 class Interval:
     """The numbers of one kind from `lower` to `upper`; unbounded ends are infinities."""
 
@@ -36,7 +36,7 @@ class Interval:
     closed: Closed
 
     @property
-    def integer(self) -> bool:
+    def is_integer(self) -> bool:
         """True if only integers are accepted."""
         return self.numbers is NumberKind.INTEGER
 
@@ -50,7 +50,7 @@ class Interval:
         """True if `upper` itself is excluded."""
         return self.closed in {"left", "neither"}
 
-    def takes(self, value: Value) -> bool:
+    def accepts(self, value: Value) -> bool:
         """Return True if a value is a number of this kind in the interval; booleans and NaN are not."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
@@ -62,19 +62,19 @@ class Interval:
         return above and below
 
 
-@fact
-class Options:
+@frozen
+class AllowedValues:
     """A set of single values: strings, booleans, `none`, numbers."""
 
     values: tuple[Value, ...]
 
-    def takes(self, value: Value) -> bool:
+    def accepts(self, value: Value) -> bool:
         """Return True if `value` is a member; 1 and `true` are different values here."""
-        return any(same(value, option) for option in self.values)
+        return any(are_same(value, option) for option in self.values)
 
 
-@fact
-class OfType:
+@frozen
+class InstanceOf:
     """All values of some types, with the type names of the library's documentation.
 
     Types without literals (`dict`, `callable`, `ndarray`, ...) accept no value. They are included so that the snapshot
@@ -83,23 +83,23 @@ class OfType:
 
     names: tuple[str, ...]
 
-    def takes(self, value: Value) -> bool:
+    def accepts(self, value: Value) -> bool:
         """Return True if a value is a literal of one of the types; a tuple represents a list or an array."""
         return any(_is_of_type(value, name) for name in self.names)
 
 
-@fact
-class Implements:
+@frozen
+class HasMethods:
     """All objects with certain methods: an operator, or something without a literal."""
 
     methods: tuple[str, ...]
 
-    def takes(self, value: Value) -> bool:  # noqa: ARG002 - all rules have the same interface
+    def accepts(self, value: Value) -> bool:  # noqa: ARG002 - all rules have the same interface
         """Return False: no literal has methods."""
         return False
 
 
-Rule: TypeAlias = Interval | Options | OfType | Implements
+Rule: TypeAlias = Interval | AllowedValues | InstanceOf | HasMethods
 
 SEQUENCES: Final = frozenset({"tuple", "list", "array-like"})
 
@@ -120,8 +120,8 @@ def _is_of_type(value: Value, name: str) -> bool:
             return name in SEQUENCES and isinstance(value, tuple)
 
 
-@fact
-class Stretch:
+@frozen
+class NumberRange:
     """A range of numbers, such as one that should be covered by rules."""
 
     lower: float
@@ -129,66 +129,66 @@ class Stretch:
     lower_open: bool = False
     upper_open: bool = False
 
-    def integers(self) -> "Stretch":
+    def to_integers(self) -> "NumberRange":
         """Return the range of the same integers with both ends included."""
-        return Stretch(
-            _up(self.lower, excluded=self.lower_open),
-            _down(self.upper, excluded=self.upper_open),
+        return NumberRange(
+            _lowest_integer(self.lower, excluded=self.lower_open),
+            _highest_integer(self.upper, excluded=self.upper_open),
         )
 
 
-def covers(rules: Iterable[Rule], wanted: Stretch, *, integer: bool) -> bool:
+def covers(rules: Iterable[Rule], wanted: NumberRange, *, integer: bool) -> bool:
     """Return True if every number (or every integer) in `wanted` is accepted by some rule."""
-    pieces = [piece for rule in rules for piece in _pieces(rule, integer=integer)]
+    pieces = [piece for rule in rules for piece in _ranges_of(rule, integer=integer)]
     if integer:
-        return _covers_integers(pieces, wanted.integers())
+        return _covers_integers(pieces, wanted.to_integers())
     return _covers_reals(pieces, wanted)
 
 
-def legal_parts(rule: Rule, wanted: Stretch, *, integer: bool) -> Iterator[Stretch]:
+def legal_ranges(rule: Rule, wanted: NumberRange, *, integer: bool) -> Iterator[NumberRange]:
     """Yield the parts of a range that a rule accepts, if they contain more than one number."""
-    for piece in _pieces(rule, integer=integer):
-        found = _common(piece, wanted)
+    for piece in _ranges_of(rule, integer=integer):
+        found = _intersection(piece, wanted)
         if integer:
-            found = found.integers()
+            found = found.to_integers()
         if found.lower < found.upper:
             yield found
 
 
-def _common(left: Stretch, right: Stretch) -> Stretch:
+def _intersection(left: NumberRange, right: NumberRange) -> NumberRange:
     lower, lower_open = max((left.lower, left.lower_open), (right.lower, right.lower_open))
     upper, upper_closed = min((left.upper, not left.upper_open), (right.upper, not right.upper_open))
-    return Stretch(lower, upper, lower_open, not upper_closed)
+    return NumberRange(lower, upper, lower_open, not upper_closed)
 
 
-def _pieces(rule: Rule, *, integer: bool) -> Iterator[Stretch]:
+def _ranges_of(rule: Rule, *, integer: bool) -> Iterator[NumberRange]:
     match rule:
         case Interval():
             unsuitable = NumberKind.FLOAT if integer else NumberKind.INTEGER
             if rule.numbers is not unsuitable:
-                yield Stretch(rule.lower, rule.upper, rule.lower_open, rule.upper_open)
-        case Options():
+                yield NumberRange(rule.lower, rule.upper, rule.lower_open, rule.upper_open)
+        case AllowedValues():
             for value in rule.values:
                 if isinstance(value, int | float) and not isinstance(value, bool):
-                    yield Stretch(value, value)
-        case OfType():
+                    yield NumberRange(value, value)
+        case InstanceOf():
             if {"number", "int" if integer else "float"} & set(rule.names):
-                yield Stretch(-math.inf, math.inf)
-        case Implements():
+                yield NumberRange(-math.inf, math.inf)
+        case HasMethods():
             return
         case _:
             assert_never(rule)
 
 
-def _covers_integers(pieces: list[Stretch], wanted: Stretch) -> bool:
+def _covers_integers(pieces: list[NumberRange], wanted: NumberRange) -> bool:
     reached = wanted.lower - 1
-    for piece in sorted((piece.integers() for piece in pieces), key=lambda piece: piece.lower):
+    for piece in sorted((piece.to_integers() for piece in pieces), key=lambda piece: piece.lower):
         if piece.lower <= reached + 1:
             reached = max(reached, piece.upper)
     return reached >= wanted.upper
 
 
-def _covers_reals(pieces: list[Stretch], wanted: Stretch) -> bool:
+def _covers_reals(pieces: list[NumberRange], wanted: NumberRange) -> bool:
     # Everything below `reached` is covered, and `reached` itself if `included` is true.
     reached, included = wanted.lower, wanted.lower_open
     for piece in sorted(pieces, key=lambda piece: (piece.lower, piece.lower_open)):
@@ -198,14 +198,14 @@ def _covers_reals(pieces: list[Stretch], wanted: Stretch) -> bool:
     return reached > wanted.upper or (reached == wanted.upper and (included or wanted.upper_open))
 
 
-def _up(bound: float, *, excluded: bool) -> float:
+def _lowest_integer(bound: float, *, excluded: bool) -> float:
     if math.isinf(bound):
         return bound
     whole = math.ceil(bound)
     return whole + 1 if excluded and whole == bound else whole
 
 
-def _down(bound: float, *, excluded: bool) -> float:
+def _highest_integer(bound: float, *, excluded: bool) -> float:
     if math.isinf(bound):
         return bound
     whole = math.floor(bound)

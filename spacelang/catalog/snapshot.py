@@ -17,20 +17,20 @@ from spacelang.catalog.catalogue import (
     CatalogueEntry,
     Default,
     Deprecation,
-    Named,
-    Opaque,
+    NamedDefault,
+    NoDefault,
+    OpaqueDefault,
     Parameter,
-    Required,
     Role,
-    TupleMember,
+    TupleElement,
     installed_version,
 )
-from spacelang.catalog.policy import OBJECTS
-from spacelang.catalog.rules import Implements, Interval, NumberKind, OfType, Options, Rule
+from spacelang.catalog.rules import AllowedValues, HasMethods, InstanceOf, Interval, NumberKind, Rule
+from spacelang.catalog.settable_parameters import FUNCTION_MODULES
 from spacelang.ir.value import Value, from_json
 
 FORMAT: Final = 1
-SHIPPED: Final[Mapping[str, str]] = {
+BUNDLED: Final[Mapping[str, str]] = {
     "sklearn": "scikit-learn",
     "xgboost": "xgboost",
     "lightgbm": "lightgbm",
@@ -54,7 +54,7 @@ def load(name: str = "sklearn") -> Catalogue:
 
     Raises LookupError for an unknown catalogue and SnapshotError for a damaged file.
     """
-    if name not in SHIPPED:
+    if name not in BUNDLED:
         raise LookupError(f"unknown catalogue `{name}`")
     return _load(name, user_folder())
 
@@ -63,10 +63,10 @@ def load(name: str = "sklearn") -> Catalogue:
 def _load(name: str, folder: Path) -> Catalogue:
     # Finding the installed version is slower than reading the catalogue, so it is done only if it matters.
     if any(folder.glob(f"{name}-*.json")):
-        version = installed_version(SHIPPED[name])
+        version = installed_version(BUNDLED[name])
         path = folder / f"{name}-{version}.json"
         if version is not None and path.is_file():
-            return _checked(read(_text(path), str(path)), name, version, str(path))
+            return _check_version(read(_text(path), str(path)), name, version, str(path))
     # The path is fast to find. `importlib.resources`, which also works in archives, takes as long to import as a
     # catalogue takes to read.
     resource = Path(__file__).parent / "snapshots" / f"{name}.json"
@@ -93,7 +93,7 @@ def _text(path: Path) -> str:
         raise SnapshotError(str(path), f"{error}") from error
 
 
-def _checked(catalogue: Catalogue, name: str, version: str, path: str) -> Catalogue:
+def _check_version(catalogue: Catalogue, name: str, version: str, path: str) -> Catalogue:
     if (catalogue.name, catalogue.version) != (name, version):
         raise SnapshotError(path, f"it describes {catalogue.name} {catalogue.version}, not {name} {version}")
     return catalogue
@@ -142,14 +142,14 @@ def _write_parameter(parameter: Parameter) -> dict[str, object]:
     accepts = None if parameter.accepts is None else [_write_rule(rule) for rule in parameter.accepts]
     optional = {
         "named": parameter.named,
-        "operators": parameter.operators,
+        "operators": parameter.takes_operators,
         "deprecated": _write_deprecation(parameter.deprecated),
         "refused": parameter.refused,
         "withheld": dict(parameter.withheld),
         "part": [parameter.part.whole, parameter.part.factor] if parameter.part else None,
     }
     return {
-        **({} if isinstance(parameter.default, Required) else {"default": _write_default(parameter.default)}),
+        **({} if isinstance(parameter.default, NoDefault) else {"default": _write_default(parameter.default)}),
         **({} if accepts is None else {"accepts": accepts}),
         **{key: entry for key, entry in optional.items() if entry},
     }
@@ -163,11 +163,11 @@ def _write_deprecation(deprecation: Deprecation | None) -> list[str | None] | No
 
 def _write_default(default: Default) -> object:
     match default:
-        case Named(name):
+        case NamedDefault(name):
             return {"named": name}
-        case Opaque(text):
+        case OpaqueDefault(text):
             return {"opaque": text}
-        case Required():
+        case NoDefault():
             raise AssertionError("a required parameter has no default to write")
         case _:
             return _write_value(default)
@@ -177,11 +177,11 @@ def _write_rule(rule: Rule) -> list[object]:
     match rule:
         case Interval(numbers, lower, upper, closed):
             return [numbers, *(None if math.isinf(bound) else bound for bound in (lower, upper)), closed]
-        case Options(values):
+        case AllowedValues(values):
             return ["options", *map(_write_value, values)]
-        case OfType(names):
+        case InstanceOf(names):
             return ["type", *names]
-        case Implements(methods):
+        case HasMethods(methods):
             return ["methods", *methods]
 
 
@@ -213,7 +213,7 @@ def read(text: str, path: str = "<text>") -> Catalogue:
     if not isinstance(operators, dict) or not isinstance(objects, dict):
         raise SnapshotError(path, "the operators or objects are missing")
     for called, module in objects.items():
-        if OBJECTS.get(called) != module:
+        if FUNCTION_MODULES.get(called) != module:
             _check_module(module, cast(str, head["name"]), path)
     # Catalogues from earlier versions of spacelang have no scorers; then only the library itself knows them.
     scorers = data.get("scorers", {})
@@ -287,10 +287,10 @@ def _read_operator(name: str, raw: dict[str, Any]) -> CatalogueEntry:
 def _read_parameter(name: str, raw: dict[str, Any]) -> Parameter:
     return Parameter(
         name=name,
-        default=_read_default(raw["default"]) if "default" in raw else Required(),
+        default=_read_default(raw["default"]) if "default" in raw else NoDefault(),
         accepts=tuple(map(_read_rule, raw["accepts"])) if "accepts" in raw else None,
         named=tuple(raw.get("named", ())),
-        operators=raw.get("operators", False),
+        takes_operators=raw.get("operators", False),
         deprecated=_read_deprecation(raw.get("deprecated")),
         refused=raw.get("refused"),
         withheld=tuple(raw.get("withheld", {}).items()),
@@ -302,12 +302,12 @@ def _read_deprecation(raw: list[Any] | None) -> Deprecation | None:
     return None if raw is None else Deprecation(*raw)
 
 
-def _read_part(raw: object) -> TupleMember | None:
+def _read_part(raw: object) -> TupleElement | None:
     match raw:
         case None:
             return None
         case [str(whole), int() | float() as factor]:
-            return TupleMember(whole, factor)
+            return TupleElement(whole, factor)
         case _:
             raise ValueError(f"{raw!r} is not a part")
 
@@ -315,9 +315,9 @@ def _read_part(raw: object) -> TupleMember | None:
 def _read_default(raw: object) -> Default:
     match raw:
         case {"named": str(name)}:
-            return Named(name)
+            return NamedDefault(name)
         case {"opaque": str(text)}:
-            return Opaque(text)
+            return OpaqueDefault(text)
         case _:
             return _read_value(raw)
 
@@ -325,11 +325,11 @@ def _read_default(raw: object) -> Default:
 def _read_rule(raw: list[Any]) -> Rule:
     match raw:
         case ["options", *values]:
-            return Options(tuple(map(_read_value, values)))
+            return AllowedValues(tuple(map(_read_value, values)))
         case ["type", *names]:
-            return OfType(tuple(names))
+            return InstanceOf(tuple(names))
         case ["methods", *methods]:
-            return Implements(tuple(methods))
+            return HasMethods(tuple(methods))
         case [numbers, lower, upper, ("left" | "right" | "both" | "neither") as closed]:
             return Interval(NumberKind(numbers), _bound(lower, -math.inf), _bound(upper, math.inf), closed)
         case _:

@@ -4,10 +4,10 @@ import gc
 import sys
 from collections.abc import Sequence
 
-from spacelang.cli._shell import BAD_INPUT, INTERRUPTED
-from spacelang.cli._stopping import stoppable
-from spacelang.cli._streams import forget, guarded
-from spacelang.files import said_by
+from spacelang.cli._sanitized_streams import redirect_to_null, sanitize_streams
+from spacelang.cli._shell_completion import BAD_INPUT, INTERRUPTED
+from spacelang.cli._signals import sigterm_as_interrupt
+from spacelang.files import os_error_text
 
 OBJECTS_BETWEEN_COLLECTIONS = 200_000
 """New objects between two runs of the garbage collector. A check makes many lasting objects and hardly any cycles."""
@@ -16,8 +16,8 @@ OBJECTS_BETWEEN_COLLECTIONS = 200_000
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command named by the arguments and exit with status 0, 1, 2, 3 or 130."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
-    _write_what_comes()
-    with guarded(), stoppable():
+    _escape_unencodable()
+    with sanitize_streams(), sigterm_as_interrupt():
         status = _status(arguments)
     # At exit Python collects garbage several times; skipping all imported objects saves a sixth of a short command.
     gc.freeze()
@@ -34,32 +34,32 @@ def _status(arguments: Sequence[str] | None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:
-        _write_the_rest()
+        _flush_stdout()
         status = INTERRUPTED
     except BrokenPipeError:
         # The reader of the output has closed it (`spacelang sample … | head`).
-        forget(sys.stdout)
+        redirect_to_null(sys.stdout)
         status = 0
     except OSError as error:
         if error.filename is not None:
             raise
-        forget(sys.stdout)
-        print(f"error: cannot write the output: {said_by(error)}", file=sys.stderr)
+        redirect_to_null(sys.stdout)
+        print(f"error: cannot write the output: {os_error_text(error)}", file=sys.stderr)
         status = BAD_INPUT
     return status
 
 
-def _write_what_comes() -> None:
+def _escape_unencodable() -> None:
     """Escape characters that a stream cannot encode, so that a file name or a limited terminal cannot end a command."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
-def _write_the_rest() -> None:
+def _flush_stdout() -> None:
     """Flush the standard output after an interrupt. If its reader has gone, drop what is left."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
     except (OSError, KeyboardInterrupt):
-        forget(sys.stdout)
+        redirect_to_null(sys.stdout)

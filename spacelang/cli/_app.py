@@ -14,9 +14,9 @@ import typer
 from typer.core import TyperGroup
 
 from spacelang import __version__
-from spacelang.cli._command import parsed
-from spacelang.cli._shared import report
-from spacelang.cli._shell import BAD_INPUT, COMPLETE, WRONG_USAGE
+from spacelang.cli._command import expand_option_groups
+from spacelang.cli._output import print_error
+from spacelang.cli._shell_completion import BAD_INPUT, COMPLETION_VARIABLE, WRONG_USAGE
 
 _MODULES: Final = sorted(each.name for each in iter_modules([str(Path(__file__).parent)]) if each.name[0] != "_")
 COMMANDS: Final = tuple(name.rstrip("_").replace("_", "-") for name in _MODULES)
@@ -44,32 +44,32 @@ def run(arguments: Sequence[str]) -> int:
     Only the module of the named command is imported. All modules are imported if all commands are listed, or if the
     name is unknown and a similar one is looked for.
     """
-    if COMPLETE in os.environ:
+    if COMPLETION_VARIABLE in os.environ:
         from spacelang.cli.completion import complete
 
-        return complete(typer.main.get_command(_command_line(COMMANDS)))
+        return complete(typer.main.get_command(_build_app(COMMANDS)))
     # Other modules are imported only to list all commands, or to suggest one for a misspelled name.
     named = [name for name in arguments[:1] if name in COMMANDS]
-    command = typer.main.get_command(_command_line(named or COMMANDS))
+    command = typer.main.get_command(_build_app(named or COMMANDS))
     try:
         with command.make_context("spacelang", list(arguments)) as context:
             command.invoke(context)
     except typer.Exit as end:
         return end.exit_code
     except UsageError as error:
-        _tell(error)
+        _report_usage_error(error)
         return WRONG_USAGE
-    except _damaged_catalogue() as error:
-        report(str(error), "rebuild it: `spacelang catalogue --refresh`")
+    except _snapshot_error() as error:
+        print_error(str(error), "rebuild it: `spacelang catalogue --refresh`")
         return BAD_INPUT
     return 0
 
 
-def _command_line(names: Iterable[str]) -> typer.Typer:
+def _build_app(names: Iterable[str]) -> typer.Typer:
     """Return the typer application that has the named commands."""
     app = typer.Typer(
         name="spacelang",
-        cls=_Grouped,
+        cls=_GroupedCommands,
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -81,11 +81,11 @@ def _command_line(names: Iterable[str]) -> typer.Typer:
     for name in names:
         word = name.replace("-", "_")
         module = import_module(f"spacelang.cli.{word}_" if iskeyword(word) else f"spacelang.cli.{word}")
-        app.command(name=name, help=_help(module.command))(parsed(module.command))
+        app.command(name=name, help=_help(module.command))(expand_option_groups(module.command))
     return app
 
 
-class _Grouped(TyperGroup):
+class _GroupedCommands(TyperGroup):
     """The top-level command group, which lists its commands under the headings of `GROUPS`."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - overrides a method of click
@@ -105,7 +105,7 @@ def _help(command: Callable[..., None]) -> str:
     return f"{text}\n\n\b\nExample:\n  {' '.join(example.removesuffix('`').split())}" if mark else text
 
 
-def _damaged_catalogue() -> type[Exception]:
+def _snapshot_error() -> type[Exception]:
     """Return the class `SnapshotError`.
 
     Python evaluates the class of an `except` clause only if something was raised, so that commands without a catalogue
@@ -116,18 +116,18 @@ def _damaged_catalogue() -> type[Exception]:
     return SnapshotError
 
 
-def _tell(error: Any) -> None:
+def _report_usage_error(error: Any) -> None:
     """Report wrong usage in the format of the package's own diagnostics."""
     message = str(error.format_message())
     if type(error).__name__ == "NoArgsIsHelpError":
         typer.echo(message, err=True)
         return
     path = error.ctx.command_path if error.ctx is not None else "spacelang"
-    near = _nearest(error)
-    report(_reworded(message), f"did you mean `{near}`?" if near else f"see `{path} --help`")
+    near = _nearest_name(error)
+    print_error(_reword(message), f"did you mean `{near}`?" if near else f"see `{path} --help`")
 
 
-def _reworded(message: str) -> str:
+def _reword(message: str) -> str:
     """Return a message of the option parser in the style of our diagnostics.
 
     It starts in lowercase, puts names in backticks, and leaves out what the help line says.
@@ -138,9 +138,9 @@ def _reworded(message: str) -> str:
     return re.sub(r"(^|: )([A-Z])(?=[a-z])", lambda match: match[1] + match[2].lower(), message).rstrip(".")
 
 
-def _nearest(error: Any) -> str | None:
+def _nearest_name(error: Any) -> str | None:
     """Return the option or command that is spelled most like the unknown one, or None if none is similar."""
-    from spacelang.suggest import nearest
+    from spacelang.suggest import nearest_name
 
     if error.ctx is None:
         return None
@@ -149,7 +149,7 @@ def _nearest(error: Any) -> str | None:
         return None
     known = list(getattr(error.ctx.command, "commands", ()))
     known += [name for parameter in error.ctx.command.params for name in parameter.opts if name.startswith("-")]
-    return nearest(unknown[1], known)
+    return nearest_name(unknown[1], known)
 
 
 def _show_version(wanted: bool) -> None:

@@ -10,11 +10,11 @@ from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Any
 
-from spacelang.cli._shared import end, fail
-from spacelang.cli._shell import BAD_INPUT, WRONG_USAGE
+from spacelang.cli._output import exit_with_diagnostics, fail
+from spacelang.cli._shell_completion import BAD_INPUT, WRONG_USAGE
 
 
-def parsed(command: Callable[..., None]) -> Callable[..., None]:
+def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Return the command as the option parser calls it, with every option of its groups as a parameter of its own.
 
     Errors that the user can fix end the program with a message, so that commands need not catch them.
@@ -37,7 +37,7 @@ def parsed(command: Callable[..., None]) -> Callable[..., None]:
             command(**said)
         except Exception as error:
             as_json = given.get("json") or given.get("format_") == "json"
-            _end(error, given.get("store") or given.get("run"), as_json=bool(as_json))
+            _exit_for_user_error(error, given.get("store") or given.get("run"), as_json=bool(as_json))
             raise
 
     call.__signature__ = Signature(options)  # type: ignore[attr-defined]
@@ -45,23 +45,23 @@ def parsed(command: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def _end(error: Exception, store: Path | None, *, as_json: bool) -> None:
+def _exit_for_user_error(error: Exception, store: Path | None, *, as_json: bool) -> None:
     """End the program if the user can fix the error, with a message; return for all other errors.
 
     `store` is the file that the command was given for the run. The message names it if it holds another run.
     """
-    from spacelang.analysis.surroundings import BindingError
-    from spacelang.api.compiling import RefusalError
+    from spacelang.analysis.context import BindingError
+    from spacelang.api.compilation import CompilationError
     from spacelang.api.space import SpaceError
     from spacelang.plugins import OptionError, UnknownPluginError
-    from spacelang.runtime.data.reading import ReadingError
+    from spacelang.runtime.data.read_options import ReadOptionsError
     from spacelang.runtime.errors import InputError, MetricError
-    from spacelang.runtime.storing.store_faults import StoreError
+    from spacelang.runtime.storage.store_errors import StoreError
 
     match error:
-        case SpaceError() | RefusalError():
-            end(error.diagnostics, as_json=as_json)
-        case BindingError() | UnknownPluginError() | OptionError() | MetricError() | ReadingError():
+        case SpaceError() | CompilationError():
+            exit_with_diagnostics(error.diagnostics, as_json=as_json)
+        case BindingError() | UnknownPluginError() | OptionError() | MetricError() | ReadOptionsError():
             fail(error.message, error.help, status=WRONG_USAGE)
         case StoreError(differences=(_, _, *_)) if store is not None:
             fail(f"`{store}` holds another run", error.help, status=BAD_INPUT, notes=error.differences)

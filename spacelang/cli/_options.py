@@ -6,34 +6,34 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli._shared import fail
+from spacelang.cli._output import fail
 from spacelang.runtime.archives import Norm
 
 if TYPE_CHECKING:
-    from spacelang.runtime.data.reading import Reading
+    from spacelang.runtime.data.read_options import ReadOptions
 
-LONGEST_NUMBER = 20
+MAX_DIGITS = 20
 """The most digits of a number in `--bind`; longer ones are too large anyway."""
 
 
-def spaces_like(incomplete: str) -> list[str]:
+def complete_spaces(incomplete: str) -> list[str]:
     """Return the bundled spaces and `.space` files that complete a word, for the shell."""
-    from spacelang.syntax.sources import bundled
+    from spacelang.syntax.sources import bundled_names
 
     folder, slash, _ = incomplete.rpartition("/")
     files = sorted(Path(folder + slash).glob("*.space"))
-    known = (*bundled(), *(f"{folder}{slash}{each.name}" for each in files))
+    known = (*bundled_names(), *(f"{folder}{slash}{each.name}" for each in files))
     return [name for name in known if name.startswith(incomplete)]
 
 
-def targets_like(incomplete: str) -> list[str]:
+def complete_targets(incomplete: str) -> list[str]:
     """Return the targets that complete a word, for the shell."""
     from spacelang.targets import TARGETS
 
     return [name for name in TARGETS.names() if name.startswith(incomplete)]
 
 
-def optimizers_like(incomplete: str) -> list[str]:
+def complete_optimizers(incomplete: str) -> list[str]:
     """Return completions of the last optimizer in a comma-separated list, for the shell."""
     from spacelang.optimizers import OPTIMIZERS
 
@@ -47,13 +47,13 @@ SpaceArgument = Annotated[
     str,
     typer.Argument(
         metavar="SPACE",
-        autocompletion=spaces_like,
+        autocompletion=complete_spaces,
         help="A `.space` file, a compiled one (JSON), or the name of a bundled space (see `spacelang spaces`).",
     ),
 ]
 TargetOption = Annotated[
     str,
-    typer.Option("--target", "-t", autocompletion=targets_like, help="The target; see `spacelang targets`."),
+    typer.Option("--target", "-t", autocompletion=complete_targets, help="The target; see `spacelang targets`."),
 ]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document and nothing else on standard output.")
@@ -136,7 +136,7 @@ class SpaceOptions:
         Ends the program if an option is not of the form NAME=NUMBER or a name occurs twice. Raises BindingError if a
         name or a number is invalid.
         """
-        from spacelang.analysis.surroundings import check_bindings
+        from spacelang.analysis.context import check_bindings
 
         found: dict[str, int] = {}
         for pair in self.bind or ():
@@ -145,7 +145,7 @@ class SpaceOptions:
                 fail(f"`--bind {pair}` is not of the form NAME=NUMBER", "write for example `--bind n_features=30`")
             if name in found:
                 fail(f"`{name}` is given twice")
-            is_whole = number.isascii() and number.isdigit() and len(number) <= LONGEST_NUMBER
+            is_whole = number.isascii() and number.isdigit() and len(number) <= MAX_DIGITS
             found.update(check_bindings({name: int(number) if is_whole else number}))
         return found
 
@@ -173,18 +173,20 @@ class ReadingOptions:
     ] = None
 
     @property
-    def reading(self) -> "Reading":
+    def reading(self) -> "ReadOptions":
         """The read options. Raises ReadingError if an option is invalid."""
         import csv
 
-        from spacelang.runtime.data.reading import reading
+        from spacelang.runtime.data.read_options import make_read_options
 
         listed = self.drop_columns
         named = [] if listed is None else next(csv.reader([listed], skipinitialspace=True), [])
-        return reading(self.sep, self.encoding, self.decimal, [name.strip() for name in named if name.strip()])
+        return make_read_options(
+            self.sep, self.encoding, self.decimal, [name.strip() for name in named if name.strip()]
+        )
 
     @property
-    def given(self) -> "Reading | None":
+    def reading_if_given(self) -> "ReadOptions | None":
         """The read options, or None if no option is given."""
         return self.reading if any(each is not None for each in astuple(self)) else None
 
@@ -242,7 +244,7 @@ class WorkerOptions:
 
 
 @dataclass(frozen=True)
-class FoundOptions:
+class StoredPipelineOptions:
     """The choice of a pipeline, or of the ensemble, of a stored run."""
 
     rank: Annotated[

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from spacelang.cli._options import JsonOption
-from spacelang.cli._shared import note, print_json
-from spacelang.diagnostics.cells import visible
-from spacelang.text import counted
+from spacelang.cli._output import print_json, print_note
+from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.text import count_with_noun
 
 
 def command(
@@ -29,16 +29,16 @@ def command(
 
     Example: `spacelang archive runs -o archive.json`
     """
-    from spacelang.api.archiving import make_archive
+    from spacelang.api.archives import make_archive
 
     made = make_archive(runs, output)
     for reason in made.left_out:
-        note(f"skipped: {reason}")
+        print_note(f"skipped: {reason}")
     rows = made.archive.rows
     if json:
         print_json({"file": str(output), "rows": len(rows), "left_out": [*made.left_out]})
         return
     data, spaces = {row.data for row in rows}, {row.space.name for row in rows}
     names = ", ".join(f"`{name}`" for name in sorted(spaces))
-    written = f"{counted(len(rows), 'row')} for {counted(len(data), 'data set')} and {names}"
-    typer.echo(visible(f"wrote {written} to {output}"))
+    written = f"{count_with_noun(len(rows), 'row')} for {count_with_noun(len(data), 'data set')} and {names}"
+    typer.echo(make_visible(f"wrote {written} to {output}"))

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from spacelang.cli._options import JsonOption
-from spacelang.cli._shared import fail, print_json
-from spacelang.cli._shell import BAD_INPUT
-from spacelang.files import said_by
+from spacelang.cli._output import fail, print_json
+from spacelang.cli._shell_completion import BAD_INPUT
+from spacelang.files import os_error_text
 
-OWN: Final = "sklearn"
+DEFAULT_PACKAGE: Final = "sklearn"
 """The catalogue that is shown if no package is named."""
 
 if TYPE_CHECKING:
@@ -46,19 +46,19 @@ def command(
         # The name of an operator with its package, as in a space: `xgboost.XGBClassifier`.
         package, operator = first, rest
     if refresh:
-        _refresh(package or OWN, output)
+        _refresh(package or DEFAULT_PACKAGE, output)
         return
     if output is not None:
         fail("`--output` needs `--refresh`", "give both or neither")
-    catalogue = _catalogue(package or OWN)
+    catalogue = _catalogue(package or DEFAULT_PACKAGE)
     if operator is None:
         _show_all(catalogue, json)
         return
     entry = catalogue.get(operator)
     if entry is None:
-        from spacelang.suggest import nearest
+        from spacelang.suggest import nearest_name
 
-        near = nearest(operator, catalogue)
+        near = nearest_name(operator, catalogue)
         of = catalogue.distribution
         fail(f"`{operator}` is not an operator of {of}", f"did you mean `{near}`?" if near else None)
     _show_one(entry, json)
@@ -70,44 +70,45 @@ def _catalogue(package: str) -> "Catalogue":
     Ends the program if the package is not installed or cannot be read.
     """
     from spacelang.catalog.packages import NotInstalledError, UnreadablePackageError, open_package
-    from spacelang.catalog.snapshot import SHIPPED, load
+    from spacelang.catalog.snapshot import BUNDLED, load
 
     try:
-        return load(package) if package in SHIPPED else open_package(package)
+        return load(package) if package in BUNDLED else open_package(package)
     except NotInstalledError as error:
-        fail(str(error), _meant(package) or error.remedy, status=BAD_INPUT)
+        fail(str(error), _suggestion(package) or error.remedy, status=BAD_INPUT)
     except UnreadablePackageError as error:
         fail(str(error), status=BAD_INPUT)
 
 
-def _meant(package: str) -> str | None:
-    from spacelang.catalog.snapshot import SHIPPED
-    from spacelang.suggest import nearest
+def _suggestion(package: str) -> str | None:
+    from spacelang.catalog.snapshot import BUNDLED
+    from spacelang.suggest import nearest_name
 
-    near = nearest(package, SHIPPED)
+    near = nearest_name(package, BUNDLED)
     return f"did you mean `{near}`?" if near else None
 
 
 def _refresh(package: str, output: Path | None) -> None:
     from spacelang.catalog.introspect import refresh
-    from spacelang.catalog.snapshot import SHIPPED
+    from spacelang.catalog.snapshot import BUNDLED
 
     try:
         typer.echo(f"wrote {refresh(package, output)}")
     except LookupError as error:
-        known = ", ".join(f"`{name}`" for name in SHIPPED)
+        known = ", ".join(f"`{name}`" for name in BUNDLED)
         fail(
-            str(error.args[0]), _meant(package) or f"the packages with a catalogue are {known}; others are read on use"
+            str(error.args[0]),
+            _suggestion(package) or f"the packages with a catalogue are {known}; others are read on use",
         )
     except ImportError:
-        extra = SHIPPED[package]
+        extra = BUNDLED[package]
         fail(f"the package `{package}` is not installed", f'`pip install "spacelang[{extra}]"`', status=BAD_INPUT)
     except OSError as error:
-        fail(f"cannot write the catalogue: {said_by(error)}", status=BAD_INPUT)
+        fail(f"cannot write the catalogue: {os_error_text(error)}", status=BAD_INPUT)
 
 
 def _show_all(catalogue: "Catalogue", as_json: bool) -> None:
-    stale = catalogue.stale
+    stale = catalogue.differing_version
     if as_json:
         print_json(
             {"catalogue": catalogue.name, "version": catalogue.version, "installed": stale or catalogue.version}
@@ -116,7 +117,7 @@ def _show_all(catalogue: "Catalogue", as_json: bool) -> None:
         return
     typer.echo(f"{catalogue.distribution} {catalogue.version}: {len(catalogue)} operators")
     if stale:
-        of = "" if catalogue.name == OWN else f" --package {catalogue.name}"
+        of = "" if catalogue.name == DEFAULT_PACKAGE else f" --package {catalogue.name}"
         typer.echo(f"version {stale} is installed: run `spacelang catalogue{of} --refresh`")
     for name in catalogue:
         entry = catalogue.get(name)
@@ -126,7 +127,8 @@ def _show_all(catalogue: "Catalogue", as_json: bool) -> None:
 
 def _show_one(entry: "CatalogueEntry", as_json: bool) -> None:
     parameters = [
-        (p.name, _default(p.default), p.expected, p.part.whole if p.part else None) for p in entry.parameters.values()
+        (p.name, _default_text(p.default), p.expected, p.part.whole if p.part else None)
+        for p in entry.parameters.values()
     ]
     if as_json:
         print_json(
@@ -146,15 +148,15 @@ def _show_one(entry: "CatalogueEntry", as_json: bool) -> None:
         typer.echo(f"  {name}{default}: {expected}{f', a part of `{whole}`' if whole else ''}")
 
 
-def _default(default: "Default") -> str | None:
+def _default_text(default: "Default") -> str | None:
     """Return the default as the language writes it, or None if there is none or it has no literal."""
-    from spacelang.catalog.catalogue import Named, Opaque, Required
+    from spacelang.catalog.catalogue import NamedDefault, NoDefault, OpaqueDefault
     from spacelang.ir.domain import literal
 
     match default:
-        case Named(name):
+        case NamedDefault(name):
             return name
-        case Opaque() | Required():
+        case OpaqueDefault() | NoDefault():
             return None
         case _:
             return literal(default)

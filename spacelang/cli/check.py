@@ -5,18 +5,18 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli._options import JsonOption, SpaceOptions, spaces_like
-from spacelang.cli._shared import print_json, show
-from spacelang.cli._shell import BAD_INPUT
-from spacelang.diagnostics.cells import visible
+from spacelang.cli._options import JsonOption, SpaceOptions, complete_spaces
+from spacelang.cli._output import print_diagnostics, print_json
+from spacelang.cli._shell_completion import BAD_INPUT
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
+from spacelang.diagnostics.terminal_cells import make_visible
 
 
 def command(
     spaces: Annotated[
         list[str],
         typer.Argument(
-            metavar="SPACE...", autocompletion=spaces_like, help="`.space` files or names of bundled spaces."
+            metavar="SPACE...", autocompletion=complete_spaces, help="`.space` files or names of bundled spaces."
         ),
     ],
     options: SpaceOptions,
@@ -26,10 +26,10 @@ def command(
 
     Example: `spacelang check credit.space --bind n_features=30`
     """
-    from spacelang.analysis import Surroundings, check
+    from spacelang.analysis import CheckContext, check
     from spacelang.syntax.sources import read_source
 
-    surroundings = Surroundings(options.bindings, frozenset(options.allowed))
+    surroundings = CheckContext(options.bindings, frozenset(options.allowed))
     found: dict[str, tuple[Diagnostic, ...]] = {}
     for reference in spaces:
         source = read_source(reference)
@@ -39,16 +39,16 @@ def command(
     if json:
         _print_json(found)
     else:
-        show(diagnostics)
+        print_diagnostics(diagnostics)
         for reference, several in found.items():
             if not several:
-                typer.echo(f"{visible(reference)}: no problems")
+                typer.echo(f"{make_visible(reference)}: no problems")
     if errors:
         raise typer.Exit(BAD_INPUT)
 
 
 def _print_json(found: Mapping[str, tuple[Diagnostic, ...]]) -> None:
-    from spacelang.diagnostics.as_json import records
+    from spacelang.diagnostics.json_output import to_records
 
-    spaces = [{"space": reference, "diagnostics": records(several)} for reference, several in found.items()]
+    spaces = [{"space": reference, "diagnostics": to_records(several)} for reference, several in found.items()]
     print_json({"spaces": spaces})

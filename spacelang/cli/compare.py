@@ -21,16 +21,16 @@ from spacelang.cli._options import (
     TestOption,
     WorkerOptions,
     WorkersOption,
-    optimizers_like,
+    complete_optimizers,
 )
-from spacelang.cli._running import load_space, workers_of
-from spacelang.cli._shared import as_usage, note, print_json, report, show
-from spacelang.cli._shell import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE
-from spacelang.cli._streams import unguarded
+from spacelang.cli._output import exit_on_value_error, print_diagnostics, print_error, print_json, print_note
+from spacelang.cli._run_steps import load_space, worker_settings
+from spacelang.cli._sanitized_streams import raw_stream
+from spacelang.cli._shell_completion import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE
 
 if TYPE_CHECKING:
     from spacelang.api import Space
-    from spacelang.bench.comparing import Comparison
+    from spacelang.bench.run_comparison import Comparison
 
 
 def command(  # noqa: PLR0913 - one argument an option
@@ -48,7 +48,7 @@ def command(  # noqa: PLR0913 - one argument an option
         str,
         typer.Option(
             metavar="A,B:NAME=VALUE,…",
-            autocompletion=optimizers_like,
+            autocompletion=complete_optimizers,
             help="Optimizers with options: `blds,blds:disc=2,hyperband:b=50:eta=3`.",
         ),
     ],
@@ -97,24 +97,24 @@ def command(  # noqa: PLR0913 - one argument an option
     from rich.console import Console
 
     from spacelang.api.experiment import budget_of
-    from spacelang.bench.comparing import compare, labels
-    from spacelang.bench.comparison.document import document
+    from spacelang.bench.comparison.document import comparison_document
     from spacelang.bench.comparison.progress import ComparisonProgress
-    from spacelang.plugins import pieces
+    from spacelang.bench.run_comparison import compare, label_references
+    from spacelang.plugins import split_outside_brackets
 
     _check_usage(optimizers, time, validate, data)
     files = reading.reading
     loaded = load_space(space, of_space)
-    show(loaded.warnings)
-    with as_usage():
+    print_diagnostics(loaded.warnings)
+    with exit_on_value_error():
         budget_of(loaded, time, trials)
-    workers_of(loaded, WorkerOptions(workers, None, trial_limit, isolate))
-    place = _place(loaded) if folder is None else folder
-    with _told(place), ComparisonProgress(Console(file=unguarded(sys.stderr))) as listener:
+    worker_settings(loaded, WorkerOptions(workers, None, trial_limit, isolate))
+    place = _new_folder(loaded) if folder is None else folder
+    with _exit_on_errors(place), ComparisonProgress(Console(file=raw_stream(sys.stderr))) as listener:
         comparison = compare(
             loaded,
-            labels(data or []),
-            pieces(optimizers, ","),
+            label_references(data or []),
+            split_outside_brackets(optimizers, ","),
             repeats=repeats,
             metric=metric,
             validate=validate,
@@ -132,23 +132,25 @@ def command(  # noqa: PLR0913 - one argument an option
             listener=listener,
         )
     if json:
-        print_json({**document(comparison.results), "folder": str(place), "interrupted": comparison.interrupted})
+        print_json(
+            {**comparison_document(comparison.results), "folder": str(place), "interrupted": comparison.interrupted}
+        )
     else:
         _print(comparison)
-    _end(comparison)
+    _exit_with_status(comparison)
 
 
 def _check_usage(optimizers: str, time: str | None, validate: str | None, data: list[str] | None) -> None:
     """End the program with all mistakes in the options, before anything is read."""
-    from spacelang.bench.comparing import ContestantsError, contestants
-    from spacelang.plugins import pieces
+    from spacelang.bench.run_comparison import ConfiguredOptimizersError, parse_optimizers
+    from spacelang.plugins import split_outside_brackets
     from spacelang.runtime.budget import parse_duration
-    from spacelang.runtime.evaluation.split import parse_validation
+    from spacelang.runtime.evaluation.splits import parse_validation
 
     checks: list[tuple[Callable[[Any], object], Any]] = [
         (parse_duration, time),
         (parse_validation, validate),
-        (contestants, pieces(optimizers, ",")),
+        (parse_optimizers, split_outside_brackets(optimizers, ",")),
     ]
     mistakes: list[tuple[str, str]] = []
     if not data:
@@ -159,42 +161,42 @@ def _check_usage(optimizers: str, time: str | None, validate: str | None, data: 
         try:
             if given is not None:
                 check(given)
-        except ContestantsError as error:
+        except ConfiguredOptimizersError as error:
             mistakes += [(each.message, each.help) for each in error.mistakes]
         except ValueError as error:
             mistakes.append((str(error), ""))
-    _tell(mistakes)
+    _exit_with_mistakes(mistakes)
 
 
-def _place(space: "Space") -> Path:
+def _new_folder(space: "Space") -> Path:
     """Return a new folder below `comparisons`, for a comparison without `--output`."""
     from datetime import datetime
 
-    from spacelang.runtime.storing.runs import names
+    from spacelang.runtime.storage.runs import name_candidates
 
-    places = (Path("comparisons") / name for name in names(space.name, datetime.now()))
+    places = (Path("comparisons") / name for name in name_candidates(space.name, datetime.now()))
     return next(place for place in places if not place.exists())
 
 
 @contextmanager
-def _told(place: Path) -> Iterator[None]:
+def _exit_on_errors(place: Path) -> Iterator[None]:
     """End the program with all errors in the data, or if it was interrupted before all runs of one seed finished."""
-    from spacelang.bench.comparing import ArenasError
+    from spacelang.bench.run_comparison import ComparisonDataError
     from spacelang.runtime.errors import MetricError
 
     try:
         yield
-    except ArenasError as error:
+    except ComparisonDataError as error:
         usage = all(isinstance(each, MetricError) for each in error.mistakes)
         found = [(each.message, each.help) for each in error.mistakes]
-        _tell(dict.fromkeys(found), status=WRONG_USAGE if usage else BAD_INPUT)
+        _exit_with_mistakes(dict.fromkeys(found), status=WRONG_USAGE if usage else BAD_INPUT)
     except KeyboardInterrupt:
         message = f"interrupted before all runs of the first seed finished; finished runs are stored in `{place}`"
-        report(message, GO_ON)
+        print_error(message, CONTINUE_HELP)
         raise typer.Exit(INTERRUPTED) from None
 
 
-GO_ON = "run the same command again to continue"
+CONTINUE_HELP = "run the same command again to continue"
 
 
 def _print(comparison: "Comparison") -> None:
@@ -206,22 +208,22 @@ def _print(comparison: "Comparison") -> None:
     print(f"\nRuns, tables and plots are in {comparison.folder}.")
 
 
-def _end(comparison: "Comparison") -> None:
+def _exit_with_status(comparison: "Comparison") -> None:
     """Print the notes of the comparison, and exit with an error status if it was interrupted or all runs failed."""
     for each in comparison.notes:
-        note(each)
+        print_note(each)
     if comparison.interrupted:
         seeds = len(comparison.results.seeds)
-        report(f"interrupted after {seeds} complete seed{'s' if seeds > 1 else ''}", GO_ON)
+        print_error(f"interrupted after {seeds} complete seed{'s' if seeds > 1 else ''}", CONTINUE_HELP)
         raise typer.Exit(INTERRUPTED)
     if all(run.reason for run in comparison.results.runs):
         raise typer.Exit(NOTHING_SUCCEEDED)
 
 
-def _tell(mistakes: Iterable[tuple[str, str]], status: int = WRONG_USAGE) -> None:
+def _exit_with_mistakes(mistakes: Iterable[tuple[str, str]], status: int = WRONG_USAGE) -> None:
     """End the program with all mistakes; return if there are none."""
     found = [*mistakes]
     for message, help_text in found:
-        report(message, help_text)
+        print_error(message, help_text)
     if found:
         raise typer.Exit(status)

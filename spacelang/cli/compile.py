@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spacelang.cli._loading import load
 from spacelang.cli._options import SetOption, SpaceArgument, SpaceOptions, TargetOption
-from spacelang.cli._shared import fail, plugin, write_over
-from spacelang.diagnostics.cells import visible
+from spacelang.cli._output import configure_plugin, fail, overwrite
+from spacelang.cli._space_argument import load
+from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
     from spacelang.api import Space
-    from spacelang.targets._lowered import Lowered
+    from spacelang.targets._lowering import LoweringResult
 
 
 class Format(StrEnum):
@@ -47,41 +47,41 @@ def command(
 
     Example: `spacelang compile credit.space --target optuna --format python -o credit_optuna.py`
     """
-    from spacelang.api.compiling import lowered
+    from spacelang.api.compilation import compile_with_target
     from spacelang.targets import TARGETS
-    from spacelang.targets._lowered import document
+    from spacelang.targets._lowering import compiled_document
 
-    chosen = plugin(TARGETS, target, set_)
+    chosen = configure_plugin(TARGETS, target, set_)
     loaded = load(space, options)
-    form = lowered(target, chosen, loaded.counted, strict=strict)
+    form = compile_with_target(target, chosen, loaded.counted, strict=strict)
     if format_ is Format.JSON:
-        found = document(target, loaded.checked, form, asdict(chosen), loaded.bound)
+        found = compiled_document(target, loaded.checked, form, asdict(chosen), loaded.bound)
         # For a terminal, special characters are written as JSON escapes, so that every text can be read back.
         text = json_module.dumps(found, ensure_ascii=output is None, allow_nan=False)
     else:
         text = _text(target, form, format_, loaded)
     if output is None:
         # The name of a space may be that of its file, which may have control characters.
-        print("\n".join(map(visible, text.split("\n"))))
+        print("\n".join(map(make_visible, text.split("\n"))))
     else:
-        write_over(output, text + "\n", own=space, what="the space itself")
+        overwrite(output, text + "\n", own=space, what="the space itself")
 
 
-def _text(target: str, lowered: "Lowered[Any, Any]", format_: Format, space: "Space") -> str:
-    from spacelang.api.compiling import in_python
-    from spacelang.targets._lowered import WithSource
+def _text(target: str, lowered: "LoweringResult[Any, Any]", format_: Format, space: "Space") -> str:
+    from spacelang.api.compilation import python_module
+    from spacelang.targets._lowering import SourceForm
 
     if format_ is Format.DOT:
         return str(lowered.form.to_dot())
     if format_ is Format.PYTHON:
-        if not isinstance(lowered.form, WithSource):
+        if not isinstance(lowered.form, SourceForm):
             fail(f"the target `{target}` has no output in Python", "its formats are `json`, `text` and `dot`")
-        return in_python(target, lowered, space.checked)
+        return python_module(target, lowered, space.checked)
     return "\n".join([str(lowered.form.to_text()), *_report(lowered)])
 
 
-def _report(lowered: "Lowered[Any, Any]") -> list[str]:
+def _report(lowered: "LoweringResult[Any, Any]") -> list[str]:
     lines = ["", "how the target represents the space:"] if lowered.report else []
     for entry in lowered.report:
-        lines.append(f"  {entry.status.value:<13}{entry.construct}{entry.place}: {entry.message}")
+        lines.append(f"  {entry.status.value:<13}{entry.construct}{entry.lines_text}: {entry.message}")
     return lines

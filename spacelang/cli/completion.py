@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from spacelang.cli._shell import COMPLETE
+from spacelang.cli._shell_completion import COMPLETION_VARIABLE
 
 
 class Shell(StrEnum):
@@ -25,17 +25,17 @@ def command(shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="`bash`
 
     Example: `eval "$(spacelang completion bash)"`
     """
-    raise typer.Exit(_answer(None, f"source_{shell}"))
+    raise typer.Exit(_run_completion(None, f"source_{shell}"))
 
 
 def complete(commands: Any) -> int:
     """Print the completions of the command line that a shell has put into the environment; return the exit status."""
-    return _answer(commands, os.environ[COMPLETE])
+    return _run_completion(commands, os.environ[COMPLETION_VARIABLE])
 
 
-def _answer(commands: Any, instruction: str) -> int:
+def _run_completion(commands: Any, instruction: str) -> int:
     from typer._completion_classes import completion_init  # registers the shells; there is no public name for it
     from typer.completion import shell_complete
 
     completion_init()
-    return shell_complete(commands, {}, "spacelang", COMPLETE, instruction)
+    return shell_complete(commands, {}, "spacelang", COMPLETION_VARIABLE, instruction)

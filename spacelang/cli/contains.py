@@ -2,12 +2,12 @@
 
 import typer
 
-from spacelang.cli._given import ConfigurationArgument, read_configuration
-from spacelang.cli._loading import load
+from spacelang.cli._configuration_argument import ConfigurationArgument, read_configuration
 from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
-from spacelang.cli._shared import print_json
-from spacelang.cli._shell import BAD_INPUT
-from spacelang.diagnostics.cells import visible
+from spacelang.cli._output import print_json
+from spacelang.cli._shell_completion import BAD_INPUT
+from spacelang.cli._space_argument import load
+from spacelang.diagnostics.terminal_cells import make_visible
 
 
 def command(
@@ -34,9 +34,9 @@ def command(
     elif excluded is None:
         typer.echo("yes")
     else:
-        typer.echo(f"no: {visible(excluded.reason)}")
+        typer.echo(f"no: {make_visible(excluded.reason)}")
         span = excluded.span
         if span.source.text:
-            typer.echo(f"  --> {visible(span.source.name)}:{span.line}:{span.column}")
+            typer.echo(f"  --> {make_visible(span.source.name)}:{span.line}:{span.column}")
     if excluded is not None:
         raise typer.Exit(BAD_INPUT)

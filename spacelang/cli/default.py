@@ -1,8 +1,8 @@
 """`spacelang default`: print the default configuration of a space."""
 
-from spacelang.cli._loading import load
 from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
-from spacelang.cli._shared import print_json
+from spacelang.cli._output import print_json
+from spacelang.cli._space_argument import load
 
 
 def command(

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli._loading import load
 from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
-from spacelang.cli._shared import colours, print_json
-from spacelang.cli._shell import BAD_INPUT
-from spacelang.diagnostics.cells import visible
+from spacelang.cli._output import print_json, use_colours
+from spacelang.cli._shell_completion import BAD_INPUT
+from spacelang.cli._space_argument import load
+from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
-    from spacelang.forms.difference import Difference, SpaceDifference
+    from spacelang.serialization.difference import Difference, SpaceDifference
 
 
 def command(
@@ -31,7 +31,7 @@ def command(
 
     Example: `spacelang diff old.space new.space`
     """
-    from spacelang.forms.difference import compare
+    from spacelang.serialization.difference import compare
 
     one, other = (load(reference, options) for reference in (first, second))
     found = compare(one.counted, other.counted)
@@ -68,12 +68,12 @@ def _document(first: str, second: str, found: "SpaceDifference") -> dict[str, ob
 
 
 def _print(first: str, second: str, found: "SpaceDifference") -> None:
-    red, green, bold, end = ("\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m") if colours(sys.stdout) else ("",) * 4
-    print(f"{red}- {visible(first)}{end}\n{green}+ {visible(second)}{end}\n")
+    red, green, bold, end = ("\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m") if use_colours(sys.stdout) else ("",) * 4
+    print(f"{red}- {make_visible(first)}{end}\n{green}+ {make_visible(second)}{end}\n")
     for heading, lines in groupby(sorted(_lines(found), key=lambda line: line[0]), key=lambda line: line[1]):
-        print(f"{bold}{visible(heading)}{end}")
+        print(f"{bold}{make_visible(heading)}{end}")
         for _, _, sign, text in lines:
-            print(f"  {red if sign == '-' else green}{sign} {visible(text)}{end}")
+            print(f"  {red if sign == '-' else green}{sign} {make_visible(text)}{end}")
         print()
     if not found.differences:
         print("no differences\n")
@@ -88,11 +88,11 @@ def _lines(found: "SpaceDifference") -> Iterator[tuple[tuple[int, int], str, str
         number = headings.setdefault(heading, len(headings))
         for sign, text in (("-", each.first), ("+", each.second)):
             if text is not None:
-                yield (number, place), heading, sign, _said(each, text)
+                yield (number, place), heading, sign, _difference_text(each, text)
 
 
-def _said(difference: "Difference", text: str) -> str:
-    from spacelang.forms.difference import Aspect
+def _difference_text(difference: "Difference", text: str) -> str:
+    from spacelang.serialization.difference import Aspect
 
     path = difference.path
     match difference.aspect:

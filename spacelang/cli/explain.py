@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli._shared import fail
+from spacelang.cli._output import fail
 
 
 def command(code: Annotated[str, typer.Argument(metavar="CODE", help="A code such as SL301.")]) -> None:
@@ -12,12 +12,12 @@ def command(code: Annotated[str, typer.Argument(metavar="CODE", help="A code suc
 
     Example: `spacelang explain SL301`
     """
-    from spacelang.diagnostics.kinds import KINDS, explanation
-    from spacelang.suggest import nearest
+    from spacelang.diagnostics.registry import KINDS, explanation
+    from spacelang.suggest import nearest_name
 
     wanted = code.strip().upper()
     if wanted not in KINDS:
-        near = nearest(wanted, KINDS)
+        near = nearest_name(wanted, KINDS)
         suggestion = f"did you mean `{near}`? " if near else ""
         fail(f"unknown diagnostic `{code}`", f"{suggestion}codes go from {min(KINDS)} to {max(KINDS)}")
     typer.echo(f"{KINDS[wanted].severity}[{wanted}]\n\n{explanation(wanted)}")

@@ -5,16 +5,24 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spacelang.cli._finished import KeptTestOption, chosen_of, must_agree, numbers_of, provenance, tell, votes_of
-from spacelang.cli._options import AllowOption, FoundOptions, JsonOption, ReadingOptions, TargetColumnOption
-from spacelang.cli._running import be_ready_to_fork
-from spacelang.cli._shared import fail, must_be_free, note, print_json, write_new
+from spacelang.cli._options import AllowOption, JsonOption, ReadingOptions, StoredPipelineOptions, TargetColumnOption
+from spacelang.cli._output import check_output_is_new, fail, print_json, print_note, write_new
+from spacelang.cli._run_steps import limit_threads_before_fork
+from spacelang.cli._stored_pipeline import (
+    TestShareOption,
+    check_options,
+    print_provenance,
+    provenance,
+    select_trials,
+    trial_numbers,
+    vote_count,
+)
 from spacelang.cli.show import RunArgument
 
 if TYPE_CHECKING:
-    from spacelang.api.finished import ReopenedRun
-    from spacelang.runtime.ensembles.assembling import EnsembleSelection
-    from spacelang.runtime.history import Record
+    from spacelang.api.stored_runs import ReopenedRun
+    from spacelang.runtime.ensembles.construction import EnsembleSelection
+    from spacelang.runtime.history import TrialRecord
 
 MODEL: Final = ".skops"
 SUFFIXES: Final = (".py", MODEL)
@@ -27,13 +35,13 @@ def command(
         Path,
         typer.Option("--output", "-o", metavar="FILE.py|FILE.skops", help="The output file: code, or a fitted model."),
     ],
-    found: FoundOptions,
+    found: StoredPipelineOptions,
     data: Annotated[
         str | None,
         typer.Option("--data", "-d", help="The data of the run; by default the file with its name in this folder."),
     ] = None,
     target_column: TargetColumnOption = None,
-    test: KeptTestOption = None,
+    test: TestShareOption = None,
     reading: ReadingOptions,
     allow: AllowOption = None,
     json: JsonOption = False,
@@ -48,40 +56,42 @@ def command(
     """
     if output.suffix not in SUFFIXES:
         fail(f"unknown file type: `{output.name}`", f"the name must end in {' or '.join(SUFFIXES)}")
-    must_be_free(output)
-    must_agree(found)
+    check_output_is_new(output)
+    check_options(found)
     if output.suffix == MODEL:
-        be_ready_to_fork()
-    from spacelang.api.finished import take_up
+        limit_threads_before_fork()
+    from spacelang.api.stored_runs import reopen_run
 
-    finished = take_up(run, data=data, target=target_column, test=test, reading=reading.given, allow=allow or ())
-    chosen = chosen_of(finished, found)
+    finished = reopen_run(
+        run, data=data, target=target_column, test=test, reading=reading.reading_if_given, allow=allow or ()
+    )
+    chosen = select_trials(finished, found)
     said = provenance(finished, chosen, found)
     content, trusted = _model(finished, chosen) if output.suffix == MODEL else (_code(finished, chosen, said), [])
     write_new(output, content)
     if json:
-        trials = numbers_of(chosen)
-        print_json({"file": str(output), "trials": trials, "votes": votes_of(chosen), "trusted": trusted})
+        trials = trial_numbers(chosen)
+        print_json({"file": str(output), "trials": trials, "votes": vote_count(chosen), "trusted": trusted})
         return
-    tell(finished, said)
+    print_provenance(finished, said)
     if trusted:
         names = ", ".join(f'"{name}"' for name in trusted)
-        note(f"to load it: `skops.io.load({str(output)!r}, trusted=[{names}])`")
+        print_note(f"to load it: `skops.io.load({str(output)!r}, trusted=[{names}])`")
 
 
-def _code(finished: "ReopenedRun", chosen: "Record | EnsembleSelection", said: list[str]) -> str:
-    from spacelang.report.module import module
+def _code(finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection", said: list[str]) -> str:
+    from spacelang.report.pipeline_module import pipeline_module_text
     from spacelang.runtime.errors import BuildError
 
     try:
-        return module(finished.unfitted(chosen), finished.objective, said)
+        return pipeline_module_text(finished.unfitted_pipeline(chosen), finished.objective, said)
     except TypeError as error:
         raise BuildError(str(error), f"write it as a model: a file that ends in `{MODEL}`") from error
 
 
-def _model(finished: "ReopenedRun", chosen: "Record | EnsembleSelection") -> tuple[bytes, list[str]]:
-    from spacelang.report.model import dumped, must_have_skops
+def _model(finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection") -> tuple[bytes, list[str]]:
+    from spacelang.report.skops_model import check_skops_installed, dump_model
 
-    must_have_skops()
-    dumped(finished.unfitted(chosen))  # fails early, before minutes are spent on the fit
-    return dumped(finished.fitted(chosen, forks=True))
+    check_skops_installed()
+    dump_model(finished.unfitted_pipeline(chosen))  # fails early, before minutes are spent on the fit
+    return dump_model(finished.fit_pipeline(chosen, forks=True))

@@ -10,13 +10,13 @@ from typing import Annotated, Final
 
 import typer
 
-from spacelang.cli._options import spaces_like
-from spacelang.cli._shared import colours, fail, report, show
-from spacelang.cli._shell import BAD_INPUT
-from spacelang.cli._streams import write_file
-from spacelang.diagnostics.cells import visible
+from spacelang.cli._options import complete_spaces
+from spacelang.cli._output import fail, print_diagnostics, print_error, use_colours
+from spacelang.cli._sanitized_streams import print_file_text
+from spacelang.cli._shell_completion import BAD_INPUT
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.files import said_by
+from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.files import os_error_text
 
 STANDARD_INPUT: Final = "<stdin>"
 _STYLES: Final = {"---": "\x1b[1m", "+++": "\x1b[1m", "@@ ": "\x1b[36m", "-": "\x1b[31m", "+": "\x1b[32m"}
@@ -32,7 +32,7 @@ class _FormattedSpace:
     text: str
 
     @property
-    def changes(self) -> bool:
+    def is_changed(self) -> bool:
         """True if formatting changes the file."""
         return self.content != self.text.encode()
 
@@ -41,7 +41,7 @@ def command(
     spaces: Annotated[
         list[str],
         typer.Argument(
-            metavar="SPACE...", autocompletion=spaces_like, help="`.space` files; `-` formats the standard input."
+            metavar="SPACE...", autocompletion=complete_spaces, help="`.space` files; `-` formats the standard input."
         ),
     ],
     check: Annotated[
@@ -60,16 +60,16 @@ def command(
         _refuse_bundled(spaces)
     status = 0
     for reference in spaces:
-        layout = _lay_out(reference)
+        layout = _format(reference)
         if layout is None:
             status = BAD_INPUT
         elif check:
-            status = BAD_INPUT if layout.changes else status
-            sys.stdout.write(f"{visible(layout.name)}\n" if layout.changes else "")
+            status = BAD_INPUT if layout.is_changed else status
+            sys.stdout.write(f"{make_visible(layout.name)}\n" if layout.is_changed else "")
         elif diff:
             _print_difference(layout)
         elif stdout or layout.path is None:
-            write_file(layout.text)
+            print_file_text(layout.text)
         elif not _write(layout, layout.path):
             status = BAD_INPUT
     if status:
@@ -77,51 +77,53 @@ def command(
 
 
 def _refuse_bundled(spaces: list[str]) -> None:
-    from spacelang.syntax.sources import bundled
+    from spacelang.syntax.sources import bundled_names
 
     for reference in spaces:
-        if reference in bundled():
+        if reference in bundled_names():
             help_ = f"print it with `spacelang fmt {reference} --stdout`; `./{reference}` names a file of your own"
             fail(f"`{reference}` is a bundled space, which cannot be overwritten", help_)
 
 
-def _lay_out(reference: str) -> _FormattedSpace | None:
+def _format(reference: str) -> _FormattedSpace | None:
     """Return the formatted space. If it cannot be formatted, show why and return None."""
-    from spacelang.forms.envelope import is_compiled
+    from spacelang.serialization.envelope import is_compiled
     from spacelang.syntax.parser import parse
     from spacelang.syntax.printer import format_text
-    from spacelang.syntax.sources import LARGEST, read_source, source_of
+    from spacelang.syntax.sources import MAX_BYTES, read_source, source_from_bytes
 
     if reference == "-":
-        content = sys.stdin.buffer.read(LARGEST + 1)
-        source = source_of(STANDARD_INPUT, content)
+        content = sys.stdin.buffer.read(MAX_BYTES + 1)
+        source = source_from_bytes(STANDARD_INPUT, content)
     else:
         content = b""
         source = read_source(reference)
     if not isinstance(source, Diagnostic) and is_compiled(source.text):
-        report(
+        print_error(
             f"`{source.name}` is a compiled space, not the text of one", "format the text from which it was compiled"
         )
         return None
     problems = (source,) if isinstance(source, Diagnostic) else (parsed := parse(source)).diagnostics
     if problems:
-        show(problems)
+        print_diagnostics(problems)
     if problems or isinstance(source, Diagnostic):
         return None
     text = format_text(source.text)
     if parse(type(source)(source.name, text)).file != parsed.file:
-        report(f"`{source.name}` is left unchanged: formatting would change its meaning", "please report this as a bug")
+        print_error(
+            f"`{source.name}` is left unchanged: formatting would change its meaning", "please report this as a bug"
+        )
         return None
     path = source.origin.path if source.origin is not None else None
     return _FormattedSpace(source.name, path, path.read_bytes() if path is not None else content, text)
 
 
 def _print_difference(layout: _FormattedSpace) -> None:
-    styled = colours(sys.stdout)
+    styled = use_colours(sys.stdout)
     for line in _difference(layout):
         style = next((style for start, style in _STYLES.items() if line.startswith(start)), "") if styled else ""
-        shown = visible(line) if sys.stdout.isatty() else line
-        write_file(f"{style}{shown}\x1b[0m\n" if style else f"{shown}\n")
+        shown = make_visible(line) if sys.stdout.isatty() else line
+        print_file_text(f"{style}{shown}\x1b[0m\n" if style else f"{shown}\n")
 
 
 def _difference(layout: _FormattedSpace) -> Iterator[str]:
@@ -141,14 +143,14 @@ def _lines(text: str) -> list[str]:
 
 def _write(layout: _FormattedSpace, path: Path) -> bool:
     """Write the formatted text to the file, and return True if that succeeded."""
-    name = visible(layout.name)
-    if not layout.changes:
+    name = make_visible(layout.name)
+    if not layout.is_changed:
         typer.echo(f"{name}: unchanged")
         return True
     try:
         _replace(path, layout.text.encode())
     except OSError as error:
-        report(f"cannot write `{layout.name}`: {said_by(error)}")
+        print_error(f"cannot write `{layout.name}`: {os_error_text(error)}")
         return False
     typer.echo(f"{name}: formatted")
     return True

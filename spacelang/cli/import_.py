@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli._shared import show, write_over
-from spacelang.cli._shell import BAD_INPUT
-from spacelang.cli._streams import write_file
+from spacelang.cli._output import overwrite, print_diagnostics
+from spacelang.cli._sanitized_streams import print_file_text
+from spacelang.cli._shell_completion import BAD_INPUT
 
 
 def command(
@@ -23,18 +23,18 @@ def command(
     Example: `spacelang import old.pcs -o new.space`
     """
     from spacelang.diagnostics.diagnostic import Diagnostic
-    from spacelang.importers._importing import to_space
+    from spacelang.importers._import_steps import import_space
     from spacelang.syntax.sources import read_source
 
     source = read_source(file)
     if isinstance(source, Diagnostic):
-        show((source,))
+        print_diagnostics((source,))
         raise typer.Exit(BAD_INPUT)
-    imported, diagnostics = to_space(source)
-    show(diagnostics)
+    imported, diagnostics = import_space(source)
+    print_diagnostics(diagnostics)
     if imported is None:
         raise typer.Exit(BAD_INPUT)
     if output is None:
-        write_file(imported.text)
+        print_file_text(imported.text)
     else:
-        write_over(output, imported.text, own=file, what="the imported file itself")
+        overwrite(output, imported.text, own=file, what="the imported file itself")

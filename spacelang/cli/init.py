@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from spacelang.cli._options import ReadingOptions, TargetColumnOption
-from spacelang.cli._running import warn
-from spacelang.cli._shared import must_be_free, note, write_new
-from spacelang.cli._streams import write_file
-from spacelang.diagnostics.cells import visible
+from spacelang.cli._output import check_output_is_new, print_note, write_new
+from spacelang.cli._run_steps import warn
+from spacelang.cli._sanitized_streams import print_file_text
+from spacelang.diagnostics.terminal_cells import make_visible
 
 
 def command(
@@ -32,20 +32,20 @@ def command(
     """
     from spacelang.runtime.data.loading import load_dataset
     from spacelang.runtime.data.profile import profile
-    from spacelang.starting.writing import starting_space
+    from spacelang.starter_spaces.writer import starter_space
 
     if output is not None:
-        must_be_free(output)
+        check_output_is_new(output)
     reading = options.reading
     found = profile(load_dataset(data, target_column, reading))
     for refused in found.refused:
-        warn(visible(refused))
+        warn(make_visible(refused))
     for warning in found.warnings:
-        note(warning)
+        print_note(warning)
     labels = "" if target_column is None else f" --target-column {quote(target_column)}"
-    text = starting_space(found, data, f"{labels}{reading.options}", None if output is None else str(output))
+    text = starter_space(found, data, f"{labels}{reading.command_options}", None if output is None else str(output))
     if output is None:
-        write_file(text)
+        print_file_text(text)
     else:
         write_new(output, text)
         typer.echo(f"wrote `{output}`; next: `spacelang check {quote(str(output))}`")

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spacelang.cli._finished import KeptTestOption
-from spacelang.cli._loading import load
 from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, TargetColumnOption
-from spacelang.cli._shared import fail, note, print_json
-from spacelang.cli._shell import BAD_INPUT
+from spacelang.cli._output import fail, print_json, print_note
+from spacelang.cli._shell_completion import BAD_INPUT
+from spacelang.cli._space_argument import load
+from spacelang.cli._stored_pipeline import TestShareOption
 from spacelang.cli.show import RunArgument
-from spacelang.diagnostics.cells import visible
+from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
     from spacelang.api import Space
-    from spacelang.api.migrating import Migrated, TakenOver
+    from spacelang.api.migration import MigratedRun, Migration
 
-REASONS: Final = 5
+SHOWN_REASONS: Final = 5
 """The number of shown reasons why trials are no longer members, the most frequent first."""
 
 
@@ -39,7 +39,7 @@ def command(
         typer.Option("--data", "-d", help="For `--store`: the data of the run; by default the file of its name here."),
     ] = None,
     target_column: TargetColumnOption = None,
-    test: KeptTestOption = None,
+    test: TestShareOption = None,
     options: SpaceOptions,
     json: JsonOption = False,
 ) -> None:
@@ -52,35 +52,35 @@ def command(
 
     Example: `spacelang migrate runs/credit-20260131-120000.db credit.space -o seeds.json`
     """
-    from spacelang.api.migrating import migrate
-    from spacelang.runtime.storing.store import Store
+    from spacelang.api.migration import migrate_trials
+    from spacelang.runtime.storage.store import Store
 
     loaded = load(space, options)
     taken = None
     if store is not None:
-        from spacelang.api.finished import take_up
-        from spacelang.api.migrating import take_over
+        from spacelang.api.migration import migrate_run
+        from spacelang.api.stored_runs import reopen_run
 
-        finished = take_up(run, data=data, target=target_column, test=test, allow=options.allowed)
-        taken = take_over(finished, loaded, store, most=most)
-        for line in finished.changes:
-            note(f"{line}: the losses that are taken over may differ because of it")
-        found = taken.migrated
+        finished = reopen_run(run, data=data, target=target_column, test=test, allow=options.allowed)
+        taken = migrate_run(finished, loaded, store, most=most)
+        for line in finished.version_changes:
+            print_note(f"{line}: the losses that are taken over may differ because of it")
+        found = taken.migration
     else:
         with Store.read(run) as stored:
-            found = migrate(stored, loaded.counted, most=most)
+            found = migrate_trials(stored, loaded.counted, most=most)
     if output is not None:
         _write(output, found)
     if json:
         print_json(_document(found, taken))
         return
-    _tell(found, loaded, space, output)
+    _print(found, loaded, space, output)
     if taken is not None:
-        _tell_taken(taken, store)
+        _print_new_run(taken, store)
 
 
-def _write(output: Path, found: "Migrated") -> None:
-    if not found.moved:
+def _write(output: Path, found: "Migration") -> None:
+    if not found.migrated:
         fail("no trial of the run is a member of the space, so nothing was written", status=BAD_INPUT)
     try:
         output.write_text(json_module.dumps(found.initial, indent=1) + "\n", encoding="utf-8")
@@ -88,45 +88,49 @@ def _write(output: Path, found: "Migrated") -> None:
         fail(f"cannot write `{output}`: {(error.strerror or str(error)).lower()}")
 
 
-def _tell(found: "Migrated", loaded: "Space", space: str, output: Path | None) -> None:
-    members = len(found.moved) + found.beyond
-    different = members + len(found.left)
+def _print(found: "Migration", loaded: "Space", space: str, output: Path | None) -> None:
+    members = len(found.migrated) + found.omitted
+    different = members + len(found.dropped)
     typer.echo(f"{found.trials} trials; {different} distinct configurations succeeded")
-    taken = f", of which the best {len(found.moved)} are taken" if found.beyond else ""
-    filled = _filled(found, {each.key for each in loaded.checked.stages})
+    taken = f", of which the best {len(found.migrated)} are taken" if found.omitted else ""
+    filled = _filled_text(found, {each.key for each in loaded.checked.stages})
     typer.echo(f"{members} are members of the space{taken}{filled}")
-    if found.left:
-        typer.echo(f"{len(found.left)} are not members:")
-        for reason, count in found.reasons[:REASONS]:
-            typer.echo(f"  {count} x {visible(reason)}")
-    if found.moved:
-        best = found.moved[0]
+    if found.dropped:
+        typer.echo(f"{len(found.dropped)} are not members:")
+        for reason, count in found.reasons[:SHOWN_REASONS]:
+            typer.echo(f"  {count} x {make_visible(reason)}")
+    if found.migrated:
+        best = found.migrated[0]
         what = f"the best is trial {best.trial}, with loss {best.loss:g}"
-        typer.echo(f"{what}: {visible(best.configuration.identity)}")
+        typer.echo(f"{what}: {make_visible(best.configuration.identity)}")
     if output is not None:
-        typer.echo(visible(f"to evaluate them first: `spacelang run {space} --initial {output} …`"))
+        typer.echo(make_visible(f"to evaluate them first: `spacelang run {space} --initial {output} …`"))
 
 
-def _tell_taken(taken: "TakenOver", store: Path | None) -> None:
-    typer.echo(visible(f"{len(taken.same)} are trials of the new run in `{store}`: their pipelines are unchanged"))
-    if taken.anew:
-        typer.echo(f"{len(taken.anew)} will be evaluated again: their pipelines changed or were trained on fewer rows")
-    typer.echo(visible(f"`spacelang show {store}` shows how to continue it"))
+def _print_new_run(taken: "MigratedRun", store: Path | None) -> None:
+    typer.echo(
+        make_visible(f"{len(taken.unchanged)} are trials of the new run in `{store}`: their pipelines are unchanged")
+    )
+    if taken.to_evaluate:
+        typer.echo(
+            f"{len(taken.to_evaluate)} will be evaluated again: their pipelines changed or were trained on fewer rows"
+        )
+    typer.echo(make_visible(f"`spacelang show {store}` shows how to continue it"))
 
 
-def _filled(found: "Migrated", decisions: set[str]) -> str:
+def _filled_text(found: "Migration", decisions: set[str]) -> str:
     """Return the decisions and hyperparameters that were added, each with its default, as the language writes them."""
     from spacelang.ir.domain import literal
 
-    filled = {key: value for each in found.moved for key, value in each.filled.items()}
+    filled = {key: value for each in found.migrated for key, value in each.filled.items()}
     texts = (f"{key} = {value if key in decisions else literal(value)}" for key, value in sorted(filled.items()))
-    return f", with {visible(', '.join(texts))}" if filled else ""
+    return f", with {make_visible(', '.join(texts))}" if filled else ""
 
 
-def _document(found: "Migrated", taken: "TakenOver | None") -> dict[str, object]:
+def _document(found: "Migration", taken: "MigratedRun | None") -> dict[str, object]:
     from spacelang.ir.value import to_json
 
-    both = {} if taken is None else {"same": taken.same, "anew": taken.anew}
+    both = {} if taken is None else {"same": taken.unchanged, "anew": taken.to_evaluate}
     return {
         "trials": found.trials,
         "members": [
@@ -136,8 +140,8 @@ def _document(found: "Migrated", taken: "TakenOver | None") -> dict[str, object]
                 "configuration": each.configuration.to_dict(),
                 "filled": {key: to_json(value) for key, value in each.filled.items()},
             }
-            for each in found.moved
+            for each in found.migrated
         ],
-        "left_out": [{"trial": each.trial, "loss": each.loss, "reason": each.reason} for each in found.left],
+        "left_out": [{"trial": each.trial, "loss": each.loss, "reason": each.reason} for each in found.dropped],
         **{name: [each.trial for each in members] for name, members in both.items()},
     }

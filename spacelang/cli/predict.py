@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli._finished import KeptTestOption, chosen_of, must_agree, provenance, tell
-from spacelang.cli._options import AllowOption, FoundOptions, JsonOption, ReadingOptions, TargetColumnOption
-from spacelang.cli._running import be_ready_to_fork
-from spacelang.cli._shared import must_be_free, note, print_json, write_new
-from spacelang.cli._streams import write_file
+from spacelang.cli._options import AllowOption, JsonOption, ReadingOptions, StoredPipelineOptions, TargetColumnOption
+from spacelang.cli._output import check_output_is_new, print_json, print_note, write_new
+from spacelang.cli._run_steps import limit_threads_before_fork
+from spacelang.cli._sanitized_streams import print_file_text
+from spacelang.cli._stored_pipeline import TestShareOption, check_options, print_provenance, provenance, select_trials
 from spacelang.cli.show import RunArgument
 
 
@@ -22,7 +22,7 @@ def command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE.csv", help="Write the predictions here.")
     ] = None,
-    found: FoundOptions,
+    found: StoredPipelineOptions,
     fitted_on: Annotated[
         str | None,
         typer.Option(
@@ -30,7 +30,7 @@ def command(
         ),
     ] = None,
     target_column: TargetColumnOption = None,
-    test: KeptTestOption = None,
+    test: TestShareOption = None,
     reading: ReadingOptions,
     allow: AllowOption = None,
     json: JsonOption = False,
@@ -46,25 +46,25 @@ def command(
     Example: `spacelang predict runs/credit-20260131-120000.db --data new.csv -o predictions.csv`
     """
     if output is not None:
-        must_be_free(output)
-    must_agree(found)
-    be_ready_to_fork()
-    from spacelang.api.finished import take_up
-    from spacelang.api.predicting import new_rows, predictions
+        check_output_is_new(output)
+    check_options(found)
+    limit_threads_before_fork()
+    from spacelang.api.prediction import load_new_rows, predict_rows
+    from spacelang.api.stored_runs import reopen_run
     from spacelang.runtime.pipelines.inputs import PipelineInput
 
-    given = reading.given
+    given = reading.reading_if_given
     then = None if fitted_on is None else given
-    finished = take_up(run, data=fitted_on, target=target_column, test=test, reading=then, allow=allow or ())
-    rows = new_rows(data, finished.objective.dataset, given or finished.reading.fitting(data))
-    chosen = chosen_of(finished, found)
-    tell(finished, provenance(finished, chosen, found))
-    if rows.passed_over:
-        note(f"ignored columns: {', '.join(f'`{name}`' for name in rows.passed_over)}")
-    predicted = predictions(finished.fitted(chosen, PipelineInput.GIVEN, forks=True), rows)
+    finished = reopen_run(run, data=fitted_on, target=target_column, test=test, reading=then, allow=allow or ())
+    rows = load_new_rows(data, finished.objective.dataset, given or finished.reading.applicable_to(data))
+    chosen = select_trials(finished, found)
+    print_provenance(finished, provenance(finished, chosen, found))
+    if rows.ignored_columns:
+        print_note(f"ignored columns: {', '.join(f'`{name}`' for name in rows.ignored_columns)}")
+    predicted = predict_rows(finished.fit_pipeline(chosen, PipelineInput.GIVEN, forks=True), rows)
     if output is not None:
         write_new(output, predicted.csv)
     if json:
         print_json({"file": None if output is None else str(output), **predicted.document})
     elif output is None:
-        write_file(predicted.csv)
+        print_file_text(predicted.csv)

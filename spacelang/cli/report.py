@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli._shared import fail, write_over
-from spacelang.cli._streams import write_file
+from spacelang.cli._output import fail, overwrite
+from spacelang.cli._sanitized_streams import print_file_text
 
 
 def command(
@@ -32,30 +32,30 @@ def command(
         fail(f"`{output}` is a folder", "name a file")
     if any(place.resolve() == output.resolve() for place in places):
         fail(f"`{output}` is the store of a run and cannot be overwritten", "name another file with `-o`")
-    text = _page(places)
+    text = _build_page(places)
     if str(output) == "-":
-        write_file(text)
+        print_file_text(text)
         return
-    write_over(output, text)
+    overwrite(output, text)
     typer.echo(f"wrote {output}")
 
 
-def _page(places: Sequence[Path]) -> str:
+def _build_page(places: Sequence[Path]) -> str:
     """Return the page.
 
     Raises StoreError if a named file cannot be read, or if there is no run at all.
     """
-    from spacelang.report.page.rendering import page
-    from spacelang.runtime.storing.runs import runs
-    from spacelang.runtime.storing.store import Store
-    from spacelang.runtime.storing.store_faults import StoreError
+    from spacelang.report.page.rendering import render_page
+    from spacelang.runtime.storage.runs import list_runs
+    from spacelang.runtime.storage.store import Store
+    from spacelang.runtime.storage.store_errors import StoreError
 
-    listing = runs(*places)
-    for path, error in listing.others:
+    listing = list_runs(*places)
+    for path, error in listing.unreadable:
         if path in places:
             raise error
     if not listing.runs:
         raise StoreError("no stored runs found", "name stores, or folders with stores")
     with ExitStack() as stack:
         found = [stack.enter_context(Store.read(each.path)) for each in reversed(listing.runs)]
-        return page(found, others=[(str(path), error.message) for path, error in listing.others])
+        return render_page(found, others=[(str(path), error.message) for path, error in listing.unreadable])

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli._dataless import is_dataless, is_table, refuse, tell
-from spacelang.cli._final import EndedSearch
+from spacelang.cli._final_fit import FinishedSearch
 from spacelang.cli._options import (
     InitialOptions,
     JsonOption,
@@ -21,21 +20,22 @@ from spacelang.cli._options import (
     TestOption,
     ValidateOption,
     WorkerOptions,
-    optimizers_like,
-    spaces_like,
+    complete_optimizers,
+    complete_spaces,
 )
-from spacelang.cli._running import (
-    be_ready_to_fork,
-    data_for,
-    prepared_for,
-    searching,
-    seconds_of,
-    space_of,
-    validation_of,
-    workers_of,
+from spacelang.cli._output import configure_plugin, fail, parse_settings
+from spacelang.cli._run_steps import (
+    choose_space,
+    limit_threads_before_fork,
+    load_data,
+    parse_seconds,
+    parse_validation_option,
+    prepare,
+    run_search,
+    worker_settings,
 )
-from spacelang.cli._shared import fail, plugin, settings
-from spacelang.cli._streams import outlasting
+from spacelang.cli._run_without_rows import has_no_rows, is_loss_table, print_result, refuse_row_options
+from spacelang.cli._sanitized_streams import ignore_closed_reader
 
 
 def command(  # noqa: PLR0913 - one argument an option
@@ -43,7 +43,7 @@ def command(  # noqa: PLR0913 - one argument an option
         str | None,
         typer.Argument(
             metavar="[SPACE]",
-            autocompletion=spaces_like,
+            autocompletion=complete_spaces,
             show_default=False,
             help="As for `stats`; by default `tabular_classification` or `tabular_regression`, chosen by the labels.",
         ),
@@ -59,7 +59,7 @@ def command(  # noqa: PLR0913 - one argument an option
         str | None,
         typer.Option(
             "--optimizer",
-            autocompletion=optimizers_like,
+            autocompletion=complete_optimizers,
             help="See `spacelang optimizers`; by default `mosaic`, or `blds` without hyperparameters.",
         ),
     ] = None,
@@ -106,34 +106,34 @@ def command(  # noqa: PLR0913 - one argument an option
 
     Example: `spacelang run --data my.csv --target-column price --time 10m --test 0.2`
     """
-    be_ready_to_fork(working.workers, working.executor)
-    from spacelang.api.archiving import open_archive
-    from spacelang.api.experiment import Experiment, Recorded, budget_of
-    from spacelang.api.initial import read_initial
-    from spacelang.api.keeping import check_predictions
+    limit_threads_before_fork(working.workers, working.executor)
+    from spacelang.api.archives import open_archive
+    from spacelang.api.experiment import Experiment, ExtraMeasurements, budget_of
+    from spacelang.api.initial_configurations import read_initial
+    from spacelang.api.run_storage import check_stored_predictions
     from spacelang.optimizers import OPTIMIZERS, default_optimizer
 
     if kept.resume and kept.store is None:
         fail("`--resume` needs the store of a run", "name it: `--store RUN.db --resume`")
     if kept.resume and ensemble is not None:
-        check_predictions(kept.store)
-    given, validation = seconds_of(time), validation_of(validate)
+        check_stored_predictions(kept.store)
+    given, validation = parse_seconds(time), parse_validation_option(validate)
     if optimizer is not None:
-        plugin(OPTIMIZERS, optimizer, set_)  # report mistakes before anything is loaded
+        configure_plugin(OPTIMIZERS, optimizer, set_)  # report mistakes before anything is loaded
     initial = None if first.initial is None else read_initial(first.initial)
     archive = None if first.archive is None else open_archive(first.archive)
-    read = cache(partial(data_for, data, target_column, reading.reading))
-    loaded, chosen = space_of(space, read, of_space)
-    if not (without := is_dataless(data)):
-        plugin(OPTIMIZERS, optimizer or default_optimizer(loaded.checked), set_)  # before rows are read
+    read = cache(partial(load_data, data, target_column, reading.reading))
+    loaded, chosen = choose_space(space, read, of_space)
+    if not (without := has_no_rows(data)):
+        configure_plugin(OPTIMIZERS, optimizer or default_optimizer(loaded.checked), set_)  # before rows are read
     else:
         judged = {"--target-column": target_column, "--metric": metric, "--validate": validate, "--metrics": metrics}
         judged |= {f"--{name.replace('_', '-')}": value for name, value in asdict(reading).items()}
         recorded_beside = {"--training-score": training_score, "--predictions": predictions}
         on_rows = {"--test": test, "--ensemble": ensemble, "--archive": first.archive}
         of_workers = {"--executor": working.executor, "--isolate": working.isolate}
-        refuse(data, on_rows, {**judged, **recorded_beside}, of_workers)
-    executing = workers_of(loaded, working, is_table=is_table(data))
+        refuse_row_options(data, on_rows, {**judged, **recorded_beside}, of_workers)
+    executing = worker_settings(loaded, working, is_table=is_loss_table(data))
     experiment = Experiment(
         space=loaded,
         data=read(),
@@ -142,7 +142,7 @@ def command(  # noqa: PLR0913 - one argument an option
         seed=seed,
         metric=metric,
         validation=validation,
-        recorded=Recorded(_names(metrics), training_score, predictions),
+        recorded=ExtraMeasurements(_names(metrics), training_score, predictions),
         test=test,
         initial=initial,
         archive=archive,
@@ -150,10 +150,14 @@ def command(  # noqa: PLR0913 - one argument an option
         ensemble=ensemble,
         chosen=chosen,
     )
-    prepared = prepared_for(experiment.by(optimizer, settings(set_)))
+    prepared = prepare(experiment.with_optimizer(optimizer, parse_settings(set_)))
     # Even if nobody reads the output any more, the best pipeline is still fitted and scored.
-    with outlasting(), searching(prepared, kept) as (found, crew):
-        status = tell(found, as_json=json) if without else EndedSearch(data, found, crew).tell(as_json=json)
+    with ignore_closed_reader(), run_search(prepared, kept) as (found, crew):
+        status = (
+            print_result(found, as_json=json)
+            if without
+            else FinishedSearch(data, found, crew).print_result(as_json=json)
+        )
     raise typer.Exit(status)
 
 

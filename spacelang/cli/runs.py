@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from spacelang.cli._options import JsonOption
-from spacelang.cli._shared import fail, print_json, write_over
-from spacelang.diagnostics.cells import visible
+from spacelang.cli._output import fail, overwrite, print_json
+from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
-    from spacelang.runtime.storing.runs import Listing, Summary
+    from spacelang.runtime.storage.runs import RunListing, RunSummary
 
-PICTURES: Final = (".svg", ".txt")
+TREE_SUFFIXES: Final = (".svg", ".txt")
 """The suffixes of files to which a tree can be written."""
 
 
@@ -41,52 +41,52 @@ def command(
 
     Example: `spacelang runs runs old/*.db`
     """
-    from spacelang.runtime.storing.runs import FOLDER, runs
+    from spacelang.runtime.storage.runs import DEFAULT_FOLDER, list_runs
 
-    found = places or [Path(FOLDER)]
+    found = places or [Path(DEFAULT_FOLDER)]
     if (export is not None or tree is not None) and len(found) > 1:
         fail(f"`{'--tree' if export is None else '--export'}` needs a single store, and {len(found)} are named")
     if export is not None:
         _export(found[0], export)
     if tree is not None:
-        _draw(found[0], tree)
+        _write_tree(found[0], tree)
     if export is not None or tree is not None:
         return
-    listing = runs(*found)
+    listing = list_runs(*found)
     if json:
-        from spacelang.report.stored import listed
+        from spacelang.report.stored_runs import run_summary_document
 
-        print_json([listed(run) for run in listing.runs])
+        print_json([run_summary_document(run) for run in listing.runs])
     else:
         _print(listing, is_one_folder=len(found) == 1)
 
 
 def _export(store: Path, table: Path) -> None:
-    from spacelang.runtime.storing.exports import export
-    from spacelang.runtime.storing.store import Store
+    from spacelang.runtime.storage.exports import export_table
+    from spacelang.runtime.storage.store import Store
 
     with Store.read(store) as run:
-        export(run, table)
+        export_table(run, table)
 
 
-def _draw(store: Path, picture: Path) -> None:
-    from spacelang.report.search_tree import shown_tree
-    from spacelang.runtime.storing.store import Store
+def _write_tree(store: Path, picture: Path) -> None:
+    from spacelang.report.search_tree import tree_of_run
+    from spacelang.runtime.storage.store import Store
 
-    if str(picture) != "-" and picture.suffix not in PICTURES:
+    if str(picture) != "-" and picture.suffix not in TREE_SUFFIXES:
         fail(f"unknown file type: `{picture.name}`", "the name must end in `.svg` or `.txt`; `-` prints the tree")
     with Store.read(store) as run:
-        found = shown_tree(run)
+        found = tree_of_run(run)
     text = found.to_svg() if picture.suffix == ".svg" else found.to_text()
     if str(picture) == "-":
         typer.echo(text)
         return
-    write_over(picture, text + "\n")
+    overwrite(picture, text + "\n")
 
 
-def _print(listing: "Listing", *, is_one_folder: bool) -> None:
+def _print(listing: "RunListing", *, is_one_folder: bool) -> None:
     head = ("store", "space", "data", "optimizer", "seed", "state", "trials", "best", "loss", "validation")
-    lines = [tuple(map(visible, (_name(run.path, is_one_folder), *_cells(run)))) for run in listing.runs]
+    lines = [tuple(map(make_visible, (_name(run.path, is_one_folder), *_cells(run)))) for run in listing.runs]
     if lines:
         widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
         typer.secho(_line(head, widths), bold=True)
@@ -94,15 +94,15 @@ def _print(listing: "Listing", *, is_one_folder: bool) -> None:
             typer.echo(_line(line, widths))
     else:
         typer.echo("no stored runs found")
-    for path, error in listing.others:
-        typer.echo(f"{visible(_name(path, is_one_folder))}: {visible(error.message)}", err=True)
+    for path, error in listing.unreadable:
+        typer.echo(f"{make_visible(_name(path, is_one_folder))}: {make_visible(error.message)}", err=True)
 
 
 def _name(path: Path, is_one_folder: bool) -> str:
     return path.name if is_one_folder else str(path)
 
 
-def _cells(run: "Summary") -> tuple[str, ...]:
+def _cells(run: "RunSummary") -> tuple[str, ...]:
     best = "-" if run.best is None else f"{run.best:.6g}" + ("" if run.feasible else " (infeasible)")
     names = (run.space, run.data.name, run.optimizer, str(run.seed), run.state.value)
     return (*names, f"{run.trials:,}", best, run.metric, run.validation)

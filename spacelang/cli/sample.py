@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli._loading import load
 from spacelang.cli._options import JsonOption, SeedOption, SpaceArgument, SpaceOptions
-from spacelang.cli._shared import fail, print_json
-from spacelang.cli._shell import BAD_INPUT
+from spacelang.cli._output import fail, print_json
+from spacelang.cli._shell_completion import BAD_INPUT
+from spacelang.cli._space_argument import load
 
 
 def command(
@@ -26,12 +26,12 @@ def command(
     """
     from numpy.random import default_rng
 
-    from spacelang.draws.sampling import Sampler, UnlikelyError
+    from spacelang.sampling.sampler import Sampler, SamplingFailedError
 
     loaded = load(space, options)
     try:
         for configuration in Sampler(loaded.counted).configurations(count, default_rng(seed)):
             print_json(configuration.to_dict())
-    except UnlikelyError as error:
+    except SamplingFailedError as error:
         lines = ", ".join(str(constraint.span.line) for constraint in error.constraints)
         fail(str(error), f"loosen the constraints of line {lines}", status=BAD_INPUT)

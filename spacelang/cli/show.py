@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from spacelang.cli._options import JsonOption
-from spacelang.cli._shared import fail, print_json
-from spacelang.cli._shell import BAD_INPUT
+from spacelang.cli._output import fail, print_json
+from spacelang.cli._shell_completion import BAD_INPUT
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN.db", help="The store of a run.")]
 
@@ -23,9 +23,9 @@ def command(
 
     Example: `spacelang show runs/credit-20260131-120000.db --top 5`
     """
-    from spacelang.report.stored import document, text
+    from spacelang.report.stored_runs import document, text
     from spacelang.runtime.errors import InputError
-    from spacelang.runtime.storing.store import Store
+    from spacelang.runtime.storage.store import Store
 
     try:
         with Store.read(run) as found:

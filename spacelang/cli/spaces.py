@@ -3,7 +3,7 @@
 import typer
 
 from spacelang.cli._options import JsonOption
-from spacelang.cli._shared import print_json
+from spacelang.cli._output import print_json
 
 
 def command(json: JsonOption = False) -> None:
@@ -12,9 +12,9 @@ def command(json: JsonOption = False) -> None:
     Example: `spacelang spaces --json`
     """
     from spacelang.api import load
-    from spacelang.syntax.sources import bundled
+    from spacelang.syntax.sources import bundled_names
 
-    found = [load(name) for name in bundled()]
+    found = [load(name) for name in bundled_names()]
     if json:
         print_json(
             [{"name": space.name, "title": space.checked.title, "structures": space.structures} for space in found]

@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from spacelang.cli._loading import load
 from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
-from spacelang.cli._shared import print_json
-from spacelang.diagnostics.cells import visible
+from spacelang.cli._output import print_json
+from spacelang.cli._space_argument import load
+from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
     from spacelang.ir.task import Task
-    from spacelang.solver.statistics import Statistics, Tally
+    from spacelang.solver.statistics import HyperparameterCounts, Statistics
 
 
 def command(space: SpaceArgument, options: SpaceOptions, json: JsonOption = False) -> None:
@@ -34,30 +34,32 @@ def _task(task: "Task | None") -> dict[str, object]:
 
 
 def _lines(task: "Task") -> list[str]:
-    from spacelang.ir.task import lines
+    from spacelang.ir.task import task_lines
 
-    return [*lines(task)]
+    return [*task_lines(task)]
 
 
 def _print(found: "Statistics", task: "Task | None") -> None:
     total = found.hyperparameters
-    typer.secho(visible(found.space), bold=True)
+    typer.secho(make_visible(found.space), bold=True)
     _print_columns(
         [
-            ("stages", visible(" x ".join(f"{name} {count}" for name, count in found.stages) or "none")),
+            ("stages", make_visible(" x ".join(f"{name} {count}" for name, count in found.stages) or "none")),
             ("structures", f"{found.structures:,}"),
             ("algorithms", str(len(found.by_algorithm))),
-            ("hyperparameters", f"{_sum(total)} ({total.continuous} continuous, {total.discrete} discrete)"),
+            ("hyperparameters", f"{_total(total)} ({total.continuous} continuous, {total.discrete} discrete)"),
             ("conditions", str(found.conditions)),
             ("constraints", str(found.constraints)),
             ("configurations", _configurations(found)),
-            *([] if task is None else [("task", visible(", ".join((task.kind, *_lines(task)))))]),
+            *([] if task is None else [("task", make_visible(", ".join((task.kind, *_lines(task)))))]),
         ]
     )
-    searched = {name: tally for name, tally in found.by_algorithm.items() if _sum(tally)}
+    searched = {name: tally for name, tally in found.by_algorithm.items() if _total(tally)}
     if searched:
         typer.echo()
-        rows = [(visible(name), f"{tally.continuous:>10}  {tally.discrete:>8}") for name, tally in searched.items()]
+        rows = [
+            (make_visible(name), f"{tally.continuous:>10}  {tally.discrete:>8}") for name, tally in searched.items()
+        ]
         _print_columns([("algorithm", "continuous  discrete"), *rows])
 
 
@@ -67,7 +69,7 @@ def _print_columns(rows: list[tuple[str, str]]) -> None:
         typer.echo(f"{typer.style(name, fg=typer.colors.CYAN)}{' ' * (width - len(name))}  {value}")
 
 
-def _sum(tally: "Tally") -> int:
+def _total(tally: "HyperparameterCounts") -> int:
     return tally.continuous + tally.discrete
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
-from spacelang.cli._dataless import is_dataless
 from spacelang.cli._options import (
     DataOption,
     JsonOption,
@@ -20,22 +19,23 @@ from spacelang.cli._options import (
     ValidateOption,
     WorkerOptions,
 )
-from spacelang.cli._running import (
-    be_ready_to_fork,
-    data_for,
+from spacelang.cli._output import fail, print_diagnostics, print_json
+from spacelang.cli._run_steps import (
+    limit_threads_before_fork,
+    load_data,
     load_space,
-    searching,
-    seconds_of,
-    validation_of,
-    workers_of,
+    parse_seconds,
+    parse_validation_option,
+    run_search,
+    worker_settings,
 )
-from spacelang.cli._shared import fail, print_json, show
-from spacelang.cli._shell import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
+from spacelang.cli._run_without_rows import has_no_rows
+from spacelang.cli._shell_completion import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
 
 if TYPE_CHECKING:
     from spacelang.api import Space
     from spacelang.bench.tables import LossTable
-    from spacelang.bench.tables.tabulation import Tabulate
+    from spacelang.bench.tables.tabulation import TabulationSearch
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.history import Outcome
 
@@ -80,37 +80,37 @@ def command(  # noqa: PLR0913 - one argument an option
 
     Example: `spacelang tabulate my.space --data my.csv -o my.npz --workers 2`
     """
-    be_ready_to_fork(working.workers, working.executor)
-    from spacelang.api.experiment import Experiment, Recorded
-    from spacelang.api.rows import Rows
-    from spacelang.bench.tables.writing import check_place
-    from spacelang.bench.tabulating import tabulation
-    from spacelang.plugins import Part
+    limit_threads_before_fork(working.workers, working.executor)
+    from spacelang.api.experiment import Experiment, ExtraMeasurements
+    from spacelang.api.tabular_data import TabularData
+    from spacelang.bench.table_search import tabulation_search
+    from spacelang.bench.tables.writing import check_writable
+    from spacelang.plugins import NestedPlugin
     from spacelang.runtime.budget import Budget
 
     if kept.resume and kept.store is None:
         fail("`--resume` needs the store of a run", "name it: `--store RUN.db --resume`")
-    if is_dataless(data):
+    if has_no_rows(data):
         fail(f"a table needs rows, and `{data}` has none", "give data with rows")
-    seconds, validation = seconds_of(time), validation_of(validate)
-    check_place(output)
+    seconds, validation = parse_seconds(time), parse_validation_option(validate)
+    check_writable(output)
     loaded = load_space(space, of_space)
-    rows = data_for(data, target_column, reading.reading)
-    assert isinstance(rows, Rows)
+    rows = load_data(data, target_column, reading.reading)
+    assert isinstance(rows, TabularData)
     experiment = Experiment(
         space=loaded,
         data=rows,
-        workers=workers_of(loaded, working),
+        workers=worker_settings(loaded, working),
         seed=seed,
         metric=metric,
         validation=validation,
-        recorded=Recorded(training_score=training_score),
+        recorded=ExtraMeasurements(training_score=training_score),
     )
-    bound, objective = rows.over(experiment)
-    show(bound.warnings)
-    tabulate, number = tabulation(bound, objective.training_size, hyperparameters=hyperparameters, b=b, eta=eta)
-    wanted = replace(experiment, optimizer=Part("tabulate", tabulate), budget=Budget(seconds, number))
-    with searching(wanted.on(bound, objective), kept) as (found, _):
+    bound, objective = rows.bind_space(experiment)
+    print_diagnostics(bound.warnings)
+    tabulate, number = tabulation_search(bound, objective.training_size, hyperparameters=hyperparameters, b=b, eta=eta)
+    wanted = replace(experiment, optimizer=NestedPlugin("tabulate", tabulate), budget=Budget(seconds, number))
+    with run_search(wanted.prepared_for(bound, objective), kept) as (found, _):
         outcome, place = found.outcome, found.store
     assert place is not None
     table = _table(bound, objective, tabulate, outcome, seed, place)
@@ -121,24 +121,24 @@ def command(  # noqa: PLR0913 - one argument an option
 def _table(
     space: "Space",
     objective: "DataObjective",
-    tabulate: "Tabulate",
+    tabulate: "TabulationSearch",
     outcome: "Outcome",
     seed: int,
     place: Path,
 ) -> "LossTable":
     """Return the table. Ends the program if trials are missing or none succeeded."""
-    from spacelang.bench.tables.tabulation import Shortfall
-    from spacelang.bench.tabulating import table_of
+    from spacelang.bench.table_search import table_of
+    from spacelang.bench.tables.tabulation import MissingTrials
 
     table = table_of(space, objective, tabulate, outcome, seed=seed)
-    if isinstance(table, Shortfall):
+    if isinstance(table, MissingTrials):
         done = len(outcome.records)
         message = f"{table.trials:,} of {done + table.trials:,} trials are missing, so no table was written"
         fail(message, f"continue with `--store {place} --resume`", status=INTERRUPTED)
     if outcome.best is None:
-        from spacelang.report.failures import most_frequent, reasons
+        from spacelang.report.failures import count_by_reason, most_frequent
 
-        shown, _ = most_frequent(reasons(outcome.records))
+        shown, _ = most_frequent(count_by_reason(outcome.records))
         notes = (f"{count} x {reason}" for reason, count in shown)
         fail(
             "every trial failed, so no table was written",
@@ -160,7 +160,7 @@ def _write(table: "LossTable", output: Path, place: Path) -> None:
 
 
 def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *, as_json: bool) -> None:
-    from spacelang.report.failures import by_kind, told
+    from spacelang.report.failures import count_by_status, describe_counts
 
     rows, rungs = table.loss.shape
     if as_json:
@@ -168,9 +168,9 @@ def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *
             {
                 "table": str(output),
                 "store": str(place),
-                "space": table.facts.space,
-                "data": table.facts.data,
-                "loss": table.facts.formula,
+                "space": table.metadata.space,
+                "data": table.metadata.data,
+                "loss": table.metadata.formula,
                 "configurations": rows,
                 "sizes": table.sizes,
                 "trials": len(outcome.records),
@@ -181,7 +181,10 @@ def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *
         )
         return
     sizes = ", ".join(f"{size:,}" for size in table.sizes)
-    print(f"{output}: {table.facts.formula} of {rows:,} configurations on {sizes} training rows")
+    print(f"{output}: {table.metadata.formula} of {rows:,} configurations on {sizes} training rows")
     if outcome.failed:
-        print(f"of {rows * rungs:,} trials {outcome.failed:,} failed ({told(by_kind(outcome.records))})")
+        print(
+            f"of {rows * rungs:,} trials {outcome.failed:,} failed "
+            f"({describe_counts(count_by_status(outcome.records))})"
+        )
     print(f"{float(table.cost.sum()):,.1f} s of trials in {outcome.seconds:,.1f} s, stored in {place}")

@@ -1,7 +1,7 @@
 """`spacelang targets`: list the targets that a space can be compiled to."""
 
-from spacelang.cli._listing import list_plugins
 from spacelang.cli._options import JsonOption
+from spacelang.cli._plugin_list import list_plugins
 
 
 def command(json: JsonOption = False) -> None:

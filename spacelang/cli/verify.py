@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli._loading import load
 from spacelang.cli._options import JsonOption, SeedOption, SetOption, SpaceArgument, SpaceOptions, TargetOption
-from spacelang.cli._shared import fail, plugin, print_json
-from spacelang.cli._shell import BAD_INPUT
-from spacelang.diagnostics.cells import visible
+from spacelang.cli._output import configure_plugin, fail, print_json
+from spacelang.cli._shell_completion import BAD_INPUT
+from spacelang.cli._space_argument import load
+from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
-    from spacelang.api.verifying import Law, Verified
+    from spacelang.api.verification import Law, Verification
 
 
 def command(
@@ -31,48 +31,48 @@ def command(
 
     Example: `spacelang verify credit.space --target configspace`
     """
-    from spacelang.api.compiling import lowered
-    from spacelang.api.verifying import verify
-    from spacelang.draws.joint import UnlikelyError
+    from spacelang.api.compilation import compile_with_target
+    from spacelang.api.verification import verify
+    from spacelang.sampling.joint import SamplingFailedError
     from spacelang.targets import TARGETS
 
-    chosen = plugin(TARGETS, target, set_)
+    chosen = configure_plugin(TARGETS, target, set_)
     loaded = load(space, options)
     try:
-        found = verify(lowered(target, chosen, loaded.counted), loaded.counted, count=count, seed=seed)
-    except UnlikelyError as error:
+        found = verify(compile_with_target(target, chosen, loaded.counted), loaded.counted, count=count, seed=seed)
+    except SamplingFailedError as error:
         fail(str(error), "loosen the constraints over ranges", status=BAD_INPUT)
     if json:
         print_json(_document(target, found))
     else:
-        _tell(found)
+        _print(found)
     if not found.holds:
         raise typer.Exit(BAD_INPUT)
 
 
-def _tell(found: "Verified") -> None:
+def _print(found: "Verification") -> None:
     for law in found.laws:
         typer.echo(f"{'holds ' if law.holds else 'BROKEN'}  {law.name}: {_cases(law, found)}")
         if not law.holds:
-            typer.echo(f"        {visible(law.broken_by)}")
+            typer.echo(f"        {make_visible(law.broken_by)}")
     drawn, of = found.structures
     typer.echo(f"        {drawn} of {of} structures were drawn")
-    for status, constructs in found.kept.items():
+    for status, constructs in found.preserved.items():
         typer.echo(f"{status:<12}  {', '.join(constructs)}")
 
 
-def _cases(law: "Law", found: "Verified") -> str:
+def _cases(law: "Law", found: "Verification") -> str:
     if not law.holds:
         return f"by case {law.tried}"
     return f"all {law.tried}" if found.is_all and "draws" not in law.name else f"{law.tried} drawn"
 
 
-def _document(target: str, found: "Verified") -> dict[str, object]:
+def _document(target: str, found: "Verification") -> dict[str, object]:
     return {
         "target": target,
         "holds": found.holds,
         "every_configuration": found.is_all,
         "laws": [{"law": law.name, "tried": law.tried, "broken_by": law.broken_by or None} for law in found.laws],
-        "kept": found.kept,
+        "kept": found.preserved,
         "structures": {"drawn": found.structures[0], "all": found.structures[1]},
     }

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli._shared import fail, note
+from spacelang.cli._output import fail, print_note
 from spacelang.cli.show import RunArgument
-from spacelang.files import said_by
+from spacelang.files import os_error_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spacelang.report.page.watching import Watch
+    from spacelang.report.page.watch_server import WatchServer
 
 
 def command(
@@ -33,37 +33,37 @@ def command(
     Example: `spacelang watch runs/credit-20260131-120000.db --no-browser`
     """
     try:
-        server = _server(run, port)
+        server = _make_server(run, port)
     except OSError as error:
-        fail(f"port {port} cannot be used: {said_by(error)}", "name another port, or leave `--port` out")
+        fail(f"port {port} cannot be used: {os_error_text(error)}", "name another port, or leave `--port` out")
     typer.echo(f"{run} is shown at {server.address}")
     sys.stdout.flush()
-    note("press Ctrl-C to stop")
+    print_note("press Ctrl-C to stop")
     # Ctrl-C may arrive as soon as the server answers, so it must be caught before that.
     with suppress(KeyboardInterrupt), server:
-        if browser and _has_windows():
-            Thread(target=_open, args=(server.address,), daemon=True).start()
+        if browser and _has_display():
+            Thread(target=_open_browser, args=(server.address,), daemon=True).start()
         server.serve_forever()
 
 
-def _server(run: "Path", port: int) -> "Watch":
+def _make_server(run: "Path", port: int) -> "WatchServer":
     """Return the server, which has made its page once.
 
     Raises StoreError if the file is no store, and OSError if the port is in use.
     """
-    from spacelang.report.page.watching import Watch, Watched, new_token
+    from spacelang.report.page.watch_server import WatchedPage, WatchServer, new_token
 
-    watched = Watched(run)
+    watched = WatchedPage(run)
     watched.page()
-    return Watch(watched, new_token(), port)
+    return WatchServer(watched, new_token(), port)
 
 
-def _has_windows() -> bool:
+def _has_display() -> bool:
     """Return True if there is a graphical display: a browser in the terminal would replace our output."""
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _open(address: str) -> None:
+def _open_browser(address: str) -> None:
     import webbrowser
 
     webbrowser.open(address)

@@ -4,15 +4,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from spacelang.cli._given import ConfigurationArgument, read_configuration
-from spacelang.cli._loading import load
+from spacelang.cli._configuration_argument import ConfigurationArgument, read_configuration
 from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
-from spacelang.cli._shared import fail, print_json
-from spacelang.cli._shell import BAD_INPUT
-from spacelang.diagnostics.cells import visible
+from spacelang.cli._output import fail, print_json
+from spacelang.cli._shell_completion import BAD_INPUT
+from spacelang.cli._space_argument import load
+from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
-    from spacelang.api.nearness import Change, Nearest
+    from spacelang.api.nearest_configuration import KeyChange, NearestMember
     from spacelang.ir.value import Value
 
 
@@ -39,23 +39,23 @@ def command(
     elif not found.reasons:
         typer.echo("it is a member")
     else:
-        _tell(found)
+        _print(found)
     if found.reasons:
         raise typer.Exit(BAD_INPUT)
 
 
-def _tell(found: "Nearest") -> None:
+def _print(found: "NearestMember") -> None:
     for reason in found.reasons:
-        typer.echo(f"no: {visible(reason.reason)}")
+        typer.echo(f"no: {make_visible(reason.reason)}")
         if reason.span.source.text:
-            typer.echo(f"  --> {visible(reason.span.source.name)}:{reason.span.line}:{reason.span.column}")
+            typer.echo(f"  --> {make_visible(reason.span.source.name)}:{reason.span.line}:{reason.span.column}")
     typer.echo("\nthe smallest change that makes it a member:")
     for change in found.changes:
-        typer.echo(f"  {visible(_told(change))}")
-    typer.echo(f"\n{visible(found.member.identity)}")
+        typer.echo(f"  {make_visible(_change_text(change))}")
+    typer.echo(f"\n{make_visible(found.member.identity)}")
 
 
-def _told(change: "Change") -> str:
+def _change_text(change: "KeyChange") -> str:
     if change.needed is None:
         return f"remove {change.key}"
     was = "" if change.given is None else f", not {_literal(change.given[0])}"
@@ -68,7 +68,7 @@ def _literal(value: "Value") -> str:
     return literal(value)
 
 
-def _document(found: "Nearest") -> dict[str, object]:
+def _document(found: "NearestMember") -> dict[str, object]:
     from spacelang.ir.value import to_json
 
     return {

@@ -36,7 +36,7 @@ class Fix:
 _REQUIRED: Final = object()
 
 
-def _is_of_class(annotation: object) -> bool:
+def _is_class_variable(annotation: object) -> bool:
     origin: object = get_origin(annotation)
     return origin is ClassVar
 
@@ -53,7 +53,7 @@ class _Record:
     """The names of the fields with their defaults."""
 
     def __init_subclass__(cls) -> None:
-        own = [name for name, annotation in cls.__annotations__.items() if not _is_of_class(annotation)]
+        own = [name for name, annotation in cls.__annotations__.items() if not _is_class_variable(annotation)]
         cls.FIELDS = {**cls.FIELDS, **{name: cls.__dict__.get(name, _REQUIRED) for name in own}}
 
     def __init__(self, **values: object) -> None:
@@ -135,7 +135,7 @@ class Diagnostic(_Record):
         return self.__dict__
 
 
-def in_order(diagnostics: list[Diagnostic]) -> tuple[Diagnostic, ...]:
+def sorted_unique(diagnostics: list[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Return the diagnostics without duplicates, sorted by file and position."""
     unique = dict.fromkeys(diagnostics)
     return tuple(sorted(unique, key=lambda d: (d.primary.source.name, d.primary.start, d.primary.end, d.code)))

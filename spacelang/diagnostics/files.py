@@ -172,7 +172,7 @@ class OtherVersion(Diagnostic):
     known: int
 
 
-class BoundOtherwise(Diagnostic):
+class DifferentBinding(Diagnostic):
     """A compiled space was compiled for data of another size.
 
     Bounds that depend on the data are replaced by numbers when a space is compiled. Binding a symbol to another number

@@ -192,7 +192,7 @@ class UnknownImported(Diagnostic):
     names: str | None = None
 
 
-class EndlessInclude(Diagnostic):
+class RecursiveInclude(Diagnostic):
     """A group, operator or parameter contains itself, so its expansion would never end.
 
     Groups of parameters include each other in a cycle, or the body of an operator within a group includes the group
@@ -232,7 +232,7 @@ class AmbiguousInclude(Diagnostic):
     second: str
 
 
-class HidingOperator(Diagnostic):
+class ShadowingOperator(Diagnostic):
     """An abstract operator has the same name as an operator of the catalogue.
 
     A reader of `PCA` expects the class of scikit-learn. Give an operator that no catalogue has a name of its own.

@@ -120,7 +120,7 @@ class RemovedParameter(Diagnostic):
     instead: str | None = None
 
 
-class NoOperatorExpected(Diagnostic):
+class UnexpectedOperator(Diagnostic):
     """An operator is given as the value of a parameter that takes no operator, or none of this kind.
 
     The message shows what the parameter takes. Operators are values of parameters such as the `estimator` of an
@@ -197,7 +197,7 @@ class DeprecatedOperator(Diagnostic):
     note: str | None = None
 
 
-class WholeAndPart(Diagnostic):
+class TupleAndElement(Diagnostic):
     """A tuple parameter is set both as a whole and by one of its elements; one of the two would be lost.
 
     Each element of the tuple has a name of its own, so that it can have a range: `q_min` and `q_max` of `RobustScaler`

@@ -90,7 +90,7 @@ class MisplacedAnnotation(Diagnostic):
     hint: str | None = None
 
 
-class StageInItself(Diagnostic):
+class RecursiveStage(Diagnostic):
     """A stage is one of its own alternatives, directly or through other stages.
 
     Every use of a stage is a decision with all of its alternatives. A stage that contains itself would never end:
@@ -169,7 +169,7 @@ class BadPattern(Diagnostic):
     reason: str
 
 
-class LateColumns(Diagnostic):
+class ColumnsAfterChange(Diagnostic):
     """`columns(…)` comes after a step that changes the data.
 
     Columns are selected by their names and types. The original data has these; the output of a transformer is an array
@@ -184,7 +184,7 @@ class LateColumns(Diagnostic):
     HELPS = ("move the step into the parts of `columns(…)`, or after it",)
 
 
-class NotSideBySide(Diagnostic):
+class SingleEstimator(Diagnostic):
     """The parameter takes a list of estimators, but is given a single one.
 
     Write the estimators in parentheses, joined by `&`. Each is listed under its name:
@@ -219,7 +219,7 @@ class TooManyOrders(Diagnostic):
     limit: int
 
 
-class SeveralUses(Diagnostic):
+class AmbiguousStageUse(Diagnostic):
     """A name refers to a stage that is used more than once.
 
     Every use is a decision of its own. The uses are called `scaler`, `scaler_2` and so on in the order of the text, or

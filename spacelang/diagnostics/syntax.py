@@ -66,7 +66,7 @@ class MissingSeparator(Diagnostic):
     hint: str | None = None
 
 
-class SaidElsewhere(Diagnostic):
+class ForeignSyntax(Diagnostic):
     """This is the syntax of another language or library.
 
     The same can be written here, as the help shows:

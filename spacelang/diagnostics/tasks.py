@@ -19,7 +19,7 @@ class UnknownTask(Diagnostic):
     near: str | None = None
 
 
-class OtherTask(Diagnostic):
+class WrongTaskKind(Diagnostic):
     """The pipelines of the space predict another kind of label than the task asks for.
 
     Pipelines that end in classifiers solve `task classification`, those that end in regressors solve `task regression`.
@@ -69,7 +69,7 @@ class UnsuitableScorer(Diagnostic):
     example: str
 
 
-class BackwardGoal(Diagnostic):
+class ReversedGoal(Diagnostic):
     """The goal can be computed, but it searches for the worst pipelines.
 
     The scores of all scorers of scikit-learn are larger for better pipelines, including those of `neg_…`. So maximize a

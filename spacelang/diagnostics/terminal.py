@@ -4,21 +4,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from spacelang.diagnostics.cells import CUT, WIDEST, excerpt, visible, width
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
+from spacelang.diagnostics.terminal_cells import ELLIPSIS, MAX_CELLS, cell_width, make_excerpt, make_visible
 from spacelang.text import Source, Span
 
-NEAR: Final = 3
+MAX_LINE_DISTANCE: Final = 3
 """Places that are at most this many lines apart are shown in one snippet."""
 
 
-EDGE: Final = 115
+LABEL_EDGE: Final = 115
 """Labels end before this cell, so that few lines are longer than 120 characters with the line numbers."""
 
-LONGEST: Final = 400
+MAX_MESSAGE_LENGTH: Final = 400
 """Messages are cut to this many characters, as their quotations may be as long as the whole source."""
 
-SHORT: Final = 24
+SHORT_LABEL_CELLS: Final = 24
 """Labels of at most this many cells always stand to the right of their underline."""
 
 
@@ -32,11 +32,11 @@ def render(diagnostics: Iterable[Diagnostic], *, color: bool) -> str:
     if not shown:
         return ""
     paint = COLOURED if color else PLAIN
-    return "\n\n".join((*("\n".join(_block(diagnostic, paint)) for diagnostic in shown), _counts(shown)))
+    return "\n\n".join((*("\n".join(_diagnostic_lines(diagnostic, paint)) for diagnostic in shown), _summary(shown)))
 
 
 @dataclass(frozen=True, slots=True)
-class Paint:
+class AnsiStyles:
     """The ANSI escape sequences that begin each style, and the one that ends all styles."""
 
     error: str = ""
@@ -46,7 +46,7 @@ class Paint:
     strong: str = ""
     end: str = ""
 
-    def of(self, severity: Severity) -> str:
+    def style_of(self, severity: Severity) -> str:
         """Return the style of a severity."""
         return self.error if severity is Severity.ERROR else self.warning
 
@@ -55,8 +55,8 @@ class Paint:
         return f"{style}{text}{self.end}" if text else ""
 
 
-PLAIN: Final = Paint()
-COLOURED: Final = Paint("\x1b[1;31m", "\x1b[1;33m", "\x1b[1;36m", "\x1b[36m", "\x1b[1m", "\x1b[0m")
+PLAIN: Final = AnsiStyles()
+COLOURED: Final = AnsiStyles("\x1b[1;31m", "\x1b[1;33m", "\x1b[1;36m", "\x1b[36m", "\x1b[1m", "\x1b[0m")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,31 +73,31 @@ class _Mark:
 
     @property
     def head(self) -> str:
-        return f"{visible(self.source.name)}:{self.line}:{self.start + 1}"
+        return f"{make_visible(self.source.name)}:{self.line}:{self.start + 1}"
 
 
-def _block(diagnostic: Diagnostic, paint: Paint) -> Iterator[str]:
-    style = paint.of(diagnostic.severity)
+def _diagnostic_lines(diagnostic: Diagnostic, paint: AnsiStyles) -> Iterator[str]:
+    style = paint.style_of(diagnostic.severity)
     title = paint(style, f"{diagnostic.severity}[{diagnostic.code}]")
-    yield title + paint(paint.strong, f": {_said(diagnostic.message)}")
+    yield title + paint(paint.strong, f": {_shortened(diagnostic.message)}")
     snippets = _snippets(diagnostic, paint) if diagnostic.primary.source.text else []
     margin = max((len(str(mark.line)) for marks in snippets for mark in marks), default=1)
     if not snippets and diagnostic.primary.source.name:
-        yield f"{' ' * margin}{paint(paint.gutter, '-->')} {visible(diagnostic.primary.source.name)}"
+        yield f"{' ' * margin}{paint(paint.gutter, '-->')} {make_visible(diagnostic.primary.source.name)}"
     for number, marks in enumerate(snippets):
-        yield from _snippet(marks, margin, paint, first=number == 0)
+        yield from _snippet_lines(marks, margin, paint, first=number == 0)
     if diagnostic.help:
-        yield from _remark("help", diagnostic.help, margin, paint)
+        yield from _footer_lines("help", diagnostic.help, margin, paint)
     for note in diagnostic.notes:
-        yield from _remark("note", note, margin, paint)
+        yield from _footer_lines("note", note, margin, paint)
 
 
-def _snippets(diagnostic: Diagnostic, paint: Paint) -> list[list[_Mark]]:
+def _snippets(diagnostic: Diagnostic, paint: AnsiStyles) -> list[list[_Mark]]:
     """Return the marks of each snippet. The primary mark is the first mark of the first snippet."""
-    primary = _mark(diagnostic.primary, "^", paint.of(diagnostic.severity), diagnostic.label)
+    primary = _make_mark(diagnostic.primary, "^", paint.style_of(diagnostic.severity), diagnostic.label)
     snippets = [[primary]]
     for related in diagnostic.related:
-        mark = _mark(related.span, "-", paint.related, related.message)
+        mark = _make_mark(related.span, "-", paint.related, related.message)
         home = next((marks for marks in snippets if _is_near(mark, marks)), None)
         if home is None:
             snippets.append([mark])
@@ -106,14 +106,14 @@ def _snippets(diagnostic: Diagnostic, paint: Paint) -> list[list[_Mark]]:
     return snippets
 
 
-def _mark(span: Span, sign: str, style: str, label: str) -> _Mark:
+def _make_mark(span: Span, sign: str, style: str, label: str) -> _Mark:
     """Return the mark of a span, restricted to the first line of the span."""
     offset = min(span.start, len(span.source.text))
     line, column = span.source.position(offset)
     text = span.source.line(line)
     start = min(column - 1, len(text))
     covered = text[start : max(start, column - 1 + span.end - offset)]
-    return _Mark(span.source, line, start, start + len(covered.rstrip(" \t\r")), sign, style, _said(label))
+    return _Mark(span.source, line, start, start + len(covered.rstrip(" \t\r")), sign, style, _shortened(label))
 
 
 def _is_near(mark: _Mark, marks: Sequence[_Mark]) -> bool:
@@ -121,14 +121,14 @@ def _is_near(mark: _Mark, marks: Sequence[_Mark]) -> bool:
 
     It must be at most `NEAR` lines away from one of them, and not far away from the others on a long line.
     """
-    if all(mark.source != other.source or abs(mark.line - other.line) > NEAR for other in marks):
+    if all(mark.source != other.source or abs(mark.line - other.line) > MAX_LINE_DISTANCE for other in marks):
         return False
     together = [mark, *(other for other in marks if other.line == mark.line)]
     first, last = min(other.start for other in together), max(other.end for other in together)
-    return len(together) == 1 or last - first <= WIDEST // 2
+    return len(together) == 1 or last - first <= MAX_CELLS // 2
 
 
-def _snippet(marks: Sequence[_Mark], margin: int, paint: Paint, *, first: bool) -> Iterator[str]:
+def _snippet_lines(marks: Sequence[_Mark], margin: int, paint: AnsiStyles, *, first: bool) -> Iterator[str]:
     yield f"{' ' * margin}{paint(paint.gutter, '-->' if first else ':::')} {marks[0].head}"
     source = marks[0].source
     lines = [mark.line for mark in marks]
@@ -136,31 +136,33 @@ def _snippet(marks: Sequence[_Mark], margin: int, paint: Paint, *, first: bool) 
     for number in range(min(lines), max(lines) + 1):
         here = sorted((mark for mark in marks if mark.line == number), key=lambda mark: (mark.start, mark.end))
         start, end = min((mark.start for mark in here), default=0), max((mark.end for mark in here), default=0)
-        shown = excerpt(source.line(number), start, end)
+        shown = make_excerpt(source.line(number), start, end)
         yield f"{paint(paint.gutter, f'{number:>{margin}} |')} {shown.text}".rstrip()
         for mark in here:
             begin, cells = shown.underline(mark.start, mark.end)
             # A terminal would wrap a long label after a long underline, so the label gets a line of its own.
-            apart = width(mark.label) > SHORT and begin + cells + 1 + width(mark.label) > EDGE
+            apart = (
+                cell_width(mark.label) > SHORT_LABEL_CELLS and begin + cells + 1 + cell_width(mark.label) > LABEL_EDGE
+            )
             beside, below = ("", mark.label) if apart else (mark.label, "")
             yield f"{blank} {' ' * begin}{paint(mark.style, f'{mark.sign * cells} {beside}'.rstrip())}"
             if below:
-                yield f"{blank} {' ' * min(begin, max(0, EDGE - width(below)))}{paint(mark.style, below)}"
+                yield f"{blank} {' ' * min(begin, max(0, LABEL_EDGE - cell_width(below)))}{paint(mark.style, below)}"
 
 
-def _remark(kind: str, text: str, margin: int, paint: Paint) -> Iterator[str]:
-    first, *rest = map(_said, text.split("\n"))
+def _footer_lines(kind: str, text: str, margin: int, paint: AnsiStyles) -> Iterator[str]:
+    first, *rest = map(_shortened, text.split("\n"))
     yield f"{' ' * margin} {paint(paint.gutter, '=')} {paint(paint.strong, kind)}: {first}"
     for line in rest:
         yield f"{' ' * (margin + len(kind) + 5)}{line}"
 
 
-def _said(text: str) -> str:
-    half = LONGEST // 2
-    return visible(text if len(text) <= LONGEST else text[:half] + CUT + text[-half:])
+def _shortened(text: str) -> str:
+    half = MAX_MESSAGE_LENGTH // 2
+    return make_visible(text if len(text) <= MAX_MESSAGE_LENGTH else text[:half] + ELLIPSIS + text[-half:])
 
 
-def _counts(diagnostics: Sequence[Diagnostic]) -> str:
+def _summary(diagnostics: Sequence[Diagnostic]) -> str:
     severities = [diagnostic.severity for diagnostic in diagnostics]
     counts = [(severities.count(severity), str(severity)) for severity in Severity]
     problems = ", ".join(_count(number, word) for number, word in counts if number)

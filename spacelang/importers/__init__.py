@@ -5,6 +5,6 @@ Every module without a leading underscore is one format, named after its file ex
 
 from typing import Final
 
-from spacelang.plugins import Plugins
+from spacelang.plugins import PluginRegistry
 
-IMPORTERS: Final = Plugins("spacelang.importers", "spacelang.importers")
+IMPORTERS: Final = PluginRegistry("spacelang.importers", "spacelang.importers")

@@ -6,16 +6,16 @@ from itertools import islice, product
 from typing import Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.foreign import CannotBeSaid, NothingToImport
-from spacelang.grouping import grouped
-from spacelang.importers._expressions import Expressions
-from spacelang.importers._foreign import Clause, ForeignValues, Relation, Test
-from spacelang.importers._naming import Naming
-from spacelang.importers._shape import ROOT, Path, Shape, agree
+from spacelang.diagnostics.foreign_files import NotExpressible, NothingToImport
+from spacelang.grouping import group_by_key
+from spacelang.importers._expressions import ExpressionWriter
+from spacelang.importers._foreign_space import ForbiddenClause, ForeignValues, ParameterComparison, ValueTest
+from spacelang.importers._name_assignment import NameAssignment
+from spacelang.importers._tree_builder import ROOT, Path, SpaceTree, are_compatible
 from spacelang.syntax import ast
-from spacelang.text import NOWHERE, Span
+from spacelang.text import NO_SPAN, Span
 
-MOST_RULES: Final = 5_000
+MAX_CONSTRAINTS: Final = 5_000
 """The maximal number of constraints. A clause is written once for every combination of bodies to which it applies."""
 
 
@@ -27,29 +27,29 @@ class _ClauseTable:
     """
 
     sets: dict[str, frozenset[int]]
-    others: tuple[Test | Relation, ...]
+    others: tuple[ValueTest | ParameterComparison, ...]
     span: Span
 
 
-class Constraints:
+class ConstraintWriter:
     """A writer of the constraints of a space."""
 
-    def __init__(self, shape: Shape, naming: Naming, expressions: Expressions) -> None:
+    def __init__(self, shape: SpaceTree, naming: NameAssignment, expressions: ExpressionWriter) -> None:
         self._shape = shape
         self._naming = naming
         self._expressions = expressions
         self.diagnostics: list[Diagnostic] = []
-        self._left = MOST_RULES
+        self._left = MAX_CONSTRAINTS
 
-    def write(self) -> dict[Path, list[ast.Rule]]:
+    def write(self) -> dict[Path, list[ast.ConstraintStatement]]:
         """Return the constraints by the body that contains them; those at the top level of the file are at the root."""
-        found: dict[Path, list[ast.Rule]] = {}
-        for table in _merged([self._table(clause) for clause in self._shape.space.clauses]):
+        found: dict[Path, list[ast.ConstraintStatement]] = {}
+        for table in _merge([self._table(clause) for clause in self._shape.space.clauses]):
             rules = list(islice(self._rules(table), self._left + 1))
             self._left -= len(rules)
             if self._left < 0:
-                what = f"more than {MOST_RULES:,} constraints"
-                self.diagnostics.append(CannotBeSaid(primary=table.span, what=what))
+                what = f"more than {MAX_CONSTRAINTS:,} constraints"
+                self.diagnostics.append(NotExpressible(primary=table.span, what=what))
                 return {}
             for path, rule in rules:
                 if rule not in (several := found.setdefault(path, [])):
@@ -59,116 +59,116 @@ class Constraints:
                 self.diagnostics.append(NothingToImport(primary=table.span, what=what))
         return found
 
-    def _table(self, clause: Clause) -> _ClauseTable:
+    def _table(self, clause: ForbiddenClause) -> _ClauseTable:
         sets: dict[str, frozenset[int]] = {}
-        others: list[Test | Relation] = []
+        others: list[ValueTest | ParameterComparison] = []
         for literal in clause.literals:
-            domain = self._shape.space.parameters[literal.parameter].domain if isinstance(literal, Test) else None
-            if isinstance(literal, Test) and isinstance(domain, ForeignValues) and literal.operator == "in":
-                places = frozenset(map(domain.place, literal.values))
+            domain = self._shape.space.parameters[literal.parameter].domain if isinstance(literal, ValueTest) else None
+            if isinstance(literal, ValueTest) and isinstance(domain, ForeignValues) and literal.operator == "in":
+                places = frozenset(map(domain.index, literal.values))
                 sets[literal.parameter] = sets.get(literal.parameter, places) & places
             elif literal not in others:
                 others.append(literal)
-        speaking = [name for name in (*sets, *_names(tuple(others))) if name not in self._shape.fixed]
-        silent = [name for name in sets if name in self._shape.fixed and self._is_beside(name, speaking)]
+        speaking = [name for name in (*sets, *_parameters_of(tuple(others))) if name not in self._shape.fixed]
+        silent = [name for name in sets if name in self._shape.fixed and self._is_implied_active(name, speaking)]
         return _ClauseTable({name: sets[name] for name in sets if name not in silent}, tuple(others), clause.span)
 
-    def _is_beside(self, constant: str, names: list[str]) -> bool:
+    def _is_implied_active(self, constant: str, names: list[str]) -> bool:
         """Return True if a constant is active whenever one of `names` is, so that a clause need not mention it."""
         paths = self._shape.paths
         return any(paths[constant] == paths[name] for name in names if name not in self._shape.decisions)
 
-    def _rules(self, table: _ClauseTable) -> Iterator[tuple[Path, ast.Rule]]:
+    def _rules(self, table: _ClauseTable) -> Iterator[tuple[Path, ast.ConstraintStatement]]:
         """Yield a clause once for every combination of bodies in which its hyperparameters can be active together."""
         if not all(table.sets.values()):
             return
         decisions = {name: places for name, places in table.sets.items() if name in self._shape.decisions}
-        named = [name for name in (*table.sets, *_names(table.others)) if name not in decisions]
-        ways = [self._expressions.bodies(name) for name in dict.fromkeys(named)]
+        named = [name for name in (*table.sets, *_parameters_of(table.others)) if name not in decisions]
+        ways = [self._expressions.bodies_of(name) for name in dict.fromkeys(named)]
         for paths in product(*ways):
             bodies = dict(zip(dict.fromkeys(named), paths, strict=True))
-            if _agree_all(paths) and (rule := self._rule(table, decisions, bodies)) is not None:
+            if _are_all_compatible(paths) and (rule := self._rule(table, decisions, bodies)) is not None:
                 yield rule
 
     def _rule(
         self, table: _ClauseTable, decisions: dict[str, frozenset[int]], bodies: dict[str, Path]
-    ) -> tuple[Path, ast.Rule] | None:
+    ) -> tuple[Path, ast.ConstraintStatement] | None:
         """Return the constraint for a combination of bodies, with its place; None if it can never apply there."""
         taken = {step[0]: step[1] for body in bodies.values() for step in body if step[0]}
         if any(name in taken and taken[name] not in places for name, places in decisions.items()):
             return None
         open_decisions = {name: places for name, places in decisions.items() if name not in taken}
         speaking = {name: body for name, body in bodies.items() if not self._is_certain(table, name)}
-        home = self._home(open_decisions, speaking)
+        home = self._enclosing_body(open_decisions, speaking)
         terms: list[ast.Expression] = []
         for name, places in open_decisions.items():
             body = self._shape.paths[name][0]
-            terms.append(self._expressions.takes(name, body, sorted(places), ROOT))
+            terms.append(self._expressions.decision_test(name, body, sorted(places), ROOT))
         # A constant adds no comparison, only the requirement that its body is reached.
         said = {step for body in speaking.values() for step in body}
         silent = {step for body in bodies.values() for step in body if step[0]} - said
         for decision, place in sorted(silent, key=lambda step: self._shape.space.file_order.index(step[0])):
-            terms.append(self._expressions.takes(decision, self._shape.paths[decision][0], [int(place)], ROOT))
+            terms.append(self._expressions.decision_test(decision, self._shape.paths[decision][0], [int(place)], ROOT))
         terms.extend(self._literals(table, speaking, home))
         if not terms:
-            terms = [ast.Keyword(True, NOWHERE)]
-        expression = terms[0] if len(terms) == 1 else ast.Logical("and", tuple(terms), NOWHERE)
-        return home, ast.Rule(True, expression, NOWHERE)
+            terms = [ast.Keyword(True, NO_SPAN)]
+        expression = terms[0] if len(terms) == 1 else ast.Logical("and", tuple(terms), NO_SPAN)
+        return home, ast.ConstraintStatement(True, expression, NO_SPAN)
 
-    def _home(self, decisions: dict[str, frozenset[int]], speaking: dict[str, Path]) -> Path:
+    def _enclosing_body(self, decisions: dict[str, frozenset[int]], speaking: dict[str, Path]) -> Path:
         """Return the body to write a constraint in: the common body of all its hyperparameters, or the file."""
         homes = set(speaking.values())
         return homes.pop() if len(homes) == 1 and not decisions else ROOT
 
     def _is_certain(self, table: _ClauseTable, name: str) -> bool:
         """Return True if the clause holds for a hyperparameter whenever its body is reached."""
-        return name in self._shape.fixed and name in table.sets and name not in _names(table.others)
+        return name in self._shape.fixed and name in table.sets and name not in _parameters_of(table.others)
 
     def _literals(self, table: _ClauseTable, speaking: dict[str, Path], home: Path) -> Iterator[ast.Expression]:
-        def called(name: str) -> ast.Dotted:
-            return self._expressions.name(name, speaking[name], is_sibling=speaking[name] == home)
+        def called(name: str) -> ast.DottedName:
+            return self._expressions.name_of(name, speaking[name], is_sibling=speaking[name] == home)
 
         for name, places in table.sets.items():
             if name in speaking:
                 domain = self._shape.space.parameters[name].domain
                 assert isinstance(domain, ForeignValues)
                 values = tuple(domain.values[place] for place in sorted(places))
-                yield self._expressions.compare(Test(name, "in", values, table.span), called(name))
+                yield self._expressions.compare(ValueTest(name, "in", values, table.span), called(name))
         for other in table.others:
-            if isinstance(other, Relation):
-                yield ast.Binary(other.operator, called(other.left), called(other.right), NOWHERE)
+            if isinstance(other, ParameterComparison):
+                yield ast.Binary(other.operator, called(other.left), called(other.right), NO_SPAN)
             else:
                 yield self._expressions.compare(other, called(other.parameter))
 
 
-def _names(literals: tuple[Test | Relation, ...]) -> list[str]:
+def _parameters_of(literals: tuple[ValueTest | ParameterComparison, ...]) -> list[str]:
     names: list[str] = []
     for literal in literals:
-        names += [literal.left, literal.right] if isinstance(literal, Relation) else [literal.parameter]
+        names += [literal.left, literal.right] if isinstance(literal, ParameterComparison) else [literal.parameter]
     return names
 
 
-def _agree_all(paths: tuple[Path, ...]) -> bool:
-    return all(agree(left, right) for place, left in enumerate(paths) for right in paths[place + 1 :])
+def _are_all_compatible(paths: tuple[Path, ...]) -> bool:
+    return all(are_compatible(left, right) for place, left in enumerate(paths) for right in paths[place + 1 :])
 
 
 # ---- merging clauses that differ in one value
 
 
-def _merged(tables: list[_ClauseTable]) -> list[_ClauseTable]:
+def _merge(tables: list[_ClauseTable]) -> list[_ClauseTable]:
     """Return fewer clauses that forbid the same combinations; the better of two merging orders is used."""
-    by_names = grouped(((*sorted(table.sets), table.others), table) for table in _without_weaker(tables))
+    by_names = group_by_key(((*sorted(table.sets), table.others), table) for table in _remove_implied(tables))
     found: list[_ClauseTable] = []
     for several in by_names.values():
         names = list(several[0].sets)
         orders = (names, names[::-1])
-        ways = [_folded(several, order) for order in orders]
+        ways = [_merge_by_parameter(several, order) for order in orders]
         fewest: list[_ClauseTable] = min(ways, key=len)
         found.extend(fewest)
-    return _without_weaker(found)
+    return _remove_implied(found)
 
 
-def _folded(tables: list[_ClauseTable], order: list[str]) -> list[_ClauseTable]:
+def _merge_by_parameter(tables: list[_ClauseTable], order: list[str]) -> list[_ClauseTable]:
     """Return clauses merged hyperparameter by hyperparameter: those that agree in all other sets become one."""
     for name in order:
         rows: dict[tuple[object, ...], _ClauseTable] = {}
@@ -184,7 +184,7 @@ def _folded(tables: list[_ClauseTable], order: list[str]) -> list[_ClauseTable]:
     return tables
 
 
-def _without_weaker(tables: list[_ClauseTable]) -> list[_ClauseTable]:
+def _remove_implied(tables: list[_ClauseTable]) -> list[_ClauseTable]:
     """Return the clauses that are not implied by another one; more than 1,000 clauses are returned as they are."""
     if len(tables) > 1_000:
         return tables

@@ -5,28 +5,33 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.foreign import AdviceLost, CannotBeSaid, ContradictoryDeclaration, UnreadableDeclaration
-from spacelang.importers._foreign import (
-    Clause,
+from spacelang.diagnostics.foreign_files import (
+    ContradictoryDeclaration,
+    GuidanceDropped,
+    NotExpressible,
+    UnreadableDeclaration,
+)
+from spacelang.importers._foreign_space import (
     Condition,
-    Conditional,
     Domain,
+    ForbiddenClause,
+    ForeignCondition,
     ForeignParameter,
     ForeignRange,
     ForeignSpace,
     ForeignValues,
-    Relation,
-    Test,
-    conjoined,
-    every,
-    some,
+    ParameterComparison,
+    ValueTest,
+    conjunction,
+    disjunction,
+    merge_by_child,
 )
-from spacelang.importers._located import Located, read
-from spacelang.importers._readings import read_typed
+from spacelang.importers._json_positions import PositionedValue, parse_json
+from spacelang.importers._value_conversion import convert_values
 from spacelang.ir.value import Value
 from spacelang.text import Source, Span
 
-MOST_WAYS: Final = 1_000
+MAX_COMBINATIONS: Final = 1_000
 """The maximal number of combinations that one forbidden clause may expand to."""
 
 _Order: TypeAlias = Literal["<", "<=", ">", ">="]
@@ -55,45 +60,47 @@ class Json:
 
     def read(self, source: Source) -> ForeignSpace:
         """Return the contents of a file, with diagnostics for invalid declarations."""
-        document = read(source)
+        document = parse_json(source)
         if isinstance(document, UnreadableDeclaration):
             return ForeignSpace("", (), (), (), (document,))
-        return _Reader().read(document)
+        return _DocumentReader().read(document)
 
 
-class _Reader:
+class _DocumentReader:
     """A reader of one document that collects diagnostics."""
 
     def __init__(self) -> None:
         self._diagnostics: list[Diagnostic] = []
 
-    def read(self, document: Located) -> ForeignSpace:
+    def read(self, document: PositionedValue) -> ForeignSpace:
         """Return the contents of a parsed document."""
         parameters: list[ForeignParameter] = []
-        conditionals: list[Conditional] = []
-        clauses: list[Clause] = []
+        conditionals: list[ForeignCondition] = []
+        clauses: list[ForbiddenClause] = []
         name = ""
         try:
             members = _members(document, "an object with `hyperparameters`")
             given = members["name"].value if "name" in members else None
             name = given if isinstance(given, str) else ""
             for item in _items(_member(document, "hyperparameters")):
-                self._guarded(item, lambda item: parameters.append(self._parameter(item)))
+                self._collect_problem(item, lambda item: parameters.append(self._parameter(item)))
             for item in _items(members.get("conditions")):
-                self._guarded(item, lambda item: conditionals.append(_conditional(item)))
+                self._collect_problem(item, lambda item: conditionals.append(_conditional(item)))
             for item in _items(members.get("forbiddens")):
-                self._guarded(item, lambda item: clauses.extend(_clauses(item)))
+                self._collect_problem(item, lambda item: clauses.extend(_clauses(item)))
         except _ProblemError as problem:
             self._diagnostics.append(problem.diagnostic)
-        return ForeignSpace(name, tuple(parameters), conjoined(conditionals), tuple(clauses), tuple(self._diagnostics))
+        return ForeignSpace(
+            name, tuple(parameters), merge_by_child(conditionals), tuple(clauses), tuple(self._diagnostics)
+        )
 
-    def _guarded(self, item: Located, action: Callable[[Located], None]) -> None:
+    def _collect_problem(self, item: PositionedValue, action: Callable[[PositionedValue], None]) -> None:
         try:
             action(item)
         except _ProblemError as problem:
             self._diagnostics.append(problem.diagnostic)
 
-    def _parameter(self, item: Located) -> ForeignParameter:
+    def _parameter(self, item: PositionedValue) -> ForeignParameter:
         name, kind = _text(item, "name"), _text(item, "type")
         family, _, number_kind = kind.rpartition("_")
         prior: tuple[float, float] | None = None
@@ -106,44 +113,44 @@ class _Reader:
                 domain = _weighted(item)
             case "ordinal":
                 values = _values(_member(item, "sequence"))
-                domain = ForeignValues(values, read_typed(values), ordered=True)
+                domain = ForeignValues(values, convert_values(values), ordered=True)
             case "constant" | "unparametrized":
                 values = (_value(_member(item, "value")),)
-                return ForeignParameter(name, ForeignValues(values, read_typed(values)), values[0], item.span)
+                return ForeignParameter(name, ForeignValues(values, convert_values(values)), values[0], item.span)
             case _:
                 problem = f"unknown hyperparameter type `{kind}`"
                 raise _ProblemError(UnreadableDeclaration(primary=_member(item, "type").span, problem=problem))
         self._check_meta(item, name)
         return ForeignParameter(name, domain, _default(item, domain), item.span, prior)
 
-    def _range(self, item: Located, name: str, is_integer: bool) -> ForeignRange:
+    def _range(self, item: PositionedValue, name: str, is_integer: bool) -> ForeignRange:
         log = _optional(item, "log") is True
         bounds: list[float] = []
         for end in ("lower", "upper"):
             bound = _optional(item, end)
             if bound is None:
                 what = f"that `{name}` has no {end} bound"
-                raise _ProblemError(CannotBeSaid(primary=item.span, what=what, remedy="give it both bounds"))
+                raise _ProblemError(NotExpressible(primary=item.span, what=what, remedy="give it both bounds"))
             bounds.append(_number(item, end, is_integer=is_integer))
         domain = ForeignRange("int" if is_integer else "float", bounds[0], bounds[1], log)
-        return domain if _optional(item, "q") is None else _spaced(item, name, domain)
+        return domain if _optional(item, "q") is None else _with_step(item, name, domain)
 
-    def _prior(self, item: Located, name: str, family: str, domain: ForeignRange) -> tuple[float, float] | None:
+    def _prior(self, item: PositionedValue, name: str, family: str, domain: ForeignRange) -> tuple[float, float] | None:
         if family == "normal" and not domain.log:
             deviation = _number(item, "sigma")
             return (_number(item, "mu"), deviation) if deviation > 0 else None
         if family != "uniform":
             what = f"the {family} distribution"
-            self._diagnostics.append(AdviceLost(primary=item.span, what=what, name=name))
+            self._diagnostics.append(GuidanceDropped(primary=item.span, what=what, name=name))
         return None
 
-    def _check_meta(self, item: Located, name: str) -> None:
+    def _check_meta(self, item: PositionedValue, name: str) -> None:
         if _optional(item, "meta"):
             span = _member(item, "meta").span
-            self._diagnostics.append(AdviceLost(primary=span, what="the metadata", name=name))
+            self._diagnostics.append(GuidanceDropped(primary=span, what="the metadata", name=name))
 
 
-def _weighted(item: Located) -> ForeignValues:
+def _weighted(item: PositionedValue) -> ForeignValues:
     values = _values(_member(item, "choices"))
     given = _optional(item, "weights") or _optional(item, "probabilities")
     weights: tuple[float, ...] | None = None
@@ -151,10 +158,10 @@ def _weighted(item: Located) -> ForeignValues:
         numbers = [weight.value for weight in given]
         if all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers):
             weights = tuple(float(n) for n in numbers if isinstance(n, int | float))
-    return ForeignValues(values, read_typed(values), weights=weights)
+    return ForeignValues(values, convert_values(values), weights=weights)
 
 
-def _default(item: Located, domain: Domain) -> Value:
+def _default(item: PositionedValue, domain: Domain) -> Value:
     members = _members(item)
     given = members.get("default_value", members.get("default"))
     if given is None or (given.value is None and isinstance(domain, ForeignRange)):
@@ -165,7 +172,7 @@ def _default(item: Located, domain: Domain) -> Value:
     return default
 
 
-def _spaced(item: Located, name: str, domain: ForeignRange) -> ForeignRange:
+def _with_step(item: PositionedValue, name: str, domain: ForeignRange) -> ForeignRange:
     """Return a range with the step `q`.
 
     Older versions of ConfigSpace count multiples from 0 or from the lower bound. Only a `q` for which both agree is
@@ -180,7 +187,7 @@ def _spaced(item: Located, name: str, domain: ForeignRange) -> ForeignRange:
     if q <= 0 or domain.log or (upper - lower) % q or lower % q:
         what = f"the quantization of `{name}`"
         remedy = "choose a `q` that divides both bounds, without `log`"
-        raise _ProblemError(CannotBeSaid(primary=_member(item, "q").span, what=what, remedy=remedy))
+        raise _ProblemError(NotExpressible(primary=_member(item, "q").span, what=what, remedy=remedy))
     if domain.kind == "int" and step == int(step):
         step = int(step)
     return ForeignRange(domain.kind, domain.lower, domain.upper, step=step)
@@ -189,45 +196,45 @@ def _spaced(item: Located, name: str, domain: ForeignRange) -> ForeignRange:
 # ---- conditions
 
 
-def _conditional(item: Located) -> Conditional:
-    return Conditional(_text(item, "child"), _condition(item), item.span)
+def _conditional(item: PositionedValue) -> ForeignCondition:
+    return ForeignCondition(_text(item, "child"), _condition(item), item.span)
 
 
-def _condition(item: Located) -> Condition:
+def _condition(item: PositionedValue) -> Condition:
     kind = _text(item, "type")
     if kind in ("AND", "OR"):
         terms = [_condition(term) for term in _items(_member(item, "conditions"))]
         if not terms:
             raise _ProblemError(UnreadableDeclaration(primary=item.span, problem="this condition has no terms"))
-        return every(terms) if kind == "AND" else some(terms)
+        return conjunction(terms) if kind == "AND" else disjunction(terms)
     return _test(item, "parent", kind, "condition")
 
 
-def _test(item: Located, role: str, kind: str, what: str) -> Test:
+def _test(item: PositionedValue, role: str, kind: str, what: str) -> ValueTest:
     if kind not in _TESTS:
         problem = f"unknown type `{kind}` of a {what}"
         raise _ProblemError(UnreadableDeclaration(primary=_member(item, "type").span, problem=problem))
     values = _values(_member(item, "values")) if kind == "IN" else (_value(_member(item, "value")),)
-    return Test(_text(item, role), _TESTS[kind], values, item.span)
+    return ValueTest(_text(item, role), _TESTS[kind], values, item.span)
 
 
 # ---- forbidden clauses
 
 
-def _clauses(item: Located) -> Iterator[Clause]:
-    for literals in _ways(item):
-        yield Clause(literals, item.span)
+def _clauses(item: PositionedValue) -> Iterator[ForbiddenClause]:
+    for literals in _combinations(item):
+        yield ForbiddenClause(literals, item.span)
 
 
-def _ways(item: Located) -> list[tuple[Test | Relation, ...]]:
+def _combinations(item: PositionedValue) -> list[tuple[ValueTest | ParameterComparison, ...]]:
     """Return the combinations of literals that a clause forbids, each on its own (disjunctive normal form)."""
     kind = _text(item, "type")
     if kind == "OR":
-        found = [way for part in _items(_member(item, "clauses")) for way in _ways(part)]
+        found = [way for part in _items(_member(item, "clauses")) for way in _combinations(part)]
     elif kind == "AND":
         found = [()]
         for part in _items(_member(item, "clauses")):
-            found = _together(found, _ways(part), item.span)
+            found = _product(found, _combinations(part), item.span)
     elif kind.startswith("RELATION"):
         found = [(_relation(item, kind),)]
     else:
@@ -237,34 +244,36 @@ def _ways(item: Located) -> list[tuple[Test | Relation, ...]]:
     return found
 
 
-def _together(
-    left: list[tuple[Test | Relation, ...]], right: list[tuple[Test | Relation, ...]], span: Span
-) -> list[tuple[Test | Relation, ...]]:
-    if len(left) * len(right) > MOST_WAYS:
-        what = f"a clause that stands for more than {MOST_WAYS:,} combinations"
-        raise _ProblemError(CannotBeSaid(primary=span, what=what))
+def _product(
+    left: list[tuple[ValueTest | ParameterComparison, ...]],
+    right: list[tuple[ValueTest | ParameterComparison, ...]],
+    span: Span,
+) -> list[tuple[ValueTest | ParameterComparison, ...]]:
+    if len(left) * len(right) > MAX_COMBINATIONS:
+        what = f"a clause that stands for more than {MAX_COMBINATIONS:,} combinations"
+        raise _ProblemError(NotExpressible(primary=span, what=what))
     return [one + other for one in left for other in right]
 
 
-def _relation(item: Located, kind: str) -> Relation:
+def _relation(item: PositionedValue, kind: str) -> ParameterComparison:
     sign = kind.removeprefix("RELATION").lstrip("_") or _text(item, "lambda")
     if sign not in _RELATIONS:
         problem = f"unknown relation `{sign}`"
         raise _ProblemError(UnreadableDeclaration(primary=item.span, problem=problem))
-    return Relation(_text(item, "left"), _RELATIONS[sign], _text(item, "right"), item.span)
+    return ParameterComparison(_text(item, "left"), _RELATIONS[sign], _text(item, "right"), item.span)
 
 
 # ---- members of objects
 
 
-def _members(item: Located, expected: str = "an object") -> dict[str, Located]:
+def _members(item: PositionedValue, expected: str = "an object") -> dict[str, PositionedValue]:
     if not isinstance(item.value, dict):
         problem = "this is not a declaration"
         raise _ProblemError(UnreadableDeclaration(primary=item.span, problem=problem, expected=f"expected {expected}"))
     return item.value
 
 
-def _member(item: Located, name: str) -> Located:
+def _member(item: PositionedValue, name: str) -> PositionedValue:
     members = _members(item)
     if name not in members:
         problem = f"`{name}` is missing"
@@ -272,12 +281,12 @@ def _member(item: Located, name: str) -> Located:
     return members[name]
 
 
-def _optional(item: Located, name: str) -> object:
+def _optional(item: PositionedValue, name: str) -> object:
     members = _members(item)
     return members[name].value if name in members else None
 
 
-def _items(item: Located | None) -> list[Located]:
+def _items(item: PositionedValue | None) -> list[PositionedValue]:
     if item is None or item.value is None:
         return []
     if not isinstance(item.value, list):
@@ -286,14 +295,14 @@ def _items(item: Located | None) -> list[Located]:
     return item.value
 
 
-def _text(item: Located, name: str) -> str:
+def _text(item: PositionedValue, name: str) -> str:
     found = _member(item, name)
     if not isinstance(found.value, str):
         raise _ProblemError(UnreadableDeclaration(primary=found.span, problem=f"`{name}` is not a string"))
     return found.value
 
 
-def _number(item: Located, name: str, *, is_integer: bool = False) -> float:
+def _number(item: PositionedValue, name: str, *, is_integer: bool = False) -> float:
     found = _member(item, name)
     read = found.value
     if isinstance(read, bool) or not isinstance(read, int | float):
@@ -309,17 +318,17 @@ def _number(item: Located, name: str, *, is_integer: bool = False) -> float:
         raise _ProblemError(ContradictoryDeclaration(primary=found.span, problem=problem)) from None
 
 
-def _values(item: Located) -> tuple[Value, ...]:
+def _values(item: PositionedValue) -> tuple[Value, ...]:
     values = tuple(map(_value, _items(item)))
     if not values:
         raise _ProblemError(UnreadableDeclaration(primary=item.span, problem="no value is given"))
     return values
 
 
-def _value(item: Located) -> Value:
+def _value(item: PositionedValue) -> Value:
     match item.value:
         case dict():
-            raise _ProblemError(CannotBeSaid(primary=item.span, what="an object as a value"))
+            raise _ProblemError(NotExpressible(primary=item.span, what="an object as a value"))
         case list(items):
             return tuple(map(_value, items))
         case value:

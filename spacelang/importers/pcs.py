@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.foreign import ContradictoryDeclaration, NothingToImport, UnreadableDeclaration
-from spacelang.importers._foreign import (
-    Clause,
+from spacelang.diagnostics.foreign_files import ContradictoryDeclaration, NothingToImport, UnreadableDeclaration
+from spacelang.importers._foreign_space import (
     Condition,
-    Conditional,
+    ForbiddenClause,
+    ForeignCondition,
     ForeignParameter,
     ForeignRange,
     ForeignSpace,
     ForeignValues,
-    Relation,
-    Test,
-    conjoined,
-    every,
-    some,
+    ParameterComparison,
+    ValueTest,
+    conjunction,
+    disjunction,
+    merge_by_child,
 )
-from spacelang.importers._readings import number, read_words
+from spacelang.importers._value_conversion import convert_words, parse_number
 from spacelang.text import Source, Span
 
 _DECLARATION: Final = re.compile(
@@ -37,7 +37,7 @@ _TEST: Final = re.compile(
     r"\s*(?P<name>[^\s{}\[\]|,=!<>]+)\s*(?P<sign>==|!=|<|>|(?<=\s)in(?=[\s{]))\s*(?P<values>\{[^{}]*\}|[^\s{}|]+)\s*"
 )
 _LITERAL: Final = re.compile(r"\s*(?P<name>[^\s{}\[\]|,=]+)\s*==?\s*(?P<value>[^\s{}\[\]|,=]+)\s*")
-_BEHIND: Final = re.compile(r"(?:(?<=\})\s*|(?<=\S)\s+|(?=,))(?P<stray>[^\w\s{}\[\]|&<>=!]+)\s*\Z")
+_TRAILING: Final = re.compile(r"(?:(?<=\})\s*|(?<=\S)\s+|(?=,))(?P<stray>[^\w\s{}\[\]|&<>=!]+)\s*\Z")
 _BRACES: Final = re.compile(r"\{[^{}]*\}\s*(?P<stray>\}+)\s*")
 _HEADING: Final = re.compile(r"(conditionals?|conditions|forbidden|parameters?|hyperparameters?)\s*:?", re.IGNORECASE)
 _WORDS: Final = "name categorical {a, b} [a]"
@@ -46,7 +46,7 @@ _EXAMPLES: Final = {
     "{": f"expected `{_WORDS}`",
     "|": "expected `child | parent == value`",
 }
-_Line: TypeAlias = ForeignParameter | Conditional | Clause | Diagnostic
+_Line: TypeAlias = ForeignParameter | ForeignCondition | ForbiddenClause | Diagnostic
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ class Pcs:
         return ForeignSpace(
             "",
             tuple(line for line in lines if isinstance(line, ForeignParameter)),
-            conjoined([line for line in lines if isinstance(line, Conditional)]),
-            tuple(line for line in lines if isinstance(line, Clause)),
-            (*(line for line in lines if isinstance(line, Diagnostic)), *_strays(source)),
+            merge_by_child([line for line in lines if isinstance(line, ForeignCondition)]),
+            tuple(line for line in lines if isinstance(line, ForbiddenClause)),
+            (*(line for line in lines if isinstance(line, Diagnostic)), *_trailing_warnings(source)),
         )
 
 
@@ -78,7 +78,7 @@ def _lines(source: Source) -> Iterator[Span]:
 def _line(span: Span) -> _Line | None:
     # Quotes around words are ignored; spaces in their place preserve the columns.
     text = _unquoted(span)
-    text = text[: _stray(text)[0]].rstrip()
+    text = text[: _find_trailing(text)[0]].rstrip()
     span = Span(span.source, span.start, span.start + len(text))
     if "|" in text:
         return _conditional(text, span)
@@ -93,19 +93,19 @@ def _unquoted(line: Span) -> str:
     return line.text.replace('"', " ").replace("'", " ")
 
 
-def _stray(text: str) -> tuple[int, int]:
+def _find_trailing(text: str) -> tuple[int, int]:
     """Return the range of ignored characters after the declaration on a line; an empty range at its end if none."""
     if "|" in text:
-        found = _BEHIND.search(text, text.rfind("|"))
+        found = _TRAILING.search(text, text.rfind("|"))
     else:
         found = _BRACES.fullmatch(text) if text.startswith("{") else _DECLARATION.fullmatch(text)
     return (len(text), len(text)) if found is None else found.span("stray")
 
 
-def _strays(source: Source) -> Iterator[NothingToImport]:
+def _trailing_warnings(source: Source) -> Iterator[NothingToImport]:
     """Yield warnings for characters after declarations, such as a semicolon, which ConfigSpace ignores."""
     for span in _lines(source):
-        start, end = _stray(_unquoted(span))
+        start, end = _find_trailing(_unquoted(span))
         if start < end:
             at = Span(source, span.start + start, span.start + end)
             yield NothingToImport(primary=at, what=f"`{at.text}` has no meaning here", reason="ConfigSpace ignores it")
@@ -131,17 +131,17 @@ def _of_set(found: re.Match[str], span: Span) -> ForeignParameter | Diagnostic:
     words = tuple(word.strip() for word in found["domain"][1:-1].split(","))
     if not all(words) or found["flags"]:
         return UnreadableDeclaration(primary=span, problem="this line is not a declaration", expected=_EXAMPLES["{"])
-    domain = ForeignValues(words, read_words(words), ordered=found["type"] == "ordinal")
+    domain = ForeignValues(words, convert_words(words), ordered=found["type"] == "ordinal")
     return ForeignParameter(found["name"], domain, found["default"].strip(), span)
 
 
 def _of_range(found: re.Match[str], span: Span) -> ForeignParameter | Diagnostic:
     flags = _flags(found["type"], found["flags"])
-    numbers = [number(text.strip()) for text in (*found["domain"][1:-1].split(","), found["default"])]
+    numbers = [parse_number(text.strip()) for text in (*found["domain"][1:-1].split(","), found["default"])]
     if flags is None or len(numbers) != 3 or None in numbers:
         return UnreadableDeclaration(primary=span, problem="this line is not a declaration", expected=_EXAMPLES["["])
     is_integer, is_log = flags
-    lower, upper, default = (_whole(n) if is_integer else float(n) for n in numbers if n is not None)
+    lower, upper, default = (_as_integer(n) if is_integer else float(n) for n in numbers if n is not None)
     if any(isinstance(n, float) for n in (lower, upper, default)) and is_integer:
         problem = f"`{found['name']}` is an integer, but a bound or the default is not"
         return ContradictoryDeclaration(primary=span, problem=problem)
@@ -160,21 +160,21 @@ def _flags(kind: str | None, flags: str) -> tuple[bool, bool] | None:
     return ("i" in flags, "l" in flags) if set(flags) <= {"i", "l"} else None
 
 
-def _whole(value: float) -> float:
+def _as_integer(value: float) -> float:
     return int(value) if value == int(value) else value
 
 
 # ---- conditions
 
 
-def _conditional(text: str, span: Span) -> Conditional | Diagnostic:
+def _conditional(text: str, span: Span) -> ForeignCondition | Diagnostic:
     child, _, condition = text.partition("|")
     end = span.start + len(child) + 1
     terms = [_conjunction(*part, span.source) for part in _split(condition, "||", end)]
     if len(child.split()) != 1 or any(term is None for term in terms):
         problem = "this condition cannot be read"
         return UnreadableDeclaration(primary=span, problem=problem, expected=_EXAMPLES["|"])
-    return Conditional(child.strip(), some([term for term in terms if term is not None]), span)
+    return ForeignCondition(child.strip(), disjunction([term for term in terms if term is not None]), span)
 
 
 def _split(text: str, sign: str, start: int) -> Iterator[tuple[str, int]]:
@@ -198,8 +198,8 @@ def _conjunction(text: str, start: int, source: Source) -> Condition | None:
         is_set = found["values"].startswith("{") and found["sign"] == "in"
         if not all(words) or (len(words) > 1 and not is_set):
             return None
-        tests.append(Test(found["name"], _SIGNS[found["sign"]], words, _stripped(part, begin, source)))
-    return every(tests)
+        tests.append(ValueTest(found["name"], _SIGNS[found["sign"]], words, _stripped(part, begin, source)))
+    return conjunction(tests)
 
 
 def _stripped(text: str, start: int, source: Source) -> Span:
@@ -209,12 +209,12 @@ def _stripped(text: str, start: int, source: Source) -> Span:
 # ---- forbidden clauses
 
 
-def _clause(text: str, span: Span) -> Clause | Diagnostic:
-    literals: list[Test | Relation] = []
+def _clause(text: str, span: Span) -> ForbiddenClause | Diagnostic:
+    literals: list[ValueTest | ParameterComparison] = []
     for part, start in _split(text[1:-1], ",", span.start + 1):
         found = _LITERAL.fullmatch(part)
         if found is None or not text.endswith("}"):
             problem, expected = "this forbidden clause cannot be read", "expected `{name=value, other=value}`"
             return UnreadableDeclaration(primary=span, problem=problem, expected=expected)
-        literals.append(Test(found["name"], "in", (found["value"],), _stripped(part, start, span.source)))
-    return Clause(tuple(literals), span)
+        literals.append(ValueTest(found["name"], "in", (found["value"],), _stripped(part, start, span.source)))
+    return ForbiddenClause(tuple(literals), span)

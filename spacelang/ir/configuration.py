@@ -6,12 +6,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from spacelang.ir.value import Value, canonical, from_json, to_json
+from spacelang.deprecation import renamed_attributes
+from spacelang.ir.value import Value, canonical_json, from_json, to_json
 
-WIDTH: Final = 100
+MAX_LINE_LENGTH: Final = 100
 """The maximum length of a configuration shown on one line; longer ones have one line per key."""
 
 
+@renamed_attributes(owning="wrap_dicts", with_others="with_each_value")
 class Configuration(Mapping[str, Value]):
     """An immutable mapping from keys to values; equality and hash are those of its canonical JSON.
 
@@ -33,7 +35,7 @@ class Configuration(Mapping[str, Value]):
         self._values = dict(values)
 
     @classmethod
-    def owning(cls, dictionaries: Iterable[dict[str, Value]]) -> "list[Configuration]":
+    def wrap_dicts(cls, dictionaries: Iterable[dict[str, Value]]) -> "list[Configuration]":
         """Return configurations that wrap `dictionaries` without copying; nobody may modify these afterwards."""
         new, found = cls.__new__, []
         for values in dictionaries:
@@ -45,14 +47,14 @@ class Configuration(Mapping[str, Value]):
     @classmethod
     def from_json(cls, text: str) -> "Configuration":
         """Parse one JSON object; raise ValueError for invalid JSON and TypeError for any other document."""
-        document: Any = json.loads(text, object_pairs_hook=_object)
+        document: Any = json.loads(text, object_pairs_hook=_object_without_duplicates)
         if not isinstance(document, dict):
             raise TypeError("a configuration must be one JSON object")
         return cls({key: from_json(value) for key, value in document.items()})
 
-    def with_others(self, key: str, others: Iterable[Value]) -> "list[Configuration]":
+    def with_each_value(self, key: str, others: Iterable[Value]) -> "list[Configuration]":
         """Return copies of this configuration in which `key` has each of the values `others` in turn."""
-        return Configuration.owning(self._with_each(key, others))
+        return Configuration.wrap_dicts(self._with_each(key, others))
 
     def _with_each(self, key: str, others: Iterable[Value]) -> Iterator[dict[str, Value]]:
         for other in others:
@@ -75,7 +77,7 @@ class Configuration(Mapping[str, Value]):
 
         The text is computed on every access.
         """
-        return canonical(self._values)
+        return canonical_json(self._values)
 
     @property
     def digest(self) -> bytes:
@@ -122,13 +124,13 @@ class Configuration(Mapping[str, Value]):
 
     def __repr__(self) -> str:
         line = f"Configuration({self.identity})"
-        if len(line) <= WIDTH:
+        if len(line) <= MAX_LINE_LENGTH:
             return line
-        inside = ",\n".join(f"  {canonical({key: value})[1:-1]}" for key, value in sorted(self._values.items()))
+        inside = ",\n".join(f"  {canonical_json({key: value})[1:-1]}" for key, value in sorted(self._values.items()))
         return f"Configuration({{\n{inside}\n}})"
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the pairs of a JSON object as a dictionary; raise ValueError if a key appears twice."""
     repeated = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
     if repeated:

@@ -11,22 +11,24 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
 
-from spacelang.facts import Computing, fact
-from spacelang.ir.rationals import decimal, rational
-from spacelang.ir.value import Value, identity, is_number, same
+from spacelang.deprecation import renamed_attributes
+from spacelang.frozen import CachedPropertyMixin, frozen
+from spacelang.ir.rationals import to_fraction, to_rational
+from spacelang.ir.value import Value, are_same, identity_key, is_number
 
 
-class Missing:
-    """The type of `MISSING`, which `find` returns for a value outside a domain (None is a possible value)."""
+class NotFound:
+    """The type of `NOT_FOUND`, which `find` returns for a value outside a domain (None is a possible value)."""
 
     def __repr__(self) -> str:
         return "MISSING"
 
 
-MISSING: Final = Missing()
+NOT_FOUND: Final = NotFound()
 
 
-@fact
+@renamed_attributes(at="value_at")
+@frozen
 class Real:
     """A continuous range from `lower` to `upper`; either end may be excluded, and the scale may be logarithmic."""
 
@@ -61,7 +63,7 @@ class Real:
         """The index of the last member; only valid for a range that is a single point."""
         return 0
 
-    def at(self, index: int) -> float:  # noqa: ARG002
+    def value_at(self, index: int) -> float:  # noqa: ARG002
         """Return the only member; only valid for a range that is a single point."""
         return self.lower
 
@@ -69,13 +71,13 @@ class Real:
         """Return 0, the index of the only member; only valid for a range that is a single point."""
         return 0
 
-    def find(self, value: Value) -> Value | Missing:
+    def find(self, value: Value) -> Value | NotFound:
         """Return the member equal to `value` as a float, or MISSING if there is none."""
         number = exact_float(value)
         if number is None or not self.lower <= number <= self.upper:
-            return MISSING
+            return NOT_FOUND
         is_excluded = (self.lower_open and number == self.lower) or (self.upper_open and number == self.upper)
-        return MISSING if is_excluded else number
+        return NOT_FOUND if is_excluded else number
 
     @property
     def middle(self) -> Value:
@@ -90,6 +92,7 @@ class Real:
         return following if following < self.upper else (self.upper if self.lower_open else self.lower)
 
 
+@renamed_attributes(at="value_at")
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
     """A finite sequence of evenly spaced numbers: lower, lower + step, ... up to `upper`.
@@ -136,35 +139,35 @@ class Grid:
     @property
     def least(self) -> int | float:
         """The smallest member."""
-        return self.at(0)
+        return self.value_at(0)
 
     @property
     def greatest(self) -> int | float:
         """The largest member; it may be below `upper` if the steps do not end there."""
-        return self.at(self.last_index)
+        return self.value_at(self.last_index)
 
     @property
     def last_index(self) -> int:
         """The index of the largest member; negative for an empty grid."""
         if self.is_integral:
             return int((self.upper - self.lower) // self.step)
-        start, step, below = decimals(self)
-        return math.floor((decimal(self.upper) * below - start) / step)
+        start, step, below = integer_coefficients(self)
+        return math.floor((to_fraction(self.upper) * below - start) / step)
 
-    def at(self, index: int) -> int | float:
+    def value_at(self, index: int) -> int | float:
         """Return the member at `index`, counted from 0."""
         if self.is_integral:
             return self.lower + index * self.step
-        start, step, below = decimals(self)
+        start, step, below = integer_coefficients(self)
         # Dividing integers gives the nearest float; sums of floats would accumulate rounding errors.
         return (start + step * index) / below
 
     def index_of(self, member: Value) -> int:
-        """Return the index of a member, so that `at(index_of(member)) == member`."""
+        """Return the index of a member, so that `value_at(index_of(member)) == member`."""
         assert is_number(member)
         if self.is_integral:
             return int((int(member) - self.lower) // self.step)  # type: ignore[arg-type]
-        start, step, below = decimals(self)
+        start, step, below = integer_coefficients(self)
         number, divisor = member.as_integer_ratio()  # type: ignore[union-attr]
         return round(Fraction(number * below - start * divisor, step * divisor))
 
@@ -173,43 +176,44 @@ class Grid:
 
         The position is 2 at the member with index 2 and 2.5 half-way between it and the next one.
         """
-        return (decimal(number) - decimal(self.lower)) / decimal(self.step)
+        return (to_fraction(number) - to_fraction(self.lower)) / to_fraction(self.step)
 
-    def find(self, value: Value) -> Value | Missing:
+    def find(self, value: Value) -> Value | NotFound:
         """Return the member equal to `value` as an int or a float, or MISSING if there is none."""
         number = exact_integer(value) if self.is_integral else exact_float(value)
         if number is None or not self.lower <= number <= self.upper:
-            return MISSING
+            return NOT_FOUND
         if self.is_integral:
-            return MISSING if (number - self.lower) % self.step else number
+            return NOT_FOUND if (number - self.lower) % self.step else number
         index = self.index_of(number)
-        return number if 0 <= index <= self.last_index and self.at(index) == number else MISSING
+        return number if 0 <= index <= self.last_index and self.value_at(index) == number else NOT_FOUND
 
     @property
     def middle(self) -> Value:
         """A middle member: at the geometric mean for integers under `log`, else the one with the middle index."""
         if self.log and self.is_integral:
-            return self.at(self.index_of(math.isqrt(int(self.lower) * int(self.upper))))
-        return self.at(self.last_index // 2)
+            return self.value_at(self.index_of(math.isqrt(int(self.lower) * int(self.upper))))
+        return self.value_at(self.last_index // 2)
 
 
+@renamed_attributes(at="value_at")
 @dataclass(frozen=True)
-class Categorical(Computing):
+class Categorical(CachedPropertyMixin):
     """A finite set of values without an order."""
 
     values: tuple[Value, ...]
 
     def __eq__(self, other: object) -> bool:
         """Return True if the values are the same in the same order; `{1, 0}` is not equal to `bool`."""
-        return type(other) is type(self) and identity(self.values) == identity(other.values)
+        return type(other) is type(self) and identity_key(self.values) == identity_key(other.values)
 
     def __hash__(self) -> int:
-        return hash(identity(self.values))
+        return hash(identity_key(self.values))
 
     @cached_property
     def index(self) -> dict[tuple[object, ...], int]:
-        """The index of each value, by the `identity` of the value."""
-        return {identity(value): place for place, value in enumerate(self.values)}
+        """The index of each value, by the `identity_key` of the value."""
+        return {identity_key(value): place for place, value in enumerate(self.values)}
 
     @property
     def size(self) -> int:
@@ -221,18 +225,18 @@ class Categorical(Computing):
         """The index of the last value."""
         return self.size - 1
 
-    def at(self, index: int) -> Value:
+    def value_at(self, index: int) -> Value:
         """Return the value at `index`, counted from 0 in the order of the text."""
         return self.values[index]
 
     def index_of(self, member: Value) -> int:
-        """Return the index of a member, so that `at(index_of(member))` is the same value."""
-        return self.index[identity(member)]
+        """Return the index of a member, so that `value_at(index_of(member))` is the same value."""
+        return self.index[identity_key(member)]
 
-    def find(self, value: Value) -> Value | Missing:
+    def find(self, value: Value) -> Value | NotFound:
         """Return the member that is the same as `value`, as the space writes it, or MISSING if there is none."""
-        place = self.index.get(identity(value))
-        return MISSING if place is None else self.values[place]
+        place = self.index.get(identity_key(value))
+        return NOT_FOUND if place is None else self.values[place]
 
     @property
     def middle(self) -> Value:
@@ -269,13 +273,13 @@ class Union:
             total += part.size
         return total
 
-    def find(self, value: Value) -> Value | Missing:
+    def find(self, value: Value) -> Value | NotFound:
         """Return the member equal to `value`, or MISSING if there is none."""
         for part in self.parts:
             found = part.find(value)
-            if not isinstance(found, Missing):
+            if not isinstance(found, NotFound):
                 return found
-        return MISSING
+        return NOT_FOUND
 
     @property
     def middle(self) -> Value:
@@ -291,36 +295,36 @@ def exact_float(value: Value) -> float | None:
         number = float(value) + 0.0
     except OverflowError:
         return None
-    return number if number == value or rational(number) == value else None
+    return number if number == value or to_rational(number) == value else None
 
 
 def exact_integer(value: Value) -> int | None:
     """Return the integer that equals a number, or None if there is none; booleans are not numbers here."""
     if isinstance(value, float) and value.is_integer():
-        value = int(decimal(value))
+        value = int(to_fraction(value))
     return int(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-Simple: TypeAlias = Grid | Real | Categorical | Ordinal
-Domain: TypeAlias = Simple | Union
+SimpleDomain: TypeAlias = Grid | Real | Categorical | Ordinal
+Domain: TypeAlias = SimpleDomain | Union
 
 BOOLEANS: Final = Categorical((True, False))
 
 
 @lru_cache(maxsize=4096)
-def decimals(grid: Grid) -> tuple[int, int, int]:
+def integer_coefficients(grid: Grid) -> tuple[int, int, int]:
     """Return integers (a, b, c) such that the member of `grid` with index i is (a + b i) / c.
 
     The division is the only operation that rounds.
     """
-    lower, step = decimal(grid.lower), decimal(grid.step)
+    lower, step = to_fraction(grid.lower), to_fraction(grid.step)
     below = math.lcm(lower.denominator, step.denominator)
     return int(lower * below), int(step * below), below
 
 
-def members(part: Simple) -> Iterator[Value]:
+def members(part: SimpleDomain) -> Iterator[Value]:
     """Return an iterator over all members of a finite domain in their order."""
-    return map(part.at, range(part.last_index + 1))
+    return map(part.value_at, range(part.last_index + 1))
 
 
 @lru_cache(maxsize=4096, typed=True)
@@ -331,8 +335,8 @@ def grid(
 
     The members are integers if `step` is an integer. The grid may be empty.
     """
-    start, distance = decimal(lower), decimal(step)
-    steps, left = divmod(decimal(upper) - start, distance)
+    start, distance = to_fraction(lower), to_fraction(step)
+    steps, left = divmod(to_fraction(upper) - start, distance)
     last = int(steps) - (upper_open and not left)
     ends = start + lower_open * distance, start + last * distance
     if isinstance(step, int):
@@ -340,17 +344,17 @@ def grid(
     return Grid(float(ends[0]), float(ends[1]), log, step)
 
 
-def run(part: Grid, first: int, last: int) -> Grid:
+def subgrid(part: Grid, first: int, last: int) -> Grid:
     """Return the members of a grid from index `first` to index `last`, both included, as a grid."""
-    return replace(part, lower=part.at(first), upper=part.at(last))
+    return replace(part, lower=part.value_at(first), upper=part.value_at(last))
 
 
-def parts(domain: Domain) -> tuple[Simple, ...]:
+def parts(domain: Domain) -> tuple[SimpleDomain, ...]:
     """Return the simple domains that a domain consists of: the parts of a union, else the domain itself."""
     return domain.parts if isinstance(domain, Union) else (domain,)
 
 
-def part_of(several: Sequence[Simple], value: Value) -> int:
+def index_of_part(several: Sequence[SimpleDomain], value: Value) -> int:
     """Return the index of the first domain that contains `value`; raise ValueError if none does."""
     for place, part in enumerate(several):
         if contains(part, value):
@@ -363,14 +367,14 @@ def is_finite(domain: Domain) -> bool:
     return domain.size is not None
 
 
-def has_numbers(domain: Domain) -> bool:
+def contains_numbers(domain: Domain) -> bool:
     """Return True if at least one value of a domain is a number."""
     return any(not isinstance(part, Categorical) or any(map(is_number, part.values)) for part in parts(domain))
 
 
 def contains(domain: Domain, value: Value) -> bool:
     """Return True if `value` lies in `domain`."""
-    return not isinstance(domain.find(value), Missing)
+    return not isinstance(domain.find(value), NotFound)
 
 
 def describe(domain: Domain) -> str:
@@ -381,7 +385,7 @@ def describe(domain: Domain) -> str:
         case Ordinal():
             return "ordered {" + ", ".join(map(literal, domain.values)) + "}"
         case Categorical():
-            if same(domain.values, BOOLEANS.values):
+            if are_same(domain.values, BOOLEANS.values):
                 return "bool"
             return "{" + ", ".join(map(literal, domain.values)) + "}"
         case Grid():
@@ -402,7 +406,7 @@ def literal(value: Value) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return value if is_word(value) else quoted(value)
+            return value if is_bare_word(value) else quoted(value)
         case tuple():
             inner = ", ".join(map(literal, value))
             return f"({inner},)" if len(value) == 1 else f"({inner})"
@@ -410,9 +414,9 @@ def literal(value: Value) -> str:
             return repr(value)
 
 
-def is_word(text: str) -> bool:
+def is_bare_word(text: str) -> bool:
     """Return True if a name or string can be written without quotes."""
-    return text.isascii() and text.isidentifier() and text not in RESERVED | _CAPITALS
+    return text.isascii() and text.isidentifier() and text not in KEYWORDS | _PYTHON_KEYWORDS
 
 
 def parameter_name(name: str) -> str:
@@ -420,16 +424,16 @@ def parameter_name(name: str) -> str:
 
     It is put in backticks if it is not a bare word.
     """
-    return name if is_word(name) else f"`{name}`"
+    return name if is_bare_word(name) else f"`{name}`"
 
 
-RESERVED: Final = frozenset({"none", "true", "false", "and", "or", "not", "in", "is", "when", "as"})
+KEYWORDS: Final = frozenset({"none", "true", "false", "and", "or", "not", "in", "is", "when", "as"})
 """Keywords, which cannot be used as bare words for strings."""
 
-_CAPITALS: Final = frozenset({"True", "False", "None"})
+_PYTHON_KEYWORDS: Final = frozenset({"True", "False", "None"})
 """Python's spellings of three keywords; they have no meaning in the language."""
 
-SYMBOLS: Final = ("n_classes", "n_features", "n_samples")
+DATA_SIZE_NAMES: Final = ("n_classes", "n_features", "n_samples")
 """Names that denote the size of the data in expressions, unless something else has the same name."""
 
 

@@ -12,10 +12,10 @@ from dataclasses import field, replace
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
-from spacelang.facts import fact
-from spacelang.ir.rationals import FUNCTIONS, OPERATIONS, Between, number_of, order
-from spacelang.ir.value import Value, identity, same
-from spacelang.text import NOWHERE, Span
+from spacelang.frozen import frozen
+from spacelang.ir.rationals import ARITHMETIC_OPERATIONS, NUMERIC_FUNCTIONS, NumberInterval, compare_numbers, to_number
+from spacelang.ir.value import Value, are_same, identity_key
+from spacelang.text import NO_SPAN, Span
 
 
 class Inactive:
@@ -26,129 +26,129 @@ class Inactive:
 
 
 INACTIVE: Final = Inactive()
-Worth: TypeAlias = Value | Inactive
-Computed: TypeAlias = Worth | Fraction | Between
+ExpressionValue: TypeAlias = Value | Inactive
+ComputedValue: TypeAlias = ExpressionValue | Fraction | NumberInterval
 """The result of an expression; arithmetic may give numbers that no value literal can express."""
-Lookup: TypeAlias = Callable[[str], Worth]
+Lookup: TypeAlias = Callable[[str], ExpressionValue]
 """A function that returns the value at an address: a branch name for a decision, INACTIVE for anything not active."""
 
-Sign: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
+ComparisonSign: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
 Operation: TypeAlias = Literal["+", "-", "*", "/"]
 Function: TypeAlias = Literal["min", "max", "ceil", "floor", "sqrt", "log2"]
 
 
-@fact
+@frozen
 class Constant:
     """A literal value."""
 
     value: Value
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
         """Return True if both values are the same to a user; `true` is not 1."""
-        return isinstance(other, Constant) and same(self.value, other.value)
+        return isinstance(other, Constant) and are_same(self.value, other.value)
 
     def __hash__(self) -> int:
-        return hash(identity(self.value))
+        return hash(identity_key(self.value))
 
 
-@fact
+@frozen
 class Reference:
     """The value of the hyperparameter at an address."""
 
     address: str
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
-@fact
+@frozen
 class Is:
     """A test that the decision at an address takes one of some branches; false if the decision is not reached."""
 
     address: str
     branches: tuple[str, ...]
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
-@fact
+@frozen
 class Active:
     """A test that the hyperparameter at an address is active; created by analyses, never written in a space."""
 
     address: str
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
-@fact
+@frozen
 class Compare:
     """An equality or order comparison of two expressions."""
 
-    relation: Sign
+    relation: ComparisonSign
     left: "Expr"
     right: "Expr"
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
-@fact
+@frozen
 class In:
     """A test that a value is one of several constants."""
 
     item: "Expr"
     values: tuple[Value, ...]
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
         """Return True if the items are equal and the values are the same to a user; `true` is not 1."""
-        return isinstance(other, In) and self.item == other.item and same(self.values, other.values)
+        return isinstance(other, In) and self.item == other.item and are_same(self.values, other.values)
 
     def __hash__(self) -> int:
-        return hash((self.item, identity(self.values)))
+        return hash((self.item, identity_key(self.values)))
 
 
-@fact
+@frozen
 class Not:
     """A negation."""
 
     term: "Expr"
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
-@fact
+@frozen
 class And:
     """A conjunction: all terms hold."""
 
     terms: tuple["Expr", ...]
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
-@fact
+@frozen
 class Or:
     """A disjunction: at least one term holds."""
 
     terms: tuple["Expr", ...]
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
-@fact
+@frozen
 class Arithmetic:
     """An arithmetic operation on two numbers."""
 
     operation: Operation
     left: "Expr"
     right: "Expr"
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
-@fact
+@frozen
 class Call:
     """A call of a numeric function such as `min` or `log2`."""
 
     function: Function
     arguments: tuple["Expr", ...]
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
 Expr: TypeAlias = Constant | Reference | Is | Active | Compare | In | Not | And | Or | Arithmetic | Call
 
-RELATIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
+COMPARISON_FUNCTIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "==": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -156,33 +156,33 @@ RELATIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-VARIADIC: Final = ("min", "max")
+VARIADIC_FUNCTIONS: Final = ("min", "max")
 """The functions with two or more arguments; the others have one."""
 
 
-def holds(expression: Expr, lookup: Lookup) -> bool:
+def is_true(expression: Expr, lookup: Lookup) -> bool:
     """Return True if a condition is true under the assignment `lookup`."""
     match expression:
         case And():
-            return all(holds(term, lookup) for term in expression.terms)
+            return all(is_true(term, lookup) for term in expression.terms)
         case Or():
-            return any(holds(term, lookup) for term in expression.terms)
+            return any(is_true(term, lookup) for term in expression.terms)
         case Not():
-            return not holds(expression.term, lookup)
+            return not is_true(expression.term, lookup)
         case Is():
             return lookup(expression.address) in expression.branches
         case Active():
             return lookup(expression.address) is not INACTIVE
         case Compare():
-            return _compare(expression, lookup)
+            return _is_comparison_true(expression, lookup)
         case In():
-            item = worth(expression.item, lookup)
-            return any(_related("==", item, value) for value in expression.values)
+            item = evaluate(expression.item, lookup)
+            return any(_is_relation_true("==", item, value) for value in expression.values)
         case Constant() | Reference() | Arithmetic() | Call():
-            return worth(expression, lookup) is True
+            return evaluate(expression, lookup) is True
 
 
-def worth(expression: Expr, lookup: Lookup) -> Computed:
+def evaluate(expression: Expr, lookup: Lookup) -> ComputedValue:
     """Return the exact value of an expression under the assignment `lookup`.
 
     The result is INACTIVE if the expression is undefined. Nothing is rounded.
@@ -193,33 +193,33 @@ def worth(expression: Expr, lookup: Lookup) -> Computed:
         case Reference():
             return lookup(expression.address)
         case Arithmetic():
-            operands = (worth(expression.left, lookup), worth(expression.right, lookup))
-            return _apply(OPERATIONS[expression.operation], operands)
+            operands = (evaluate(expression.left, lookup), evaluate(expression.right, lookup))
+            return _apply(ARITHMETIC_OPERATIONS[expression.operation], operands)
         case Call():
-            arguments = tuple(worth(argument, lookup) for argument in expression.arguments)
-            return _apply(FUNCTIONS[expression.function], arguments)
+            arguments = tuple(evaluate(argument, lookup) for argument in expression.arguments)
+            return _apply(NUMERIC_FUNCTIONS[expression.function], arguments)
         case And() | Or() | Not() | Is() | Active() | Compare() | In():
-            return holds(expression, lookup)
+            return is_true(expression, lookup)
 
 
-def _compare(expression: Compare, lookup: Lookup) -> bool:
-    return _related(expression.relation, worth(expression.left, lookup), worth(expression.right, lookup))
+def _is_comparison_true(expression: Compare, lookup: Lookup) -> bool:
+    return _is_relation_true(expression.relation, evaluate(expression.left, lookup), evaluate(expression.right, lookup))
 
 
-def _related(relation: Sign, left: Computed, right: Computed) -> bool:
+def _is_relation_true(relation: ComparisonSign, left: ComputedValue, right: ComputedValue) -> bool:
     if isinstance(left, Inactive) or isinstance(right, Inactive):
         return False
     if (type(left) is int and type(right) is int) or (type(left) is float and type(right) is float):
-        return RELATIONS[relation](left, right)  # floats are ordered like the decimals that they print as
-    one, other = number_of(left), number_of(right)
+        return COMPARISON_FUNCTIONS[relation](left, right)  # floats are ordered like the decimals that they print as
+    one, other = to_number(left), to_number(right)
     if one is not None and other is not None:
-        return RELATIONS[relation](order(one, other), 0)
-    is_same = one is None and other is None and same(left, right)  # type: ignore[arg-type]
+        return COMPARISON_FUNCTIONS[relation](compare_numbers(one, other), 0)
+    is_same = one is None and other is None and are_same(left, right)  # type: ignore[arg-type]
     return is_same if relation == "==" else relation == "!=" and not is_same
 
 
-def _apply(function: Callable[..., Computed], operands: tuple[Computed, ...]) -> Computed:
-    numbers = [number_of(operand) for operand in operands]
+def _apply(function: Callable[..., ComputedValue], operands: tuple[ComputedValue, ...]) -> ComputedValue:
+    numbers = [to_number(operand) for operand in operands]
     if None in numbers:
         return INACTIVE
     try:
@@ -259,7 +259,7 @@ def references(expression: Expr) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.address for node in nodes(expression) if isinstance(node, Reference)))
 
 
-def decisions(expression: Expr) -> tuple[str, ...]:
+def decisions_in_tests(expression: Expr) -> tuple[str, ...]:
     """Return the addresses of all decisions that an expression tests, each once, in order of mention."""
     return tuple(dict.fromkeys(node.address for node in nodes(expression) if isinstance(node, Is)))
 
@@ -306,8 +306,8 @@ def with_children(expression: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return expression
 
 
-def renamed(expression: Expr, names: Mapping[str, str]) -> Expr:
+def rename_addresses(expression: Expr, names: Mapping[str, str]) -> Expr:
     """Return a copy of an expression with every address replaced according to `names`."""
     if isinstance(expression, Reference | Is | Active):
         return replace(expression, address=names.get(expression.address, expression.address))
-    return with_children(expression, lambda part: renamed(part, names))
+    return with_children(expression, lambda part: rename_addresses(part, names))

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from spacelang.facts import fact
+from spacelang.frozen import frozen
 from spacelang.ir.domain import literal
 
 
-@fact
+@frozen
 class Normal:
     """A normal distribution; on a logarithmic range, `mean` and `deviation` are those of the natural logarithm."""
 
@@ -15,7 +15,7 @@ class Normal:
     deviation: float
 
 
-@fact
+@frozen
 class Uniform:
     """The uniform distribution, which is also used if no prior is given."""
 
@@ -29,7 +29,7 @@ DISTRIBUTIONS: Final = (NORMAL, UNIFORM)
 """The names of the distributions in spaces and in JSON."""
 
 
-def prior_of(name: str, numbers: Sequence[float]) -> Prior | None:
+def make_prior(name: str, numbers: Sequence[float]) -> Prior | None:
     """Return the prior with this distribution name and these parameters, or None if they do not fit together."""
     if name == NORMAL and len(numbers) == 2:
         mean, deviation = numbers
@@ -37,8 +37,8 @@ def prior_of(name: str, numbers: Sequence[float]) -> Prior | None:
     return Uniform() if name == UNIFORM and not numbers else None
 
 
-def named(prior: Prior) -> tuple[str, tuple[float, ...]]:
-    """Return the distribution name and the parameters of a prior, so that `prior_of(*named(prior)) == prior`."""
+def name_and_parameters(prior: Prior) -> tuple[str, tuple[float, ...]]:
+    """Return the distribution name and the parameters of a prior, so that `make_prior(*named(prior)) == prior`."""
     match prior:
         case Normal(mean=mean, deviation=deviation):
             return NORMAL, (mean, deviation)
@@ -48,5 +48,5 @@ def named(prior: Prior) -> tuple[str, tuple[float, ...]]:
 
 def describe(prior: Prior) -> str:
     """Return a prior in the syntax of the language, e.g. `@prior(normal, 0.5, 0.1)`."""
-    name, numbers = named(prior)
+    name, numbers = name_and_parameters(prior)
     return f"@prior({', '.join((name, *map(literal, numbers)))})"

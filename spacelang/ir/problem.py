@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class TotalBudget:
     """The total budget of a search, for optimizers that divide it; None means unlimited.
 
     `seconds` counts all workers: it is the wall-clock time times the number of workers.
@@ -24,7 +24,7 @@ class Allowance:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class StartConditions:
     """The conditions under which a run starts; a resumed run keeps those of its first session.
 
     `initial` holds the initial configurations without duplicates. None means those of the earlier session, or none for
@@ -32,13 +32,13 @@ class Terms:
     """
 
     initial: tuple[Configuration, ...] | None = None
-    budget: Allowance = Allowance()
+    budget: TotalBudget = TotalBudget()
 
 
-NO_TERMS: Final = Terms()
+DEFAULT_START: Final = StartConditions()
 
 
-def unheard(_: str) -> None:
+def ignore_remark(_: str) -> None:
     """Discard a remark."""
 
 
@@ -72,6 +72,6 @@ class Problem:
     size: int
     rng: "Generator"
     initial: tuple[Configuration, ...] = ()
-    budget: Allowance = Allowance()
+    budget: TotalBudget = TotalBudget()
     bounds: tuple[AnyBound, ...] = ()
-    remark: Callable[[str], None] = unheard
+    remark: Callable[[str], None] = ignore_remark

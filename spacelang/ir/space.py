@@ -12,19 +12,19 @@ from functools import cached_property
 from itertools import permutations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from spacelang.facts import Computing, fact
-from spacelang.grouping import grouped
-from spacelang.ir.domain import RESERVED, Domain, literal, quoted
+from spacelang.frozen import CachedPropertyMixin, frozen
+from spacelang.grouping import group_by_key
+from spacelang.ir.domain import KEYWORDS, Domain, literal, quoted
 from spacelang.ir.expr import Expr, references
 from spacelang.ir.prior import Prior
-from spacelang.ir.value import Value, same
-from spacelang.text import NOWHERE, Span, not_in_names
+from spacelang.ir.value import Value, are_same
+from spacelang.text import NO_SPAN, Span, forbidden_character
 
 if TYPE_CHECKING:
     from spacelang.ir.task import Task
 
 
-class Kind(StrEnum):
+class ProductKind(StrEnum):
     """The way in which a pipeline combines the children of a product; it does not matter to a search."""
 
     SEQUENCE = "sequence"
@@ -33,14 +33,14 @@ class Kind(StrEnum):
     PERMUTATION = "permutation"
 
 
-@fact
-class Named:
+@frozen
+class NamedObject:
     """A function or object that the catalogue lists by name as a value of a parameter, such as `f_classif`."""
 
     name: str
 
 
-@fact
+@frozen
 class Hyperparameter:
     """A leaf of the tree: one parameter of an operator; active if its operator is reached and its condition holds."""
 
@@ -53,28 +53,28 @@ class Hyperparameter:
     named: tuple[str, ...] = ()
     prior: Prior | None = None
     split: int | None = None
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
-@fact
+@frozen
 class Operator:
     """A step that a library provides, with its hyperparameters, nested decisions and fixed values."""
 
     name: str
     catalogue: str
     children: tuple["Hyperparameter | Choice", ...] = ()
-    fixed: tuple[tuple[str, "Fixed"], ...] = ()
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    fixed: tuple[tuple[str, "FixedValue"], ...] = ()
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
-ABSTRACT: Final = "abstract"
+ABSTRACT_CATALOGUE: Final = "abstract"
 """The `catalogue` of operators that the space itself declares; no library provides them, so they are never built."""
 
-Fixed: TypeAlias = Value | Named | Operator
+FixedValue: TypeAlias = Value | NamedObject | Operator
 """A value that `name = value` fixes a parameter to."""
 
 
-@fact
+@frozen
 class Branch:
     """One alternative of a decision.
 
@@ -85,12 +85,12 @@ class Branch:
     name: str
     node: "Node"
     weight: float = 1.0
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
     value: Value = None
 
 
 @dataclass(frozen=True)
-class Choice(Computing):
+class Choice(CachedPropertyMixin):
     """A decision: exactly one of its branches is taken."""
 
     name: str
@@ -99,15 +99,15 @@ class Choice(Computing):
     branches: tuple[Branch, ...]
     default: int = 0
     first: bool = False
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
     @cached_property
-    def places(self) -> dict[str, int]:
+    def branch_indices(self) -> dict[str, int]:
         """The index of each branch by its name."""
         return {branch.name: place for place, branch in enumerate(self.branches)}
 
 
-@fact
+@frozen
 class ColumnSelector:
     """A selector of the columns for one part of `columns(…)`: a kind of columns, or a pattern.
 
@@ -118,14 +118,14 @@ class ColumnSelector:
     pattern: str = ""
 
 
-SELECTORS: Final = ("numeric", "categorical", "text", "datetime", "all", "rest")
+COLUMN_KINDS: Final = ("numeric", "categorical", "text", "datetime", "all", "rest")
 """The kinds of columns that `columns(…)` can select by name."""
 
-MOST_STEPS: Final = 7
+MAX_PERMUTED_STEPS: Final = 7
 """The maximum number of permuted steps: 7 steps have 5,040 orders."""
 
 
-@fact
+@frozen
 class Product:
     """A node whose children all belong to the configuration.
 
@@ -133,13 +133,13 @@ class Product:
     about the order; `labels` are the names of the other children in the names of its branches.
     """
 
-    kind: Kind
+    kind: ProductKind
     children: tuple["Node", ...] = ()
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
     selectors: tuple[ColumnSelector, ...] = ()
     labels: tuple[str, ...] = ()
 
-    def ordered(self, order: str) -> tuple["Node", ...]:
+    def steps_in_order(self, order: str) -> tuple["Node", ...]:
         """Return the steps of a permutation in the order that the branch named `order` stands for."""
         _, *steps = self.children
         by_name = {order_name(labels): labels for labels in permutations(self.labels)}
@@ -153,15 +153,15 @@ def order_name(labels: Sequence[str]) -> str:
 
 
 Node: TypeAlias = Hyperparameter | Operator | Product | Choice
-NOTHING = Product(Kind.SEQUENCE)
+SKIPPED_STEP = Product(ProductKind.SEQUENCE)
 """The node of `none`: the step is skipped."""
 
 
-RANGE: Final = "range"
+RANGE_NAME: Final = "range"
 """The name of an alternative of a nested decision that is a range; its value is a hyperparameter."""
 
 
-_OF_OTHERS: Final = re.compile(r'["(].*|[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?', re.IGNORECASE | re.DOTALL)
+_LITERAL_NAME: Final = re.compile(r'["(].*|[+-]?(\d[\d_]*\.?\d*|\.\d+)(e[+-]?\d+)?', re.IGNORECASE | re.DOTALL)
 """The names of alternatives that are quoted strings, tuples or numbers."""
 
 
@@ -172,38 +172,38 @@ def value_name(value: Value) -> str:
     string `"1"`.
     """
     if not isinstance(value, str):
-        return _seen(literal(value))
-    is_of_others = value in {"", RANGE, *RESERVED} or _OF_OTHERS.fullmatch(value) is not None
-    return _seen(quoted(value)) if is_of_others or not_in_names(value) is not None else value
+        return _escape_name(literal(value))
+    is_of_others = value in {"", RANGE_NAME, *KEYWORDS} or _LITERAL_NAME.fullmatch(value) is not None
+    return _escape_name(quoted(value)) if is_of_others or forbidden_character(value) is not None else value
 
 
-def _seen(text: str) -> str:
+def _escape_name(text: str) -> str:
     """Return a literal in which characters that names may not contain are escaped by their code points.
 
     No other literal has a single backslash there, so names stay unique.
     """
-    return "".join(each if not_in_names(each) is None else f"\\u{{{ord(each):x}}}" for each in text)
+    return "".join(each if forbidden_character(each) is None else f"\\u{{{ord(each):x}}}" for each in text)
 
 
-def valued(branches: Sequence[Branch], value: Value) -> int | None:
+def index_of_value_branch(branches: Sequence[Branch], value: Value) -> int | None:
     """Return the index of the branch that stands for a plain value other than None, or None if there is none."""
-    alike = (place for place, each in enumerate(branches) if each.value is not None and same(each.value, value))
+    alike = (place for place, each in enumerate(branches) if each.value is not None and are_same(each.value, value))
     return next(alike, None)
 
 
-def named_value(branches: Sequence[Branch], name: str) -> bool:
+def is_value_branch(branches: Sequence[Branch], name: str) -> bool:
     """Return True if the branch with this name is a plain value or a range, not an operator."""
     nodes = (branch.node for branch in branches if branch.name == name)
-    return any(isinstance(node, Hyperparameter) or node == NOTHING for node in nodes)
+    return any(isinstance(node, Hyperparameter) or node == SKIPPED_STEP for node in nodes)
 
 
 @dataclass(frozen=True)
-class Constraint(Computing):
+class Constraint(CachedPropertyMixin):
     """A constraint: `forbid E` if `forbidden` is true, else `require E`; it applies if all that it names is active."""
 
     expression: Expr
     forbidden: bool
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
     @cached_property
     def scope(self) -> tuple[str, ...]:
@@ -215,7 +215,7 @@ Context: TypeAlias = tuple[tuple[str, str], ...]
 """Branches that are taken, outermost first, as pairs (address of the decision, name of the branch)."""
 
 
-@fact
+@frozen
 class Variable:
     """A decision or hyperparameter, with the branches that must be taken to reach it."""
 
@@ -250,14 +250,14 @@ class Variable:
         return self.node.condition if isinstance(self.node, Hyperparameter) else None
 
 
-def said(variables: Iterable[Variable], constraints: Iterable[Constraint]) -> Iterator[Expr]:
+def expressions_of(variables: Iterable[Variable], constraints: Iterable[Constraint]) -> Iterator[Expr]:
     """Yield the expressions of all conditions of `variables`, then those of `constraints`."""
     yield from (condition for variable in variables if (condition := variable.condition) is not None)
     yield from (constraint.expression for constraint in constraints)
 
 
 @dataclass(frozen=True)
-class Space(Computing):
+class Space(CachedPropertyMixin):
     """A checked search space: the result of analysis and the input of everything after it."""
 
     name: str
@@ -274,7 +274,7 @@ class Space(Computing):
     @cached_property
     def by_context(self) -> dict[Context, tuple[Variable, ...]]:
         """The variables grouped by the branches that lead to them, in the order of the text."""
-        found = grouped((variable.owners, variable) for variable in self.variables.values())
+        found = group_by_key((variable.owners, variable) for variable in self.variables.values())
         return {owners: tuple(variables) for owners, variables in found.items()}
 
     @cached_property
@@ -300,7 +300,9 @@ class Space(Computing):
     @cached_property
     def permutations(self) -> dict[str, Product]:
         """The permutation nodes by the address of the decision about their order, in the order of the text."""
-        products = (each for each in subtree(self.root) if isinstance(each, Product) and each.kind is Kind.PERMUTATION)
+        products = (
+            each for each in subtree(self.root) if isinstance(each, Product) and each.kind is ProductKind.PERMUTATION
+        )
         return {order.address: each for each in products if isinstance(order := each.children[0], Choice)}
 
 
@@ -324,7 +326,7 @@ def children_of(node: Node) -> tuple[Node, ...]:
         case Choice():
             return tuple(branch.node for branch in node.branches)
         case Operator():
-            return (*node.children, *nested(node))
+            return (*node.children, *fixed_operators(node))
         case Product():
             return node.children
 
@@ -342,16 +344,16 @@ def subtree(node: Node, *, values: bool = True) -> Iterator[Node]:
             waiting.extend(reversed(children_of(each)))
 
 
-def nested(operator: Operator) -> tuple[Operator, ...]:
+def fixed_operators(operator: Operator) -> tuple[Operator, ...]:
     """Return the operators that are fixed values of an operator; they may have hyperparameters of their own."""
     return tuple(value for _, value in operator.fixed if isinstance(value, Operator))
 
 
-def bodies(operator: Operator) -> Iterator[Operator]:
+def operator_and_fixed_operators(operator: Operator) -> Iterator[Operator]:
     """Yield an operator and, at any depth, the operators that are fixed values of it."""
     yield operator
-    for inner in nested(operator):
-        yield from bodies(inner)
+    for inner in fixed_operators(operator):
+        yield from operator_and_fixed_operators(inner)
 
 
 def products(node: Node) -> Iterator[Product]:
@@ -372,7 +374,7 @@ def last_operators(node: Node) -> Iterator[Operator]:
         case Choice():
             for branch in node.branches:
                 yield from last_operators(branch.node)
-        case Product(kind=Kind.SEQUENCE, children=(*_, last)):
+        case Product(kind=ProductKind.SEQUENCE, children=(*_, last)):
             yield from last_operators(last)
         case Product() | Hyperparameter():
             return

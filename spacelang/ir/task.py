@@ -14,13 +14,14 @@ from fractions import Fraction
 from math import inf, isfinite
 from typing import ClassVar, Final, Literal, TypeAlias, assert_never
 
+from spacelang.deprecation import renamed_attributes
 from spacelang.ir.domain import literal
-from spacelang.text import NOWHERE, Span
+from spacelang.text import NO_SPAN, Span
 
 Kind: TypeAlias = Literal["classification", "regression"]
 
 
-NEGATED: Final = "neg_"
+NEGATED_PREFIX: Final = "neg_"
 """The name prefix of scorers that return a negated error."""
 
 
@@ -31,7 +32,7 @@ class Goal:
     direction: Literal["minimize", "maximize"]
     scorer: str
     from_one: bool = False
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
     @property
     def formula(self) -> str:
@@ -63,7 +64,7 @@ class Bound:
     strict: bool = False
     scorer: str = ""
     column: str = ""
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -72,23 +73,24 @@ class Bound:
             return f"{self.measure.value}({self.scorer}, {literal(self.column)})"
         return self.measure.value
 
-    def describe(self, value: float) -> str:
+    def format_value(self, value: float) -> str:
         """Return a value of the measure as text, in the unit that makes it shortest."""
         match self.measure:
             case Measure.LATENCY:
-                return quantity(value, SECONDS)
+                return format_quantity(value, SECONDS)
             case Measure.SIZE:
-                return quantity(value, BYTES)
+                return format_quantity(value, BYTES)
             case Measure.DISPARITY:
-                return positional(value)
+                return format_number(value)
             case _:
                 assert_never(self.measure)
 
-    def holds(self, measured: float) -> bool:
+    def is_satisfied_by(self, measured: float) -> bool:
         """Return True if a measured value satisfies the bound; nan (not measured) does not."""
         return measured < self.limit if self.strict else measured <= self.limit
 
 
+@renamed_attributes(describe="format_value", holds="is_satisfied_by")
 @dataclass(frozen=True, slots=True)
 class FunctionBound:
     """An upper bound on the result of a user's Python function, identified by its name.
@@ -101,11 +103,11 @@ class FunctionBound:
     limit: float
     strict: ClassVar[bool] = False
 
-    def describe(self, value: float) -> str:
+    def format_value(self, value: float) -> str:
         """Return a value of the function as text; infinity is `inf`."""
         return repr(float(value)).removesuffix(".0")
 
-    def holds(self, measured: float) -> bool:
+    def is_satisfied_by(self, measured: float) -> bool:
         """Return True if a value satisfies the bound; nan does not."""
         return measured <= self.limit
 
@@ -129,7 +131,7 @@ class CrossValidation:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class PredefinedSplits:
     """Predefined splits that come with the data: their number, their source, and a hash of their rows."""
 
     folds: int
@@ -137,10 +139,10 @@ class Given:
     digest: str
 
 
-Declared: TypeAlias = Holdout | CrossValidation
+DeclaredValidation: TypeAlias = Holdout | CrossValidation
 """A validation that a task block can declare."""
 
-Validation: TypeAlias = Declared | Given
+Validation: TypeAlias = DeclaredValidation | PredefinedSplits
 """The way in which trials are validated."""
 
 
@@ -153,7 +155,7 @@ class Fidelity:
 
     first: int
     factor: float
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +177,10 @@ class Task:
     kind: Kind
     goal: Goal | None = None
     bounds: tuple[Bound, ...] = ()
-    validation: Declared | None = None
+    validation: DeclaredValidation | None = None
     fidelity: Fidelity | None = None
     limits: Limits = UNLIMITED
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = field(default=NO_SPAN, compare=False, repr=False)
 
 
 # ---- units and text
@@ -203,63 +205,63 @@ BYTES: Final[Mapping[str, Fraction]] = {
 }
 """The units of size."""
 
-LARGEST: Final = Fraction(sys.float_info.max)
+LARGEST_FLOAT: Final = Fraction(sys.float_info.max)
 
 
-def in_unit(number: float, unit: Fraction) -> float:
+def to_base_unit(number: float, unit: Fraction) -> float:
     """Return `number` of a unit in seconds or bytes, as the nearest float; infinity if it exceeds all floats."""
     if not isfinite(number):
         return number
     # Exact decimals: 10us is 1e-05 s, whereas multiplying by the float nearest to a millionth would add an error.
     exact = Fraction(repr(number)) * unit
-    return float(exact) if exact <= LARGEST else inf
+    return float(exact) if exact <= LARGEST_FLOAT else inf
 
 
-def quantity(value: float, units: Mapping[str, Fraction]) -> str:
+def format_quantity(value: float, units: Mapping[str, Fraction]) -> str:
     """Return seconds or bytes as the shortest text with a unit, without a fraction if possible.
 
     The language reads the text back as exactly the same value.
     """
     # If a unit has two names, use the first one.
     names = {factor: name for name, factor in reversed([*units.items()])}
-    written = [(positional(float(Fraction(repr(value)) / factor)), names[factor]) for factor in units.values()]
-    exact = [f"{number}{name}" for number, name in written if in_unit(float(number), units[name]) == value]
+    written = [(format_number(float(Fraction(repr(value)) / factor)), names[factor]) for factor in units.values()]
+    exact = [f"{number}{name}" for number, name in written if to_base_unit(float(number), units[name]) == value]
     # Floats cannot divide exact petabyte counts exactly, so the nearest number is used for them.
     return min(exact or ["".join(parts) for parts in written], key=lambda text: ("." in text, len(text)))
 
 
-def positional(number: float) -> str:
+def format_number(number: float) -> str:
     """Return a number without an exponent and without trailing zeros: `0.00001`, `30`."""
     text = format(Decimal(repr(number)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def lines(task: Task) -> tuple[str, ...]:
+def task_lines(task: Task) -> tuple[str, ...]:
     """Return the statements of a task block in the syntax of the language."""
     found = [] if task.goal is None else [f"{task.goal.direction} {task.goal.formula}"]
     found.extend(f"subject to {describe_bound(bound)}" for bound in task.bounds)
     if task.validation is not None:
         found.append(f"validate {describe_validation(task.validation)}")
     if task.fidelity is not None:
-        found.append(f"fidelity samples from {task.fidelity.first} by {positional(task.fidelity.factor)}")
+        found.append(f"fidelity samples from {task.fidelity.first} by {format_number(task.fidelity.factor)}")
     return (*found, *describe_limits(task.limits))
 
 
 def describe_bound(bound: AnyBound) -> str:
     """Return a bound in the syntax of the language, e.g. `predict_latency <= 10us` or `leaves <= 100`."""
-    return f"{bound.name} {'<' if bound.strict else '<='} {bound.describe(bound.limit)}"
+    return f"{bound.name} {'<' if bound.strict else '<='} {bound.format_value(bound.limit)}"
 
 
-def read_bound(text: str) -> AnyBound:
+def parse_bound(text: str) -> AnyBound:
     """Parse a text made by `describe_bound`; raise ValueError for any other text."""
     found = re.fullmatch(r"(.+) (<=?) (\d\S*|inf)", text, re.DOTALL)
     if found is None:
         raise ValueError(f"`{text}` is not a bound")
     name, sign, limit = found.groups()
     if name == Measure.LATENCY.value:
-        return Bound(Measure.LATENCY, _seconds_or_bytes(limit, SECONDS), sign == "<")
+        return Bound(Measure.LATENCY, _parse_quantity(limit, SECONDS), sign == "<")
     if name == Measure.SIZE.value:
-        return Bound(Measure.SIZE, _seconds_or_bytes(limit, BYTES), sign == "<")
+        return Bound(Measure.SIZE, _parse_quantity(limit, BYTES), sign == "<")
     if (groups := re.fullmatch(rf"{Measure.DISPARITY.value}\((\w+), (.+)\)", name, re.DOTALL)) is not None:
         scorer, column = groups.groups()
         # Quoted names use JSON escapes, but may also contain control characters that JSON requires to be escaped.
@@ -268,9 +270,9 @@ def read_bound(text: str) -> AnyBound:
     return FunctionBound(name, float(limit))
 
 
-def _seconds_or_bytes(text: str, units: Mapping[str, Fraction]) -> float:
+def _parse_quantity(text: str, units: Mapping[str, Fraction]) -> float:
     number = text.rstrip("abcdefghijklmnopqrstuvwxyzBGKMT")
-    return in_unit(float(number), units[text[len(number) :]])
+    return to_base_unit(float(number), units[text[len(number) :]])
 
 
 def describe_validation(validation: Validation) -> str:
@@ -280,27 +282,27 @@ def describe_validation(validation: Validation) -> str:
     """
     match validation:
         case Holdout(share):
-            return f"holdout({positional(share)})"
+            return f"holdout({format_number(share)})"
         case CrossValidation(folds):
             return f"cv({folds})"
-        case Given(folds, source, digest):
+        case PredefinedSplits(folds, source, digest):
             number = "the split" if folds == 1 else f"the {folds} splits"
             return f"{number} of {source} (rows {digest})"
         case _:
             assert_never(validation)
 
 
-def judged_on(validation: Validation) -> str:
+def describe_validation_rows(validation: Validation) -> str:
     """Return text that says on which rows a loss was measured, to be appended to its formula.
 
     For example, ` on 30 % of the rows, held out`.
     """
     match validation:
         case Holdout(share):
-            return f" on {positional(float(f'{share * 100:.6g}'))} % of the rows, held out"
+            return f" on {format_number(float(f'{share * 100:.6g}'))} % of the rows, held out"
         case CrossValidation(folds):
             return f", mean over {folds} folds"
-        case Given(folds, source):
+        case PredefinedSplits(folds, source):
             several = f", mean over the {folds} splits of {source}"
             return several if folds > 1 else f" on the rows that {source} holds out"
         case _:
@@ -309,9 +311,9 @@ def judged_on(validation: Validation) -> str:
 
 def describe_limits(limits: Limits) -> Iterator[str]:
     """Yield the limits of trials and of the run as lines in the syntax of the language."""
-    trial = [quantity(limits.trial_seconds, SECONDS)] if limits.trial_seconds is not None else []
-    trial += [quantity(limits.trial_bytes, BYTES)] if limits.trial_bytes is not None else []
+    trial = [format_quantity(limits.trial_seconds, SECONDS)] if limits.trial_seconds is not None else []
+    trial += [format_quantity(limits.trial_bytes, BYTES)] if limits.trial_bytes is not None else []
     if trial:
         yield f"limit trial {' '.join(trial)}"
     if limits.run_seconds is not None:
-        yield f"limit run {quantity(limits.run_seconds, SECONDS)}"
+        yield f"limit run {format_quantity(limits.run_seconds, SECONDS)}"

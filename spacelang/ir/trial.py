@@ -5,8 +5,9 @@ from enum import StrEnum
 from math import inf, isnan
 from typing import Any, ClassVar, TypeAlias
 
+from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.scale import UNIT, Scale
+from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
 from spacelang.ir.task import AnyBound
 
 
@@ -55,7 +56,7 @@ class Measurement:
     @property
     def holds(self) -> bool:
         """True if the value satisfies the bound."""
-        return self.bound.holds(self.value)
+        return self.bound.is_satisfied_by(self.value)
 
     @property
     def excess(self) -> float:
@@ -69,7 +70,7 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class UnseenBound:
     """The value of a bounded quantity on rows that no trial has seen, in the unit of the bound.
 
     `low` and `high` are the ends of a 95 % confidence interval, or None. If `value` is None, it could not be measured.
@@ -85,14 +86,14 @@ class Reached:
     @property
     def holds(self) -> bool:
         """True if the value satisfies the bound; False if it could not be measured."""
-        return self.value is not None and self.bound.holds(self.value)
+        return self.value is not None and self.bound.is_satisfied_by(self.value)
 
     @property
-    def may_be_chance(self) -> bool:
+    def is_uncertain(self) -> bool:
         """True if the confidence interval contains values that satisfy the bound and values that violate it."""
         if self.low is None or self.high is None:
             return False
-        return self.bound.holds(self.low) and not self.bound.holds(self.high)
+        return self.bound.is_satisfied_by(self.low) and not self.bound.is_satisfied_by(self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ class TestScore:
     high: float | None
     rows: int
     reason: str = ""
-    constraints: tuple[Reached, ...] = ()
+    constraints: tuple[UnseenBound, ...] = ()
 
     @property
     def is_feasible(self) -> bool | None:
@@ -120,6 +121,12 @@ class TestScore:
         return all(each.holds for each in self.constraints) if self.constraints else None
 
 
+@renamed_attributes(
+    answers="is_answer_to",
+    standing="normalized_loss",
+    training_standing="normalized_training_loss",
+    seconds_alone="unshared_seconds",
+)
 @dataclass(frozen=True, slots=True)
 class Trial:
     """A request and its result.
@@ -166,9 +173,9 @@ class Trial:
     metrics: tuple[tuple[str, float], ...] = ()
     training_loss: float | None = None
     predictions: Any = field(default=None, compare=False, repr=False)
-    scale: Scale = field(default=UNIT, compare=False, repr=False)
+    scale: LossScale = field(default=UNIT_SCALE, compare=False, repr=False)
 
-    def answers(self, request: Request) -> bool:
+    def is_answer_to(self, request: Request) -> bool:
         """Return True if this trial is a valid answer to an equal request.
 
         It is not if the trial hit its own time limit and `request` allows more time. A timeout before that limit was
@@ -180,19 +187,19 @@ class Trial:
         return request.seconds is not None and request.seconds <= allowed
 
     @property
-    def seconds_alone(self) -> float:
+    def unshared_seconds(self) -> float:
         """The seconds that the trial would have taken without work shared with other trials."""
         return self.cost if self.cost_alone is None else self.cost_alone
 
     @property
-    def standing(self) -> float:
+    def normalized_loss(self) -> float:
         """The normalized loss on the scale of the run, from 0 (best) to 1; 1 for a failure."""
-        return 1.0 if self.loss is None else self.scale.standing(self.loss)
+        return 1.0 if self.loss is None else self.scale.normalize(self.loss)
 
     @property
-    def training_standing(self) -> float | None:
+    def normalized_training_loss(self) -> float | None:
         """The normalized loss on the training rows; None if it is undefined."""
-        return None if self.training_loss is None else self.scale.standing(self.training_loss)
+        return None if self.training_loss is None else self.scale.normalize(self.training_loss)
 
     @property
     def is_feasible(self) -> bool:
@@ -205,10 +212,10 @@ class Trial:
         return sum(measurement.excess for measurement in self.constraints)
 
 
-Order: TypeAlias = tuple[bool, float]
+SortKey: TypeAlias = tuple[bool, float]
 """A sort key: (trial failed, loss). The better of two trials has the smaller key."""
 
 
-def order_of(trial: Trial) -> Order:
+def sort_key(trial: Trial) -> SortKey:
     """Return a sort key that orders trials from best to worst by loss; failures are equal and come last."""
     return trial.loss is None, 0.0 if trial.loss is None else trial.loss

@@ -8,19 +8,19 @@ Value: TypeAlias = bool | int | float | str | tuple["Value", ...] | None
 """A value: `none`, `true` or `false`, a number, a word or string, or a tuple of values."""
 
 
-def same(left: Value, right: Value) -> bool:
+def are_same(left: Value, right: Value) -> bool:
     """Return True if two values are the same to a user: 1 and 1.0 are, 1 and true are not."""
     if isinstance(left, tuple) and isinstance(right, tuple):
-        return len(left) == len(right) and all(map(same, left, right))
+        return len(left) == len(right) and all(map(are_same, left, right))
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     return left == right
 
 
-def identity(value: Value) -> tuple[object, ...]:
-    """Return a hashable key that two values share exactly if they are `same`."""
+def identity_key(value: Value) -> tuple[object, ...]:
+    """Return a hashable key that two values share exactly if they are `are_same`."""
     if isinstance(value, tuple):
-        return ("tuple", *map(identity, value))
+        return ("tuple", *map(identity_key, value))
     return (isinstance(value, bool), value)
 
 
@@ -29,7 +29,7 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def plain(value: Any) -> Any:
+def to_python_scalar(value: Any) -> Any:
     """Return a NumPy scalar as the Python value, and any other value unchanged."""
     return value.item() if hasattr(value, "item") else value
 
@@ -49,6 +49,6 @@ def from_json(value: object) -> Value:
     raise TypeError(f"{kind} is not a value of a configuration")
 
 
-def canonical(values: Mapping[str, Value]) -> str:
+def canonical_json(values: Mapping[str, Value]) -> str:
     """Return one line of JSON with sorted keys; equal mappings give equal texts on every machine."""
     return json.dumps({key: to_json(value) for key, value in values.items()}, sort_keys=True, ensure_ascii=False)

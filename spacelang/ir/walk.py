@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Missing
-from spacelang.ir.expr import INACTIVE, Inactive, Worth, holds, scope
+from spacelang.ir.domain import NotFound
+from spacelang.ir.expr import INACTIVE, ExpressionValue, Inactive, is_true, scope
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
 
@@ -12,7 +12,7 @@ Structure = Mapping[str, str]
 """A structure: the name of the branch that each reached decision takes, by the address of the decision."""
 
 
-def reached(space: Space, branch_of: Callable[[Choice], str]) -> Iterator[tuple[Variable, str | None]]:
+def walk_reached(space: Space, branch_of: Callable[[Choice], str]) -> Iterator[tuple[Variable, str | None]]:
     """Yield the variables that a walk through the space reaches, owners first.
 
     Each decision comes with the branch that `branch_of` returns for it, each hyperparameter with None.
@@ -28,7 +28,9 @@ def reached(space: Space, branch_of: Callable[[Choice], str]) -> Iterator[tuple[
                 yield variable, None
 
 
-def depended(variables: Mapping[str, Variable], addresses: Iterable[str], most: int | None = None) -> dict[str, None]:
+def with_dependencies(
+    variables: Mapping[str, Variable], addresses: Iterable[str], most: int | None = None
+) -> dict[str, None]:
     """Return addresses together with those that their activity depends on, through conditions.
 
     The values of the dictionary are None. The search stops as soon as `most` addresses are found.
@@ -54,7 +56,7 @@ def default_structure(space: Space, taken: Structure | None = None) -> dict[str,
     def branch_of(choice: Choice) -> str:
         return known.get(choice.address, choice.branches[choice.default].name)
 
-    return {variable.address: branch for variable, branch in reached(space, branch_of) if branch is not None}
+    return {variable.address: branch for variable, branch in walk_reached(space, branch_of) if branch is not None}
 
 
 def structure_of(space: Space, configuration: Configuration) -> dict[str, str]:
@@ -65,13 +67,13 @@ def structure_of(space: Space, configuration: Configuration) -> dict[str, str]:
         assert isinstance(branch, str)
         return branch
 
-    return {variable.address: branch for variable, branch in reached(space, branch_of) if branch is not None}
+    return {variable.address: branch for variable, branch in walk_reached(space, branch_of) if branch is not None}
 
 
 def hyperparameters_of(space: Space, configuration: Configuration) -> dict[str, Hyperparameter]:
     """Return the active hyperparameters of a configuration of the space by key, in the order of the walk."""
     structure = structure_of(space, configuration)
-    nodes = [variable.node for variable, _ in reached(space, lambda choice: structure[choice.address])]
+    nodes = [variable.node for variable, _ in walk_reached(space, lambda choice: structure[choice.address])]
     return {node.key: node for node in nodes if isinstance(node, Hyperparameter) and node.key in configuration}
 
 
@@ -82,7 +84,7 @@ def assemble(space: Space, structure: Structure, value_of: Callable[[Hyperparame
     """
     assignment = Assignment(space, structure, value_of)
     values: dict[str, Value] = {}
-    for variable, branch in reached(space, lambda choice: structure[choice.address]):
+    for variable, branch in walk_reached(space, lambda choice: structure[choice.address]):
         value = branch if branch is not None else assignment(variable.address)
         if not isinstance(value, Inactive):
             values[variable.key] = value
@@ -96,30 +98,30 @@ class Assignment:
         self._space = space
         self._structure = structure
         self._value_of = value_of
-        self._worths: dict[str, Worth] = {}
+        self._values: dict[str, ExpressionValue] = {}
 
     @classmethod
-    def of(cls, space: Space, configuration: Configuration) -> "Assignment":
+    def from_configuration(cls, space: Space, configuration: Configuration) -> "Assignment":
         """Return the assignment of a configuration of the space."""
 
         def value_of(node: Hyperparameter) -> Value:
             found = node.domain.find(configuration[node.key])
-            assert not isinstance(found, Missing)
+            assert not isinstance(found, NotFound)
             return found
 
         return cls(space, structure_of(space, configuration), value_of)
 
-    def __call__(self, address: str) -> Worth:
+    def __call__(self, address: str) -> ExpressionValue:
         """Return the branch of a decision or the value of a hyperparameter; INACTIVE if not reached or not active."""
-        if address not in self._worths:
-            self._worths[address] = self._find(self._space.variables[address])
-        return self._worths[address]
+        if address not in self._values:
+            self._values[address] = self._find(self._space.variables[address])
+        return self._values[address]
 
-    def _find(self, variable: Variable) -> Worth:
+    def _find(self, variable: Variable) -> ExpressionValue:
         if isinstance(variable.node, Choice):
             return self._structure.get(variable.address, INACTIVE)
         if any(self._structure.get(owner) != branch for owner, branch in variable.owners):
             return INACTIVE
-        if variable.node.condition is not None and not holds(variable.node.condition, self):
+        if variable.node.condition is not None and not is_true(variable.node.condition, self):
             return INACTIVE
         return self._value_of(variable.node)

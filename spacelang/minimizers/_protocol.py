@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
-from spacelang.ir.asking import Asking
+from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.ir.trial import Request, Trial
 from spacelang.surrogates.dimensions import Dimension
 
@@ -21,7 +21,7 @@ a penalty does, the coordinate must be declared without members.
 """
 
 
-class Value(Protocol):
+class PointObjective(Protocol):
     """The function to minimise: it maps points to requests, and trials to numbers."""
 
     @property
@@ -32,7 +32,7 @@ class Value(Protocol):
         """
 
     @property
-    def room(self) -> int:
+    def idle_workers(self) -> int:
         """The number of idle workers, according to the latest event that the caller received."""
 
     @property
@@ -42,7 +42,7 @@ class Value(Protocol):
     def request(self, point: Point) -> Request | None:
         """Return the request that evaluates a point; None if the point stands for no valid configuration."""
 
-    def number(self, point: Point, trial: Trial | None, seen: Sequence[float]) -> float:
+    def value(self, point: Point, trial: Trial | None, seen: Sequence[float]) -> float:
         """Return the finite number of a point, given its trial, which may have failed, or None if it has no request.
 
         `seen` has all numbers so far, starting with the known ones. A failure may be given, for example, the worst of
@@ -59,7 +59,9 @@ class Minimizer(Protocol):
 
     paper: ClassVar[str]
 
-    def minimise(self, value: Value, box: Box, calls: int, start: Point, seconds: float | None = None) -> Asking[Point]:
+    def minimise(
+        self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
+    ) -> SearchCoroutine[Point]:
         """Return the point with the smallest number, the first of equal ones, after some calls or seconds.
 
         Every proposed point counts as a call, whether it was evaluated, answered from memory or had no request. The

@@ -6,16 +6,16 @@ See spacelang/optimizers/README.md, section "Minimizers".
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from spacelang.ir.asking import Asking
-from spacelang.minimizers import Box, Point, Seen, Value, minimised
-from spacelang.minimizers._designs import beginning_with, check_initial, latin_hypercube
+from spacelang.ir.search_protocol import SearchCoroutine
+from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
+from spacelang.minimizers._initial_designs import check_initial, latin_hypercube, start_with_design
 from spacelang.plugins import option
-from spacelang.surrogates.sizes import KEPT
+from spacelang.surrogates.training_limits import POINTS_WHEN_FITTED
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from spacelang.draws.codes import Array
+    from spacelang.sampling.value_codes import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Bo:
     """Bayesian optimization with a Gaussian process (Matern 5/2, one length per dimension) and expected improvement."""
 
     paper: ClassVar[str] = "Snoek et al., Practical Bayesian Optimization of Machine Learning Algorithms, NeurIPS 2012"
-    most_modelled: ClassVar[int] = KEPT
+    most_modelled: ClassVar[int] = POINTS_WHEN_FITTED
 
     initial: int = option(10, "points before the first model, known ones included; at most half of the calls")
 
@@ -31,7 +31,9 @@ class Bo:
         """Raise OptionError if an option is out of its bounds."""
         check_initial(self.initial)
 
-    def minimise(self, value: Value, box: Box, calls: int, start: Point, seconds: float | None = None) -> Asking[Point]:
+    def minimise(
+        self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
+    ) -> SearchCoroutine[Point]:
         """Evaluate a Latin hypercube, then points of maximum expected improvement.
 
         Pending points count with the median of all numbers. A point is not proposed again if it, or another point that
@@ -39,17 +41,21 @@ class Bo:
         """
         import numpy as np
 
-        from spacelang.surrogates.dimensions import rounded
-        from spacelang.surrogates.growth import Growing
-        from spacelang.surrogates.improvement import close_to, most_promising
+        from spacelang.surrogates.dimensions import round_to_members
+        from spacelang.surrogates.improvement import make_closeness_test, maximise_expected_improvement
+        from spacelang.surrogates.incremental_process import IncrementalProcess
 
         design = latin_hypercube(max(2, min(self.initial, calls // 2)), len(box), value.rng)
-        growing = Growing()
+        growing = IncrementalProcess()
 
-        def propose(seen: Seen, rng: "Generator") -> "Array":
+        def propose(seen: Observations, rng: "Generator") -> "Array":
             model = growing.model(seen.points, seen.numbers, seen.pending)
-            is_close = close_to(rounded(box, np.vstack([seen.points, seen.pending])))
-            best = float(model.standardised(seen.numbers.min()))
-            return most_promising(model.process, best, seen.best, rng, lambda points: is_close(rounded(box, points)))
+            is_close = make_closeness_test(round_to_members(box, np.vstack([seen.points, seen.pending])))
+            best = float(model.standardise(seen.numbers.min()))
+            return maximise_expected_improvement(
+                model.process, best, seen.best, rng, lambda points: is_close(round_to_members(box, points))
+            )
 
-        return (yield from minimised(beginning_with(design, propose), value, box, calls, start, seconds))
+        return (
+            yield from minimize_with_proposals(start_with_design(design, propose), value, box, calls, start, seconds)
+        )

@@ -12,17 +12,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
-from spacelang.ir.asking import Asking
-from spacelang.minimizers import Box, Point, Seen, Value, minimised
+from spacelang.ir.search_protocol import SearchCoroutine
+from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
 from spacelang.plugins import option
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-EDGE: Final = 0.25
+SIMPLEX_EDGE: Final = 0.25
 """The edge length of the initial simplex."""
 
-AGAIN: Final = 100
+MAX_RESTARTS: Final = 100
 """The number of restarts that may end without an unknown point; then a random point is proposed."""
 
 
@@ -36,16 +36,18 @@ class Direct:
         "simplex", "`simplex` is Nelder-Mead, which begins at the start point; `evolution` is differential evolution"
     )
 
-    def minimise(self, value: Value, box: Box, calls: int, start: Point, seconds: float | None = None) -> Asking[Point]:
+    def minimise(
+        self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
+    ) -> SearchCoroutine[Point]:
         """Evaluate one point at a time, because each point depends on all earlier numbers."""
         seed = int(value.rng.integers(2**32))
-        run = _simplex if self.method == "simplex" else _evolution
+        run = _run_simplex if self.method == "simplex" else _run_evolution
 
-        def propose(seen: Seen, rng: "Generator") -> Point:
+        def propose(seen: Observations, rng: "Generator") -> Point:
             numbers = dict(zip(map(tuple, seen.points.tolist()), seen.numbers.tolist(), strict=True))
-            return _first_unknown(run, numbers, start, calls, seed) or tuple(rng.random(len(box)).tolist())
+            return _first_unknown_point(run, numbers, start, calls, seed) or tuple(rng.random(len(box)).tolist())
 
-        return (yield from minimised(propose, value, box, calls, start, seconds, at_once=1))
+        return (yield from minimize_with_proposals(propose, value, box, calls, start, seconds, at_once=1))
 
 
 class _UnknownError(Exception):
@@ -56,14 +58,16 @@ class _UnknownError(Exception):
         self.point = point
 
 
-Run = Callable[[Callable[[Any], float], Point, int, "Generator"], None]
+ScipyMethod = Callable[[Callable[[Any], float], Point, int, "Generator"], None]
 """A function that runs a SciPy method on a function, from a start point, for a number of calls."""
 
 
-def _first_unknown(run: Run, numbers: Mapping[Point, float], start: Point, calls: int, seed: int) -> Point | None:
+def _first_unknown_point(
+    run: ScipyMethod, numbers: Mapping[Point, float], start: Point, calls: int, seed: int
+) -> Point | None:
     """Return the first point that a method evaluates and whose number is unknown.
 
-    Returns None after `AGAIN` runs without such a point.
+    Returns None after `MAX_RESTARTS` runs without such a point.
 
     The first run begins at `start`, further ones at random points.
     """
@@ -75,7 +79,7 @@ def _first_unknown(run: Run, numbers: Mapping[Point, float], start: Point, calls
             raise _UnknownError(point)
         return numbers[point]
 
-    for turn in range(AGAIN):
+    for turn in range(MAX_RESTARTS):
         rng = default_rng([seed, turn])
         begin = start if turn == 0 else tuple(rng.random(len(start)).tolist())
         try:
@@ -85,18 +89,18 @@ def _first_unknown(run: Run, numbers: Mapping[Point, float], start: Point, calls
     return None
 
 
-def _simplex(number_of: Callable[[Any], float], start: Point, calls: int, _: "Generator") -> None:
+def _run_simplex(number_of: Callable[[Any], float], start: Point, calls: int, _: "Generator") -> None:
     import numpy as np
     from scipy.optimize import minimize
 
     corners = np.array([start] * (len(start) + 1))
     for column, coordinate in enumerate(start):
-        corners[column + 1, column] += EDGE if coordinate <= 0.5 else -EDGE
+        corners[column + 1, column] += SIMPLEX_EDGE if coordinate <= 0.5 else -SIMPLEX_EDGE
     options = {"initial_simplex": corners, "maxfev": calls + len(corners), "xatol": 1e-3, "fatol": 1e-9}
     minimize(number_of, start, method="Nelder-Mead", bounds=[(0.0, 1.0)] * len(start), options=options)
 
 
-def _evolution(number_of: Callable[[Any], float], start: Point, calls: int, rng: "Generator") -> None:
+def _run_evolution(number_of: Callable[[Any], float], start: Point, calls: int, rng: "Generator") -> None:
     from scipy.optimize import differential_evolution
 
     differential_evolution(

@@ -6,15 +6,15 @@ See spacelang/optimizers/README.md, section "Cubic spline".
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from spacelang.ir.asking import Asking
-from spacelang.minimizers import Box, Point, Seen, Value, minimised
-from spacelang.minimizers._designs import beginning_with, latin_hypercube
-from spacelang.surrogates.sizes import KEPT
+from spacelang.ir.search_protocol import SearchCoroutine
+from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
+from spacelang.minimizers._initial_designs import latin_hypercube, start_with_design
+from spacelang.surrogates.training_limits import POINTS_WHEN_FITTED
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from spacelang.draws.codes import Array
+    from spacelang.sampling.value_codes import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +22,22 @@ class Rbf:
     """A cubic spline through all points; balances small predicted values and large distances to known points."""
 
     paper: ClassVar[str] = "Regis and Shoemaker, A Stochastic Radial Basis Function Method, INFORMS J. Comp. 2007"
-    most_modelled: ClassVar[int] = KEPT
+    most_modelled: ClassVar[int] = POINTS_WHEN_FITTED
 
-    def minimise(self, value: Value, box: Box, calls: int, start: Point, seconds: float | None = None) -> Asking[Point]:
+    def minimise(
+        self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
+    ) -> SearchCoroutine[Point]:
         """Evaluate a Latin hypercube of 2 (d + 1) points, but at most half of the calls, then proposals.
 
         The proposals combine the values of the spline with the distances to known points.
         """
-        from spacelang.surrogates.cubic_rbf import next_point
+        from spacelang.surrogates.cubic_rbf import propose_point
 
         design = latin_hypercube(max(1, min(2 * (len(box) + 1), calls // 2)), len(box), value.rng)
 
-        def propose(seen: Seen, rng: "Generator") -> "Array":
-            return next_point(seen.points, seen.numbers, seen.pending, rng)
+        def propose(seen: Observations, rng: "Generator") -> "Array":
+            return propose_point(seen.points, seen.numbers, seen.pending, rng)
 
-        return (yield from minimised(beginning_with(design, propose), value, box, calls, start, seconds))
+        return (
+            yield from minimize_with_proposals(start_with_design(design, propose), value, box, calls, start, seconds)
+        )

@@ -14,14 +14,14 @@ from shutil import which
 from threading import Thread
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from spacelang.ir.asking import Asking
-from spacelang.minimizers import Box, Point, Seen, Value, minimised
+from spacelang.ir.search_protocol import SearchCoroutine
+from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
 from spacelang.plugins import OptionError
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-SOLVERS: Final = ("bonmin", "ipopt")
+REQUIRED_SOLVERS: Final = ("bonmin", "ipopt")
 """The solvers that RBFOpt calls as programs."""
 
 
@@ -35,20 +35,22 @@ class Rbfopt:
         """Raise OptionError if RBFOpt or one of the solvers that it calls is not installed."""
         if find_spec("rbfopt") is None:
             raise OptionError("`rbfopt` is not installed", "run `pip install rbfopt`, or use `rbf`, which is built in")
-        lacking = [name for name in SOLVERS if which(name) is None]
+        lacking = [name for name in REQUIRED_SOLVERS if which(name) is None]
         if lacking:
             listed = " and ".join(f"`{name}`" for name in lacking)
             raise OptionError(f"RBFOpt needs {listed} on the PATH", "install the solvers of COIN-OR, or use `rbf`")
 
-    def minimise(self, value: Value, box: Box, calls: int, start: Point, seconds: float | None = None) -> Asking[Point]:
+    def minimise(
+        self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
+    ) -> SearchCoroutine[Point]:
         """Evaluate the start, then one point at a time; random points if RBFOpt ends before the calls are used up."""
-        with _going(len(box), calls) as search:
+        with _running_search(len(box), calls) as search:
 
-            def propose(seen: Seen, rng: "Generator") -> Point:
+            def propose(seen: Observations, rng: "Generator") -> Point:
                 numbers = dict(zip(map(tuple, seen.points.tolist()), seen.numbers.tolist(), strict=True))
-                return search.first_unknown(numbers) or tuple(rng.random(len(box)).tolist())
+                return search.first_unknown_point(numbers) or tuple(rng.random(len(box)).tolist())
 
-            return (yield from minimised(propose, value, box, calls, start, seconds, at_once=1))
+            return (yield from minimize_with_proposals(propose, value, box, calls, start, seconds, at_once=1))
 
 
 class _StoppedError(BaseException):
@@ -58,44 +60,44 @@ class _StoppedError(BaseException):
     """
 
 
-class _Search:
+class _RbfoptThread:
     """RBFOpt in a thread, which waits at a point whose number is unknown; it starts when the first point is needed."""
 
     def __init__(self, dimensions: int, calls: int) -> None:
         self._dimensions, self._calls = dimensions, calls
-        self._wanted: SimpleQueue[Point | BaseException | None] = SimpleQueue()
+        self._points: SimpleQueue[Point | BaseException | None] = SimpleQueue()
         self._numbers: SimpleQueue[float | None] = SimpleQueue()
         self._thread = Thread(target=self._run, daemon=True)
-        self._at: Point | None = None
-        self._state: Any = None
+        self._current: Point | None = None
+        self._generator_state: Any = None
         """The state of NumPy's global generator for RBFOpt."""
 
-    def first_unknown(self, numbers: Mapping[Point, float]) -> Point | None:
+    def first_unknown_point(self, numbers: Mapping[Point, float]) -> Point | None:
         """Return the first point that RBFOpt evaluates and whose number is unknown; None if RBFOpt has ended.
 
         Raises the exceptions that RBFOpt raises.
         """
-        with self._drawing():
+        with self._own_generator_state():
             if self._thread.ident is None:
                 self._thread.start()
-                self._at = self._next()
-            while self._at is not None and self._at in numbers:
-                self._numbers.put(numbers[self._at])
-                self._at = self._next()
-        return self._at
+                self._current = self._next_point()
+            while self._current is not None and self._current in numbers:
+                self._numbers.put(numbers[self._current])
+                self._current = self._next_point()
+        return self._current
 
     @contextmanager
-    def _drawing(self) -> Iterator[None]:
+    def _own_generator_state(self) -> Iterator[None]:
         """Switch NumPy's global random generator to the state of RBFOpt, and restore the previous state afterwards."""
         import numpy as np
 
         others = np.random.get_state()
-        if self._state is not None:
-            np.random.set_state(self._state)
+        if self._generator_state is not None:
+            np.random.set_state(self._generator_state)
         try:
             yield
         finally:
-            self._state = np.random.get_state()
+            self._generator_state = np.random.get_state()
             np.random.set_state(others)
 
     def stop(self) -> None:
@@ -104,24 +106,24 @@ class _Search:
             self._numbers.put(None)
             self._thread.join()
 
-    def _next(self) -> Point | None:
-        found = self._wanted.get()
+    def _next_point(self) -> Point | None:
+        found = self._points.get()
         if isinstance(found, BaseException):
             raise found
         return found
 
     def _run(self) -> None:
         try:
-            _optimise(self._number_of, self._dimensions, self._calls)
+            _run_rbfopt(self._wait_for_number, self._dimensions, self._calls)
         except _StoppedError:
             return
-        except BaseException as error:  # noqa: BLE001 - re-raised by `_next`
-            self._wanted.put(error)
+        except BaseException as error:  # noqa: BLE001 - re-raised by `_next_point`
+            self._points.put(error)
         else:
-            self._wanted.put(None)
+            self._points.put(None)
 
-    def _number_of(self, coordinates: Any) -> float:
-        self._wanted.put(tuple(map(float, coordinates)))
+    def _wait_for_number(self, coordinates: Any) -> float:
+        self._points.put(tuple(map(float, coordinates)))
         number = self._numbers.get()
         if number is None:
             raise _StoppedError
@@ -129,15 +131,15 @@ class _Search:
 
 
 @contextmanager
-def _going(dimensions: int, calls: int) -> Iterator[_Search]:
-    search = _Search(dimensions, calls)
+def _running_search(dimensions: int, calls: int) -> Iterator[_RbfoptThread]:
+    search = _RbfoptThread(dimensions, calls)
     try:
         yield search
     finally:
         search.stop()
 
 
-def _optimise(number_of: Any, dimensions: int, calls: int) -> None:
+def _run_rbfopt(number_of: Any, dimensions: int, calls: int) -> None:
     """Run RBFOpt with default settings, except for the bounds and the number of evaluations."""
     import numpy as np
     import rbfopt
@@ -145,11 +147,11 @@ def _optimise(number_of: Any, dimensions: int, calls: int) -> None:
     lower, upper, kinds = np.zeros(dimensions), np.ones(dimensions), np.array(["R"] * dimensions)
     box = rbfopt.RbfoptUserBlackBox(dimensions, lower, upper, kinds, number_of)
     algorithm = rbfopt.RbfoptAlgorithm(rbfopt.RbfoptSettings(max_evaluations=calls), box)
-    algorithm.set_output_stream(_Nowhere())
+    algorithm.set_output_stream(_NullStream())
     algorithm.optimize()
 
 
-class _Nowhere:
+class _NullStream:
     """An output stream that discards everything."""
 
     def write(self, text: str) -> None:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
-from spacelang.ir.asking import Asking
-from spacelang.minimizers import Box, Point, Seen, Value, minimised
+from spacelang.ir.search_protocol import SearchCoroutine
+from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
 from spacelang.plugins import OptionError, option
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from spacelang.draws.codes import Array
+    from spacelang.sampling.value_codes import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,15 @@ class Tpe:
         if not 0 < self.gamma < inf:
             raise OptionError(f"`gamma` is {self.gamma}", "give a number greater than 0")
 
-    def minimise(self, value: Value, box: Box, calls: int, start: Point, seconds: float | None = None) -> Asking[Point]:
+    def minimise(
+        self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
+    ) -> SearchCoroutine[Point]:
         """Evaluate random points, then proposals of the model; pending points are neither good nor bad."""
-        from spacelang.surrogates.tpe import Parzen
+        from spacelang.surrogates.tpe import ParzenSettings
 
-        parzen = Parzen(self.startup, self.gamma, self.candidates)
+        parzen = ParzenSettings(self.startup, self.gamma, self.candidates)
 
-        def propose(seen: Seen, rng: "Generator") -> "Array":
+        def propose(seen: Observations, rng: "Generator") -> "Array":
             return parzen.suggest(box, seen.points, seen.numbers, rng)
 
-        return minimised(propose, value, box, calls, start, seconds)
+        return minimize_with_proposals(propose, value, box, calls, start, seconds)

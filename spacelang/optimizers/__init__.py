@@ -3,12 +3,12 @@
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
-from spacelang.ir.asking import Search
 from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Search
 from spacelang.ir.space import Space
-from spacelang.plugins import Plugins
+from spacelang.plugins import PluginRegistry
 
-OPTIMIZERS = Plugins("spacelang.optimizers", "spacelang.optimizers")
+OPTIMIZERS = PluginRegistry("spacelang.optimizers", "spacelang.optimizers")
 """The optimizers by name; each entry loads a class that implements `Optimizer`."""
 
 
@@ -19,8 +19,8 @@ class Optimizer(Protocol):
     each trial, where it can be measured. `draws_configurations: ClassVar[bool]` says that `hyperparameters=sample`
     tries many values per pipeline, not one.
 
-    An optimizer may have a method `form(structures)`. It returns the `Lowered` result of compiling the space for the
-    optimizer. Its report lists every approximation. It may raise RefusedError, OptionError or MissingLibraryError,
+    An optimizer may have a method `form(structures)`. It returns the `LoweringResult` result of compiling the space for
+    the optimizer. Its report lists every approximation. It may raise RefusedError, OptionError or MissingLibraryError,
     which stop a run before it starts.
 
     An optimizer may have a method `check_initial(initial)`. It raises OptionError if the search cannot start from these
@@ -30,15 +30,15 @@ class Optimizer(Protocol):
     paper: ClassVar[str]
 
     def search(self, problem: Problem) -> Search:
-        """Run the search coroutine of one run, which yields requests for trials (see `spacelang.ir.asking`).
+        """Run the search coroutine of one run, which yields requests for trials (see `spacelang.ir.search_protocol`).
 
         The search depends only on the problem and the events that it receives. It returns when there is nothing left to
         request. Raises `UndecidableError` before the first request if the constraints of the space cannot be decided,
-        and `UnlikelyError` if no values that satisfy them are found.
+        and `SamplingFailedError` if no values that satisfy them are found.
         """
 
 
-class Hyperparameters(StrEnum):
+class HyperparameterMode(StrEnum):
     """The treatment of a space's hyperparameters in a search."""
 
     SEARCHED = "searched"
@@ -49,29 +49,29 @@ class Hyperparameters(StrEnum):
     """They keep their default values."""
 
 
-def hyperparameters_in(space: Space, optimizer: Any) -> Hyperparameters:
+def hyperparameter_mode(space: Space, optimizer: Any) -> HyperparameterMode:
     """Return how an optimizer treats the hyperparameters of a space, read from its option `hyperparameters`.
 
     The result is `SEARCHED` for a space without hyperparameters and for an optimizer without that option.
     """
     rule = getattr(optimizer, "hyperparameters", None) if space.hyperparameters else None
     if rule == "default":
-        return Hyperparameters.DEFAULT
+        return HyperparameterMode.DEFAULT
     draws = getattr(optimizer, "draws_configurations", False)
-    return Hyperparameters.ONCE if rule == "sample" and not draws else Hyperparameters.SEARCHED
+    return HyperparameterMode.ONCE if rule == "sample" and not draws else HyperparameterMode.SEARCHED
 
 
-SEARCHES_THEM = "mosaic"
+DEFAULT_FOR_HYPERPARAMETERS = "mosaic"
 """The default optimizer of spaces with hyperparameters: the best of eight in a comparison (see `examples/default`)."""
 
-DRAWS_THEM = "hyperband"
+DEFAULT_WITHOUT_MODEL = "hyperband"
 """The default for spaces with hyperparameters if trials fit nothing, or if integers are too large for floats.
 
 Models cannot encode such integers. Optimizers were not compared without data, and fitting a model may take longer than
 evaluating a function.
 """
 
-SELECTS = "blds"
+DEFAULT_FOR_PIPELINES = "blds"
 """The default optimizer of all other spaces: it selects among pipelines."""
 
 
@@ -81,8 +81,8 @@ def default_optimizer(space: Space, *, has_data: bool = True, has_defaults_only:
     `has_data` is true if trials fit pipelines to data. `has_defaults_only` is true if only the default values of
     hyperparameters can be evaluated.
     """
-    from spacelang.codings.limits import unheld
+    from spacelang.encodings.float_limits import unencodable_domains
 
     if not space.hyperparameters or has_defaults_only:
-        return SELECTS
-    return SEARCHES_THEM if has_data and not any(unheld(space)) else DRAWS_THEM
+        return DEFAULT_FOR_PIPELINES
+    return DEFAULT_FOR_HYPERPARAMETERS if has_data and not any(unencodable_domains(space)) else DEFAULT_WITHOUT_MODEL

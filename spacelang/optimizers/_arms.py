@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from spacelang.ir.trial import Request, Trial
-from spacelang.optimizers._turn import Turn
+from spacelang.optimizers._selector_call import SelectorCall
 from spacelang.targets.blds import Pipeline
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class LossBounds:
     """An interval for the value of a pipeline; lower is better, so `upper` is the pessimistic end.
 
     `failed` is true if the latest training of the pipeline failed. A failed pipeline compares worse than every
@@ -25,15 +25,15 @@ class Bounds:
     upper: float
     failed: bool = False
 
-    def is_surely_better(self, other: "Bounds") -> bool:
+    def is_surely_better(self, other: "LossBounds") -> bool:
         """Return True if the whole interval lies below the whole `other` interval."""
         return self.upper < other.lower if self.failed == other.failed else other.failed
 
-    def is_better(self, other: "Bounds") -> bool:
+    def is_better(self, other: "LossBounds") -> bool:
         """Return True if the upper bound is below the upper bound of `other`."""
         return self.upper < other.upper if self.failed == other.failed else other.failed
 
-    def may_be_better(self, other: "Bounds") -> bool:
+    def may_be_better(self, other: "LossBounds") -> bool:
         """Return True if another training might show that this pipeline is better.
 
         A failed pipeline is not trained again to be compared with a success.
@@ -41,7 +41,7 @@ class Bounds:
         return self.failed <= other.failed and self.lower <= other.upper
 
 
-Worth: TypeAlias = Callable[[Trial], float]
+TrialValue: TypeAlias = Callable[[Trial], float]
 """A function that returns the value of a trial, the middle of its bounds; lower is better."""
 
 
@@ -50,7 +50,7 @@ class _Arm:
     """The number of trainings of a pipeline and its bounds after the last one."""
 
     trained: int
-    bounds: Bounds
+    bounds: LossBounds
 
 
 class Arms:
@@ -60,27 +60,29 @@ class Arms:
     pipeline uses `sizes[k - 1]` rows. Its bounds are `widths[k - 1]` above and below `worth(trial)`.
     """
 
-    def __init__(self, turn: Turn[Pipeline], sizes: Sequence[int], widths: Sequence[float], worth: Worth) -> None:
+    def __init__(
+        self, turn: SelectorCall[Pipeline], sizes: Sequence[int], widths: Sequence[float], worth: TrialValue
+    ) -> None:
         self._turn = turn
         self._sizes = sizes
         self._widths = widths
         self._worth = worth
         self._arms: MutableMapping[Pipeline, _Arm] = {}
-        self._recall: Callable[..., Iterable[Trial]] = turn.recall
+        self._lookup: Callable[..., Iterable[Trial]] = turn.recall_trials
         self.trainings = 0
         self.finished = 0
         """How many of the pipelines seen so far are fully trained."""
 
-    def trained(self, pipeline: Pipeline) -> int:
+    def times_trained(self, pipeline: Pipeline) -> int:
         """Return how many times the pipeline was trained; earlier trials are looked up in the memory."""
         arm = self._arms.get(pipeline)
-        return self._recalled(pipeline) if arm is None else arm.trained
+        return self._recall_known_trials(pipeline) if arm is None else arm.trained
 
     def is_fully_trained(self, pipeline: Pipeline) -> bool:
         """Return True if the pipeline was trained on all rows."""
-        return self.trained(pipeline) == len(self._sizes)
+        return self.times_trained(pipeline) == len(self._sizes)
 
-    def bounds(self, pipeline: Pipeline) -> Bounds:
+    def bounds(self, pipeline: Pipeline) -> LossBounds:
         """Return the bounds of a pipeline that was trained; raises KeyError otherwise."""
         return self._arms[pipeline].bounds
 
@@ -95,35 +97,35 @@ class Arms:
 
     def current_performance(self, pipeline: Pipeline, times: int = 1) -> Iterator[Pipeline]:
         """Yield the pipeline until it was trained `times` times (GetCurrentPerformance of the paper)."""
-        while self.trained(pipeline) < times:
+        while self.times_trained(pipeline) < times:
             yield pipeline
 
     def request(self, pipeline: Pipeline) -> Request:
         """Return the request for the next training of a pipeline."""
-        return self._turn.request(pipeline, self._sizes[self.trained(pipeline)])
+        return self._turn.request(pipeline, self._sizes[self.times_trained(pipeline)])
 
-    def note(self, pipeline: Pipeline, trial: Trial) -> None:
+    def record(self, pipeline: Pipeline, trial: Trial) -> None:
         """Record the trial of a pipeline's next training."""
-        self._learn(pipeline, self.trained(pipeline), trial)
+        self._update_bounds(pipeline, self.times_trained(pipeline), trial)
         self.trainings += 1
 
-    def imagined(self) -> "Arms":
+    def speculative_copy(self) -> "Arms":
         """Return a copy for speculation: trials recorded in the copy do not reach the original."""
         later = Arms(self._turn, self._sizes, self._widths, self._worth)
         later._arms = ChainMap({}, self._arms)
-        later._recall = self._turn.known
+        later._lookup = self._turn.known_trials
         later.trainings, later.finished = self.trainings, self.finished
         return later
 
-    def _recalled(self, pipeline: Pipeline) -> int:
+    def _recall_known_trials(self, pipeline: Pipeline) -> int:
         """Load the trials of earlier selector calls at the present configuration, and return their number."""
         times = 0
-        for times, trial in enumerate(self._recall(pipeline, *self._sizes), start=1):
-            self._learn(pipeline, times - 1, trial)
+        for times, trial in enumerate(self._lookup(pipeline, *self._sizes), start=1):
+            self._update_bounds(pipeline, times - 1, trial)
         return times
 
-    def _learn(self, pipeline: Pipeline, rung: int, trial: Trial) -> None:
+    def _update_bounds(self, pipeline: Pipeline, rung: int, trial: Trial) -> None:
         """Store the bounds that follow from a trial on a rung."""
         worth, width = self._worth(trial), self._widths[rung]
-        self._arms[pipeline] = _Arm(rung + 1, Bounds(worth - width, worth + width, trial.loss is None))
+        self._arms[pipeline] = _Arm(rung + 1, LossBounds(worth - width, worth + width, trial.loss is None))
         self.finished += rung + 1 == len(self._sizes)

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from spacelang.ir.asking import Asking, Search
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Search, SearchCoroutine
 from spacelang.optimizers import _selection
-from spacelang.optimizers._configurations import Configurations
-from spacelang.optimizers._leaves import Leaves
-from spacelang.optimizers._selection import Selection, Selector, look_around
-from spacelang.optimizers._turn import K, Memory, Remembering, Turn
+from spacelang.optimizers._random_leaves import RandomLeaves
+from spacelang.optimizers._selection import SelectionProblem, Selector, observe_idle_workers
+from spacelang.optimizers._selector_call import K, MemorySelector, SelectorCall, TrialMemory
+from spacelang.optimizers._unique_configurations import UniqueConfigurations
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 if TYPE_CHECKING:
@@ -28,51 +28,51 @@ class Candidates(Protocol[K]):
     def draw(self, number: int) -> list[K]:
         """Return `number` different candidates, or fewer if there are no more."""
 
-    def are_all(self, number: int) -> bool:
+    def is_total(self, number: int) -> bool:
         """Return True if `number` different candidates are all that exist."""
 
-    def in_order(self) -> Iterator[K]:
+    def remaining(self) -> Iterator[K]:
         """Yield every candidate that may not have been drawn yet."""
 
 
-class RandomOrder(Candidates[K], Protocol):
+class RandomCandidates(Candidates[K], Protocol):
     """A source of candidates that can also list all of them in random order, whatever the results of earlier trials."""
 
     def each_once(self) -> Iterator[K]:
         """Yield each candidate once, in random order."""
 
 
-class Pipelines:
+class PipelineCandidates:
     """Pipelines as candidates: each bracket may contain any of them, and the initial pipelines are drawn first."""
 
     are_exhausted = False
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: SelectionProblem) -> None:
         self._tree = selection.tree
-        self._leaves = Leaves(selection.tree, selection.rng, selection.initial)
+        self._leaves = RandomLeaves(selection.tree, selection.rng, selection.initial)
 
     def draw(self, number: int) -> list[Pipeline]:
         """Return `number` different pipelines, drawn uniformly."""
         return self._leaves.draw(number)
 
-    def are_all(self, number: int) -> bool:
+    def is_total(self, number: int) -> bool:
         """Return True if there are exactly `number` pipelines."""
-        return number == self._tree.leaves
+        return number == self._tree.leaf_count
 
     def each_once(self) -> Iterator[Pipeline]:
         """Yield all pipelines in random order; in a large tree the last ones follow in text order."""
         return self._leaves.each_once()
 
-    def in_order(self) -> Iterator[Pipeline]:
+    def remaining(self) -> Iterator[Pipeline]:
         """Yield every pipeline in text order."""
-        return self._tree.leaves_in_order()
+        return self._tree.iter_leaves()
 
 
-class Drawn:
+class ConfigurationCandidates:
     """Configurations drawn as in random search: each is in one bracket, and several may share a pipeline."""
 
     def __init__(self, tree: DiscrepancyTree, rng: "Generator") -> None:
-        self._stream = Configurations(tree, rng).each_once()
+        self._stream = UniqueConfigurations(tree, rng).each_once()
         self._drawn = 0
         self.are_exhausted = False
 
@@ -83,7 +83,7 @@ class Drawn:
         self.are_exhausted = len(found) < number
         return found
 
-    def are_all(self, number: int) -> bool:
+    def is_total(self, number: int) -> bool:
         """Return True if `number` configurations were drawn and no other one is left."""
         return self.are_exhausted and number == self._drawn
 
@@ -91,21 +91,21 @@ class Drawn:
         """Yield the configurations that were not drawn yet, in random order."""
         return self._stream
 
-    def in_order(self) -> Iterator[Configuration]:
+    def remaining(self) -> Iterator[Configuration]:
         """Yield nothing: every drawn configuration is already in a bracket, and no other one is left over."""
         return iter(())
 
 
-Draw: TypeAlias = Callable[[Turn[Any], RandomOrder[Any]], Asking[None]]
+CandidateLoop: TypeAlias = Callable[[SelectorCall[Any], RandomCandidates[Any]], SearchCoroutine[None]]
 """The body of a search that works on any kind of candidates within one selector call."""
 
 
-def of_pipelines(method: Draw) -> Selector:
+def pipeline_selector(method: CandidateLoop) -> Selector:
     """Return a selector that runs `method` with pipelines as candidates, as configured in each selector call."""
-    return Remembering(lambda turn: method(turn, Pipelines(turn.selection)))
+    return MemorySelector(lambda turn: method(turn, PipelineCandidates(turn.selection)))
 
 
-def search(problem: Problem, rule: Literal["sample", "default"], method: Draw) -> Search:
+def search(problem: Problem, rule: Literal["sample", "default"], method: CandidateLoop) -> Search:
     """Run `method` on configurations, or on pipelines with the rule `default` or in a space without hyperparameters.
 
     Configurations are drawn as in random search, each once. Pipelines are drawn uniformly and anew for each bracket.
@@ -116,13 +116,15 @@ def search(problem: Problem, rule: Literal["sample", "default"], method: Draw) -
     trained on all rows. Those that reached the highest rung come first.
     """
     if rule == "default" or not problem.space.hyperparameters:
-        yield from _selection.search(of_pipelines(method), problem, "default")
+        yield from _selection.search(pipeline_selector(method), problem, "default")
         return
-    selection = Selection.of(problem, "default")
-    if selection.tree.leaves:
-        turn: Turn[Configuration] = Turn((yield from look_around(selection)), _itself, Memory())
-        yield from method(turn, Drawn(selection.tree, problem.rng))
+    selection = SelectionProblem.from_problem(problem, "default")
+    if selection.tree.leaf_count:
+        turn: SelectorCall[Configuration] = SelectorCall(
+            (yield from observe_idle_workers(selection)), _identity, TrialMemory()
+        )
+        yield from method(turn, ConfigurationCandidates(selection.tree, problem.rng))
 
 
-def _itself(configuration: Configuration) -> Configuration:
+def _identity(configuration: Configuration) -> Configuration:
     return configuration

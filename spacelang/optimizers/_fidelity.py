@@ -25,7 +25,7 @@ def rungs(size: int, b: int, eta: float) -> tuple[int, ...]:
     return tuple(found)
 
 
-def divided(size: int, least: float, eta: float) -> tuple[int, ...]:
+def divided_rungs(size: int, least: float, eta: float) -> tuple[int, ...]:
     """Return the numbers of rows size / eta^k, rounded, for k = s, ..., 1, 0.
 
     Here s is the largest k for which the number is not below `least`. The result is ascending. A number may occur twice
@@ -35,7 +35,7 @@ def divided(size: int, least: float, eta: float) -> tuple[int, ...]:
     return tuple(max(1, round(size * eta**-k)) for k in range(last, -1, -1))
 
 
-def cumulative(sizes: tuple[int, ...]) -> tuple[int, ...]:
+def cumulative_rows(sizes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the cumulative rows D_k = n_1 + ... + n_k that a pipeline was trained on after its k-th training."""
     return tuple(accumulate(sizes))
 

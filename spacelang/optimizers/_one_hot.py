@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from spacelang.draws.codes import Array
-from spacelang.optimizers._leaves import Leaves
-from spacelang.surrogates.growth import Growing
-from spacelang.surrogates.improvement import log_improvement
+from spacelang.optimizers._random_leaves import RandomLeaves
+from spacelang.sampling.value_codes import Array
+from spacelang.surrogates.improvement import log_expected_improvement
+from spacelang.surrogates.incremental_process import IncrementalProcess
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Pipeline
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-LISTABLE: Final = 20_000
+MAX_RANKED_LEAVES: Final = 20_000
 """All leaves are ranked in a tree with at most this many."""
 
-DRAWN: Final = 2_000
+SAMPLE_SIZE: Final = 2_000
 """How many leaves of a larger tree are drawn and ranked, with those that differ from the best in one decision."""
 
 CHUNK: Final = 500
@@ -48,13 +48,13 @@ class OneHot:
         return found
 
 
-class Promising:
+class PromisingPipelines:
     """A ranking of the leaves of a tree by expected improvement under a Gaussian process."""
 
     def __init__(self, tree: DiscrepancyTree) -> None:
         self._tree = tree
         self._coding = OneHot(tree)
-        self._growing = Growing()
+        self._growing = IncrementalProcess()
 
     def ranked(
         self, numbers: Mapping[Pipeline, float], pending: Collection[Pipeline], rng: "Generator"
@@ -67,29 +67,31 @@ class Promising:
         """
         values = np.array([*numbers.values()])
         model = self._growing.model(self._coding.encode([*numbers]), values, self._coding.encode([*pending]))
-        best = float(model.standardised(values.min()))
+        best = float(model.standardise(values.min()))
         candidates = self._candidates([*numbers][int(values.argmin())], {*numbers, *pending}, rng)
         promises = [
-            log_improvement(best, *model.process.posterior(self._coding.encode(candidates[start : start + CHUNK])))
+            log_expected_improvement(
+                best, *model.process.posterior(self._coding.encode(candidates[start : start + CHUNK]))
+            )
             for start in range(0, len(candidates), CHUNK)
         ]
         for place in np.argsort(-np.concatenate([np.empty(0), *promises]), kind="stable").tolist():
             yield candidates[place]
-        if self._tree.leaves > LISTABLE:
-            yield from (leaf for leaf in self._tree.leaves_in_order() if leaf not in numbers and leaf not in pending)
+        if self._tree.leaf_count > MAX_RANKED_LEAVES:
+            yield from (leaf for leaf in self._tree.iter_leaves() if leaf not in numbers and leaf not in pending)
 
     def _candidates(self, best: Pipeline, seen: Collection[Pipeline], rng: "Generator") -> list[Pipeline]:
         """Return the new leaves to be ranked.
 
         These are all leaves of a small tree, or a random sample and the neighbours of `best` in a large one.
         """
-        if self._tree.leaves <= LISTABLE:
+        if self._tree.leaf_count <= MAX_RANKED_LEAVES:
             return [leaf for leaf in self._leaves if leaf not in seen]
-        drawn = islice((leaf for leaf in Leaves(self._tree, rng).each_once() if leaf not in seen), DRAWN)
+        drawn = islice((leaf for leaf in RandomLeaves(self._tree, rng).each_once() if leaf not in seen), SAMPLE_SIZE)
         near = (leaf for leaf in self._tree.walk(best, 1) if leaf not in seen)
         return [*dict.fromkeys((*drawn, *near))]
 
     @cached_property
     def _leaves(self) -> list[Pipeline]:
         """All leaves of the tree in text order."""
-        return list(self._tree.leaves_in_order())
+        return list(self._tree.iter_leaves())

@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar, Final, Literal
 
-from spacelang.ir.asking import Search
 from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Search
 from spacelang.ir.task import AnyBound
 from spacelang.minimizers import MINIMIZERS
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._admm.iterations import Iterations, Method
+from spacelang.optimizers._admm.iterations import IterationMethod, Iterations
 from spacelang.optimizers._admm.presets import PRESETS
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.schedule import Schedule
 from spacelang.optimizers._admm.splitting import Splitting
-from spacelang.optimizers._settings import check
-from spacelang.plugins import Part, option, part
+from spacelang.optimizers._common_options import check
+from spacelang.plugins import NestedPlugin, nested_plugin, option
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm as Target
 
@@ -38,8 +38,10 @@ class Admm:
     paper: ClassVar[str] = "Liu et al., An ADMM Based Framework for AutoML Pipeline Configuration, AAAI 2020"
     presets: ClassVar[Mapping[str, Mapping[str, str]]] = PRESETS
 
-    theta: Part = part(MINIMIZERS, "bo", "the minimizer that tunes the hyperparameters of the present pipeline")
-    z: Part = part(
+    theta: NestedPlugin = nested_plugin(
+        MINIMIZERS, "bo", "the minimizer that tunes the hyperparameters of the present pipeline"
+    )
+    z: NestedPlugin = nested_plugin(
         OPTIMIZERS, "cmab", "the optimizer that selects the pipeline at the present hyperparameters", able_to="selector"
     )
     f_hat: float = option(F_HAT, "the option `f_hat` of `z`, if `z` has one and does not set it itself")
@@ -74,7 +76,7 @@ class Admm:
 
     def __post_init__(self) -> None:
         """Raise OptionError for a value out of bounds."""
-        object.__setattr__(self, "z", self._selecting())
+        object.__setattr__(self, "z", self._selector_plugin())
         check(0 < self.rho < inf, f"`rho` is {self.rho}", "`rho` must be greater than 0")
         check(self.patience >= 1, f"`patience` is {self.patience}", "`patience` must be at least 1 iteration")
         check(self.i0 >= 1, f"`i0` is {self.i0}", "`i0` must be at least 1: a sub-problem needs a call")
@@ -109,10 +111,10 @@ class Admm:
         if not structures.count:
             return
         form = Target(self.conditions).lower(structures).form
-        splitting = Splitting.of(form.theta_d, self.rho, self.penalty)
+        splitting = Splitting.from_box(form.theta_d, self.rho, self.penalty)
         yield from Iterations(self.method(), problem, form, splitting, self._constraints(problem.bounds)).run()
 
-    def _selecting(self) -> Part:
+    def _selector_plugin(self) -> NestedPlugin:
         """Return the plug-in `z` with the option `f_hat`.
 
         Raises OptionError if the plug-in lacks that option or sets another value.
@@ -125,9 +127,9 @@ class Admm:
         check(not has_own, message, f"`{self.z}` sets another value: give `f_hat` only once")
         return replace(self.z, plugin=replace(self.z.plugin, f_hat=self.f_hat))
 
-    def method(self) -> Method:
+    def method(self) -> IterationMethod:
         """Return the iteration method that the options describe, with a new selector."""
-        return Method(
+        return IterationMethod(
             self.theta.plugin,
             self.z.plugin.selector(),
             Schedule(self.i0, self.factor, self.imax) if self.adaptive else Schedule.fixed(self.i0),
@@ -148,4 +150,4 @@ class Admm:
                 bound.limit >= 0, f"the bound of `{bound.name}` is {bound.limit}", "`admm` needs bounds of at least 0"
             )
         tightened = [replace(bound, limit=bound.limit * (1 - self.margin)) for bound in bounds]
-        return Residuals.of(tightened, self.rho, self.residuals)
+        return Residuals.from_bounds(tightened, self.rho, self.residuals)

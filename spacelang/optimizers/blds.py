@@ -4,15 +4,15 @@ from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import ClassVar, Final, Literal
 
-from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
-from spacelang.optimizers import _settings as settings
+from spacelang.ir.search_protocol import Search, SearchCoroutine
+from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._arms import Arms
-from spacelang.optimizers._descent import Descents, Rules, Starts, until
-from spacelang.optimizers._fidelity import cumulative, rungs
+from spacelang.optimizers._common_options import check
+from spacelang.optimizers._descent import DescentRules, Descents, InitialPipelines, end_rule_for
+from spacelang.optimizers._fidelity import cumulative_rows, rungs
 from spacelang.optimizers._selection import Selector, search
-from spacelang.optimizers._settings import check
-from spacelang.optimizers._turn import Remembering, Turn
+from spacelang.optimizers._selector_call import MemorySelector, SelectorCall
 from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline
 
@@ -75,14 +75,14 @@ class Blds:
 
     def selector(self) -> Selector:
         """Return a selector whose iterations are descents, the first from the given start."""
-        return Remembering(self._descend)
+        return MemorySelector(self._descend)
 
-    def _descend(self, turn: Turn[Pipeline]) -> Asking[None]:
+    def _descend(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
         """Run the descents of one selector call."""
         sizes = rungs(turn.selection.size, self.b, self.eta)
-        arms = Arms(turn, sizes, widths(self, sizes, turn.selection.tree.leaves), turn.selection.standing)
-        rules = Rules(self.disc, self.examine_init, until(sizes, self.until_rule))
-        yield from Descents(turn, rules, Starts(turn)).run(arms)
+        arms = Arms(turn, sizes, widths(self, sizes, turn.selection.tree.leaf_count), turn.selection.normalized_value)
+        rules = DescentRules(self.disc, self.examine_init, end_rule_for(sizes, self.until_rule))
+        yield from Descents(turn, rules, InitialPipelines(turn)).run(arms)
 
 
 def widths(options: Blds, sizes: tuple[int, ...], leaves: int) -> tuple[float, ...]:
@@ -98,5 +98,5 @@ def widths(options: Blds, sizes: tuple[int, ...], leaves: int) -> tuple[float, .
         log_const = log(options.log_const)
         if options.log_rule == "theory":
             log_const = log(options.c) + log(leaves) - log(options.delta)
-        found = [sqrt(max(options.log_floor, log_const + 2 * log(rows)) / rows) for rows in cumulative(sizes)]
+        found = [sqrt(max(options.log_floor, log_const + 2 * log(rows)) / rows) for rows in cumulative_rows(sizes)]
     return (*found[:-1], 0.0) if options.collapse_at_full else tuple(found)

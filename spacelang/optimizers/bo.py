@@ -8,22 +8,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from spacelang.ir.asking import Ask, Asking, Later, Search
 from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchCoroutine
 from spacelang.ir.trial import Request, Trial
-from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._leaves import Leaves
+from spacelang.optimizers import _common_options as settings
+from spacelang.optimizers._common_options import check
+from spacelang.optimizers._random_leaves import RandomLeaves
 from spacelang.optimizers._selection import Selector, search
-from spacelang.optimizers._settings import check
-from spacelang.optimizers._turn import Remembering, Turn
+from spacelang.optimizers._selector_call import MemorySelector, SelectorCall
 from spacelang.plugins import option
-from spacelang.surrogates.sizes import KEPT, LEFT_OUT
+from spacelang.surrogates.training_limits import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE
 from spacelang.targets.blds import Pipeline
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from spacelang.optimizers._one_hot import Promising
+    from spacelang.optimizers._one_hot import PromisingPipelines
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class Bo:
 
     def selector(self) -> Selector:
         """Return a selector whose iterations are evaluated pipelines; known trials enter the model for free."""
-        return Remembering(self._propose)
+        return MemorySelector(self._propose)
 
-    def _propose(self, turn: Turn[Pipeline]) -> Asking[None]:
+    def _propose(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
         """Run the proposals of one selector call."""
         most = self.initial if turn.iterations is None else min(self.initial, turn.iterations // 2)
         yield from _Proposals(turn, max(2, most)).run()
@@ -62,99 +62,101 @@ class Bo:
 class _Proposals:
     """The proposals of one selector call: values of known pipelines for the model, and running trials."""
 
-    def __init__(self, turn: Turn[Pipeline], initial: int) -> None:
+    def __init__(self, turn: SelectorCall[Pipeline], initial: int) -> None:
         self._turn, self._initial = turn, initial
         self._tree, self._size = turn.selection.tree, turn.selection.size
-        self._numbers: dict[Pipeline, float] = {}
+        self._values: dict[Pipeline, float] = {}
         """The values of known pipelines, in the order in which they became known."""
-        self._pending: dict[Request | Later, Pipeline] = {}
-        self._begun = 0
+        self._pending: dict[Request | LazyRequest, Pipeline] = {}
+        self._started_count = 0
         self._is_exhausted = False
         """True once a proposal had to repeat a known pipeline."""
         for pipeline in turn.memory:
-            for trial in turn.recall(pipeline, self._size):
-                self._note(pipeline, trial)
+            for trial in turn.recall_trials(pipeline, self._size):
+                self._record(pipeline, trial)
         start = () if turn.start is None else (turn.start,)
-        self._given = [each for each in dict.fromkeys((*start, *turn.selection.initial)) if self._is_new(each)]
+        self._initial_pipelines = [
+            each for each in dict.fromkeys((*start, *turn.selection.initial)) if self._is_new(each)
+        ]
         """The pipelines that come first, without a proposal."""
 
-    def run(self) -> Asking[None]:
+    def run(self) -> SearchCoroutine[None]:
         """Start one trial for each idle worker; end when enough were started and none is running."""
-        room = self._turn.selection.room
+        room = self._turn.selection.idle_workers
         while True:
-            begin = tuple(self._next() for _ in range(self._wanted(room)))
-            self._begun += len(begin)
+            begin = tuple(self._next_request() for _ in range(self._start_count(room)))
+            self._started_count += len(begin)
             if not begin and not self._pending:
                 return
             told = yield Ask(begin)
-            room = told.room
-            if told.ended is not None and told.asked is not None:
-                pipeline = self._pending.pop(told.asked)
-                self._turn.note(pipeline, told.ended)
-                self._note(pipeline, told.ended)
+            room = told.idle_workers
+            if told.finished is not None and told.request is not None:
+                pipeline = self._pending.pop(told.request)
+                self._turn.record(pipeline, told.finished)
+                self._record(pipeline, told.finished)
 
-    def _wanted(self, room: int) -> int:
+    def _start_count(self, room: int) -> int:
         """Return how many trials to start: at least one if none is running and any pipeline is left."""
-        if self._is_exhausted or not self._turn.goes_on(self._begun):
+        if self._is_exhausted or not self._turn.can_continue(self._started_count):
             return 0
-        left = self._tree.leaves - len(self._numbers) - len(self._pending)
+        left = self._tree.leaf_count - len(self._values) - len(self._pending)
         if self._turn.iterations is not None:
-            left = min(left, self._turn.iterations - self._begun)
+            left = min(left, self._turn.iterations - self._started_count)
         return min(max(room, not self._pending), left)
 
-    def _note(self, pipeline: Pipeline, trial: Trial) -> None:
+    def _record(self, pipeline: Pipeline, trial: Trial) -> None:
         """Record a value for the model; a failure counts as at least the worst value so far.
 
         The normalized value of a failure already is no better than any loss with any penalty seen so far.
         """
-        number = self._turn.standing(trial)
-        worst = max(self._numbers.values(), default=number) if trial.loss is None else number
-        self._numbers[pipeline] = max(worst, number)
-        if len(self._numbers) > KEPT:
-            self._turn.selection.remark(LEFT_OUT)
+        number = self._turn.normalized_value(trial)
+        worst = max(self._values.values(), default=number) if trial.loss is None else number
+        self._values[pipeline] = max(worst, number)
+        if len(self._values) > POINTS_WHEN_FITTED:
+            self._turn.selection.remark(SUBSAMPLING_NOTE)
 
-    def _next(self) -> Request | Later:
+    def _next_request(self) -> Request | LazyRequest:
         """Return the next request: an initial pipeline, or a lazy request for a proposal."""
-        if self._given:
-            request = self._request(pipeline := self._given.pop(0))
+        if self._initial_pipelines:
+            request = self._request(pipeline := self._initial_pipelines.pop(0))
             self._pending[request] = pipeline
             return request
 
         def begun(request: Request) -> None:
             self._pending[later] = pipeline = tuple(int(place) for place in request.memo)
-            self._is_exhausted |= pipeline in self._numbers
+            self._is_exhausted |= pipeline in self._values
 
-        later = Later(self._make, begun)
+        later = LazyRequest(self._make_proposal, begun)
         return later
 
-    def _make(self, rng: "Generator") -> Request:
+    def _make_proposal(self, rng: "Generator") -> Request:
         """Return the request of the best new pipeline, or of a known or running one if there is no new one."""
         from spacelang.surrogates.threads import one_thread
 
         with one_thread():
-            pipeline = next(filter(self._is_new, self._ranked(rng)), None)
+            pipeline = next(filter(self._is_new, self._rank_candidates(rng)), None)
         if pipeline is None:
-            pipeline = self._turn.best if self._numbers else next(iter(self._pending.values()))
+            pipeline = self._turn.best if self._values else next(iter(self._pending.values()))
         return self._request(pipeline)
 
     def _request(self, pipeline: Pipeline) -> Request:
         """Return the request of a pipeline on all rows, with the pipeline as its memo."""
         return replace(self._turn.request(pipeline, self._size), memo=pipeline)
 
-    def _ranked(self, rng: "Generator") -> Iterator[Pipeline]:
+    def _rank_candidates(self, rng: "Generator") -> Iterator[Pipeline]:
         """Yield the pipelines that may be next, best first; random ones while there are too few trials for a model."""
-        if not self._numbers or len(self._numbers) + len(self._pending) < self._initial:
-            return Leaves(self._tree, rng).each_once()
-        return self._promising.ranked(self._numbers, [*self._pending.values()], rng)
+        if not self._values or len(self._values) + len(self._pending) < self._initial:
+            return RandomLeaves(self._tree, rng).each_once()
+        return self._promising.ranked(self._values, [*self._pending.values()], rng)
 
     def _is_new(self, pipeline: Pipeline) -> bool:
         """Return True if the pipeline is admitted and neither known nor running."""
-        is_seen = pipeline in self._numbers or pipeline in self._pending.values()
+        is_seen = pipeline in self._values or pipeline in self._pending.values()
         return not is_seen and self._turn.selection.admits(pipeline)
 
     @cached_property
-    def _promising(self) -> "Promising":
+    def _promising(self) -> "PromisingPipelines":
         """The ranking of pipelines by the model; its module is imported on first use."""
-        from spacelang.optimizers._one_hot import Promising
+        from spacelang.optimizers._one_hot import PromisingPipelines
 
-        return Promising(self._tree)
+        return PromisingPipelines(self._tree)

@@ -10,22 +10,22 @@ from math import floor, inf
 from time import perf_counter
 from typing import ClassVar, Final, Literal
 
-from spacelang.ir.asking import Ask, Asking, Search, side_by_side
 from spacelang.ir.problem import Problem
-from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._boasf.pulling import Account, Pulled, pull
-from spacelang.optimizers._boasf.scores import score, shares, staying
-from spacelang.optimizers._hyperopt import HyperoptTpe, TpeSettings, form_of
-from spacelang.optimizers._novelty import Novelty
-from spacelang.optimizers._proposing import Proposing
-from spacelang.optimizers._settings import check
+from spacelang.ir.search_protocol import Ask, Search, SearchCoroutine, gather
+from spacelang.optimizers import _common_options as settings
+from spacelang.optimizers._boasf.arm_rounds import ArmBudget, ArmState, pull
+from spacelang.optimizers._boasf.arm_scores import arm_score, softmax_shares, surviving_arms
+from spacelang.optimizers._common_options import check
+from spacelang.optimizers._hyperopt_tpe import HyperoptTpe, TpeSettings, lower_for_hyperopt
+from spacelang.optimizers._novelty import NoveltyTracker
+from spacelang.optimizers._proposer_search import ProposerSearch
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
-from spacelang.targets._lowered import Lowered
+from spacelang.targets._lowering import LoweringResult
 from spacelang.targets.boasf import Boasf as Division
 from spacelang.targets.hyperopt import HyperoptSpace, Values
 
-USUAL: Final = 20
+DEFAULT_EVALUATIONS: Final = 20
 """The average number of evaluations per arm and round if neither options nor the run set a budget."""
 
 
@@ -69,15 +69,15 @@ class Boasf:
         for name, value in (("c", self.c), ("total", self.total), ("limit", self.limit)):
             check(0 <= value < inf, f"`{name}` is {value}", f"`{name}` must be at least 0")
         TpeSettings(self.startup, self.gamma, self.candidates)
-        self._division()
+        self._arm_target()
 
-    def form(self, structures: Structures) -> Lowered[HyperoptSpace, Values]:
+    def form(self, structures: Structures) -> LoweringResult[HyperoptSpace, Values]:
         """Compile the space for hyperopt, which searches each of its arms.
 
         Raises OptionError if the space cannot be divided, and RefusedError if hyperopt cannot represent it.
         """
-        self._division().lower(structures)
-        return form_of(structures)
+        self._arm_target().lower(structures)
+        return lower_for_hyperopt(structures)
 
     def search(self, problem: Problem) -> Search:
         """Run rounds in which every remaining arm has its share; the rest of the budget is spent on further rounds.
@@ -95,56 +95,56 @@ class Boasf:
         """
         structures = Structures(problem.space)
         if structures.count:
-            arms = self._pulled(problem, structures)
-            yield from self._run(arms, problem, _Resource.of(self, problem, len(arms)))
+            arms = self._create_arms(problem, structures)
+            yield from self._run(arms, problem, _Resource.from_problem(self, problem, len(arms)))
 
-    def _run(self, arms: list[Pulled], problem: Problem, resource: "_Resource") -> Search:
+    def _run(self, arms: list[ArmState], problem: Problem, resource: "_Resource") -> Search:
         """Run rounds until no arm is left that has something to try."""
-        round_, workers = 1, (yield Ask()).room
+        round_, workers = 1, (yield Ask()).idle_workers
         while arms:
-            given = self._given(arms, resource, is_first=round_ == 1)
-            workers = (yield from self._round(arms, given, resource, workers)) or workers
+            given = self._round_shares(arms, resource, is_first=round_ == 1)
+            workers = (yield from self._run_round(arms, given, resource, workers)) or workers
             # An exhausted arm needs no share, and must not take the place of another one.
-            arms = [arm for arm in arms if not arm.is_dry]
+            arms = [arm for arm in arms if not arm.is_exhausted]
             if arms and round_ < self.rounds:
-                arms = [arms[place] for place in staying(self._scores(arms), self.tie, problem.rng)]
+                arms = [arms[place] for place in surviving_arms(self._scores(arms), self.tie, problem.rng)]
             round_ += 1
 
-    def _given(self, arms: Sequence[Pulled], resource: "_Resource", *, is_first: bool) -> list[float]:
+    def _round_shares(self, arms: Sequence[ArmState], resource: "_Resource", *, is_first: bool) -> list[float]:
         """Return the share of each arm in a round, in seconds or evaluations."""
         each = resource.total / self.rounds
-        found = [each / len(arms)] * len(arms) if is_first else shares(self._scores(arms), each)
+        found = [each / len(arms)] * len(arms) if is_first else softmax_shares(self._scores(arms), each)
         return found if resource.in_seconds else [max(1.0, floor(share + 1e-9)) for share in found]
 
-    def _round(
-        self, arms: Sequence[Pulled], given: Sequence[float], resource: "_Resource", workers: int
-    ) -> Asking[int]:
+    def _run_round(
+        self, arms: Sequence[ArmState], given: Sequence[float], resource: "_Resource", workers: int
+    ) -> SearchCoroutine[int]:
         """Pull all arms concurrently, and return the number of idle workers at the end of the round."""
         limit, clock = self.limit or inf, self.clock if resource.in_seconds else None
         whole = resource.total / self.rounds
         parts = []
         for place, (arm, left) in enumerate(zip(arms, given, strict=True)):
             room = (workers + len(arms) - 1 - place) // len(arms)
-            parts.append(pull(arm, Account(left, limit, whole, clock), room))
-        return max((yield from side_by_side(parts)))
+            parts.append(pull(arm, ArmBudget(left, limit, whole, clock), room))
+        return max((yield from gather(parts)))
 
-    def _scores(self, arms: Sequence[Pulled]) -> list[float]:
+    def _scores(self, arms: Sequence[ArmState]) -> list[float]:
         """Return the scores of the arms."""
-        return [score(arm.rewards, self.c, self.denom) for arm in arms]
+        return [arm_score(arm.rewards, self.c, self.denom) for arm in arms]
 
-    def _pulled(self, problem: Problem, structures: Structures) -> list[Pulled]:
+    def _create_arms(self, problem: Problem, structures: Structures) -> list[ArmState]:
         """Create the arms of the space, each with the initial configurations that it contains."""
-        form, how = self._division().lower(structures).form, TpeSettings(self.startup, self.gamma, self.candidates)
-        novelty = Novelty(range(len(form.arms)), 1)
+        form, how = self._arm_target().lower(structures).form, TpeSettings(self.startup, self.gamma, self.candidates)
+        novelty = NoveltyTracker(range(len(form.arms)), 1)
         arms = [
-            Pulled(Proposing(place, novelty, HyperoptTpe(arm.structures, how), arm.structures), deque())
+            ArmState(ProposerSearch(place, novelty, HyperoptTpe(arm.structures, how), arm.structures), deque())
             for place, arm in enumerate(form.arms)
         ]
         for configuration in problem.initial:
-            arms[form.index_of(configuration)].first.append(configuration)
+            arms[form.index_of(configuration)].initial.append(configuration)
         return arms
 
-    def _division(self) -> Division:
+    def _arm_target(self) -> Division:
         """Return the target that divides the space into arms; raises OptionError for invalid options."""
         return Division(self.arms, self.k, self.stage, self.cap)
 
@@ -157,11 +157,11 @@ class _Resource:
     in_seconds: bool
 
     @classmethod
-    def of(cls, options: Boasf, problem: Problem, arms: int) -> "_Resource":
+    def from_problem(cls, options: Boasf, problem: Problem, arms: int) -> "_Resource":
         """Return the resource set by the options, else the budget of the run, else a default number of evaluations."""
         seconds, trials = problem.budget.seconds, problem.budget.trials
         in_seconds = options.resource == "seconds" or (options.resource == "budget" and seconds is not None)
         total = options.total or (seconds if in_seconds else trials)
         if total is None:
-            return cls(float(USUAL * arms * options.rounds), in_seconds=False)
+            return cls(float(DEFAULT_EVALUATIONS * arms * options.rounds), in_seconds=False)
         return cls(float(total), in_seconds)

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from itertools import chain, count
 from typing import ClassVar
 
-from spacelang.ir.asking import Search
 from spacelang.ir.problem import Problem
-from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._fidelity import divided, rungs
-from spacelang.optimizers._halving import Bracket, Races, brackets_on
-from spacelang.optimizers._placeholders import Filling, Placeholders
-from spacelang.optimizers._selection import Selection, look_around
-from spacelang.optimizers._settings import check
+from spacelang.ir.search_protocol import Search
+from spacelang.optimizers import _common_options as settings
+from spacelang.optimizers._common_options import check
+from spacelang.optimizers._fidelity import divided_rungs, rungs
+from spacelang.optimizers._lazy_candidates import LazyCandidateCall, LazyCandidates
+from spacelang.optimizers._selection import SelectionProblem, observe_idle_workers
+from spacelang.optimizers._successive_halving import Bracket, BracketRuns, brackets_for_grid
 from spacelang.plugins import option
 
 
@@ -58,23 +58,25 @@ class Bohb:
         drawn. A proposal that is no member of the space is replaced, and none is proposed twice. If nothing new is
         left, all configurations are trained on all rows, those on the highest rung first.
         """
-        selection = Selection.of(problem, "default")
-        if not selection.tree.leaves:
+        selection = SelectionProblem.from_problem(problem, "default")
+        if not selection.tree.leaf_count:
             return
-        selection = yield from look_around(selection)
-        places = Placeholders(selection, problem.initial, self.random_fraction, self.candidates)
-        grid, eta = self.rungs(problem.size), self._factor(problem.size)
-        passes = chain.from_iterable(brackets_on(grid, eta, "floor") for _ in count())
-        yield from Races(Filling(selection, places), places, _after(problem, passes), eta).run()
+        selection = yield from observe_idle_workers(selection)
+        places = LazyCandidates(selection, problem.initial, self.random_fraction, self.candidates)
+        grid, eta = self.rungs(problem.size), self._effective_eta(problem.size)
+        passes = chain.from_iterable(brackets_for_grid(grid, eta, "floor") for _ in count())
+        yield from BracketRuns(
+            LazyCandidateCall(selection, places), places, _with_initial_bracket(problem, passes), eta
+        ).run()
 
     def rungs(self, size: int) -> tuple[int, ...]:
         """Return the numbers of rows of the rungs for `size` rows, ascending, without repetitions."""
-        eta = self._factor(size)
+        eta = self._effective_eta(size)
         if self.b:
             return rungs(size, self.b, eta)
-        return tuple(dict.fromkeys(divided(size, size * self.b_min, eta)))
+        return tuple(dict.fromkeys(divided_rungs(size, size * self.b_min, eta)))
 
-    def _factor(self, size: int) -> float:
+    def _effective_eta(self, size: int) -> float:
         """Return `eta`, limited by the number of rows.
 
         A larger factor leads to the same rungs, but to far more candidates.
@@ -82,7 +84,7 @@ class Bohb:
         return min(self.eta, max(size, 2))
 
 
-def _after(problem: Problem, brackets: Iterator[Bracket]) -> Iterator[Bracket]:
+def _with_initial_bracket(problem: Problem, brackets: Iterator[Bracket]) -> Iterator[Bracket]:
     """Yield a bracket of the initial configurations on all rows, then the other brackets."""
     if problem.initial:
         yield Bracket(len(problem.initial), (problem.size,))

@@ -6,14 +6,14 @@ from itertools import accumulate, pairwise
 from math import inf
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
-from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Search, SearchCoroutine
 from spacelang.ir.trial import Trial
-from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._leaves import Leaves
+from spacelang.optimizers import _common_options as settings
+from spacelang.optimizers._common_options import check
+from spacelang.optimizers._random_leaves import RandomLeaves
 from spacelang.optimizers._selection import Selector, search
-from spacelang.optimizers._settings import check
-from spacelang.optimizers._turn import Remembering, Turn, fill
+from spacelang.optimizers._selector_call import MemorySelector, SelectorCall, run_candidates
 from spacelang.plugins import option
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Pipeline
 
@@ -61,83 +61,85 @@ class Cmab:
 
     def selector(self) -> Selector:
         """Return a selector whose iterations are pulls; its counts restart in every call unless `persistent`."""
-        return Remembering(_Pulling(self))
+        return MemorySelector(_PullSelector(self))
 
 
-class _Pulling:
+class _PullSelector:
     """The loop of the selector: pulls with a new bandit in every call, or one that keeps its counts."""
 
     def __init__(self, options: Cmab) -> None:
         self._options = options
         self._earlier: Bandit | None = None
 
-    def __call__(self, turn: Turn[Pipeline]) -> Asking[None]:
+    def __call__(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
         bandit = Bandit(self._options, turn.selection.tree, turn.selection.rng, self._earlier)
         if self._options.persistent:
             self._earlier = bandit
-        yield from fill(turn, _Pulls(bandit, turn))
+        yield from run_candidates(turn, _Pulls(bandit, turn))
 
 
 class _Pulls:
     """A source of pipelines that counts pulls: immediate for a known pipeline, else when its trial finishes."""
 
-    def __init__(self, bandit: "Bandit", turn: Turn[Pipeline]) -> None:
+    def __init__(self, bandit: "Bandit", turn: SelectorCall[Pipeline]) -> None:
         self._bandit = bandit
         self._turn = turn
         self._size = turn.selection.size
         self._count = 0
         """How many pulls were made or are pending."""
-        self._left = turn.selection.tree.leaves
+        self._undrawn_count = turn.selection.tree.leaf_count
         """How many pipelines were never drawn."""
-        self._standings: dict[Pipeline, float] = {}
-        self._owed: dict[Pipeline, int] = {}
+        self._normalized_losses: dict[Pipeline, float] = {}
+        self._pending_pulls: dict[Pipeline, int] = {}
         """The pending pulls of each pipeline that is being evaluated."""
         self._first = iter(turn.selection.initial)
-        leaves = Leaves(turn.selection.tree, turn.selection.rng).each_once()
-        self._new = (each for each in leaves if each not in self._standings and each not in self._owed)
+        leaves = RandomLeaves(turn.selection.tree, turn.selection.rng).each_once()
+        self._new_pipelines = (
+            each for each in leaves if each not in self._normalized_losses and each not in self._pending_pulls
+        )
 
     def draw(self, count: int) -> Iterator[tuple[Pipeline, int]]:
         """Yield up to `count` new pipelines with the number of all rows."""
-        while count and (pipeline := self._next()) is not None:
+        while count and (pipeline := self._next_pipeline()) is not None:
             count -= 1
-            self._owed[pipeline] = 1
+            self._pending_pulls[pipeline] = 1
             yield pipeline, self._size
 
-    def note(self, candidate: Pipeline, rows: int, trial: Trial) -> None:
+    def record(self, candidate: Pipeline, rows: int, trial: Trial) -> None:
         """Pull a pipeline that was evaluated as often as it was drawn."""
         assert rows == self._size
-        standing = self._standings[candidate] = self._turn.standing(trial)
-        for _ in range(self._owed.pop(candidate)):
+        standing = self._normalized_losses[candidate] = self._turn.normalized_value(trial)
+        for _ in range(self._pending_pulls.pop(candidate)):
             self._bandit.pull(candidate, standing)
 
-    def _next(self) -> Pipeline | None:
+    def _next_pipeline(self) -> Pipeline | None:
         """Return the next pipeline that is neither known nor being evaluated; pull those drawn before it."""
         patience = PATIENCE
-        while self._left and self._turn.goes_on(self._count):
+        while self._undrawn_count and self._turn.can_continue(self._count):
             self._count += 1
-            pipeline = self._drawn() if patience else next(self._new)
-            if pipeline in self._owed:
-                self._owed[pipeline] += 1
-            elif not self._pulls_known(pipeline):
-                self._left -= 1
+            pipeline = self._draw_pipeline() if patience else next(self._new_pipelines)
+            if pipeline in self._pending_pulls:
+                self._pending_pulls[pipeline] += 1
+            elif not self._pull_if_known(pipeline):
+                self._undrawn_count -= 1
                 return pipeline
             patience = patience - 1 if patience else PATIENCE
         return None
 
-    def _drawn(self) -> Pipeline:
+    def _draw_pipeline(self) -> Pipeline:
         """Return the next initial pipeline, or a draw from the posterior."""
         first = next(self._first, None)
-        return self._bandit.choose(self._bandit.draw()) if first is None else first
+        return self._bandit.choose(self._bandit.draw_weights()) if first is None else first
 
-    def _pulls_known(self, pipeline: Pipeline) -> bool:
+    def _pull_if_known(self, pipeline: Pipeline) -> bool:
         """Pull the pipeline and return True if its trial is known, from this or an earlier selector call."""
-        if pipeline not in self._standings:
-            recalled = self._turn.recall(pipeline, self._size)
+        if pipeline not in self._normalized_losses:
+            recalled = self._turn.recall_trials(pipeline, self._size)
             if not recalled:
                 return False
-            self._left -= 1
-            self._standings[pipeline] = self._turn.standing(recalled[0])
-        self._bandit.pull(pipeline, self._standings[pipeline])
+            self._undrawn_count -= 1
+            self._normalized_losses[pipeline] = self._turn.normalized_value(recalled[0])
+        self._bandit.pull(pipeline, self._normalized_losses[pipeline])
         return True
 
 
@@ -156,13 +158,13 @@ class Bandit:
         self._counts: tuple[Counts, Counts] = fresh if earlier is None else earlier._counts
         """The parameters of the Beta posteriors: success counts, then failure counts."""
 
-    def arm(self, layer: int, place: int) -> tuple[float, float]:
+    def posterior(self, layer: int, place: int) -> tuple[float, float]:
         """Return the parameters of an arm's posterior Beta(alpha0 + successes, delta0 + failures)."""
         at = self._slices[layer].start + place
         alpha, delta = self._counts
         return float(alpha[at]), float(delta[at])
 
-    def draw(self) -> list[list[float]]:
+    def draw_weights(self) -> list[list[float]]:
         """Draw a weight for each arm from its posterior; one list per layer."""
         weights = self._rng.beta(*self._counts).tolist()
         return [weights[each] for each in self._slices]

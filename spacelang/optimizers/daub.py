@@ -6,31 +6,31 @@ from heapq import heappop, heappush, nsmallest
 from itertools import chain, islice, pairwise
 from typing import ClassVar, Final, Literal, TypeAlias
 
-from spacelang.ir.asking import Asking, Search, together
 from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Search, SearchCoroutine, ask_all
 from spacelang.ir.trial import Request, Trial
-from spacelang.optimizers import _settings as settings
+from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers._foresight import Foresight
-from spacelang.optimizers._leaves import ROUND, Leaves
-from spacelang.optimizers._selection import Selection, Selector, search
-from spacelang.optimizers._turn import Remembering, Turn
+from spacelang.optimizers._random_leaves import BATCH_SIZE, RandomLeaves
+from spacelang.optimizers._selection import SelectionProblem, Selector, search
+from spacelang.optimizers._selector_call import MemorySelector, SelectorCall
+from spacelang.optimizers._speculation import SpeculativeRequests
 from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline
 
 BOOTSTRAP: Final = 3
 """The number of initial trainings of every pipeline, and of points that a slope is fitted to."""
 
-SIGHT: Final = 32
+LOOKAHEAD: Final = 32
 """How many pipelines of the queue are considered for speculative trials."""
 
 CurvePoint: TypeAlias = tuple[int, float]
 """A number of rows and the accuracy after training on them: 1 minus the normalized loss."""
 
-_Place: TypeAlias = tuple[float, bool]
+_QueueKey: TypeAlias = tuple[float, bool]
 """The sort key of the queue: the negated upper bound; of equal ones, successes come first."""
 
-_Waiting: TypeAlias = "tuple[_Place, int, Pipeline, _Curve]"
+_QueueEntry: TypeAlias = "tuple[_QueueKey, int, Pipeline, _Curve]"
 """An entry of the queue: sort key, unique number, a pipeline not trained on all rows, and its learning curve."""
 
 
@@ -69,9 +69,9 @@ class Daub:
         The next call continues from there. The bootstrap does not count as an iteration. It is repeated for pipelines
         whose configuration has changed.
         """
-        return Remembering(self._allocate)
+        return MemorySelector(self._allocate)
 
-    def _allocate(self, turn: Turn[Pipeline]) -> Asking[None]:
+    def _allocate(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
         """Run the bootstrap and then the queue in one selector call."""
         size = turn.selection.size
         sizes = rungs(size, self.b, self.eta)
@@ -80,56 +80,56 @@ class Daub:
             """Return the rows of the rung after the last one of the curve."""
             return sizes[sizes.index(curve.rows) + 1]
 
-        foresight = Foresight(max(turn.selection.room - 1, 0))
-        queue = yield from _bootstrapped(turn, sizes)
-        guide = _Next(queue, lambda pipeline, curve: turn.request(pipeline, following(curve)))
+        foresight = SpeculativeRequests(max(turn.selection.idle_workers - 1, 0))
+        queue = yield from _bootstrap(turn, sizes)
+        guide = _QueueLookahead(queue, lambda pipeline, curve: turn.request(pipeline, following(curve)))
         returned = 0
-        while queue and turn.goes_on(returned):
+        while queue and turn.can_continue(returned):
             _, index, pipeline, curve = heappop(queue)
             rows = following(curve)
-            trial = yield from foresight.trial(turn.request(pipeline, rows), guide)
-            turn.note(pipeline, trial)
-            curve = curve.after(turn.selection, trial)
+            trial = yield from foresight.run_trial(turn.request(pipeline, rows), guide)
+            turn.record(pipeline, trial)
+            curve = curve.with_trial(turn.selection, trial)
             if rows < size:
-                heappush(queue, (curve.place(size), index, pipeline, curve))
+                heappush(queue, (curve.queue_key(size), index, pipeline, curve))
             else:
                 returned += 1
 
 
-def _bootstrapped(turn: Turn[Pipeline], sizes: Sequence[int]) -> Asking[list[_Waiting]]:
+def _bootstrap(turn: SelectorCall[Pipeline], sizes: Sequence[int]) -> SearchCoroutine[list[_QueueEntry]]:
     """Train every pipeline on the first rungs, and return the queue of those that have more rungs.
 
     The requests of a pipeline are adjacent, and several pipelines make a round.
     """
-    size, queue = sizes[-1], list[_Waiting]()
+    size, queue = sizes[-1], list[_QueueEntry]()
     for some, others in pairwise(chain(_rounds(turn, sizes), [[]])):
         wanted, ahead = ([request for each in all_of for request in each.missing] for all_of in (some, others))
-        answers = iter((yield from together(wanted, ahead)))
+        answers = iter((yield from ask_all(wanted, ahead)))
         for each in some:
             curve = each.curve
             for trial in islice(answers, len(each.missing)):
-                turn.note(each.pipeline, trial)
-                curve = curve.after(turn.selection, trial)
+                turn.record(each.pipeline, trial)
+                curve = curve.with_trial(turn.selection, trial)
             if curve.rows < size:
-                heappush(queue, (curve.place(size), len(queue), each.pipeline, curve))
-        if not turn.goes_on():
+                heappush(queue, (curve.queue_key(size), len(queue), each.pipeline, curve))
+        if not turn.can_continue():
             break
     return queue
 
 
-def _rounds(turn: Turn[Pipeline], sizes: Sequence[int]) -> "Iterator[list[_Beginner]]":
+def _rounds(turn: SelectorCall[Pipeline], sizes: Sequence[int]) -> "Iterator[list[_NewPipeline]]":
     """Yield all pipelines in rounds, those with known trials first; one by one if the time is limited."""
     selection = turn.selection
-    known = dict.fromkeys(each for each in turn.memory if any(turn.known(each, sizes[0])))
-    leaves = Leaves(selection.tree, selection.rng, selection.initial).each_once()
+    known = dict.fromkeys(each for each in turn.memory if any(turn.known_trials(each, sizes[0])))
+    leaves = RandomLeaves(selection.tree, selection.rng, selection.initial).each_once()
     pipelines = chain(known, (leaf for leaf in leaves if leaf not in known))
-    count = max(1, ROUND // len(sizes[:BOOTSTRAP])) if turn.seconds is None else 1
+    count = max(1, BATCH_SIZE // len(sizes[:BOOTSTRAP])) if turn.seconds is None else 1
     while found := list(islice(pipelines, count)):
-        yield [_beginner(turn, each, sizes) for each in found]
+        yield [_new_pipeline(turn, each, sizes) for each in found]
 
 
 @dataclass(frozen=True, slots=True)
-class _Beginner:
+class _NewPipeline:
     """A pipeline in the bootstrap: its known learning curve and the missing requests of the first rungs."""
 
     pipeline: Pipeline
@@ -137,32 +137,32 @@ class _Beginner:
     missing: tuple[Request, ...]
 
 
-def _beginner(turn: Turn[Pipeline], pipeline: Pipeline, sizes: Sequence[int]) -> _Beginner:
+def _new_pipeline(turn: SelectorCall[Pipeline], pipeline: Pipeline, sizes: Sequence[int]) -> _NewPipeline:
     """Return a pipeline with its known learning curve and the missing requests of the first rungs."""
-    curve, known = _Curve(), turn.recall(pipeline, *sizes)
+    curve, known = _Curve(), turn.recall_trials(pipeline, *sizes)
     for trial in known:
-        curve = curve.after(turn.selection, trial)
-    return _Beginner(pipeline, curve, tuple(turn.request(pipeline, rows) for rows in sizes[len(known) : BOOTSTRAP]))
+        curve = curve.with_trial(turn.selection, trial)
+    return _NewPipeline(pipeline, curve, tuple(turn.request(pipeline, rows) for rows in sizes[len(known) : BOOTSTRAP]))
 
 
 @dataclass(slots=True)
-class _Next:
+class _QueueLookahead:
     """A predictor of the queue's next trainings, as if the running pipeline came back last."""
 
-    queue: list[_Waiting]
+    queue: list[_QueueEntry]
     request: "Callable[[Pipeline, _Curve], Request]"
-    _early: set[Request] = field(default_factory=set)
+    _finished: set[Request] = field(default_factory=set)
 
-    def coming(self) -> Iterator[Request]:
+    def upcoming_requests(self) -> Iterator[Request]:
         """Yield the next trainings of the first pipelines in the queue, without finished speculative ones."""
-        for _, _, pipeline, curve in nsmallest(SIGHT, self.queue):
+        for _, _, pipeline, curve in nsmallest(LOOKAHEAD, self.queue):
             request = self.request(pipeline, curve)
-            if request not in self._early:
+            if request not in self._finished:
                 yield request
 
-    def hear(self, early: Trial) -> None:
+    def on_speculative_trial(self, early: Trial) -> None:
         """Mark a speculative trial as finished, so that it is not predicted again."""
-        self._early.add(early.request)
+        self._finished.add(early.request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,15 +179,15 @@ class _Curve:
         """The number of rows of the latest training."""
         return self.points[-1][0]
 
-    def after(self, selection: Selection, trial: Trial) -> "_Curve":
+    def with_trial(self, selection: SelectionProblem, trial: Trial) -> "_Curve":
         """Return the curve with one more point, repaired to be monotone."""
         rows = selection.size if trial.request.fidelity is None else trial.request.fidelity
-        training = None if trial.training_standing is None else 1 - trial.training_standing
+        training = None if trial.normalized_training_loss is None else 1 - trial.normalized_training_loss
         # The minimum keeps a penalized success from comparing worse than failures.
-        points = repaired((*self.points, (rows, 1 - min(selection.standing(trial), 1.0))))
+        points = repair((*self.points, (rows, 1 - min(selection.normalized_value(trial), 1.0))))
         return _Curve(points[-BOOTSTRAP:], training, trial.loss is None)
 
-    def place(self, size: int) -> _Place:
+    def queue_key(self, size: int) -> _QueueKey:
         """Return the sort key of the pipeline in the queue."""
         return -self.upper_bound(size), self.failed
 
@@ -196,7 +196,7 @@ class _Curve:
         return upper_bound(self.points, self.training, size)
 
 
-def repaired(points: tuple[CurvePoint, ...]) -> tuple[CurvePoint, ...]:
+def repair(points: tuple[CurvePoint, ...]) -> tuple[CurvePoint, ...]:
     """Return the points with the last two set to their mean if the last one is lower.
 
     The repair assumes that more data never lowers the accuracy.

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import ClassVar, Literal
 
-from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
-from spacelang.optimizers import _settings as settings
+from spacelang.ir.search_protocol import Search, SearchCoroutine
+from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._selection import Selector, search
-from spacelang.optimizers._turn import OneByOne, Remembering, Turn, fill
+from spacelang.optimizers._selector_call import MemorySelector, SelectorCall, SequentialCandidates, run_candidates
 from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline
 
@@ -31,10 +31,12 @@ class Enumerate:
 
         The seconds of a call are respected in both cases.
         """
-        return Remembering(self._enumerate)
+        return MemorySelector(self._enumerate)
 
-    def _enumerate(self, turn: Turn[Pipeline]) -> Asking[None]:
+    def _enumerate(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
         """Evaluate the pipelines of one selector call."""
         first = dict.fromkeys(turn.selection.initial)
-        others = (leaf for leaf in turn.selection.tree.leaves_in_order() if leaf not in first)
-        yield from fill(turn, OneByOne(turn, islice(chain(first, others), None if self.all else turn.iterations)))
+        others = (leaf for leaf in turn.selection.tree.iter_leaves() if leaf not in first)
+        yield from run_candidates(
+            turn, SequentialCandidates(turn, islice(chain(first, others), None if self.all else turn.iterations))
+        )

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from itertools import chain, count, islice
 from typing import ClassVar, Literal
 
-from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
-from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._candidates import Candidates, of_pipelines, search
-from spacelang.optimizers._fidelity import divided, rungs
-from spacelang.optimizers._halving import Bracket, Races, brackets_on
+from spacelang.ir.search_protocol import Search, SearchCoroutine
+from spacelang.optimizers import _common_options as settings
+from spacelang.optimizers._candidates import Candidates, pipeline_selector, search
+from spacelang.optimizers._fidelity import divided_rungs, rungs
 from spacelang.optimizers._selection import Selector
-from spacelang.optimizers._turn import K, Turn
+from spacelang.optimizers._selector_call import K, SelectorCall
+from spacelang.optimizers._successive_halving import Bracket, BracketRuns, brackets_for_grid
 from spacelang.plugins import option
 
 
@@ -48,23 +48,23 @@ class Hyperband:
 
         See `spacelang.optimizers._candidates.search`.
         """
-        yield from search(problem, self.hyperparameters, self._race)
+        yield from search(problem, self.hyperparameters, self._run_brackets)
 
     def selector(self) -> Selector:
         """Return a selector that fills the brackets with pipelines; an iteration is a pass through all brackets."""
-        return of_pipelines(self._race)
+        return pipeline_selector(self._run_brackets)
 
-    def _race(self, turn: Turn[K], candidates: Candidates[K]) -> Asking[None]:
+    def _run_brackets(self, turn: SelectorCall[K], candidates: Candidates[K]) -> SearchCoroutine[None]:
         """Run the brackets of one call on a source of candidates."""
         size = turn.selection.size
         # A factor beyond the number of rows leads to the same rungs, but to far more candidates.
         eta = min(self.eta, max(size, 2))
         passes = islice((brackets(self, size, eta) for _ in count()), turn.iterations)
-        yield from Races(turn, candidates, chain.from_iterable(passes), eta).run()
+        yield from BracketRuns(turn, candidates, chain.from_iterable(passes), eta).run()
 
 
 def brackets(options: Hyperband, size: int, eta: float) -> Iterator[Bracket]:
     """Yield the brackets s = s_max, ..., 0 of one iteration; bracket s has s + 1 rungs, the last with all rows."""
     is_exact = options.rung_rule == "exact"
-    grid = divided(size, min(options.b, size), eta) if is_exact else rungs(size, options.b, eta)
-    return brackets_on(grid, eta, options.bracket_rule)
+    grid = divided_rungs(size, min(options.b, size), eta) if is_exact else rungs(size, options.b, eta)
+    return brackets_for_grid(grid, eta, options.bracket_rule)

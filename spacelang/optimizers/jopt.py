@@ -11,28 +11,28 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import numpy as np
 
-from spacelang.draws.codes import Array
-from spacelang.ir.asking import Later, Search
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import LazyRequest, Search
 from spacelang.ir.trial import Memo, Request, Trial
-from spacelang.minimizers._designs import latin_hypercube
-from spacelang.optimizers._configurations import Configurations
-from spacelang.optimizers._joint import Joint
-from spacelang.optimizers._room import as_there_is_room
-from spacelang.optimizers._settings import check
+from spacelang.minimizers._initial_designs import latin_hypercube
+from spacelang.optimizers._common_options import check
+from spacelang.optimizers._idle_workers import run_requests
+from spacelang.optimizers._joint_cube import JointCube
+from spacelang.optimizers._unique_configurations import UniqueConfigurations
 from spacelang.plugins import option
+from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
-from spacelang.surrogates.sizes import KEPT, LEFT_OUT
+from spacelang.surrogates.training_limits import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE
 from spacelang.targets.blds import DiscrepancyTree
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from spacelang.surrogates.growth import Growing
+    from spacelang.surrogates.incremental_process import IncrementalProcess
 
 
-OTHERS: Final = 10
+CHUNK: Final = 10
 """How many random points replace a repeated point of the initial design, and are decoded at a time."""
 
 
@@ -75,98 +75,98 @@ class _Run:
 
     def __init__(self, options: Jopt, problem: Problem, structures: Structures) -> None:
         self._options, self._initial, self._remark = options, problem.initial, problem.remark
-        self._joint = Joint(structures)
+        self._joint = JointCube(structures)
         self._design = latin_hypercube(options.initial, self._joint.width, problem.rng)
-        self._drawn = Configurations(DiscrepancyTree(structures), problem.rng).each_once()
+        self._drawn = UniqueConfigurations(DiscrepancyTree(structures), problem.rng).each_once()
         self._seen: set[Configuration] = set()
         """The configurations that were started."""
-        self._places: list[Array] = []
-        self._numbers: list[float] = []
-        self._pending: dict[Request | Later, Array] = {}
-        self._is_barren = False
+        self._points: list[Array] = []
+        self._values: list[float] = []
+        self._pending: dict[Request | LazyRequest, Array] = {}
+        self._is_exhausted = False
         """True once a proposal was not new."""
 
     def run(self) -> Search:
         """Start one trial for each idle worker until no request is left and no trial is running."""
-        yield from as_there_is_room(self._wishes(), self._note)
+        yield from run_requests(self._requests(), self._record)
 
-    def _wishes(self) -> Iterator[Request | Later]:
+    def _requests(self) -> Iterator[Request | LazyRequest]:
         """Yield all requests in starting order: initial configurations, proposals, and at the end random draws."""
-        yield from map(self._plain, self._initial)
-        while not self._is_barren:
-            yield self._later()
-        yield from (self._plain(each) for each in self._drawn if each not in self._seen)
+        yield from map(self._start_request, self._initial)
+        while not self._is_exhausted:
+            yield self._lazy_request()
+        yield from (self._start_request(each) for each in self._drawn if each not in self._seen)
 
-    def _plain(self, configuration: Configuration) -> Request:
+    def _start_request(self, configuration: Configuration) -> Request:
         """Return the request of a configuration, and record its start."""
         request = Request(configuration)
         self._seen.add(configuration)
-        self._pending[request] = self._joint.place(configuration)
+        self._pending[request] = self._joint.encode(configuration)
         return request
 
-    def _later(self) -> Later:
+    def _lazy_request(self) -> LazyRequest:
         """Return a lazy request for the next proposal."""
 
         def begun(request: Request) -> None:
-            self._pending[later] = _unpacked(request)
-            self._is_barren |= request.configuration in self._seen
+            self._pending[later] = _from_memo(request)
+            self._is_exhausted |= request.configuration in self._seen
             self._seen.add(request.configuration)
 
-        later = Later(self._make, begun)
+        later = LazyRequest(self._propose, begun)
         return later
 
-    def _note(self, asked: Request | Later, trial: Trial) -> None:
+    def _record(self, asked: Request | LazyRequest, trial: Trial) -> None:
         """Record the value of a trial; a failure counts as the worst value so far, and at least 1."""
-        worst = max(self._numbers, default=1.0)
-        self._places.append(self._pending.pop(asked))
-        self._numbers.append(max(worst, 1.0) if trial.loss is None else trial.standing)
-        if len(self._numbers) > KEPT:
-            self._remark(LEFT_OUT)
+        worst = max(self._values, default=1.0)
+        self._points.append(self._pending.pop(asked))
+        self._values.append(max(worst, 1.0) if trial.loss is None else trial.normalized_loss)
+        if len(self._values) > POINTS_WHEN_FITTED:
+            self._remark(SUBSAMPLING_NOTE)
 
     # ---- proposals
 
-    def _make(self, rng: "Generator") -> Request:
+    def _propose(self, rng: "Generator") -> Request:
         """Return the request of the next proposal, with its point as the memo."""
         from spacelang.surrogates.threads import one_thread
 
         with one_thread():
-            place = self._settled(_rounded(self._proposed(rng)))
-        (configuration,) = self._joint.members(place[None])
-        return Request(configuration, memo=_packed(place))
+            place = self._with_inactive(_to_float32(self._propose_point(rng)))
+        (configuration,) = self._joint.decode(place[None])
+        return Request(configuration, memo=_to_memo(place))
 
-    def _proposed(self, rng: "Generator") -> Array:
+    def _propose_point(self, rng: "Generator") -> Array:
         """Return the next point: of the initial design, or the one with the largest expected improvement."""
-        count = len(self._places) + len(self._pending)
-        if not self._numbers or count < self._options.initial:
-            return self._spread(count, rng)
-        from spacelang.surrogates.improvement import most_promising
+        count = len(self._points) + len(self._pending)
+        if not self._values or count < self._options.initial:
+            return self._design_point(count, rng)
+        from spacelang.surrogates.improvement import maximise_expected_improvement
 
-        numbers = np.array(self._numbers)
+        numbers = np.array(self._values)
         pending = np.array([*self._pending.values()], float).reshape(-1, self._joint.width)
-        model = self._growing.model(np.array(self._places, float), numbers, pending)
-        best = float(model.standardised(numbers.min()))
-        return most_promising(model.process, best, self._best, rng, self._are_seen)
+        model = self._model_process.model(np.array(self._points, float), numbers, pending)
+        best = float(model.standardise(numbers.min()))
+        return maximise_expected_improvement(model.process, best, self._best, rng, self._are_seen)
 
-    def _spread(self, count: int, rng: "Generator") -> Array:
+    def _design_point(self, count: int, rng: "Generator") -> Array:
         """Return the point at index `count` of the initial design, or a random point beyond its end.
 
         If its member was already started, return the first of some random points whose member is new.
         """
         place = self._design[count] if count < len(self._design) else rng.random(self._joint.width)
-        if not self._are_seen(_rounded(place)[None])[0]:
+        if not self._are_seen(_to_float32(place)[None])[0]:
             return place
-        others = _rounded(rng.random((OTHERS, self._joint.width)))
+        others = _to_float32(rng.random((CHUNK, self._joint.width)))
         return np.asarray(others[int(self._are_seen(others).argmin())])
 
-    def _settled(self, place: Array) -> Array:
+    def _with_inactive(self, place: Array) -> Array:
         """Return the point with its inactive coordinates replaced as the option `inactive` says."""
         match self._options.inactive:
             case "proposed":
                 return place
             case "default":
-                return self._joint.with_inactive(place, _rounded(self._joint.default))
+                return self._joint.replace_inactive(place, _to_float32(self._joint.default_point))
             case "incumbent":
-                return self._joint.with_inactive(place, self._best) if self._numbers else place
+                return self._joint.replace_inactive(place, self._best) if self._values else place
 
     def _are_seen(self, places: Array) -> Array:
         """Return for each of n points, of shape (n, width), whether its member was already started.
@@ -175,9 +175,9 @@ class _Run:
         started.
         """
         found: Array = np.ones(len(places), bool)
-        for start in range(0, len(places), OTHERS):
-            seen = [each in self._seen for each in self._joint.members(places[start : start + OTHERS])]
-            found[start : start + OTHERS] = seen
+        for start in range(0, len(places), CHUNK):
+            seen = [each in self._seen for each in self._joint.decode(places[start : start + CHUNK])]
+            found[start : start + CHUNK] = seen
             if not all(seen):
                 break
         return found
@@ -185,27 +185,27 @@ class _Run:
     @property
     def _best(self) -> Array:
         """The point with the smallest value."""
-        return self._places[int(np.argmin(self._numbers))]
+        return self._points[int(np.argmin(self._values))]
 
     @cached_property
-    def _growing(self) -> "Growing":
+    def _model_process(self) -> "IncrementalProcess":
         """The Gaussian process, which grows with the trials; its module is imported on first use."""
-        from spacelang.surrogates.growth import Growing
+        from spacelang.surrogates.incremental_process import IncrementalProcess
 
-        return Growing()
+        return IncrementalProcess()
 
 
-def _rounded(place: Array) -> Array:
+def _to_float32(place: Array) -> Array:
     """Return the point in single precision, since a run stores thousands; evaluated points have this precision."""
     return np.asarray(place, np.float32)
 
 
-def _packed(place: Array) -> Memo:
+def _to_memo(place: Array) -> Memo:
     """Return the memo that stores a point."""
     return (b64encode(place.astype("<f4").tobytes()).decode(),)
 
 
-def _unpacked(request: Request) -> Array:
+def _from_memo(request: Request) -> Array:
     """Return the point that the memo of a request stores."""
     (text,) = request.memo
     assert isinstance(text, str), "the memo is an encoded point"

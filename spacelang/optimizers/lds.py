@@ -6,13 +6,13 @@ See spacelang/optimizers/README.md, section "LDS".
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
-from spacelang.optimizers import _settings as settings
+from spacelang.ir.search_protocol import Search, SearchCoroutine
+from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._arms import Arms
-from spacelang.optimizers._descent import Descents, Rules, Starts
+from spacelang.optimizers._descent import DescentRules, Descents, InitialPipelines
 from spacelang.optimizers._selection import Selector, search
-from spacelang.optimizers._turn import Remembering, Turn
+from spacelang.optimizers._selector_call import MemorySelector, SelectorCall
 from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline
 
@@ -41,11 +41,11 @@ class Lds:
 
     def selector(self) -> Selector:
         """Return a selector whose iterations are descents, the first from the given start."""
-        return Remembering(self._descend)
+        return MemorySelector(self._descend)
 
-    def _descend(self, turn: Turn[Pipeline]) -> Asking[None]:
+    def _descend(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
         # One rung with all rows and bounds of width 0: losses are compared directly.
         """Run the descents of one selector call."""
-        arms = Arms(turn, sizes=(turn.selection.size,), widths=(0.0,), worth=turn.selection.number)
-        rules = Rules(self.disc, until="local_optimum")
-        yield from Descents(turn, rules, Starts(turn)).run(arms)
+        arms = Arms(turn, sizes=(turn.selection.size,), widths=(0.0,), worth=turn.selection.value)
+        rules = DescentRules(self.disc, end_rule="local_optimum")
+        yield from Descents(turn, rules, InitialPipelines(turn)).run(arms)

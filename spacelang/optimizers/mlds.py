@@ -6,14 +6,14 @@ See spacelang/optimizers/README.md, section "MLDS".
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
-from spacelang.optimizers import _settings as settings
+from spacelang.ir.search_protocol import Search, SearchCoroutine
+from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._arms import Arms
-from spacelang.optimizers._descent import Descents, Rules, Starts, until
+from spacelang.optimizers._descent import DescentRules, Descents, InitialPipelines, end_rule_for
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers._selection import Selector, search
-from spacelang.optimizers._turn import Remembering, Turn
+from spacelang.optimizers._selector_call import MemorySelector, SelectorCall
 from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline
 
@@ -49,11 +49,11 @@ class Mlds:
 
     def selector(self) -> Selector:
         """Return a selector whose iterations are descents, the first from the given start."""
-        return Remembering(self._descend)
+        return MemorySelector(self._descend)
 
-    def _descend(self, turn: Turn[Pipeline]) -> Asking[None]:
+    def _descend(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
         """Run the descents of one selector call."""
         sizes = rungs(turn.selection.size, self.b, self.eta)
-        arms = Arms(turn, sizes, widths=(0.0,) * len(sizes), worth=turn.selection.number)
-        rules = Rules(self.disc, until=until(sizes), match_fidelity=self.match_fidelity)
-        yield from Descents(turn, rules, Starts(turn)).run(arms)
+        arms = Arms(turn, sizes, widths=(0.0,) * len(sizes), worth=turn.selection.value)
+        rules = DescentRules(self.disc, end_rule=end_rule_for(sizes), match_fidelity=self.match_fidelity)
+        yield from Descents(turn, rules, InitialPipelines(turn)).run(arms)

@@ -8,17 +8,17 @@ from itertools import islice
 from math import isfinite
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
-from spacelang.ir.asking import Later, Search
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import LazyRequest, Search
 from spacelang.ir.trial import Request, Trial
-from spacelang.optimizers._configurations import Configurations
-from spacelang.optimizers._mosaic.nodes import Nodes
-from spacelang.optimizers._mosaic.playout import Acquisition, Dry, Playout
+from spacelang.optimizers._common_options import check
+from spacelang.optimizers._idle_workers import run_requests
+from spacelang.optimizers._mosaic.nodes import SearchTree
+from spacelang.optimizers._mosaic.playout import Acquisition, ExhaustedNode, Playout
 from spacelang.optimizers._mosaic.policy import Policy
-from spacelang.optimizers._mosaic.surrogate import Surrogate, SurrogateSizes, drawn
-from spacelang.optimizers._room import as_there_is_room
-from spacelang.optimizers._settings import check
+from spacelang.optimizers._mosaic.surrogate import Surrogate, SurrogateSizes, draw_below
+from spacelang.optimizers._unique_configurations import UniqueConfigurations
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
@@ -28,9 +28,9 @@ from spacelang.targets.mosaic import Prefix, StructuralTree, Vector
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from spacelang.targets._lowered import Lowered
+    from spacelang.targets._lowering import LoweringResult
 
-TRIES: Final = 10
+MIN_DRAWS: Final = 10
 """The minimum number of draws at a time below a first alternative; if none is new, drawing stops there."""
 
 
@@ -89,7 +89,7 @@ class Mosaic:
         if structures.count:
             yield from _Run(self, problem, structures).run()
 
-    def form(self, structures: Structures) -> "Lowered[StructuralTree, Vector]":
+    def form(self, structures: Structures) -> "LoweringResult[StructuralTree, Vector]":
         """Compile the structural tree that is searched; raises RefusedError for what its vectors cannot represent."""
         return Target().lower(structures)
 
@@ -105,62 +105,66 @@ class _Run:
 
     def __init__(self, options: Mosaic, problem: Problem, structures: Structures) -> None:
         self._options, self._rng = options, problem.rng
-        self._given = problem.initial
+        self._initial = problem.initial
         self._tree = options.form(structures).form
         sizes = SurrogateSizes(options.trees, options.features, options.n_s)
         self._surrogate = Surrogate(self._tree, sizes, int(problem.rng.integers(1 << 63)))
         self._candidates = Acquisition(self._tree, self._surrogate, options.n_r)
-        self._nodes = Nodes()
-        self._policy = Policy(self._nodes, self._tree.actions, self._surrogate.promise, options.c_ucb, options.pw)
+        self._nodes = SearchTree()
+        self._policy = Policy(self._nodes, self._tree.actions, self._surrogate.predict_nodes, options.c_ucb, options.pw)
         self._best: dict[Prefix, tuple[float, Configuration]] = {}
         """For each prefix the best reward below it and its configuration, even if the prefix is no node yet."""
-        self._left = Configurations(DiscrepancyTree(structures), problem.rng)
+        self._remaining = UniqueConfigurations(DiscrepancyTree(structures), problem.rng)
         self._seen: dict[Configuration, None] = {}
         """The started configurations, in starting order."""
-        self._begun_below: Counter[Prefix] = Counter()
+        self._started_below: Counter[Prefix] = Counter()
         """How many started configurations are below each prefix."""
-        self._under_way: dict[Request | Later, Playout | None] = {}
+        self._running_playouts: dict[Request | LazyRequest, Playout | None] = {}
         """The playouts of running requests; None for a request whose trial is already known."""
-        self._failed: deque[tuple[Playout, Configuration]] = deque()
+        self._failed_playouts: deque[tuple[Playout, Configuration]] = deque()
         """Playouts whose candidate failed and that will try another one."""
         self._slow: set[Configuration] = set()
         """The configurations that took longer than `slow_skip_seconds`."""
-        self._is_barren = False
+        self._is_exhausted = False
         """True once a playout found nothing new below any node."""
 
     def run(self) -> Search:
         """Start one trial for each idle worker until no request is left and no trial is running."""
-        yield from as_there_is_room(self._wishes(), self._note)
+        yield from run_requests(self._requests(), self._record)
 
-    def _wishes(self) -> Iterator[Request | Later]:
+    def _requests(self) -> Iterator[Request | LazyRequest]:
         """Yield all requests in starting order: initialization, playouts, and at the end what remains."""
-        yield from (self._plain(each) for each in self._first() if each not in self._seen)
-        while self._failed or not self._is_barren:
-            yield self._again(*self._failed.popleft()) if self._failed else self._later(self._make)
-        yield from (self._plain(each) for each in self._left.each_once() if each not in self._seen)
+        yield from (self._start_request(each) for each in self._initial_configurations() if each not in self._seen)
+        while self._failed_playouts or not self._is_exhausted:
+            yield (
+                self._retry(*self._failed_playouts.popleft())
+                if self._failed_playouts
+                else self._lazy_request(self._propose)
+            )
+        yield from (self._start_request(each) for each in self._remaining.each_once() if each not in self._seen)
 
-    def _first(self) -> Iterator[Configuration]:
+    def _initial_configurations(self) -> Iterator[Configuration]:
         """Yield the configurations of the initialization.
 
         These are the initial configurations, the default of each first alternative, and `kappa` draws of each that is
         not slow. A first alternative is a branch of the tree's root. It is slow if its default took longer than
         `slow_skip_seconds`.
         """
-        yield from self._given
+        yield from self._initial
         tops: list[Prefix] = [(branch,) for branch in self._tree.actions(())] or [()]
         defaults = [self._tree.default_completion(top) for top in tops]
         yield from defaults
-        streams = {default: self._several(top) for default, top in zip(defaults, tops, strict=True)}
+        streams = {default: self._new_draws(top) for default, top in zip(defaults, tops, strict=True)}
         for _ in range(self._options.kappa):
             for default, stream in streams.items():
                 if default not in self._slow:
                     yield from islice(stream, 1)
 
-    def _several(self, top: Prefix) -> Iterator[Configuration]:
+    def _new_draws(self, top: Prefix) -> Iterator[Configuration]:
         """Yield new draws below a first alternative, until a whole batch has none."""
         is_fruitful = True
         while is_fruitful:
-            found = drawn(self._tree, top, max(self._options.kappa, TRIES), self._rng)
+            found = draw_below(self._tree, top, max(self._options.kappa, MIN_DRAWS), self._rng)
             is_fruitful = False
             for each in found if isinstance(found, list) else found.configurations():
                 if each not in self._seen:
@@ -169,104 +173,106 @@ class _Run:
 
     # ---- one iteration
 
-    def _make(self, rng: "Generator") -> Request:
+    def _propose(self, rng: "Generator") -> Request:
         """Run selection, expansion and playout until a new candidate is found, and return its request.
 
-        Nodes without new candidates are marked as exhausted; the memo lists them, so that `_begun` marks them in a
-        resumed run as well. If no node has a new candidate, the result is the request of a known configuration.
+        Nodes without new candidates are marked as exhausted; the memo lists them, so that `_record_start` marks them in
+        a resumed run as well. If no node has a new candidate, the result is the request of a known configuration.
         """
         seed = int(rng.integers(1 << 62))
-        dry: list[Dry] = []
-        while not self._is_whole(()) and (prefix := self._policy.descend()) is not None:
-            configuration = self._promising(prefix, seed)
+        dry: list[ExhaustedNode] = []
+        while not self._is_fully_started(()) and (prefix := self._policy.descend()) is not None:
+            configuration = self._best_new_candidate(prefix, seed)
             if configuration is not None:
                 return Request(configuration, memo=Playout(prefix, seed, 1, tuple(dry)).memo)
             dry.append((prefix, self._best[prefix][0] if prefix in self._best else None))
             self._policy.exhaust(*dry[-1])
         return Request(next(iter(self._seen)), memo=Playout((), seed, 1, tuple(dry)).memo)
 
-    def _make_again(self, failed: Playout, configuration: Configuration, _: "Generator") -> Request:
+    def _propose_again(self, failed: Playout, configuration: Configuration, _: "Generator") -> Request:
         """Return the request of a playout's next best candidate, or the failed one again if there is none."""
         assert failed.seed is not None, "only playouts are retried"
-        found = self._promising(failed.prefix, failed.seed)
-        playout = failed.again(is_last=found is None)
+        found = self._best_new_candidate(failed.prefix, failed.seed)
+        playout = failed.next_attempt(is_last=found is None)
         return Request(configuration if found is None else found, memo=playout.memo)
 
-    def _promising(self, prefix: Prefix, seed: int) -> Configuration | None:
+    def _best_new_candidate(self, prefix: Prefix, seed: int) -> Configuration | None:
         """Return the most promising new candidate below a node; None if there is none."""
-        if self._is_whole(prefix):
+        if self._is_fully_started(prefix):
             return None
         _, best = self._best.get(prefix, (0.0, None))
-        return next((each for each in self._candidates.ranked(prefix, best, seed) if each not in self._seen), None)
+        return next(
+            (each for each in self._candidates.ranked_candidates(prefix, best, seed) if each not in self._seen), None
+        )
 
-    def _is_whole(self, prefix: Prefix) -> bool:
+    def _is_fully_started(self, prefix: Prefix) -> bool:
         """Return True if every configuration below a node was started; always False in a space with hyperparameters."""
         if self._tree.space.hyperparameters:
             return False
-        return self._begun_below[prefix] == self._tree.structures_below(prefix)
+        return self._started_below[prefix] == self._tree.count_structures(prefix)
 
     # ---- starts and results
 
-    def _plain(self, configuration: Configuration) -> Request:
+    def _start_request(self, configuration: Configuration) -> Request:
         """Return the request of a configuration, and record its start."""
         request = Request(configuration)
-        self._begun(request, request)
+        self._record_start(request, request)
         return request
 
-    def _again(self, failed: Playout, configuration: Configuration) -> Later:
+    def _retry(self, failed: Playout, configuration: Configuration) -> LazyRequest:
         """Return a lazy request for the next candidate of a playout that failed."""
-        return self._later(partial(self._make_again, failed, configuration))
+        return self._lazy_request(partial(self._propose_again, failed, configuration))
 
-    def _later(self, make: "Callable[[Generator], Request]") -> Later:
+    def _lazy_request(self, make: "Callable[[Generator], Request]") -> LazyRequest:
         """Return a lazy request that records its start."""
 
         def begun(request: Request) -> None:
-            self._begun(later, request)
+            self._record_start(later, request)
 
-        later = Later(make, begun)
+        later = LazyRequest(make, begun)
         return later
 
-    def _begun(self, asked: Request | Later, request: Request) -> None:
+    def _record_start(self, asked: Request | LazyRequest, request: Request) -> None:
         """Record the start of a request, and count the visit of a new playout.
 
         A playout of a configuration that was already started ends the playouts; its trial is answered from memory.
         """
-        playout = Playout.of(request, self._tree)
-        for prefix, reward in playout.dry:
+        playout = Playout.from_request(request, self._tree)
+        for prefix, reward in playout.exhausted_nodes:
             self._policy.exhaust(prefix, reward)
-        is_known = playout.is_new and request.configuration in self._seen
-        self._is_barren |= is_known
-        self._under_way[asked] = None if is_known else playout
-        self._see(request.configuration)
-        if playout.is_new and not is_known:
-            self._nodes.begin(playout.prefix)
+        is_known = playout.is_first and request.configuration in self._seen
+        self._is_exhausted |= is_known
+        self._running_playouts[asked] = None if is_known else playout
+        self._add_seen(request.configuration)
+        if playout.is_first and not is_known:
+            self._nodes.start_visit(playout.prefix)
 
-    def _note(self, asked: Request | Later, trial: Trial) -> None:
+    def _record(self, asked: Request | LazyRequest, trial: Trial) -> None:
         """Back up the reward of a trial, unless its playout has another candidate after a failure.
 
         Failures are not added to the surrogate's data.
         """
-        playout, configuration = self._under_way.pop(asked), trial.request.configuration
+        playout, configuration = self._running_playouts.pop(asked), trial.request.configuration
         if 0 < self._options.slow_skip_seconds < trial.cost:
             self._slow.add(configuration)
         if playout is None:
             return
-        if trial.loss is None and not playout.is_last and not self._is_barren:
-            self._failed.append((playout, configuration))
+        if trial.loss is None and not playout.is_last and not self._is_exhausted:
+            self._failed_playouts.append((playout, configuration))
             return
-        reward = 1.0 - trial.standing
-        self._nodes.end(playout.prefix, reward)
+        reward = 1.0 - trial.normalized_loss
+        self._nodes.finish_visit(playout.prefix, reward)
         if trial.loss is not None:
-            self._surrogate.note(configuration, reward)
-            self._remember(configuration, reward)
+            self._surrogate.record(configuration, reward)
+            self._update_best(configuration, reward)
 
-    def _see(self, configuration: Configuration) -> None:
+    def _add_seen(self, configuration: Configuration) -> None:
         """Record that a configuration was started."""
         if configuration not in self._seen:
             self._seen[configuration] = None
-            self._begun_below.update(self._prefixes(configuration))
+            self._started_below.update(self._prefixes(configuration))
 
-    def _remember(self, configuration: Configuration, reward: float) -> None:
+    def _update_best(self, configuration: Configuration, reward: float) -> None:
         """Update the best configuration below every node that contains this one."""
         for prefix in self._prefixes(configuration):
             if prefix not in self._best or reward > self._best[prefix][0]:

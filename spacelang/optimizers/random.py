@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar, Literal
 
-from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
-from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._candidates import RandomOrder, of_pipelines, search
+from spacelang.ir.search_protocol import Search, SearchCoroutine
+from spacelang.optimizers import _common_options as settings
+from spacelang.optimizers._candidates import RandomCandidates, pipeline_selector, search
 from spacelang.optimizers._selection import Selector
-from spacelang.optimizers._turn import K, OneByOne, Turn, fill
+from spacelang.optimizers._selector_call import K, SelectorCall, SequentialCandidates, run_candidates
 from spacelang.plugins import option
 
 
@@ -29,13 +29,13 @@ class Random:
         The last ones of a finite space come in its order. Trials start one per idle worker, so that a short search is
         as random as a long one.
         """
-        yield from search(problem, self.hyperparameters, _draw)
+        yield from search(problem, self.hyperparameters, _random_loop)
 
     def selector(self) -> Selector:
         """Return a selector whose iterations are pipelines, drawn uniformly, each once."""
-        return of_pipelines(_draw)
+        return pipeline_selector(_random_loop)
 
 
-def _draw(turn: Turn[K], candidates: RandomOrder[K]) -> Asking[None]:
+def _random_loop(turn: SelectorCall[K], candidates: RandomCandidates[K]) -> SearchCoroutine[None]:
     """Evaluate the candidates in random order, as many as there are iterations."""
-    yield from fill(turn, OneByOne(turn, islice(candidates.each_once(), turn.iterations)))
+    yield from run_candidates(turn, SequentialCandidates(turn, islice(candidates.each_once(), turn.iterations)))

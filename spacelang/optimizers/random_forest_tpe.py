@@ -6,19 +6,19 @@ See spacelang/optimizers/README.md, section "BOASF: baselines".
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from spacelang.ir.asking import Search
 from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Search
 from spacelang.ir.space import Branch, Operator
-from spacelang.optimizers import _proposing
-from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._hyperopt import HyperoptTpe, TpeSettings, form_of
+from spacelang.optimizers import _common_options as settings
+from spacelang.optimizers import _proposer_search
+from spacelang.optimizers._hyperopt_tpe import HyperoptTpe, TpeSettings, lower_for_hyperopt
 from spacelang.plugins import OptionError, option
 from spacelang.solver.counting import Structures
-from spacelang.targets._lowered import Lowered
+from spacelang.targets._lowering import LoweringResult
 from spacelang.targets.boasf import Arm, ArmSpaces, Boasf
 from spacelang.targets.hyperopt import HyperoptSpace, Values
 
-FORESTS: Final = frozenset({"RandomForestClassifier", "RandomForestRegressor"})
+FOREST_OPERATORS: Final = frozenset({"RandomForestClassifier", "RandomForestRegressor"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class RandomForestTpe:
         """Raise OptionError for a value out of bounds."""
         self._settings()
 
-    def form(self, structures: Structures) -> Lowered[HyperoptSpace, Values]:
+    def form(self, structures: Structures) -> LoweringResult[HyperoptSpace, Values]:
         """Compile the part of the space with the random forest for hyperopt; raises the same errors as `search`."""
-        return form_of(_forest(_arms(structures)).structures)
+        return lower_for_hyperopt(_forest_arm(_model_arms(structures)).structures)
 
     def search(self, problem: Problem) -> Search:
         """Search the random forest and all other stages with hyperopt's TPE (see the optimizer `tpe`).
@@ -47,27 +47,27 @@ class RandomForestTpe:
         structures = Structures(problem.space)
         if not structures.count:
             return
-        arms = _arms(structures)
-        arm = _forest(arms)
+        arms = _model_arms(structures)
+        arm = _forest_arm(arms)
         initial = tuple(each for each in problem.initial if arms.arms[arms.index_of(each)] is arm)
         proposer = HyperoptTpe(arm.structures, self._settings())
-        yield from _proposing.search(proposer, replace(problem, space=arm.space, initial=initial), arm.structures)
+        yield from _proposer_search.search(proposer, replace(problem, space=arm.space, initial=initial), arm.structures)
 
     def _settings(self) -> TpeSettings:
         """Return the TPE settings; raises OptionError for a value out of bounds."""
         return TpeSettings(self.startup, self.gamma, self.candidates)
 
 
-def _arms(structures: Structures) -> ArmSpaces:
+def _model_arms(structures: Structures) -> ArmSpaces:
     """Return one arm per alternative of the last stage."""
     return Boasf(cap=2**62).lower(structures).form
 
 
-def _forest(arms: ArmSpaces) -> Arm:
+def _forest_arm(arms: ArmSpaces) -> Arm:
     """Return the arm of the first random forest; raises OptionError if there is none."""
-    operators = {branch.name: _operator(branch) for stage in arms.space.stages for branch in stage.branches}
+    operators = {branch.name: _operator_name(branch) for stage in arms.space.stages for branch in stage.branches}
     for arm in arms.arms:
-        if operators.get(arm.name) in FORESTS:
+        if operators.get(arm.name) in FOREST_OPERATORS:
             return arm
     listed = ", ".join(f"`{arm.name}`" for arm in arms.arms)
     raise OptionError(
@@ -76,6 +76,6 @@ def _forest(arms: ArmSpaces) -> Arm:
     )
 
 
-def _operator(branch: Branch) -> str:
+def _operator_name(branch: Branch) -> str:
     """Return the operator name of a branch; empty if the branch is no operator."""
     return branch.node.name if isinstance(branch.node, Operator) else ""

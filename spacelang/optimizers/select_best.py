@@ -6,14 +6,14 @@ See spacelang/optimizers/README.md, section "BOASF: baselines".
 from dataclasses import dataclass
 from typing import ClassVar
 
-from spacelang.ir.asking import Search
 from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Search
 from spacelang.ir.trial import Request
-from spacelang.optimizers._room import as_there_is_room
+from spacelang.optimizers._idle_workers import run_requests
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import nearest_admissible
-from spacelang.targets._lowered import Lowered
+from spacelang.solver.defaults import nearest_to_default
+from spacelang.targets._lowering import LoweringResult
 from spacelang.targets.boasf import ArmSpaces, Boasf, Pull
 
 
@@ -27,7 +27,7 @@ class SelectBest:
 
     hyperparameters: ClassVar[str] = "default"
 
-    def form(self, structures: Structures) -> Lowered[ArmSpaces, Pull]:
+    def form(self, structures: Structures) -> LoweringResult[ArmSpaces, Pull]:
         """Compile the space to one arm per model; raises OptionError if the stage does not exist."""
         return Boasf(stage=self.stage, cap=2**62).lower(structures)
 
@@ -41,5 +41,5 @@ class SelectBest:
         if not structures.count:
             return
         arms = self.form(structures).form.arms
-        requests = (Request(nearest_admissible(arm.structures)[1]) for arm in arms)
-        yield from as_there_is_room(requests, lambda *_: None)
+        requests = (Request(nearest_to_default(arm.structures)[1]) for arm in arms)
+        yield from run_requests(requests, lambda *_: None)

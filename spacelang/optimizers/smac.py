@@ -9,28 +9,28 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
-from spacelang.ir.asking import Search
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.prior import Normal
 from spacelang.ir.problem import Problem
-from spacelang.ir.rebuilding import rebuilt
+from spacelang.ir.search_protocol import Search
 from spacelang.ir.space import Hyperparameter, Space
+from spacelang.ir.tree_rewriting import rebuild_tree
 from spacelang.ir.trial import Request, Trial
-from spacelang.optimizers._consulting import TrialLog, consulted
-from spacelang.optimizers._settings import check
-from spacelang.optional import library
+from spacelang.optimizers._common_options import check
+from spacelang.optimizers._library_search import TrialLog, search_with_library
+from spacelang.optional_imports import import_optional
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.targets._constructs import Construct
-from spacelang.targets._lowered import Lowered, Preservation, ReportEntry
+from spacelang.targets._lowering import LoweringResult, Preservation, ReportEntry
 from spacelang.targets.configspace import Configspace, ConfigSpaceForm, Encoding
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-MADE_AGAIN: Final = "the next best were used instead"
-UNWELCOME: Final = (
+NEXT_BEST_USED: Final = "the next best were used instead"
+PRIOR_IGNORED: Final = (
     "SMAC supports a normal prior only for hyperparameters that are active in every configuration; it is ignored here"
 )
 
@@ -56,19 +56,19 @@ class Smac:
             "`retrain_after` must be at least 1",
         )
 
-    def form(self, structures: Structures) -> Lowered[ConfigSpaceForm, Encoding]:
+    def form(self, structures: Structures) -> LoweringResult[ConfigSpaceForm, Encoding]:
         """Compile the space that SMAC searches; priors that SMAC does not support are dropped and reported.
 
         Raises RefusedError for what ConfigSpace cannot represent, and MissingLibraryError.
         """
-        library("smac")
+        import_optional("smac")
         space = structures.space
-        if not _unwelcome(space):
+        if not _unsupported_priors(space):
             return Configspace().lower(structures)
-        unwelcome = {node.address: node.span for node in _unwelcome(space)}
-        root = rebuilt(space.root, lambda node: replace(node, prior=None) if node.address in unwelcome else node)
+        unwelcome = {node.address: node.span for node in _unsupported_priors(space)}
+        root = rebuild_tree(space.root, lambda node: replace(node, prior=None) if node.address in unwelcome else node)
         lowered = Configspace().lower(Structures(replace(space, root=root)))
-        lost = ReportEntry(Construct.PRIORS.value, Preservation.APPROXIMATED, UNWELCOME, tuple(unwelcome.values()))
+        lost = ReportEntry(Construct.PRIORS.value, Preservation.APPROXIMATED, PRIOR_IGNORED, tuple(unwelcome.values()))
         return replace(lowered, report=(*lowered.report, lost))
 
     def search(self, problem: Problem) -> Search:
@@ -86,12 +86,14 @@ class Smac:
             return
         history = TrialLog()
         try:
-            yield from consulted(_Challengers(self, self.form(structures).form, problem), problem, structures, history)
+            yield from search_with_library(
+                _Challengers(self, self.form(structures).form, problem), problem, structures, history
+            )
         finally:
-            if number := _left_out(history):
+            if number := _count_rejected(history):
                 problem.remark(
                     f"{number} of SMAC's proposals were outside the space because ConfigSpace rounds values; "
-                    f"{MADE_AGAIN}."
+                    f"{NEXT_BEST_USED}."
                 )
 
 
@@ -103,39 +105,39 @@ class _Challengers:
     """
 
     def __init__(self, options: Smac, form: ConfigSpaceForm, problem: Problem) -> None:
-        self._facade = getattr(library("smac"), options.facade)
-        self._drawn = {"challengers": options.challengers} if options.challengers else {}
-        self._together = options.retrain_after
+        self._facade = getattr(import_optional("smac"), options.facade)
+        self._maximizer_options = {"challengers": options.challengers} if options.challengers else {}
+        self._per_model = options.retrain_after
         self._form = form
         self._trials = problem.budget.trials
         self._seed = int(problem.rng.integers(2**31 - 1))
-        self._made: tuple[_Model, list[_Challenger]] | None = None
+        self._latest: tuple[_Model, list[_Challenger]] | None = None
         """The latest model and the configurations that it proposed."""
 
-    def design(self) -> Sequence[Configuration]:
+    def initial_design(self) -> Sequence[Configuration]:
         """Return the members in the facade's initial design; in a space without choices its only configuration."""
         if not len(self._form.native):
             return (self._form.decode({}),)
-        with TemporaryDirectory() as folder, _quiet():
+        with TemporaryDirectory() as folder, _silence_smac():
             scenario = self._scenario(self._seed, folder)
             drawn = self._facade.get_initial_design(scenario).select_configurations()
         found = map(self._form.decode, drawn)
-        return [each for each in found if exclusion(self._form.space, each) is None]
+        return [each for each in found if first_exclusion(self._form.space, each) is None]
 
     def propose(self, history: TrialLog, rng: "Generator") -> Request | None:
         """Return the next configuration of the latest model, or the first of a new model; None if there is none."""
-        model, place = _next_of(history)
-        if model is None or place == self._together:
-            model, place = _Model(int(rng.integers(2**31 - 1)), len(history.begun), len(history.ended)), 0
-        if self._made is None or self._made[0] != model:
-            self._made = model, self._challengers(model, history)
-        found = self._made[1]
+        model, place = _next_proposal(history)
+        if model is None or place == self._per_model:
+            model, place = _Model(int(rng.integers(2**31 - 1)), len(history.started), len(history.finished)), 0
+        if self._latest is None or self._latest[0] != model:
+            self._latest = model, self._rank_members(model, history)
+        found = self._latest[1]
         if place >= len(found):
             return None
-        memo = (model.seed, model.begun, model.ended, place, found[place].left_out)
+        memo = (model.seed, model.started, model.finished, place, found[place].rejected)
         return Request(found[place].configuration, memo=memo)
 
-    def _challengers(self, model: "_Model", history: TrialLog) -> "list[_Challenger]":
+    def _rank_members(self, model: "_Model", history: TrialLog) -> "list[_Challenger]":
         """Return the members of the space that SMAC ranks highest, fewer than requested if it finds no more."""
         from joblib import parallel_config
 
@@ -144,62 +146,62 @@ class _Challengers:
         if not len(self._form.native):
             return []
         found: list[_Challenger] = []
-        with TemporaryDirectory() as folder, _quiet(), one_thread(), parallel_config("sequential"):
+        with TemporaryDirectory() as folder, _silence_smac(), one_thread(), parallel_config("sequential"):
             left_out = 0
-            for each in self._ranked(model, history, folder):
+            for each in self._proposals_of(model, history, folder):
                 configuration = self._form.decode(each)
-                if exclusion(self._form.space, configuration) is None:
+                if first_exclusion(self._form.space, configuration) is None:
                     found.append(_Challenger(configuration, left_out))
                 else:
                     left_out += 1
-                if len(found) == self._together:
+                if len(found) == self._per_model:
                     break
         return found
 
-    def _ranked(self, model: "_Model", history: TrialLog, folder: str) -> Iterator[Any]:
+    def _proposals_of(self, model: "_Model", history: TrialLog, folder: str) -> Iterator[Any]:
         """Yield the configurations that SMAC proposes from its model, best first, with random ones between them."""
         from smac.main.exceptions import ConfigurationSpaceExhaustedException
 
         scenario = self._scenario(model.seed, folder)
         # The initial design was started before: without one here, a model is fitted at once.
         design = self._facade.get_initial_design(scenario, n_configs=0)
-        maximizer = self._facade.get_acquisition_maximizer(scenario, **self._drawn)
+        maximizer = self._facade.get_acquisition_maximizer(scenario, **self._maximizer_options)
         facade = self._facade(
             scenario,
-            _unused,
+            _unused_objective,
             initial_design=design,
             acquisition_maximizer=maximizer,
-            config_selector=self._facade.get_config_selector(scenario, retrain_after=self._together),
+            config_selector=self._facade.get_config_selector(scenario, retrain_after=self._per_model),
             overwrite=True,
             logging_level=False,
         )
-        known = [*history.trials(model.begun, model.ended)]
-        worst = max([1.0, *(place for _, trial in known if (place := _place(trial)) is not None)])
+        known = [*history.trials(model.started, model.finished)]
+        worst = max([1.0, *(place for _, trial in known if (place := _unclipped_loss(trial)) is not None)])
         for request, trial in known:
-            self._tell(facade.runhistory, request, trial, worst)
+            self._add_trial(facade.runhistory, request, trial, worst)
         try:
             yield from facade.intensifier.config_generator
         except ConfigurationSpaceExhaustedException:
             return
 
-    def _tell(self, known: Any, request: Request, trial: Trial | None, worst: float) -> None:
+    def _add_trial(self, known: Any, request: Request, trial: Trial | None, worst: float) -> None:
         """Add a request and its trial to SMAC's run history; a failure costs as much as the worst loss."""
         from smac.runhistory import StatusType, TrialInfo
 
-        theirs = library("ConfigSpace").Configuration(
+        theirs = import_optional("ConfigSpace").Configuration(
             self._form.native, values=self._form.encode(request.configuration)
         )
         if trial is None:
             known.add_running_trial(TrialInfo(theirs, seed=0))
             return
-        place = _place(trial)
+        place = _unclipped_loss(trial)
         status = StatusType.CRASHED if place is None else StatusType.SUCCESS
         known.add(theirs, worst if place is None else place, trial.cost, status=status, seed=0)
 
     def _scenario(self, seed: int, folder: str) -> Any:
         """Return SMAC's scenario of a run; its output goes into `folder`, which is temporary."""
         trials = {} if self._trials is None else {"n_trials": self._trials}
-        return library("smac").Scenario(
+        return import_optional("smac").Scenario(
             self._form.native, deterministic=True, seed=seed, output_directory=Path(folder), **trials
         )
 
@@ -209,8 +211,8 @@ class _Model:
     """The seed of a model, and how many started and finished trials it is fitted to."""
 
     seed: int
-    begun: int
-    ended: int
+    started: int
+    finished: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +220,10 @@ class _Challenger:
     """A configuration proposed by a model, and how many invalid proposals came before it."""
 
     configuration: Configuration
-    left_out: int
+    rejected: int
 
 
-def _unwelcome(space: Space) -> list[Hyperparameter]:
+def _unsupported_priors(space: Space) -> list[Hyperparameter]:
     """Return the hyperparameters with a normal prior that are not always active.
 
     SMAC's model fails on them when they are inactive.
@@ -235,37 +237,37 @@ def _unwelcome(space: Space) -> list[Hyperparameter]:
     ]
 
 
-def _place(trial: Trial | None) -> float | None:
+def _unclipped_loss(trial: Trial | None) -> float | None:
     """Return the loss on the scale of the run without clipping; None without a loss."""
-    return None if trial is None or trial.loss is None else trial.scale.place(trial.loss)
+    return None if trial is None or trial.loss is None else trial.scale.normalize_unclipped(trial.loss)
 
 
-def _next_of(history: TrialLog) -> tuple[_Model | None, int]:
+def _next_proposal(history: TrialLog) -> tuple[_Model | None, int]:
     """Return the model of the latest proposal (None before the first one) and the next rank."""
-    for request in reversed(history.begun):
+    for request in reversed(history.started):
         if request.memo:
             seed, begun, ended, place, _ = map(int, request.memo)
             return _Model(seed, begun, ended), place + 1
     return None, 0
 
 
-def _left_out(history: TrialLog) -> int:
+def _count_rejected(history: TrialLog) -> int:
     """Return how many proposals of all models were outside of the space."""
     numbers: dict[_Model, int] = {}
-    for request in history.begun:
+    for request in history.started:
         if request.memo:
             seed, begun, ended, _, number = map(int, request.memo)
             numbers[_Model(seed, begun, ended)] = number
     return sum(numbers.values())
 
 
-def _unused(config: Any, seed: int) -> float:
+def _unused_objective(config: Any, seed: int) -> float:
     """Raise NotImplementedError: a facade requires an objective, but never calls it."""
     raise NotImplementedError(config, seed)
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _silence_smac() -> Iterator[None]:
     """Limit SMAC's log to errors and suppress all warnings within the context."""
     logger = logging.getLogger("smac")
     level = logger.level

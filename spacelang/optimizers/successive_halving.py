@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from itertools import islice, repeat
 from typing import ClassVar, Literal
 
-from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
-from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._candidates import Candidates, of_pipelines, search
+from spacelang.ir.search_protocol import Search, SearchCoroutine
+from spacelang.optimizers import _common_options as settings
+from spacelang.optimizers._candidates import Candidates, pipeline_selector, search
+from spacelang.optimizers._common_options import check
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers._halving import Bracket, Races
 from spacelang.optimizers._selection import Selector
-from spacelang.optimizers._settings import check
-from spacelang.optimizers._turn import K, Turn
+from spacelang.optimizers._selector_call import K, SelectorCall
+from spacelang.optimizers._successive_halving import Bracket, BracketRuns
 from spacelang.plugins import option
 
 
@@ -44,13 +44,13 @@ class SuccessiveHalving:
 
         See `spacelang.optimizers._candidates.search`.
         """
-        yield from search(problem, self.hyperparameters, self._race)
+        yield from search(problem, self.hyperparameters, self._run_brackets)
 
     def selector(self) -> Selector:
         """Return a selector that fills the brackets with pipelines; an iteration is a bracket."""
-        return of_pipelines(self._race)
+        return pipeline_selector(self._run_brackets)
 
-    def _race(self, turn: Turn[K], candidates: Candidates[K]) -> Asking[None]:
+    def _run_brackets(self, turn: SelectorCall[K], candidates: Candidates[K]) -> SearchCoroutine[None]:
         """Run the brackets of one call on a source of candidates."""
         bracket = Bracket(self.n, rungs(turn.selection.size, self.b, self.eta))
-        yield from Races(turn, candidates, islice(repeat(bracket), turn.iterations), self.eta).run()
+        yield from BracketRuns(turn, candidates, islice(repeat(bracket), turn.iterations), self.eta).run()

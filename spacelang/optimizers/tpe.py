@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from spacelang.ir.asking import Search
 from spacelang.ir.problem import Problem
-from spacelang.optimizers import _proposing, _studies
-from spacelang.optimizers import _settings as settings
-from spacelang.optimizers._consulting import TrialLog, consulted
-from spacelang.optimizers._hyperopt import HyperoptTpe, TpeSettings, form_of
-from spacelang.optimizers._settings import check
-from spacelang.optional import library
+from spacelang.ir.search_protocol import Search
+from spacelang.optimizers import _common_options as settings
+from spacelang.optimizers import _optuna_studies, _proposer_search
+from spacelang.optimizers._common_options import check
+from spacelang.optimizers._hyperopt_tpe import HyperoptTpe, TpeSettings, lower_for_hyperopt
+from spacelang.optimizers._library_search import TrialLog, search_with_library
+from spacelang.optional_imports import import_optional
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
-from spacelang.targets._lowered import Lowered
+from spacelang.targets._lowering import LoweringResult
 from spacelang.targets.hyperopt import HyperoptSpace, Values
 from spacelang.targets.optuna import OptunaFunction, Parameters
 
@@ -35,16 +35,18 @@ class Tpe:
         own = self.library == "optuna" and self.gamma != TpeSettings().gamma
         check(not own, f"`gamma` is {self.gamma}", "optuna uses its own rule for good trials: leave `gamma` out")
 
-    def form(self, structures: Structures) -> Lowered[HyperoptSpace, Values] | Lowered[OptunaFunction, Parameters]:
+    def form(
+        self, structures: Structures
+    ) -> LoweringResult[HyperoptSpace, Values] | LoweringResult[OptunaFunction, Parameters]:
         """Compile the space for the library.
 
         Raises RefusedError if the library cannot represent it, and MissingLibraryError.
         """
         match self.library:
             case "hyperopt":
-                return form_of(structures)
+                return lower_for_hyperopt(structures)
             case "optuna":
-                return _studies.form_of(structures)
+                return _optuna_studies.lower_for_optuna(structures)
 
     def search(self, problem: Problem) -> Search:
         """Request the library's proposals without end; a finite space is exhausted.
@@ -60,12 +62,12 @@ class Tpe:
         match self.library:
             case "hyperopt":
                 proposer = HyperoptTpe(structures, TpeSettings(self.startup, self.gamma, self.candidates))
-                yield from _proposing.search(proposer, problem, structures)
+                yield from _proposer_search.search(proposer, problem, structures)
             case "optuna":
-                study = _studies.Study(_studies.form_of(structures).form, self._sampler)
-                yield from consulted(study, problem, structures, TrialLog())
+                study = _optuna_studies.Study(_optuna_studies.lower_for_optuna(structures).form, self._create_sampler)
+                yield from search_with_library(study, problem, structures, TrialLog())
 
-    def _sampler(self, seed: int) -> Any:
+    def _create_sampler(self, seed: int) -> Any:
         """Return Optuna's TPE sampler with these settings."""
-        samplers = library("optuna").samplers
+        samplers = import_optional("optuna").samplers
         return samplers.TPESampler(n_startup_trials=self.startup, n_ei_candidates=self.candidates, seed=seed)

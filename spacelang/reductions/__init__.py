@@ -1,7 +1,7 @@
 """Reductions: rewriting a space into a form that a library supports, with encoding and decoding.
 
 A target declares with `accepts` which simple domains its library supports, and `Questions` applies the chain of
-reductions. `unfolding` produces choices that no condition or constraint mentions. `simple_pieces` splits unions and
+reductions. `unfolding` produces choices that no condition or constraint mentions. `split_into_simple` splits unions and
 very wide ranges into simple ranges and sets. `reduction` then takes the first of `REDUCTIONS` whose result is accepted;
 this is `Identity` if the domain is accepted as it is. For example:
 

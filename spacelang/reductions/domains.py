@@ -1,7 +1,7 @@
 """Reductions of a simple domain to one that a library supports; `decode(encode(value)) == value`.
 
-If steps are not supported, `reduction(Grid(0.0, 0.3, step=0.1), accepts)` is `Indices`: its domain is `Grid(0, 3)`, in
-which 0.2 becomes 2.
+If steps are not supported, `reduce_domain(Grid(0.0, 0.3, step=0.1), accepts)` is `MemberIndices`: its domain is
+`Grid(0, 3)`, in which 0.2 becomes 2.
 """
 
 import math
@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Protocol, TypeAlias
 
-from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, exact_integer, literal, parts
-from spacelang.ir.value import Value, identity
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, exact_integer, literal, parts
+from spacelang.ir.value import Value, identity_key
 
-Accepts: TypeAlias = Callable[[Simple], bool]
+DomainPredicate: TypeAlias = Callable[[SimpleDomain], bool]
 """A function that returns True if a library can represent the domain as it is."""
 
 
@@ -21,12 +21,12 @@ class Reduction(Protocol):
     """A simple domain, the domain that replaces it, and the mapping between their members."""
 
     @property
-    def part(self) -> Simple:
+    def part(self) -> SimpleDomain:
         """The original domain."""
         ...
 
     @property
-    def domain(self) -> Simple:
+    def domain(self) -> SimpleDomain:
         """The domain that replaces it."""
         ...
 
@@ -43,10 +43,10 @@ class Reduction(Protocol):
 class Identity:
     """The reduction of a domain to itself."""
 
-    part: Simple
+    part: SimpleDomain
 
     @property
-    def domain(self) -> Simple:
+    def domain(self) -> SimpleDomain:
         """The original domain."""
         return self.part
 
@@ -60,7 +60,7 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Closed(Identity):
+class ClosedRange(Identity):
     """The reduction of a continuous range to a closed one; an excluded end becomes the next float inside."""
 
     part: Real
@@ -72,7 +72,7 @@ class Closed(Identity):
 
 
 @dataclass(frozen=True)
-class Renamed:
+class RenamedMembers:
     """The reduction of a finite domain to a set of other names, one for each member, in the order of their indices.
 
     The set is ordered if the members are.
@@ -83,19 +83,19 @@ class Renamed:
 
     @cached_property
     def _names(self) -> dict[tuple[object, ...], Value]:
-        return {identity(self.part.at(place)): name for place, name in enumerate(self.domain.values)}
+        return {identity_key(self.part.value_at(place)): name for place, name in enumerate(self.domain.values)}
 
     def encode(self, value: Value) -> Value:
         """Return the name of a member."""
-        return self._names[identity(value)]
+        return self._names[identity_key(value)]
 
     def decode(self, value: Value) -> Value:
         """Return the member with a name; raise LookupError if there is none."""
-        return self.part.at(self.domain.index_of(value))
+        return self.part.value_at(self.domain.index_of(value))
 
 
 @dataclass(frozen=True, slots=True)
-class Indices:
+class MemberIndices:
     """The reduction of a finite domain to the indices of its members: consecutive integers from 0."""
 
     part: Categorical | Grid
@@ -114,31 +114,36 @@ class Indices:
         index = exact_integer(value)
         if index is None or not 0 <= index <= self.part.last_index:
             raise LookupError(value)
-        return self.part.at(index)
+        return self.part.value_at(index)
 
 
-def closed(part: Simple) -> Closed | None:
+def close_range(part: SimpleDomain) -> ClosedRange | None:
     """Return the reduction of a continuous range to a closed range; None for other domains."""
-    return Closed(part) if isinstance(part, Real) else None
+    return ClosedRange(part) if isinstance(part, Real) else None
 
 
-def worded(part: Simple) -> Renamed | None:
+def name_by_literals(part: SimpleDomain) -> RenamedMembers | None:
     """Return the reduction of a set to the literals of its values, which all differ; None for other domains."""
     if not isinstance(part, Categorical):
         return None
-    return Renamed(part, type(part)(tuple(map(literal, part.values))))
+    return RenamedMembers(part, type(part)(tuple(map(literal, part.values))))
 
 
-def indexed(part: Simple) -> Indices | None:
+def number_by_indices(part: SimpleDomain) -> MemberIndices | None:
     """Return the reduction of a finite domain to indices; None for a continuous range."""
-    return None if isinstance(part, Real) else Indices(part)
+    return None if isinstance(part, Real) else MemberIndices(part)
 
 
-REDUCTIONS: Final[tuple[Callable[[Simple], Reduction | None], ...]] = (Identity, closed, worded, indexed)
+REDUCTIONS: Final[tuple[Callable[[SimpleDomain], Reduction | None], ...]] = (
+    Identity,
+    close_range,
+    name_by_literals,
+    number_by_indices,
+)
 """All reductions, those that change least first."""
 
 
-def reduction(part: Simple, accepts: Accepts) -> Reduction:
+def reduce_domain(part: SimpleDomain, accepts: DomainPredicate) -> Reduction:
     """Return the first reduction of a simple domain that a library accepts; raise ValueError if there is none."""
     for made in REDUCTIONS:
         found = made(part)
@@ -147,12 +152,12 @@ def reduction(part: Simple, accepts: Accepts) -> Reduction:
     raise ValueError(f"no reduction of `{part}` is accepted")
 
 
-def simple_pieces(domain: Domain) -> tuple[Simple, ...]:
+def split_into_simple(domain: Domain) -> tuple[SimpleDomain, ...]:
     """Return the parts of a domain; a range that is wider than the largest float is split at 0."""
-    return tuple(piece for part in parts(domain) for piece in _cut(part))
+    return tuple(piece for part in parts(domain) for piece in _split_wide_range(part))
 
 
-def _cut(part: Simple) -> tuple[Simple, ...]:
+def _split_wide_range(part: SimpleDomain) -> tuple[SimpleDomain, ...]:
     if not isinstance(part, Real) or math.isfinite(part.upper - part.lower):
         return (part,)
     return replace(part, upper=0.0, upper_open=True), replace(part, lower=0.0, lower_open=False)

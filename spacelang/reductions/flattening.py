@@ -11,31 +11,32 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from spacelang.grouping import grouped
+from spacelang.grouping import group_by_key
 from spacelang.ir.domain import Domain, describe, literal
-from spacelang.ir.expr import INACTIVE, Active, Expr, Worth, decisions, holds, nodes, references
+from spacelang.ir.expr import INACTIVE, Active, Expr, ExpressionValue, decisions_in_tests, is_true, nodes, references
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
-from spacelang.solver.atoms import atoms_of, can_be_cut, is_related, told_apart
-from spacelang.solver.pieces import joined
+from spacelang.solver.atoms import atoms_of, can_be_cut, distinguished_cells, is_multivariate
+from spacelang.solver.domain_pieces import join_pieces
 
-MOST: Final = 256
+MAX_ALTERNATIVES: Final = 256
 """The maximum number of alternatives to which one branch of a stage is flattened."""
 
 
 @dataclass(frozen=True)
-class Settled:
+class BranchCase:
     """One case of a flattened branch: nested decisions are fixed, and domains of hyperparameters restricted.
 
     `branches` and `domains` are by address; both have None for variables that are not reached or not active. `absent`
-    has all such variables, fixed or not. `told` has the hyperparameters whose conditions are decided by the case.
+    has all such variables, fixed or not. `decided_conditions` has the hyperparameters whose conditions are decided by
+    the case.
     """
 
     label: str = ""
     branches: Mapping[str, str | None] = field(default_factory=dict)
     domains: Mapping[str, Domain | None] = field(default_factory=dict)
     absent: frozenset[str] = frozenset()
-    told: frozenset[str] = frozenset()
+    decided_conditions: frozenset[str] = frozenset()
 
     @cached_property
     def values(self) -> dict[str, Value]:
@@ -44,29 +45,29 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
-class Flattened:
+class FlattenedBranch:
     """The cases of a flattened branch, at least one.
 
-    `elsewhere` are the hyperparameters that could not be flattened because their conditions mention variables outside
-    the branch or compare hyperparameters with each other. `many` are the hyperparameters and decisions that would have
-    led to more than `MOST` cases.
+    `not_local` are the hyperparameters that could not be flattened because their conditions mention variables outside
+    the branch or compare hyperparameters with each other. `over_limit` are the hyperparameters and decisions that would
+    have led to more than `MAX_ALTERNATIVES` cases.
     """
 
-    ways: tuple[Settled, ...]
-    elsewhere: tuple[Hyperparameter, ...]
-    many: tuple[Hyperparameter | Choice, ...]
+    cases: tuple[BranchCase, ...]
+    not_local: tuple[Hyperparameter, ...]
+    over_limit: tuple[Hyperparameter | Choice, ...]
 
 
-def flattened(space: Space, stage: Choice, branch: str, orders: frozenset[str]) -> Flattened:
+def flatten_branch(space: Space, stage: Choice, branch: str, orders: frozenset[str]) -> FlattenedBranch:
     """Return the cases of a branch of a stage; the decisions in `orders` are left as they are."""
     return _Flattening(space, stage, branch, orders).run()
 
 
 @dataclass(frozen=True, slots=True)
-class _Option:
+class _VariableState:
     """One state of a fixed variable: a branch or a piece of its domain, a representative value, and a label."""
 
-    worth: Worth
+    value: ExpressionValue
     branch: str | None = None
     domain: Domain | None = None
     label: str = ""
@@ -80,25 +81,29 @@ class _Flattening:
         )
         self._inside: dict[str, Variable] = {variable.address: variable for variable in inside}
         self._conditions: dict[str, Expr] = {}
-        self._settled: dict[str, None] = {}
+        self._fixed: dict[str, None] = {}
 
-    def run(self) -> Flattened:
+    def run(self) -> FlattenedBranch:
         elsewhere: list[Hyperparameter] = []
         many: list[Hyperparameter | Choice] = []
         for variable in self._inside.values():
             node = variable.node
             if isinstance(node, Choice):
-                if node.address not in self._orders and not self._take([node.address], {}):
+                if node.address not in self._orders and not self._try_to_fix([node.address], {}):
                     many.append(node)
             elif node.condition is not None:
-                found = self._asked(node)
+                found = self._dependencies_of(node)
                 if found is None:
                     elsewhere.append(node)
-                elif not self._take(found[0], found[1]):
+                elif not self._try_to_fix(found[0], found[1]):
                     many.append(node)
-        return Flattened(tuple(map(self._way, self._ways(self._ordered, MOST))), tuple(elsewhere), tuple(many))
+        return FlattenedBranch(
+            tuple(map(self._make_case, self._joint_states(self._in_dependency_order, MAX_ALTERNATIVES))),
+            tuple(elsewhere),
+            tuple(many),
+        )
 
-    def _asked(self, node: Hyperparameter) -> tuple[list[str], dict[str, Expr]] | None:
+    def _dependencies_of(self, node: Hyperparameter) -> tuple[list[str], dict[str, Expr]] | None:
         """Return the addresses that the condition of a hyperparameter depends on, and all conditions along the way.
 
         Conditions of the mentioned hyperparameters are followed too. Returns None if the condition cannot be flattened.
@@ -111,9 +116,9 @@ class _Flattening:
             if each.condition is None or each.address in conditions:
                 continue
             conditions[each.address] = each.condition
-            if not self._is_told(each.condition):
+            if not self._is_local(each.condition):
                 return None
-            for address in (*references(each.condition), *decisions(each.condition)):
+            for address in (*references(each.condition), *decisions_in_tests(each.condition)):
                 if address == self._stage.address:
                     continue
                 asked[address] = None
@@ -122,33 +127,33 @@ class _Flattening:
                     waiting.append(inner)
         return list(asked), conditions
 
-    def _is_told(self, condition: Expr) -> bool:
+    def _is_local(self, condition: Expr) -> bool:
         """Return True if the atoms of a condition depend on single variables of this branch only."""
-        asked = (*references(condition), *decisions(condition))
+        asked = (*references(condition), *decisions_in_tests(condition))
         if any(address not in self._inside and address != self._stage.address for address in asked):
             return False
         if any(address in self._orders for address in asked) or any(isinstance(n, Active) for n in nodes(condition)):
             return False
         return all(
-            not is_related(atom) and can_be_cut(self._inside[references(atom)[0]].hyperparameter.domain, atom)
+            not is_multivariate(atom) and can_be_cut(self._inside[references(atom)[0]].hyperparameter.domain, atom)
             for atom in atoms_of(condition)
         )
 
-    def _take(self, asked: Sequence[str], conditions: Mapping[str, Expr]) -> bool:
+    def _try_to_fix(self, asked: Sequence[str], conditions: Mapping[str, Expr]) -> bool:
         """Fix these variables and their owners; return False and change nothing if that makes too many cases."""
         owners = [owner for address in asked for owner, _ in self._inside[address].owners[1:]]
-        before = dict(self._settled), dict(self._conditions)
-        self._settled |= dict.fromkeys((*owners, *asked))
+        before = dict(self._fixed), dict(self._conditions)
+        self._fixed |= dict.fromkeys((*owners, *asked))
         self._conditions |= conditions
         self.__dict__.pop("_options", None)
-        if sum(1 for _ in self._ways(self._ordered, MOST + 1)) <= MOST:
+        if sum(1 for _ in self._joint_states(self._in_dependency_order, MAX_ALTERNATIVES + 1)) <= MAX_ALTERNATIVES:
             return True
-        self._settled, self._conditions = before
+        self._fixed, self._conditions = before
         self.__dict__.pop("_options", None)
         return False
 
     @property
-    def _ordered(self) -> tuple[str, ...]:
+    def _in_dependency_order(self) -> tuple[str, ...]:
         """The fixed variables, each after all that it depends on."""
         found: dict[str, None] = {}
 
@@ -156,19 +161,19 @@ class _Flattening:
             for owner, _ in self._inside[address].owners[1:]:
                 visit(owner)
             if address in self._conditions:
-                for asked in (*references(self._conditions[address]), *decisions(self._conditions[address])):
+                for asked in (*references(self._conditions[address]), *decisions_in_tests(self._conditions[address])):
                     if asked != self._stage.address:
                         visit(asked)
             found[address] = None
 
         for address in self._inside:
-            if address in self._settled:
+            if address in self._fixed:
                 visit(address)
         return tuple(found)
 
-    def _ways(self, ordered: Sequence[str], most: int) -> Iterator[dict[str, _Option]]:
+    def _joint_states(self, ordered: Sequence[str], most: int) -> Iterator[dict[str, _VariableState]]:
         """Yield the joint states of the fixed variables, at most `most` of them."""
-        waiting: list[dict[str, _Option]] = [{}]
+        waiting: list[dict[str, _VariableState]] = [{}]
         left = most
         while waiting and left:
             known = waiting.pop()
@@ -178,57 +183,59 @@ class _Flattening:
                 continue
             address = ordered[len(known)]
             active = self._is_active(self._inside[address], known)
-            options = self._options[address] if active else (_Option(INACTIVE),)
+            options = self._options[address] if active else (_VariableState(INACTIVE),)
             waiting.extend({**known, address: option} for option in reversed(options))
 
     @cached_property
-    def _options(self) -> dict[str, tuple[_Option, ...]]:
-        return {address: tuple(self._options_of(self._inside[address])) for address in self._settled}
+    def _options(self) -> dict[str, tuple[_VariableState, ...]]:
+        return {address: tuple(self._states_of(self._inside[address])) for address in self._fixed}
 
-    def _options_of(self, variable: Variable) -> Iterator[_Option]:
+    def _states_of(self, variable: Variable) -> Iterator[_VariableState]:
         node = variable.node
         name = node.key.removeprefix(f"{self._stage.key}.")
         if isinstance(node, Choice):
-            for branch in node.places:
+            for branch in node.branch_indices:
                 label = f"{name}={branch}" if len(node.branches) > 1 else ""
-                yield _Option(branch, branch=branch, label=label)
+                yield _VariableState(branch, branch=branch, label=label)
             return
-        found = [*_told_apart(node, self._atoms(node.address))]
+        found = [*_distinguished_pieces(node, self._atoms(node.address))]
         for domain, worth in found:
-            yield _Option(worth, domain=domain, label=_label(name, domain) if len(found) > 1 else "")
+            yield _VariableState(worth, domain=domain, label=_label(name, domain) if len(found) > 1 else "")
 
     def _atoms(self, address: str) -> list[Expr]:
         atoms = (atom for condition in self._conditions.values() for atom in atoms_of(condition))
         return [atom for atom in dict.fromkeys(atoms) if references(atom) == (address,)]
 
-    def _is_active(self, variable: Variable, known: Mapping[str, _Option]) -> bool:
+    def _is_active(self, variable: Variable, known: Mapping[str, _VariableState]) -> bool:
         """Return True if a variable is reached and its condition is true, as far as the fixed variables decide it."""
         for owner, branch in variable.owners[1:]:
             if owner in known and known[owner].branch != branch:
                 return False
         condition = self._conditions.get(variable.address)
 
-        def worth(address: str) -> Worth:
-            return self._branch if address == self._stage.address else known[address].worth
+        def worth(address: str) -> ExpressionValue:
+            return self._branch if address == self._stage.address else known[address].value
 
-        return condition is None or holds(condition, worth)
+        return condition is None or is_true(condition, worth)
 
-    def _way(self, known: Mapping[str, _Option]) -> Settled:
+    def _make_case(self, known: Mapping[str, _VariableState]) -> BranchCase:
         nested = {a: o.branch for a, o in known.items() if isinstance(self._inside[a].node, Choice)}
         domains = {a: o.domain for a, o in known.items() if a not in nested}
         gone = (a for a, variable in self._inside.items() if not self._is_active(variable, known))
         label = ",".join(option.label for option in known.values() if option.label)
-        return Settled(label, nested, domains, frozenset(gone), frozenset(self._conditions))
+        return BranchCase(label, nested, domains, frozenset(gone), frozenset(self._conditions))
 
 
-def _told_apart(node: Hyperparameter, atoms: Sequence[Expr]) -> Iterator[tuple[Domain, Value]]:
+def _distinguished_pieces(node: Hyperparameter, atoms: Sequence[Expr]) -> Iterator[tuple[Domain, Value]]:
     """Yield the pieces of the domain that the atoms distinguish, each with a representative value."""
 
     def signature(value: Value) -> tuple[bool, ...]:
-        return tuple(holds(atom, lambda _: value) for atom in atoms)
+        return tuple(is_true(atom, lambda _: value) for atom in atoms)
 
-    for mine in grouped((signature(cell.middle), cell) for cell in told_apart(node.domain, atoms)).values():
-        yield joined(node.domain, mine), mine[0].middle
+    for mine in group_by_key(
+        (signature(cell.middle), cell) for cell in distinguished_cells(node.domain, atoms)
+    ).values():
+        yield join_pieces(node.domain, mine), mine[0].middle
 
 
 def _label(name: str, domain: Domain) -> str:

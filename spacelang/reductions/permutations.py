@@ -11,8 +11,8 @@ from itertools import permutations
 
 import numpy as np
 
-from spacelang.draws.codes import Array
 from spacelang.ir.space import order_name
+from spacelang.sampling.value_codes import Array
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Permutation:
         found[[self.labels.index(label) for label in order], np.arange(self.size)] = 1
         return found
 
-    def places(self, matrices: Array) -> Array:
+    def nearest_branches(self, matrices: Array) -> Array:
         """Return for each of n matrices the index of the best allowed order: shape (n,).
 
         This is the order whose entries in the matrix have the largest sum, the first one in a tie. NaN counts as 0.
@@ -49,7 +49,7 @@ class Permutation:
         return np.asarray(sums.argmax(axis=1))
 
     @property
-    def removed(self) -> tuple[tuple[str, ...], ...]:
+    def missing_orders(self) -> tuple[tuple[str, ...], ...]:
         """The orders of the steps that are not allowed."""
         known = set(self.branches)
         return tuple(order for order in permutations(self.labels) if order_name(order) not in known)

@@ -7,7 +7,7 @@ Keys are unchanged, so every configuration of the result is also one of the orig
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from spacelang.ir.domain import Domain, contains, has_numbers
+from spacelang.ir.domain import Domain, contains, contains_numbers
 from spacelang.ir.expr import (
     And,
     Arithmetic,
@@ -23,17 +23,19 @@ from spacelang.ir.expr import (
     references,
     with_children,
 )
-from spacelang.ir.given import folded, without
-from spacelang.ir.membership import exclusion
-from spacelang.ir.rebuilding import rebuilt
+from spacelang.ir.membership import first_exclusion
+from spacelang.ir.partial_evaluation import assume_inactive, fold_constants
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
+from spacelang.ir.tree_rewriting import rebuild_tree
 from spacelang.ir.value import Value
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import default, with_nearest_default
-from spacelang.solver.satisfiability import Statement, truths
+from spacelang.solver.defaults import default_configuration, with_nearest_default
+from spacelang.solver.satisfiability import Statement, possible_truths
 
 
-def restricted(space: Space, branches: Mapping[str, Collection[str]], domains: Mapping[str, Domain]) -> Space | None:
+def restrict_space(
+    space: Space, branches: Mapping[str, Collection[str]], domains: Mapping[str, Domain]
+) -> Space | None:
     """Return the space of the configurations that take the given branches and have values in the given domains.
 
     Both mappings are by address; variables that are not listed are unrestricted. A domain must be a part of the domain
@@ -44,12 +46,12 @@ def restricted(space: Space, branches: Mapping[str, Collection[str]], domains: M
     the middle of its domain. If these together violate a constraint, the nearest valid configuration becomes the
     default. Raises UndecidableError and TooTangledError like `Structures`.
     """
-    part = _Narrowing(space, branches, domains).narrowed(space)
+    part = _Restriction(space, branches, domains).apply(space)
     while True:
         structures = Structures(part)
         if not structures.count:
             return None
-        alive = structures.existence.supported_branches()
+        alive = structures.existence_solver.supported_branches()
         living = {
             choice.address: [
                 branch.name for place, branch in enumerate(choice.branches) if place in alive[choice.address]
@@ -57,13 +59,13 @@ def restricted(space: Space, branches: Mapping[str, Collection[str]], domains: M
             for choice in part.decisions
             if len(alive.get(choice.address, choice.branches)) < len(choice.branches)
         }
-        lively = _lively(_Narrowing(part, living, {}).narrowed(part))
+        lively = _without_dead_parts(_Restriction(part, living, {}).apply(part))
         if not living:
-            return _settled(lively)
+            return _with_valid_default(lively)
         part = lively
 
 
-class _Narrowing:
+class _Restriction:
     """A rewriting that removes branches and values from a space, and their mentions from its expressions."""
 
     def __init__(
@@ -76,41 +78,41 @@ class _Narrowing:
         """Prepare the rewriting; `without` are the addresses of hyperparameters that are never active."""
         self._branches = branches
         self._domains = domains
-        self._left = {
+        self._remaining = {
             address: variable
             for address, variable in space.variables.items()
             if address not in without
             and all(owner not in branches or branch in branches[owner] for owner, branch in variable.owners)
         }
-        self._gone = space.variables.keys() - self._left.keys()
+        self._removed = space.variables.keys() - self._remaining.keys()
 
-    def narrowed(self, space: Space) -> Space:
+    def apply(self, space: Space) -> Space:
         """Return the rewritten space, without constraints that can no longer apply."""
         found = (
             Constraint(expression, constraint.forbidden, constraint.span)
             for constraint in space.constraints
-            if all(address in self._left for address in constraint.scope)
-            for expression in (folded(self._expression(constraint.expression), naming=True),)
+            if all(address in self._remaining for address in constraint.scope)
+            for expression in (fold_constants(self._expression(constraint.expression), naming=True),)
         )
         rules = tuple(rule for rule in found if rule.expression != Constant(not rule.forbidden))
-        return replace(space, root=rebuilt(space.root, self._hyperparameter, self._choice), constraints=rules)
+        return replace(space, root=rebuild_tree(space.root, self._hyperparameter, self._choice), constraints=rules)
 
     def _choice(self, choice: Choice) -> Choice:
-        kept = self._kept(choice)
+        kept = self._remaining_branches(choice)
         if len(kept) == len(choice.branches):
             return choice
         usual = choice.branches[choice.default].name
         names = [branch.name for branch in kept]
         return replace(choice, branches=kept, default=names.index(usual) if usual in names else 0)
 
-    def _kept(self, choice: Choice) -> tuple[Branch, ...]:
+    def _remaining_branches(self, choice: Choice) -> tuple[Branch, ...]:
         names = self._branches.get(choice.address)
         return choice.branches if names is None else tuple(b for b in choice.branches if b.name in names)
 
     def _hyperparameter(self, node: Hyperparameter) -> Hyperparameter | None:
-        if node.address not in self._left:
+        if node.address not in self._remaining:
             return None
-        condition = None if node.condition is None else folded(self._expression(node.condition))
+        condition = None if node.condition is None else fold_constants(self._expression(node.condition))
         if condition == Constant(value=True):
             condition = None
         domain = self._domains.get(node.address, node.domain)
@@ -126,33 +128,33 @@ class _Narrowing:
         """Return the expression in terms of what remains; it mentions the same hyperparameters if they remain."""
         if isinstance(expression, And | Or | Not):
             return with_children(expression, self._expression)
-        test = without(expression, self._gone)
+        test = assume_inactive(expression, self._removed)
         match test:
             case Is():
-                return self._is(test)
+                return self._restrict_decision_test(test)
             case In(item=Reference(address=address)):
                 values = tuple(value for value in test.values if contains(self._domain(address), value))
                 return replace(test, values=values)
             case Compare(relation="==" | "!=", left=Reference(address=address) as item, right=Constant(value=value)):
-                return self._equality(test, item, address, value)
+                return self._restrict_equality(test, item, address, value)
             case Compare(relation="==" | "!=", right=Reference(address=address) as item, left=Constant(value=value)):
-                return self._equality(test, item, address, value)
+                return self._restrict_equality(test, item, address, value)
             case _:
                 pass
-        if any(not has_numbers(self._domain(address)) for address in _numbers(test)):
+        if any(not contains_numbers(self._domain(address)) for address in _numeric_operands(test)):
             return And(tuple(In(Reference(address), ()) for address in references(test)), test.span)
         return test
 
-    def _is(self, test: Is) -> Expr:
-        variable = self._left[test.address]
-        kept = {branch.name for branch in self._kept(variable.choice)}
+    def _restrict_decision_test(self, test: Is) -> Expr:
+        variable = self._remaining[test.address]
+        kept = {branch.name for branch in self._remaining_branches(variable.choice)}
         names = tuple(name for name in test.branches if name in kept)
         if not names:
             return Constant(value=False, span=test.span)
         is_sure = len({*names}) == len(kept) and not variable.owners
         return Constant(value=True, span=test.span) if is_sure else replace(test, branches=names)
 
-    def _equality(self, test: Compare, item: Reference, address: str, value: Value) -> Expr:
+    def _restrict_equality(self, test: Compare, item: Reference, address: str, value: Value) -> Expr:
         """Return the comparison, or a replacement if its value was removed from the domain.
 
         The replacement is never true for `==`; for `!=` it is true wherever the hyperparameter is active.
@@ -162,11 +164,11 @@ class _Narrowing:
         return In(item, (), test.span) if test.relation == "==" else Compare("==", item, item, test.span)
 
     def _domain(self, address: str) -> Domain:
-        node = self._left[address].hyperparameter
+        node = self._remaining[address].hyperparameter
         return self._domains.get(address, node.domain)
 
 
-def _numbers(test: Expr) -> tuple[str, ...]:
+def _numeric_operands(test: Expr) -> tuple[str, ...]:
     """Return the hyperparameters that must be numbers for a test to be true."""
     match test:
         case Compare(relation="==" | "!="):
@@ -183,34 +185,38 @@ def _numbers(test: Expr) -> tuple[str, ...]:
 # ---- removing what no longer has an effect
 
 
-def _lively(space: Space) -> Space:
+def _without_dead_parts(space: Space) -> Space:
     """Return the space without hyperparameters that are never active, conditions always true, and idle constraints."""
     while True:
         dead = {
             address
             for address, condition in space.conditions.items()
-            if not truths(space, Statement(condition, owners=space.variables[address].owners))[0]
+            if not possible_truths(space, Statement(condition, owners=space.variables[address].owners))[0]
         }
         if not dead:
             break
-        space = _Narrowing(space, {}, {}, dead).narrowed(space)
+        space = _Restriction(space, {}, {}, dead).apply(space)
 
     def freed(node: Hyperparameter) -> Hyperparameter:
         if node.condition is None:
             return node
         owners = space.variables[node.address].owners
-        can_fail = truths(space, Statement(node.condition, owners=owners))[1]
+        can_fail = possible_truths(space, Statement(node.condition, owners=owners))[1]
         return node if can_fail else replace(node, condition=None)
 
     rules = tuple(constraint for constraint in space.constraints if _has_effect(space, constraint))
-    return replace(space, root=rebuilt(space.root, freed, lambda choice: choice), constraints=rules)
+    return replace(space, root=rebuild_tree(space.root, freed, lambda choice: choice), constraints=rules)
 
 
 def _has_effect(space: Space, constraint: Constraint) -> bool:
-    can_hold, can_fail = truths(space, Statement(constraint.expression, active=constraint.scope))
+    can_hold, can_fail = possible_truths(space, Statement(constraint.expression, active=constraint.scope))
     return can_hold if constraint.forbidden else can_fail
 
 
-def _settled(space: Space) -> Space:
+def _with_valid_default(space: Space) -> Space:
     """Return the space with a default that is a valid configuration."""
-    return space if exclusion(space, default(space)) is None else with_nearest_default(Structures(space))
+    return (
+        space
+        if first_exclusion(space, default_configuration(space)) is None
+        else with_nearest_default(Structures(space))
+    )

@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from spacelang.ir.domain import Domain, Simple, contains
-from spacelang.ir.expr import Compare, Inactive, Lookup, holds, references
+from spacelang.ir.domain import Domain, SimpleDomain, contains
+from spacelang.ir.expr import Compare, Inactive, Lookup, is_true, references
 from spacelang.ir.space import Choice, Context, Hyperparameter, Variable
 from spacelang.solver.counting import Structures
+from spacelang.solver.domain_pieces import join_pieces
 from spacelang.solver.elimination import EXISTS, Bucket, Factor, State, eliminate
-from spacelang.solver.model import inside
+from spacelang.solver.model import context_below
 from spacelang.solver.network import UNREACHED, Network
-from spacelang.solver.pieces import joined
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Free:
+class FreeHyperparameter:
     """A hyperparameter that may take any value of `domain` (a part of its full domain), whatever else is chosen."""
 
     node: Hyperparameter
@@ -64,7 +64,7 @@ class Fork:
         return tuple(1.0 if case.branch is None else branches[case.branch] for case in self.cases)
 
 
-UnfoldedPart: TypeAlias = Free | RangeComparison | Fork
+UnfoldedPart: TypeAlias = FreeHyperparameter | RangeComparison | Fork
 Parts: TypeAlias = tuple[UnfoldedPart, ...]
 
 
@@ -74,33 +74,33 @@ def unfold(structures: Structures) -> Parts:
     They are also empty if the space is empty, so check `Structures.count` first. Raises TooTangledError if constraints
     connect too many variables.
     """
-    return _Unfolding(structures).below(())
+    return _Unfolding(structures).parts_below(())
 
 
-def unfolder(structures: Structures) -> Callable[[Network], Parts]:
+def network_unfolder(structures: Structures) -> Callable[[Network], Parts]:
     """Return a function that unfolds one network of a space, with everything below it.
 
     It is for targets that represent the other networks by other means. Equal parts of different networks are one
     object. Raises TooTangledError like `unfold`.
     """
-    return _Unfolding(structures).network
+    return _Unfolding(structures).parts_of_network
 
 
-def route(parts: Parts, lookup: Lookup) -> Iterator[tuple[UnfoldedPart, int]]:
+def parts_on_path(parts: Parts, lookup: Lookup) -> Iterator[tuple[UnfoldedPart, int]]:
     """Yield the parts that a configuration passes, each fork with the index of its case, other parts with 0.
 
     Raises LookupError if a fork has no case for the configuration, which then is not valid.
     """
     for part in parts:
         if isinstance(part, Fork):
-            place, inside = _case_of(part, lookup)
+            place, inside = _find_case(part, lookup)
             yield part, place
             yield from inside
         else:
             yield part, 0
 
 
-def combinations(parts: Parts, ways: "Callable[[Fork], Iterable[Parts]] | None" = None) -> int:
+def count_combinations(parts: Parts, ways: "Callable[[Fork], Iterable[Parts]] | None" = None) -> int:
     """Return the number of combinations of cases of all forks, without enumerating them.
 
     Each combination is a product of free hyperparameters; together they cover the space. `ways` may return other
@@ -137,33 +137,33 @@ def all_parts(parts: Parts) -> Iterator[UnfoldedPart]:
             waiting.extend(inner for case in reversed(part.cases) for inner in reversed(case.parts))
 
 
-def _case_of(fork: Fork, lookup: Lookup) -> tuple[int, list[tuple[UnfoldedPart, int]]]:
+def _find_case(fork: Fork, lookup: Lookup) -> tuple[int, list[tuple[UnfoldedPart, int]]]:
     for place, case in enumerate(fork.cases):
-        if fork.node is not None and not _agrees(case, fork.node, lookup):
+        if fork.node is not None and not _may_be_case(case, fork.node, lookup):
             continue
         try:
-            inside = [*route(case.parts, lookup)]
+            inside = [*parts_on_path(case.parts, lookup)]
         except LookupError:
             continue
-        if all(_holds(part, lookup) for part, _ in inside):
+        if all(_is_satisfied(part, lookup) for part, _ in inside):
             return place, inside
     raise LookupError("the configuration matches no case of a fork")
 
 
-def _agrees(case: Case, node: Choice | Hyperparameter, lookup: Lookup) -> bool:
+def _may_be_case(case: Case, node: Choice | Hyperparameter, lookup: Lookup) -> bool:
     worth = lookup(node.address)
     if isinstance(worth, Inactive):
-        return case.branch is None  # a case with a value contains a `Free`, which is not satisfied then
+        return case.branch is None  # a case with a value contains a `FreeHyperparameter`, which is not satisfied then
     return case.branch == worth if case.domain is None else contains(case.domain, worth)
 
 
-def _holds(part: UnfoldedPart, lookup: Lookup) -> bool:
+def _is_satisfied(part: UnfoldedPart, lookup: Lookup) -> bool:
     match part:
-        case Free():
+        case FreeHyperparameter():
             worth = lookup(part.node.address)
             return not isinstance(worth, Inactive) and contains(part.domain, worth)
         case RangeComparison():
-            return holds(part.atom, lookup) is part.truth
+            return is_true(part.atom, lookup) is part.truth
         case Fork():
             return True
 
@@ -173,34 +173,34 @@ class _Unfolding:
 
     def __init__(self, structures: Structures) -> None:
         self.model = structures.model
-        self.existence = structures.existence
-        self._known: dict[object, UnfoldedPart] = {}
+        self.existence_solver = structures.existence_solver
+        self._interned: dict[object, UnfoldedPart] = {}
         self._below: dict[Context, Parts] = {}
 
-    def below(self, context: Context) -> Parts:
+    def parts_below(self, context: Context) -> Parts:
         """Return the parts of all networks below a context."""
         if context not in self._below:
             networks = self.model.by_context.get(context, ())
-            self._below[context] = tuple(part for network in networks for part in self.network(network))
+            self._below[context] = tuple(part for network in networks for part in self.parts_of_network(network))
         return self._below[context]
 
-    def free(self, node: Hyperparameter, domain: Domain) -> Free:
+    def intern_free(self, node: Hyperparameter, domain: Domain) -> FreeHyperparameter:
         key = ("free", node.address, domain)
-        return self._known.setdefault(key, Free(node, domain))  # type: ignore[return-value]
+        return self._interned.setdefault(key, FreeHyperparameter(node, domain))  # type: ignore[return-value]
 
-    def related(self, atom: Compare, truth: bool) -> RangeComparison:
-        return self._known.setdefault(("related", atom, truth), RangeComparison(atom, truth))  # type: ignore[return-value]
+    def intern_comparison(self, atom: Compare, truth: bool) -> RangeComparison:
+        return self._interned.setdefault(("related", atom, truth), RangeComparison(atom, truth))  # type: ignore[return-value]
 
-    def fork(self, address: str, node: Choice | Hyperparameter | None, cases: tuple[Case, ...]) -> Fork:
+    def intern_fork(self, address: str, node: Choice | Hyperparameter | None, cases: tuple[Case, ...]) -> Fork:
         said = tuple((case.branch, case.domain, tuple(map(id, case.parts))) for case in cases)
-        return self._known.setdefault(("fork", address, said), Fork(node, cases))  # type: ignore[return-value]
+        return self._interned.setdefault(("fork", address, said), Fork(node, cases))  # type: ignore[return-value]
 
-    def network(self, network: Network) -> Parts:
+    def parts_of_network(self, parts_of_network: Network) -> Parts:
         """Return the parts of one network, with everything below it."""
-        if network.is_free:
-            nodes = (member.node for member in network.members)
-            return tuple(self.free(node, node.domain) for node in nodes if isinstance(node, Hyperparameter))
-        return _EliminatedNetwork(self, network).parts()
+        if parts_of_network.is_free:
+            nodes = (member.node for member in parts_of_network.members)
+            return tuple(self.intern_free(node, node.domain) for node in nodes if isinstance(node, Hyperparameter))
+        return _EliminatedNetwork(self, parts_of_network).parts()
 
 
 class _EliminatedNetwork:
@@ -210,16 +210,16 @@ class _EliminatedNetwork:
         self._unfolding = unfolding
         self._network = network
         self._members = {member.address: member for member in network.members}
-        self._buckets = {bucket.variable: bucket for bucket in self._eliminated()}
+        self._buckets = {bucket.variable: bucket for bucket in self._eliminate()}
         self._children: dict[str, list[str]] = {variable: [] for variable in self._buckets}
         self._roots: list[str] = []
-        self._needs = self._all_needs()
-        self._known: dict[tuple[object, ...], Parts] = {}
+        self._dependencies = self._find_dependencies()
+        self._cache: dict[tuple[object, ...], Parts] = {}
 
     def parts(self) -> Parts:
-        return tuple(part for root in self._roots for part in self._told(root, {}))
+        return tuple(part for root in self._roots for part in self._parts_of_variable(root, {}))
 
-    def _eliminated(self) -> Sequence[Bucket]:
+    def _eliminate(self) -> Sequence[Bucket]:
         """Return the buckets of the elimination: truths first, then hyperparameters, then decisions.
 
         Inner variables go before outer ones. The variables that determine most are thus eliminated last and become the
@@ -227,12 +227,12 @@ class _EliminatedNetwork:
         """
         turns: dict[tuple[int, int], set[str]] = {}
         for name in self._network.states:
-            turns.setdefault(self._turn(name), set()).add(name)
-        graph = self._network.times(self._possible())
-        with self._network.blamed():
+            turns.setdefault(self._elimination_turn(name), set()).add(name)
+        graph = self._network.with_factors(self._branch_factors())
+        with self._network.blame_constraints():
             return eliminate(graph, *((turns[turn], EXISTS) for turn in sorted(turns, reverse=True))).buckets
 
-    def _turn(self, name: str) -> tuple[int, int]:
+    def _elimination_turn(self, name: str) -> tuple[int, int]:
         if name not in self._members:
             return 2, 0
         member = self._members[name]
@@ -245,18 +245,18 @@ class _EliminatedNetwork:
             depth += 1 + max((self._depth(self._members[address]) for address in asked), default=0)
         return depth
 
-    def _possible(self) -> Iterator[Factor]:
+    def _branch_factors(self) -> Iterator[Factor]:
         """Yield a factor for each decision that allows only branches with admissible configurations."""
         for member in self._members.values():
             if isinstance(member.node, Choice):
                 states = self._network.states[member.address]
-                total = self._unfolding.existence.total
+                total = self._unfolding.existence_solver.total
                 yield Factor(
                     (member.address,),
-                    {(s,): 1 for s in states if s == UNREACHED or total(inside(member, s))},
+                    {(s,): 1 for s in states if s == UNREACHED or total(context_below(member, s))},
                 )
 
-    def _all_needs(self) -> dict[str, tuple[str, ...]]:
+    def _find_dependencies(self) -> dict[str, tuple[str, ...]]:
         """Return for each variable the earlier variables on which the parts below it depend.
 
         Also builds the tree of variables (`_children` and `_roots`): the parent of a variable is the last one to become
@@ -271,66 +271,70 @@ class _EliminatedNetwork:
             (self._children[min(told, key=order.__getitem__)] if told else self._roots).append(variable)
         return needs
 
-    def _told(self, variable: str, known: Mapping[str, State]) -> Parts:
+    def _parts_of_variable(self, variable: str, known: Mapping[str, State]) -> Parts:
         """Return the parts of a variable and of its descendants, given the states of the variables before it."""
-        key = (variable, *(known[name] for name in self._needs[variable]))
-        if key not in self._known:
+        key = (variable, *(known[name] for name in self._dependencies[variable]))
+        if key not in self._cache:
             bucket = self._buckets[variable]
             states = sorted(bucket.weights[tuple([known[name] for name in bucket.separator])])
-            told = [(state, self._below(variable, {**known, variable: state})) for state in states]
-            self._known[key] = self._made(variable, told)
-        return self._known[key]
+            told = [(state, self._parts_of_children(variable, {**known, variable: state})) for state in states]
+            self._cache[key] = self._make_parts(variable, told)
+        return self._cache[key]
 
-    def _below(self, variable: str, known: Mapping[str, State]) -> Parts:
-        return tuple(part for child in self._children[variable] for part in self._told(child, known))
+    def _parts_of_children(self, variable: str, known: Mapping[str, State]) -> Parts:
+        return tuple(part for child in self._children[variable] for part in self._parts_of_variable(child, known))
 
-    def _made(self, variable: str, told: Sequence[tuple[State, Parts]]) -> Parts:
+    def _make_parts(self, variable: str, told: Sequence[tuple[State, Parts]]) -> Parts:
         if variable not in self._members:
-            return self._auxiliary(variable, told)
+            return self._parts_of_truth(variable, told)
         member = self._members[variable]
         if isinstance(member.node, Choice):
-            return self._decision(member, told)
-        return self._hyperparameter(member.node, told)
+            return self._parts_of_decision(member, told)
+        return self._parts_of_hyperparameter(member.node, told)
 
-    def _auxiliary(self, variable: str, told: Sequence[tuple[State, Parts]]) -> Parts:
+    def _parts_of_truth(self, variable: str, told: Sequence[tuple[State, Parts]]) -> Parts:
         """Return the parts of the truth of an atom: a fork only if the truth matters, plus any comparison of ranges."""
         atom = self._network.ranges.get(variable)
         alike = {tuple(map(id, parts)) for _, parts in told}
         if len(alike) == 1 and (len(told) == 2 or atom is None):
             return told[0][1]
         asked = [
-            (*parts, *((self._unfolding.related(atom, bool(state)),) if atom is not None else ()))
+            (*parts, *((self._unfolding.intern_comparison(atom, bool(state)),) if atom is not None else ()))
             for state, parts in told
         ]
         if len(asked) == 1:
             return asked[0]
-        return (self._unfolding.fork(variable, None, tuple(Case(None, None, parts) for parts in asked)),)
+        return (self._unfolding.intern_fork(variable, None, tuple(Case(None, None, parts) for parts in asked)),)
 
-    def _decision(self, member: Variable, told: Sequence[tuple[State, Parts]]) -> Parts:
+    def _parts_of_decision(self, member: Variable, told: Sequence[tuple[State, Parts]]) -> Parts:
         choice = member.choice
         if all(state == UNREACHED for state, _ in told):
             return told[0][1]
         cases = [
             Case(None, None, parts)
             if state == UNREACHED
-            else Case(choice.branches[state].name, None, (*self._unfolding.below(inside(member, state)), *parts))
+            else Case(
+                choice.branches[state].name, None, (*self._unfolding.parts_below(context_below(member, state)), *parts)
+            )
             for state, parts in told
         ]
-        return (self._unfolding.fork(member.address, choice, tuple(cases)),)
+        return (self._unfolding.intern_fork(member.address, choice, tuple(cases)),)
 
-    def _hyperparameter(self, node: Hyperparameter, told: Sequence[tuple[State, Parts]]) -> Parts:
+    def _parts_of_hyperparameter(self, node: Hyperparameter, told: Sequence[tuple[State, Parts]]) -> Parts:
         """Return the parts of a hyperparameter; cells that lead to the same remaining parts become one case."""
         inactive = [parts for state, parts in told if state == UNREACHED]
-        together: dict[tuple[int, ...], tuple[list[Simple], Parts]] = {}
+        together: dict[tuple[int, ...], tuple[list[SimpleDomain], Parts]] = {}
         for state, parts in told:
             if state != UNREACHED:
                 pieces, _ = together.setdefault(tuple(map(id, parts)), ([], parts))
                 pieces.append(self._network.cells[node.address][state])
-        found = [(joined(node.domain, pieces), parts) for pieces, parts in together.values()]
+        found = [(join_pieces(node.domain, pieces), parts) for pieces, parts in together.values()]
         if not found:
             return inactive[0]
         if len(found) == 1 and not inactive:
             ((domain, parts),) = found
-            return (self._unfolding.free(node, domain), *parts)
-        cases = [Case(None, domain, (self._unfolding.free(node, domain), *parts)) for domain, parts in found]
-        return (self._unfolding.fork(node.address, node, (*(Case(None, None, parts) for parts in inactive), *cases)),)
+            return (self._unfolding.intern_free(node, domain), *parts)
+        cases = [Case(None, domain, (self._unfolding.intern_free(node, domain), *parts)) for domain, parts in found]
+        return (
+            self._unfolding.intern_fork(node.address, node, (*(Case(None, None, parts) for parts in inactive), *cases)),
+        )

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from spacelang.report.reached import score_document
-from spacelang.report.summary import passed_over
+from spacelang.report.summary import skipped_trial_document
+from spacelang.report.unseen_rows import score_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spacelang.runtime.ensembles.assembling import Ensemble, EnsembleSelection, Member
+    from spacelang.runtime.ensembles.construction import Ensemble, EnsembleSelection, Member
 
 
 def ensemble_document(ensemble: "Ensemble") -> dict[str, object]:
@@ -20,12 +20,12 @@ def ensemble_document(ensemble: "Ensemble") -> dict[str, object]:
     be fitted on all `rows`.
     """
     return {
-        "votes": len(ensemble.choice.bag.order),
+        "votes": len(ensemble.choice.models.order),
         "loss": ensemble.loss,
-        "losses": [*ensemble.choice.bag.losses],
+        "losses": [*ensemble.choice.models.losses],
         "library": ensemble.choice.library,
         "members": [_member(member, weight) for member, weight in zip(ensemble.members, ensemble.weights, strict=True)],
-        "left_out": [*map(passed_over, ensemble.left_out)],
+        "left_out": [*map(skipped_trial_document, ensemble.left_out)],
         "rows": ensemble.rows,
         "seconds": ensemble.seconds,
         "test": None if ensemble.test is None else score_document(ensemble.test),
@@ -44,14 +44,14 @@ def _member(member: "Member", weight: float) -> dict[str, object]:
     }
 
 
-def elected(choice: "EnsembleSelection") -> str:
+def describe_ensemble(choice: "EnsembleSelection") -> str:
     """Describe the ensemble: the numbers of pipelines and votes, and how many pipelines there were to choose from."""
-    votes = _counted(len(choice.bag.order), "vote")
+    votes = _counted(len(choice.models.order), "vote")
     pipelines = _counted(len(choice.members), "pipeline")
     return f"ensemble of {pipelines} with {votes}, chosen from the best {choice.library}"
 
 
-def electorate(members: "Sequence[Member]") -> str:
+def describe_weights(members: "Sequence[Member]") -> str:
     """Describe the weights of the members, the largest first: `weights: trial 2 9/16, trial 5 7/16`."""
     ranked = sorted(members, key=lambda member: (-member.votes, member.record.index))
     votes = sum(member.votes for member in members)

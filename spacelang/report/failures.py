@@ -7,8 +7,8 @@ from typing import Final
 
 from spacelang.ir.task import SECONDS
 from spacelang.ir.trial import Status
-from spacelang.runtime.failures import TOO_LONG
-from spacelang.runtime.history import Record
+from spacelang.runtime.failures import TIMEOUT_PREFIX
+from spacelang.runtime.history import TrialRecord
 
 WORDS: Final[Mapping[Status, tuple[str, str]]] = {
     Status.ERROR: ("error", "errors"),
@@ -22,24 +22,24 @@ WORDS: Final[Mapping[Status, tuple[str, str]]] = {
 REASONS: Final = 3
 """The number of reasons that are always shown, if there are as many."""
 
-LIMIT: Final = re.compile(rf"{TOO_LONG}(?P<limit>(?P<number>\d+(\.\d+)?)(?P<unit>{'|'.join(SECONDS)}))")
+LIMIT: Final = re.compile(rf"{TIMEOUT_PREFIX}(?P<limit>(?P<number>\d+(\.\d+)?)(?P<unit>{'|'.join(SECONDS)}))")
 """Matches the reason of a trial that exceeded its time limit."""
 
 Reason = tuple[Status, str]
 """The status of a failed trial, and the reason why it failed."""
 
 
-def told(counts: Mapping[Status, int]) -> str:
+def describe_counts(counts: Mapping[Status, int]) -> str:
     """Return the numbers of failures by kind in words, such as `3 errors, 1 timeout`; empty without failures."""
     return ", ".join(f"{counts[kind]} {words[counts[kind] > 1]}" for kind, words in WORDS.items() if counts.get(kind))
 
 
-def by_kind(records: Iterable[Record]) -> Counter[Status]:
+def count_by_status(records: Iterable[TrialRecord]) -> Counter[Status]:
     """Count the failed trials by status."""
     return Counter(each.trial.status for each in records if each.trial.status is not Status.SUCCESS)
 
 
-def reasons(records: Iterable[Record]) -> Counter[Reason]:
+def count_by_reason(records: Iterable[TrialRecord]) -> Counter[Reason]:
     """Count the failed trials by status and reason."""
     failed = (each.trial for each in records if each.trial.status is not Status.SUCCESS)
     return Counter((trial.status, trial.reason) for trial in failed)
@@ -52,7 +52,7 @@ def most_frequent(counts: Counter[Reason]) -> tuple[list[tuple[str, int]], int]:
     reason.
     """
     together = Counter[Reason]()
-    names = as_one(counts)
+    names = merge_time_limits(counts)
     for reason, count in counts.items():
         together[names[reason]] += count
     ordered = together.most_common()
@@ -62,7 +62,7 @@ def most_frequent(counts: Counter[Reason]) -> tuple[list[tuple[str, int]], int]:
     return shown, len(ordered) - len(shown)
 
 
-def as_one(reasons: Collection[Reason]) -> Mapping[Reason, Reason]:
+def merge_time_limits(reasons: Collection[Reason]) -> Mapping[Reason, Reason]:
     """Map each reason to the reason that is shown for it.
 
     A reason is mapped to itself, except for several time limits, which become one reason with the smallest and the

@@ -10,27 +10,27 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from spacelang.ir.trial import Status
-from spacelang.report.failures import told
+from spacelang.report.failures import describe_counts
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.closing import Closing
-from spacelang.runtime.history import Outcome, Record
-from spacelang.runtime.listening import Silence
+from spacelang.runtime.closeable import Closeable
+from spacelang.runtime.history import Outcome, TrialRecord
+from spacelang.runtime.listeners import SilentListener
 
-EVERY: Final = 30.0
+SECONDS_BETWEEN_LINES: Final = 30.0
 """Seconds between two lines if there is no terminal."""
 
 
-def progress(console: Console) -> "LiveProgress | PlainProgress":
+def progress_listener(console: Console) -> "LiveProgress | PlainProgress":
     """Return the listener that suits the console, which should write to standard error; close it at the end."""
-    return LiveProgress(console) if is_watched(console) else PlainProgress(console)
+    return LiveProgress(console) if can_show_bars(console) else PlainProgress(console)
 
 
-def is_watched(console: Console) -> bool:
+def can_show_bars(console: Console) -> bool:
     """Return True if the console is a terminal, or a notebook that can show progress bars."""
     return console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
 
 
-class LiveProgress(Closing):
+class LiveProgress(Closeable):
     """A progress bar with the trials, failures by kind, best loss and time left; it disappears at the end."""
 
     def __init__(self, console: Console) -> None:
@@ -54,7 +54,7 @@ class LiveProgress(Closing):
         self._task = self._progress.add_task("", total=budget.trials, state="", seconds=budget.seconds)
         self._progress.start()
 
-    def trial(self, record: Record, best: Record) -> None:
+    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
         """Update the bar after a trial."""
         self._counts.add(record)
         if self._task is not None:
@@ -65,7 +65,7 @@ class LiveProgress(Closing):
         self._progress.stop()
 
 
-class PlainProgress(Silence, Closing):
+class PlainProgress(SilentListener, Closeable):
     """A listener that prints a progress line every half minute, for logs; a short run prints none."""
 
     def __init__(self, console: Console) -> None:
@@ -73,10 +73,10 @@ class PlainProgress(Silence, Closing):
         self._counts = _Counts()
         self._told = 0.0
 
-    def trial(self, record: Record, best: Record) -> None:
+    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
         """Print a line if the last one is older than half a minute."""
         self._counts.add(record)
-        if record.finished - self._told >= EVERY:
+        if record.finished - self._told >= SECONDS_BETWEEN_LINES:
             self._told = record.finished
             line = f"{record.finished:.0f} s: {self._counts.text(best)}"
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -89,15 +89,15 @@ class _Counts:
         self.trials = 0
         self.failed: Counter[Status] = Counter()
 
-    def add(self, record: Record) -> None:
+    def add(self, record: TrialRecord) -> None:
         self.trials += 1
         if record.trial.status is not Status.SUCCESS:
             self.failed[record.trial.status] += 1
 
-    def text(self, best: Record) -> str:
+    def text(self, best: TrialRecord) -> str:
         parts = [f"{self.trials} trial{'s' if self.trials > 1 else ''}"]
         if self.failed:
-            parts.append(told(self.failed))
+            parts.append(describe_counts(self.failed))
         if best.trial.loss is not None:
             # Feasible trials rank before all others: if the best is infeasible, so are all trials so far.
             parts.append(f"best loss {best.trial.loss:.6g}{'' if best.trial.is_feasible else ' (infeasible)'}")

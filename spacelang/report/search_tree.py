@@ -7,20 +7,20 @@ from math import sqrt
 from typing import Final
 from xml.sax.saxutils import escape
 
-from spacelang.diagnostics.cells import visible
-from spacelang.forms.definition import from_json
-from spacelang.ir.scale import UNIT, Scale, read_scale
+from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.ir.loss_scale import UNIT_SCALE, LossScale, parse_scale
 from spacelang.ir.trial import Trial
 from spacelang.optimizers._mosaic.nodes import Node
-from spacelang.optimizers._mosaic.retold import retold
+from spacelang.optimizers._mosaic.replay import replay_trials
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.history import Record
-from spacelang.runtime.storing.stored_run import StoredRun
+from spacelang.runtime.history import TrialRecord
+from spacelang.runtime.storage.stored_run import StoredRun
+from spacelang.serialization.definition import from_json
 from spacelang.solver.counting import Structures
 from spacelang.targets.mosaic import StructuralTree
-from spacelang.text import counted
+from spacelang.text import count_with_noun
 
-SHOWN: Final = 0.01
+MIN_SHARE: Final = 0.01
 """Nodes with a smaller share of all visits are counted, but not shown."""
 
 INDENT: Final = 24
@@ -66,14 +66,14 @@ class ShownTree:
         ends = min(medians, default=0.0), max(medians, default=1.0)
         lines = [f'<text x="8" y="18" font-weight="bold">{_xml(self.title)}</text>']
         for place, row in enumerate(self.rows, 2):
-            lines += _drawn(row, place * LINE, total, ends)
+            lines += _svg_line(row, place * LINE, total, ends)
         height = LINE * (len(self.rows) + 2)
         size = f'width="{WIDTH}" height="{height}"'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="13">'
         return "\n".join([head, f'<rect {size} fill="white"/>', *lines, "</svg>"])
 
 
-def shown_tree(run: StoredRun, records: Iterable[Record] | None = None) -> ShownTree:
+def tree_of_run(run: StoredRun, records: Iterable[TrialRecord] | None = None) -> ShownTree:
     """Return the tree of a stored run; give `records` if they have been read already.
 
     Raises InputError for a run of another optimizer, and StoreError for a damaged store.
@@ -82,22 +82,22 @@ def shown_tree(run: StoredRun, records: Iterable[Record] | None = None) -> Shown
         message = f"`{run.path}` is a run of `{run.header.optimizer}`, which has no search tree"
         raise InputError(message, "name a run of `mosaic`")
     tree = StructuralTree(Structures(from_json(json.loads(run.header.definition))))
-    nodes = retold(tree, _trials(run, run.records() if records is None else records))
-    rows = tuple(_rows(tree, nodes.root, 0, SHOWN * nodes.root.visits))
+    nodes = replay_trials(tree, _trials(run, run.records() if records is None else records))
+    rows = tuple(_rows(tree, nodes.root, 0, MIN_SHARE * nodes.root.visits))
     number = sum(1 for _ in nodes.root)
-    title = f"{run.header.space}: {counted(nodes.root.visits, 'visit')} of {counted(number, 'node')}"
-    return ShownTree(visible(title), rows)
+    title = f"{run.header.space}: {count_with_noun(nodes.root.visits, 'visit')} of {count_with_noun(number, 'node')}"
+    return ShownTree(make_visible(title), rows)
 
 
-def _trials(run: StoredRun, records: Iterable[Record]) -> Iterator[Trial]:
+def _trials(run: StoredRun, records: Iterable[TrialRecord]) -> Iterator[Trial]:
     """Yield the committed trials as the search received them, with losses on the scale of the run."""
-    scale = read_scale(run.header.scale)
+    scale = parse_scale(run.header.scale)
     for each in records:
-        if each.is_early:
+        if each.is_speculative:
             continue
         if scale is None and each.trial.loss is not None:
-            scale = Scale.around(each.trial.loss)
-        yield replace(each.trial, scale=scale or UNIT)
+            scale = LossScale.centered_on(each.trial.loss)
+        yield replace(each.trial, scale=scale or UNIT_SCALE)
 
 
 def _rows(tree: StructuralTree, node: Node, depth: int, least: float) -> Iterator[TreeLine]:
@@ -107,7 +107,7 @@ def _rows(tree: StructuralTree, node: Node, depth: int, least: float) -> Iterato
     for child in children[: len(children) - len(others)]:
         yield from _rows(tree, child, depth + 1, least)
     if others:
-        yield TreeLine(depth + 1, counted(len(others), "other"), sum(child.visits for child in others))
+        yield TreeLine(depth + 1, count_with_noun(len(others), "other"), sum(child.visits for child in others))
 
 
 def _label(tree: StructuralTree, node: Node) -> str:
@@ -124,19 +124,19 @@ def _reward(row: TreeLine) -> str:
 
 
 def _indented(row: TreeLine) -> str:
-    return "   " * row.depth + visible(row.label)
+    return "   " * row.depth + make_visible(row.label)
 
 
-def _drawn(row: TreeLine, y: int, total: int, ends: tuple[float, float]) -> Iterator[str]:
+def _svg_line(row: TreeLine, y: int, total: int, ends: tuple[float, float]) -> Iterator[str]:
     x = 20 + INDENT * row.depth
     if row.reward is not None:
         share = (row.reward - ends[0]) / (ends[1] - ends[0] or 1.0)
         colour = ",".join(str(round(low + share * (high - low))) for low, high in COLOURS)
         radius = max(LARGEST * sqrt(row.visits / max(total, 1)), 1.5)
         yield f'<circle cx="{x}" cy="{y - 5}" r="{radius:.1f}" fill="rgb({colour})" stroke="#444"/>'
-    numbers = counted(row.visits, "visit") + (f", {_reward(row)}" if row.reward is not None else "")
+    numbers = count_with_noun(row.visits, "visit") + (f", {_reward(row)}" if row.reward is not None else "")
     yield f'<text x="{x + 16}" y="{y}">{_xml(row.label)}<tspan fill="#777" dx="10">{numbers}</tspan></text>'
 
 
 def _xml(text: str) -> str:
-    return escape(visible(text))
+    return escape(make_visible(text))

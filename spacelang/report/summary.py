@@ -11,17 +11,17 @@ from rich.text import Text
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import literal
-from spacelang.ir.scale import UNIT, describe_scale
-from spacelang.ir.task import Validation, describe_bound, describe_validation, judged_on
-from spacelang.ir.trial import Measurement, order_of
-from spacelang.report.failures import by_kind, most_frequent, reasons, told
-from spacelang.report.reached import score_document, shown
-from spacelang.report.searched import ENDINGS, Searched
-from spacelang.runtime.history import Outcome, Overhead, Record
+from spacelang.ir.loss_scale import UNIT_SCALE, describe_scale
+from spacelang.ir.task import Validation, describe_bound, describe_validation, describe_validation_rows
+from spacelang.ir.trial import Measurement, sort_key
+from spacelang.report.failures import count_by_reason, count_by_status, describe_counts, most_frequent
+from spacelang.report.search_coverage import ENDINGS, SearchCoverage
+from spacelang.report.unseen_rows import format_value, score_document
+from spacelang.runtime.history import Outcome, Overhead, TrialRecord
 from spacelang.runtime.loss_name import LossName, PositiveClass
 
 if TYPE_CHECKING:
-    from spacelang.runtime.final import Finale, PassedOver
+    from spacelang.runtime.final_fit import FinalFit, SkippedTrial
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class RunFacts:
     preparation: str = ""
     store: str | None = None
     validation: Validation | None = None
-    searched: Searched | None = None
+    searched: SearchCoverage | None = None
     positive: PositiveClass | None = None
 
 
 def document(
-    outcome: Outcome, run: RunFacts, finale: "Finale | None" = None, ensemble: Mapping[str, object] | None = None
+    outcome: Outcome, run: RunFacts, finale: "FinalFit | None" = None, ensemble: Mapping[str, object] | None = None
 ) -> dict[str, object]:
     """Return what `run --json` prints.
 
@@ -53,12 +53,12 @@ def document(
       says whether all hold; `excess` is the sum over the violated bounds of how many times the bound is exceeded.
     - `feasible_share`: the share of feasible trials among the successful ones, from 0 to 1.
     - `incumbent`: the improvements over time, feasible trials only.
-    - `failures` counts failed trials by status, `reasons` by reason.
-    - `unfinished`: trials cut short by the end of the run; `unneeded`: speculative trials that were not used.
-    - `refit`: the trial whose pipeline was fitted on all rows, or None; `passed_over`: better trials that could not
-      be fitted; `test`: the score on the test set, with the value of each bound there.
+    - `failures` counts failed trials by status, `count_by_reason` by reason.
+    - `unfinished`: trials cut short by the end of the run; `wasted_speculative`: speculative trials that were not used.
+    - `refit`: the trial whose pipeline was fitted on all rows, or None; `passed_over`: better trials that could not be
+      fitted; `test`: the score on the test set, with the value of each bound there.
     - `scale`: the optimizer's normalized loss is (loss - origin) / width; None before the first success.
-    - `hyperparameters`: `searched`, drawn `once` per pipeline, or at their `default`; `at_defaults` are the keys
+    - `hyperparameters`: `searched`, drawn `once` per pipeline, or at their `default`; `keys_at_default` are the keys
       that stayed there.
     - `initial`: the given initial configurations; `remarks`: remarks of the optimizer; `ensemble`: as given, None
       if none was asked for.
@@ -74,7 +74,7 @@ def document(
         "metric": run.metric.name,
         "configuration": None if best is None else best.trial.request.configuration.to_dict(),
         "fidelity": best.trial.request.fidelity if best is not None and outcome.incumbent is None else None,
-        "positive_class": None if run.positive is None else run.positive.plain,
+        "positive_class": None if run.positive is None else run.positive.json_label,
         "validation": None if run.validation is None else describe_validation(run.validation),
         "feasible": best is not None and best.trial.is_feasible,
         "infeasible": outcome.infeasible,
@@ -92,17 +92,19 @@ def document(
         "incumbent": [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in outcome.curve],
         "ended": outcome.ended.value,
         "preparation": run.preparation,
-        "failures": {kind.value: count for kind, count in by_kind(outcome.records).items()},
+        "failures": {kind.value: count for kind, count in count_by_status(outcome.records).items()},
         "reasons": _reasons(outcome),
         "unfinished": outcome.unfinished,
-        "unneeded": outcome.unneeded,
+        "unneeded": outcome.wasted_speculative,
         "refit": None if finale is None or finale.record is None else _refit(finale, finale.record),
-        "passed_over": [] if finale is None else [*map(passed_over, finale.passed_over)],
+        "passed_over": [] if finale is None else [*map(skipped_trial_document, finale.skipped)],
         "test": None if finale is None or finale.test is None else score_document(finale.test),
         "ensemble": None if ensemble is None else dict(ensemble),
         "scale": None if scale is None else {"origin": scale.origin, "width": scale.width},
         "hyperparameters": None if run.searched is None else run.searched.hyperparameters.value,
-        "at_defaults": [] if run.searched is None or best is None else run.searched.at_defaults(_of(best)),
+        "at_defaults": []
+        if run.searched is None or best is None
+        else run.searched.keys_at_default(_configuration_of(best)),
         "initial": [] if run.searched is None else [each.to_dict() for each in run.searched.initial],
         "remarks": list(outcome.remarks),
         "lost": [] if run.searched is None else list(run.searched.lost),
@@ -114,7 +116,7 @@ def _overhead_document(overhead: Overhead) -> dict[str, object]:
     return {"seconds": overhead.seconds, "trials": overhead.trials, "share": overhead.share}
 
 
-def _refit(finale: "Finale", record: Record) -> dict[str, object]:
+def _refit(finale: "FinalFit", record: TrialRecord) -> dict[str, object]:
     return {
         "trial": record.index,
         "loss": record.trial.loss,
@@ -124,14 +126,14 @@ def _refit(finale: "Finale", record: Record) -> dict[str, object]:
     }
 
 
-def passed_over(each: "PassedOver") -> dict[str, object]:
+def skipped_trial_document(each: "SkippedTrial") -> dict[str, object]:
     """Return what `run --json` prints of a trial whose pipeline could not be fitted on all rows."""
     return {"trial": each.record.index, "status": each.status.value, "reason": each.reason}
 
 
 def _reasons(outcome: Outcome) -> dict[str, int]:
     counts: Counter[str] = Counter()
-    for (_, reason), count in reasons(outcome.records).most_common():
+    for (_, reason), count in count_by_reason(outcome.records).most_common():
         counts[reason] += count
     return dict(counts)
 
@@ -144,12 +146,17 @@ def print_summary(outcome: Outcome, run: RunFacts, console: Console) -> None:
 def summary(outcome: Outcome, run: RunFacts) -> RenderableType:
     """Return the summary: best loss and configuration, preparation, failures, optimizer overhead and effort."""
     parts: list[RenderableType] = [_headline(outcome, run)]
-    if outcome.best is not None and len(_of(outcome.best)) > 0:
-        parts.append(_table(_of(outcome.best), {} if run.searched is None else run.searched.marks(_of(outcome.best))))
-    parts.extend(_searched(run))
-    parts.extend(_initial(outcome, run))
+    if outcome.best is not None and len(_configuration_of(outcome.best)) > 0:
+        parts.append(
+            _table(
+                _configuration_of(outcome.best),
+                {} if run.searched is None else run.searched.value_remarks(_configuration_of(outcome.best)),
+            )
+        )
+    parts.extend(_coverage_lines(run))
+    parts.extend(_initial_line(outcome, run))
     parts.extend(_constraints(outcome))
-    parts.extend(_recorded(outcome))
+    parts.extend(_recorded_line(outcome))
     parts.extend(_positive(run))
     if run.preparation:
         parts.append(Text(run.preparation))
@@ -165,7 +172,7 @@ def _headline(outcome: Outcome, run: RunFacts) -> Text:
     best = outcome.best
     if best is None:
         return Text("No trial succeeded.", style="bold red")
-    rows = "" if run.validation is None else judged_on(run.validation)
+    rows = "" if run.validation is None else describe_validation_rows(run.validation)
     text = Text.assemble((f"Best {run.metric.formula}{rows}: ", "bold"), (f"{best.trial.loss:.6g}", "bold green"))
     text.append(f" (trial {best.index})")
     fidelity = best.trial.request.fidelity
@@ -178,7 +185,7 @@ def _headline(outcome: Outcome, run: RunFacts) -> Text:
     return text
 
 
-def _of(record: Record) -> Configuration:
+def _configuration_of(record: TrialRecord) -> Configuration:
     return record.trial.request.configuration
 
 
@@ -194,7 +201,7 @@ def _table(configuration: Configuration, marks: Mapping[str, str]) -> Text:
     return text
 
 
-def _searched(run: RunFacts) -> list[Text]:
+def _coverage_lines(run: RunFacts) -> list[Text]:
     """Return lines on what was not searched, how to search it, and what the optimizer approximates."""
     if run.searched is None:
         return []
@@ -203,16 +210,18 @@ def _searched(run: RunFacts) -> list[Text]:
     return [Text(line, style="yellow") for line in (*lines, *(f"Approximated: {each}." for each in run.searched.lost))]
 
 
-def _initial(outcome: Outcome, run: RunFacts) -> list[Text]:
+def _initial_line(outcome: Outcome, run: RunFacts) -> list[Text]:
     """Return a line with the number of given initial configurations and the best loss among them on all rows."""
     initial = () if run.searched is None else run.searched.initial
     if not initial:
         return []
-    whole = [each for each in outcome.records if each.trial.request.fidelity is None and _of(each) in initial]
+    whole = [
+        each for each in outcome.records if each.trial.request.fidelity is None and _configuration_of(each) in initial
+    ]
     known = [each for each in whole if each.trial.loss is not None]
     text = f"Started from {_count(len(initial), 'given configuration')}"
     if known:
-        best = min(known, key=lambda each: order_of(each.trial))
+        best = min(known, key=lambda each: sort_key(each.trial))
         which = "which" if len(initial) == 1 else "the best of which"
         text += f", {which} has the loss {best.trial.loss:.6g} (trial {best.index})"
     return [Text(f"{text}.")]
@@ -223,7 +232,7 @@ def _constraints(outcome: Outcome) -> list[Text]:
     best = outcome.best
     if best is None or not best.trial.constraints:
         return []
-    lines = [_constraint(measured).append(_others(outcome, measured)) for measured in best.trial.constraints]
+    lines = [_constraint(measured).append(_other_trials(outcome, measured)) for measured in best.trial.constraints]
     succeeded = len(outcome.records) - outcome.failed
     share = f"{succeeded - outcome.infeasible} of {_count(succeeded, 'successful trial')}"
     text = f"Feasible: {share} ({100 * (outcome.feasible_share or 0.0):.3g} %)."
@@ -232,10 +241,10 @@ def _constraints(outcome: Outcome) -> list[Text]:
 
 def _positive(run: RunFacts) -> list[Text]:
     """Return a line that names the positive class, if a metric is about one class."""
-    return [] if run.positive is None else [Text(f"{run.positive.sentence}.")]
+    return [] if run.positive is None else [Text(f"{run.positive.description}.")]
 
 
-def _recorded(outcome: Outcome) -> list[Text]:
+def _recorded_line(outcome: Outcome) -> list[Text]:
     """Return a line with the other metrics recorded for the best trial."""
     best = outcome.best
     if best is None:
@@ -248,24 +257,24 @@ def _recorded(outcome: Outcome) -> list[Text]:
 
 def _constraint(measured: Measurement) -> Text:
     bound, value = measured.bound, measured.value
-    text = Text(f"Subject to {describe_bound(bound)}: {'undefined' if isnan(value) else shown(bound, value)}")
+    text = Text(f"Subject to {describe_bound(bound)}: {'undefined' if isnan(value) else format_value(bound, value)}")
     if measured.holds:
         return text
-    beyond = f" by {shown(bound, value - bound.limit)}" if value > bound.limit else ""
+    beyond = f" by {format_value(bound, value - bound.limit)}" if value > bound.limit else ""
     return text.append(f", which violates the bound{beyond}", style="bold red")
 
 
-def _others(outcome: Outcome, measured: Measurement) -> str:
+def _other_trials(outcome: Outcome, measured: Measurement) -> str:
     """Return how other trials do on a violated bound, if no trial satisfies all bounds."""
     if measured.holds or outcome.feasible_share:
         return ""
     bound = measured.bound
     found = [each.value for record in outcome.records for each in record.trial.constraints if each.bound == bound]
-    keeping = sum(map(bound.holds, found))
+    keeping = sum(map(bound.is_satisfied_by, found))
     if keeping:
         return f"; {_count(keeping, 'trial')} {'satisfies' if keeping == 1 else 'satisfy'} this bound"
     known = [value for value in found if not isnan(value)]
-    return f"; the smallest value of any trial is {shown(bound, min(known))}" if known else ""
+    return f"; the smallest value of any trial is {format_value(bound, min(known))}" if known else ""
 
 
 def _finite(value: float) -> float | None:
@@ -283,9 +292,9 @@ def _measurement(measured: Measurement) -> dict[str, object]:
 def _failures(outcome: Outcome) -> list[Text]:
     if not outcome.failed:
         return []
-    shown, others = most_frequent(reasons(outcome.records))
-    kinds = by_kind(outcome.records)
-    which = f" ({told(kinds)})" if len(kinds) > 1 else ""
+    shown, others = most_frequent(count_by_reason(outcome.records))
+    kinds = count_by_status(outcome.records)
+    which = f" ({describe_counts(kinds)})" if len(kinds) > 1 else ""
     lines = [Text(f"{_count(outcome.failed, 'trial')} failed{which}:", style="yellow")]
     lines.extend(Text(f"  {count} x {reason}") for reason, count in shown)
     if others:
@@ -295,7 +304,7 @@ def _failures(outcome: Outcome) -> list[Text]:
 
 def _scale(outcome: Outcome) -> list[Text]:
     """Return a line on how losses are normalized for the optimizer, if they are."""
-    if outcome.scale is None or outcome.scale == UNIT:
+    if outcome.scale is None or outcome.scale == UNIT_SCALE:
         return []
     return [Text(f"Normalized loss, for the optimizer: {describe_scale(outcome.scale)}, from 0 to 1.", style="dim")]
 
@@ -306,7 +315,7 @@ def _overhead(outcome: Outcome) -> list[Text]:
     if overhead is None or not overhead.seconds:
         return []
     share = "" if overhead.share is None else f" ({_multiple(overhead.share)} the median trial)"
-    return [Text(f"Optimizer overhead: {overhead.of_a_trial:.2g} s per trial{share}.", style="dim")]
+    return [Text(f"Optimizer overhead: {overhead.seconds_per_trial:.2g} s per trial{share}.", style="dim")]
 
 
 def _multiple(share: float) -> str:
@@ -316,14 +325,14 @@ def _multiple(share: float) -> str:
 def _effort(outcome: Outcome, run: RunFacts) -> Text:
     trials = _count(len(outcome.records), "trial")
     seconds = f"{outcome.seconds:.1f} s"
-    ending = ENDINGS[outcome.ended] if run.searched is None else run.searched.ending(outcome.ended)
+    ending = ENDINGS[outcome.ended] if run.searched is None else run.searched.end_reason_text(outcome.ended)
     effort = f"{trials} in {seconds} with {run.optimizer}, seed {run.seed}: {ending}."
     if outcome.unfinished:
         verb = "was" if outcome.unfinished == 1 else "were"
         effort += f" {_count(outcome.unfinished, 'trial')} {verb} still running."
-    if outcome.unneeded:
-        verb = "was" if outcome.unneeded == 1 else "were"
-        effort += f" {_count(outcome.unneeded, 'speculative trial')} {verb} not used."
+    if outcome.wasted_speculative:
+        verb = "was" if outcome.wasted_speculative == 1 else "were"
+        effort += f" {_count(outcome.wasted_speculative, 'speculative trial')} {verb} not used."
     return Text(effort if run.store is None else f"{effort} Saved to {run.store}", style="dim")
 
 

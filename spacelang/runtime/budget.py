@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from spacelang.ir.task import BYTES, SECONDS, Limits, in_unit
+from spacelang.ir.task import BYTES, SECONDS, Limits, to_base_unit
 
 UNITS: Final = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 """Seconds in each unit of a duration."""
@@ -43,7 +43,7 @@ class Budget:
         return None if self.trials is None else max(0, self.trials - trials)
 
 
-ENDLESS: Final = Budget()
+UNLIMITED_BUDGET: Final = Budget()
 """The budget without any limit."""
 
 
@@ -75,7 +75,7 @@ def parse_limits(text: str) -> Limits:
         kind, units = ("trial_seconds", SECONDS) if unit in SECONDS else ("trial_bytes", BYTES)
         if unit not in units or kind in found:
             break
-        found[kind] = in_unit(float(number), units[unit])
+        found[kind] = to_base_unit(float(number), units[unit])
     if _LIMIT.sub("", text).strip() or not found or len(found) < len(_LIMIT.findall(text)):
         raise ValueError(f"`{text}` is not a limit such as `300s`, `4GB` or `300s 4GB`")
     if not all(0 < limit < math.inf for limit in found.values()):

@@ -1,9 +1,9 @@
 """Errors that a user can correct before a run starts: in the data, the metric or the space."""
 
-from spacelang.carried import Correctable
+from spacelang.errors import UserError
 
 
-class InputError(Correctable):
+class InputError(UserError):
     """A mistake in the input of a run."""
 
 
@@ -19,7 +19,7 @@ class BuildError(InputError):
     """A configuration that gives no pipeline: it is no member of the space, or its structure cannot be built."""
 
 
-class OtherSearchError(InputError):
+class DifferentSearchError(InputError):
     """An earlier session of the run has a trial that this search does not ask for.
 
     `trial` is the number of that trial.

@@ -4,16 +4,16 @@ import signal
 from dataclasses import dataclass
 from typing import Final
 
-from spacelang.ir.task import BYTES, SECONDS, quantity
+from spacelang.ir.task import BYTES, SECONDS, format_quantity
 from spacelang.ir.trial import Request, Status, Trial
 
-LENGTH: Final = 200
+MAX_REASON_LENGTH: Final = 200
 """The maximum length of a reason, in characters."""
 
-TOO_LONG: Final = "it took longer than "
+TIMEOUT_PREFIX: Final = "it took longer than "
 """The start of the reason of a timeout; the limit follows."""
 
-NEARLY_ALL: Final = 0.9
+MEMORY_KILL_SHARE: Final = 0.9
 """The share of the memory limit above which a killed evaluation counts as out of memory."""
 
 
@@ -25,27 +25,27 @@ class Failure:
     reason: str
     seconds: float = 0.0
 
-    def of(self, request: Request, kind: type[Trial] = Trial) -> Trial:
+    def to_trial(self, request: Request, kind: type[Trial] = Trial) -> Trial:
         """Return the failed trial of a request, as an instance of `kind`."""
         return kind(request, None, self.seconds, self.status, self.reason)
 
 
-def raised(error: BaseException, seconds: float = 0.0) -> Failure:
+def exception_failure(error: BaseException, seconds: float = 0.0) -> Failure:
     """Return the failure of an evaluation that raised an exception.
 
     MemoryError gives the status MEMORY, SystemExit gives CRASH, and all others give ERROR.
     """
     match error:
         case MemoryError():
-            return Failure(Status.MEMORY, described(error), seconds)
+            return Failure(Status.MEMORY, describe_exception(error), seconds)
         case SystemExit():
             return Failure(Status.CRASH, f"it exited with {_exit_code(error)}", seconds)
         case _:
-            return Failure(Status.ERROR, described(error), seconds)
+            return Failure(Status.ERROR, describe_exception(error), seconds)
 
 
-def described(error: BaseException) -> str:
-    """Return one line for an exception: the type and the first line of its text, at most `LENGTH` characters."""
+def describe_exception(error: BaseException) -> str:
+    """Return one line for an exception: its type and first line, at most `MAX_REASON_LENGTH` characters."""
     name = type(error).__name__
     try:
         text = str(error)
@@ -53,7 +53,7 @@ def described(error: BaseException) -> str:
         return name
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     whole = f"{name}: {line}" if line else name
-    return whole if len(whole) <= LENGTH else whole[: LENGTH - 3] + "..."
+    return whole if len(whole) <= MAX_REASON_LENGTH else whole[: MAX_REASON_LENGTH - 3] + "..."
 
 
 def _exit_code(error: SystemExit) -> str:
@@ -63,41 +63,41 @@ def _exit_code(error: SystemExit) -> str:
         case int(code):
             return f"code {code}"
         case _:
-            return described(error)
+            return describe_exception(error)
 
 
-def too_long(limit: float, seconds: float) -> Failure:
+def timeout_failure(limit: float, seconds: float) -> Failure:
     """Return the failure of an evaluation that was stopped at its time limit; both arguments are in seconds."""
     # The remaining time of an arm or a sub-problem is a limit with many digits.
     said = round(limit, 3) or limit
-    return Failure(Status.TIMEOUT, f"{TOO_LONG}{quantity(said, SECONDS)}", seconds)
+    return Failure(Status.TIMEOUT, f"{TIMEOUT_PREFIX}{format_quantity(said, SECONDS)}", seconds)
 
 
-def too_large(limit: float, taken: float, seconds: float) -> Failure:
+def memory_failure(limit: float, taken: float, seconds: float) -> Failure:
     """Return the failure of an evaluation that was stopped because it took more bytes than its limit."""
-    reason = f"it took {megabytes(taken)} of memory, more than {quantity(limit, BYTES)}"
+    reason = f"it took {format_megabytes(taken)} of memory, more than {format_quantity(limit, BYTES)}"
     return Failure(Status.MEMORY, reason, seconds)
 
 
-def ended(exit_code: int, seconds: float) -> Failure:
+def exit_failure(exit_code: int, seconds: float) -> Failure:
     """Return the failure of an evaluation whose process ended; a negative exit code is that of a signal."""
     if exit_code >= 0:
         return Failure(Status.CRASH, f"its process exited with code {exit_code}", seconds)
     return Failure(Status.CRASH, f"its process was ended by {signal_name(-exit_code)}", seconds)
 
 
-def killed(limit: float | None, taken: float, seconds: float, *, is_memory_out: bool = False) -> Failure:
+def kill_failure(limit: float | None, taken: float, seconds: float, *, is_memory_out: bool = False) -> Failure:
     """Return the failure of an evaluation that something else ended by SIGKILL.
 
     `limit` and `taken` are the limit and the memory use in bytes. `is_memory_out` is True if the system ran out of
     memory and killed processes since the evaluation started. The failure is attributed to memory in that case, and if
-    more than `NEARLY_ALL` of the limit was in use.
+    more than `MEMORY_KILL_SHARE` of the limit was in use.
     """
     if is_memory_out:
         return Failure(Status.MEMORY, "the system ended its process because memory ran out", seconds)
     by = f"its process was ended by {signal_name(signal.SIGKILL)}"
-    if limit is not None and taken > NEARLY_ALL * limit:
-        reason = f"{by} when it took {megabytes(taken)} of memory, of {quantity(limit, BYTES)}"
+    if limit is not None and taken > MEMORY_KILL_SHARE * limit:
+        reason = f"{by} when it took {format_megabytes(taken)} of memory, of {format_quantity(limit, BYTES)}"
         return Failure(Status.MEMORY, reason, seconds)
     return Failure(Status.CRASH, f"{by}, which the system sends when memory runs out", seconds)
 
@@ -110,6 +110,6 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def megabytes(size: float) -> str:
+def format_megabytes(size: float) -> str:
     """Return a size in bytes as text, rounded to whole megabytes, at least one."""
     return f"{max(round(size / 1e6), 1):,}MB"

@@ -7,8 +7,8 @@ from enum import StrEnum
 from statistics import median
 from typing import Protocol, TypeAlias
 
-from spacelang.ir.scale import UNIT, Scale
-from spacelang.ir.trial import Order, Request, Status, Trial, order_of
+from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
+from spacelang.ir.trial import Request, SortKey, Status, Trial, sort_key
 
 Clock: TypeAlias = Callable[[], float]
 
@@ -16,7 +16,7 @@ Key: TypeAlias = tuple[bytes, int | None]
 """The digest of a configuration and the fidelity; None stands for all training rows, however they were requested."""
 
 
-class Ending(StrEnum):
+class EndReason(StrEnum):
     """The reason why a run ended."""
 
     BUDGET = "budget"
@@ -25,13 +25,13 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class TrialRecord:
     """An evaluated trial with its number, times and worker.
 
     `index` counts trials from 1 in the order in which they end. `started` and `finished` are seconds since the start of
     the run. `attempts` counts how often the evaluation was started. `workers` is the number of workers when the trial
-    was reported to the search. `is_early` is True if the trial was still speculative at that time. `proposal` is the
-    number of its lazy request, counted from 1, or None for other requests.
+    was reported to the search. `is_speculative` is True if the trial was still speculative at that time. `proposal` is
+    the number of its lazy request, counted from 1, or None for other requests.
     """
 
     index: int
@@ -41,12 +41,12 @@ class Record:
     worker: str = ""
     attempts: int = 1
     workers: int = 1
-    is_early: bool = False
+    is_speculative: bool = False
     proposal: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
+class SessionStart:
     """The start of an earlier session: the number of trials before it, and its number of workers."""
 
     after: int
@@ -74,14 +74,14 @@ class Overhead:
     median: float
 
     @property
-    def of_a_trial(self) -> float:
+    def seconds_per_trial(self) -> float:
         """The optimizer's seconds per trial."""
         return self.seconds / self.trials
 
     @property
     def share(self) -> float | None:
         """The optimizer's seconds per trial as a share of the median trial; None if that took no time."""
-        return self.of_a_trial / self.median if self.median else None
+        return self.seconds_per_trial / self.median if self.median else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,31 +93,31 @@ class Outcome:
     - `curve` is the curve of the incumbent, or of `best_any_fidelity` if no evaluation had all training rows.
     - These three consider only trials within the bounds of the task. `least_infeasible` is the first trial with the
       smallest violation among the others.
-    - `answered` counts the requests that were answered from memory.
+    - `answered_from_memory` counts the requests that were answered from memory.
     - `unfinished` counts the trials that were running when the run ended. They were stopped and are not recorded.
-    - `unneeded` counts the speculative trials that the search never asked for.
+    - `wasted_speculative` counts the speculative trials that the search never asked for.
     - `scale` is the loss scale of the normalized losses. None means that it was to be set by the first success, and
       there was none.
     - `remarks` are sentences of the optimizer on the search.
     - `overhead` is None if the session had no new trial.
     """
 
-    records: tuple[Record, ...]
-    incumbent: Record | None
-    best_any_fidelity: Record | None
+    records: tuple[TrialRecord, ...]
+    incumbent: TrialRecord | None
+    best_any_fidelity: TrialRecord | None
     curve: tuple[Improvement, ...]
-    ended: Ending
+    ended: EndReason
     seconds: float
-    answered: int = 0
-    least_infeasible: Record | None = None
+    answered_from_memory: int = 0
+    least_infeasible: TrialRecord | None = None
     unfinished: int = 0
-    unneeded: int = 0
-    scale: Scale | None = UNIT
+    wasted_speculative: int = 0
+    scale: LossScale | None = UNIT_SCALE
     remarks: tuple[str, ...] = ()
     overhead: Overhead | None = field(default=None, compare=False)
 
     @property
-    def best(self) -> Record | None:
+    def best(self) -> TrialRecord | None:
         """The incumbent, else the best trial of any fidelity, else the least infeasible one; None without a success."""
         return self.incumbent or self.best_any_fidelity or self.least_infeasible
 
@@ -138,18 +138,18 @@ class Outcome:
         return 1 - self.infeasible / succeeded if succeeded else None
 
 
-class Journal(Protocol):
+class TrialStorage(Protocol):
     """A protocol for the storage of a run's trials."""
 
     @property
     def seconds(self) -> float:
         """The seconds that the earlier sessions took together. The clock of the run continues from there."""
 
-    def records(self) -> Iterable[Record]:
+    def records(self) -> Iterable[TrialRecord]:
         """Return the trials of the earlier sessions in the order in which they ended."""
 
     @property
-    def begun(self) -> Sequence[Began]:
+    def session_starts(self) -> Sequence[SessionStart]:
         """The starts of the earlier sessions, in their order."""
 
     @property
@@ -157,39 +157,39 @@ class Journal(Protocol):
         """The number of trials that are stored durably."""
 
     @property
-    def keeps_predictions(self) -> bool:
+    def stores_predictions(self) -> bool:
         """True if the storage holds predictions, so that they can be dropped from memory after `append`."""
 
-    def begin(self, workers: int) -> None:
+    def start_session(self, workers: int) -> None:
         """Record durably that a session starts with this number of workers, after the trials so far."""
 
-    def append(self, record: Record) -> None:
+    def append(self, record: TrialRecord) -> None:
         """Store a trial durably. The optimizer receives it only after this returns."""
 
-    def end(self, ending: str, seconds: float) -> None:
+    def end_session(self, ending: str, seconds: float) -> None:
         """Record that the session ended regularly, with the reason and the total seconds of the run."""
 
 
-class Unkept:
+class NullTrialStorage:
     """A trial storage that stores nothing."""
 
     seconds = 0.0
-    begun: Sequence[Began] = ()
-    keeps_predictions = False
+    session_starts: Sequence[SessionStart] = ()
+    stores_predictions = False
     count = 0
 
-    def records(self) -> Iterable[Record]:
+    def records(self) -> Iterable[TrialRecord]:
         """Return no trials."""
         return ()
 
-    def begin(self, workers: int) -> None:
+    def start_session(self, workers: int) -> None:
         """Do nothing."""
 
-    def append(self, record: Record) -> None:
+    def append(self, record: TrialRecord) -> None:
         """Note only the number of the trial."""
         self.count = record.index
 
-    def end(self, ending: str, seconds: float) -> None:
+    def end_session(self, ending: str, seconds: float) -> None:
         """Do nothing."""
 
 
@@ -203,106 +203,109 @@ class History:
 
     clock: Clock
     training_size: int | None
-    journal: Journal
-    scale: Scale | None = UNIT
-    records: list[Record] = field(default_factory=list)
+    storage: TrialStorage
+    scale: LossScale | None = UNIT_SCALE
+    records: list[TrialRecord] = field(default_factory=list)
     curve: list[Improvement] = field(default_factory=list)
     curve_any_fidelity: list[Improvement] = field(default_factory=list)
-    incumbent: Record | None = None
-    best_any_fidelity: Record | None = None
-    least_infeasible: Record | None = None
-    answered: int = 0
-    memory: dict[Key, Record] = field(default_factory=dict)
+    incumbent: TrialRecord | None = None
+    best_any_fidelity: TrialRecord | None = None
+    least_infeasible: TrialRecord | None = None
+    answered_from_memory: int = 0
+    memory: dict[Key, TrialRecord] = field(default_factory=dict)
     """The last trial for each key. A key has several trials only if the earlier ones had too little time."""
-    unneeded: set[int] = field(default_factory=set)
+    wasted_speculative: set[int] = field(default_factory=set)
     """The numbers of the speculative trials that the search has not committed to so far."""
-    told: int = 0
+    reported_trials: int = 0
     """The number of committed trials that were reported to the search, each counted once."""
-    pending: Record | None = None
+    pending: TrialRecord | None = None
     """A trial that is being stored just now."""
-    searching: float = 0.0
+    search_seconds: float = 0.0
     """The seconds that the search itself took in this session."""
-    replayed: int = field(init=False)
+    earlier_trials: int = field(init=False)
     """The number of trials of earlier sessions."""
-    beginning: float = field(init=False)
-    earlier: deque[Record] = field(init=False)
+    start_time: float = field(init=False)
+    trials_to_replay: deque[TrialRecord] = field(init=False)
     """The trials of earlier sessions that were not replayed yet."""
-    sessions: deque[Began] = field(init=False)
+    sessions_to_replay: deque[SessionStart] = field(init=False)
     """The earlier sessions that were not replayed yet."""
 
     def __post_init__(self) -> None:
         """Load the trials and sessions of the storage, to be replayed."""
-        self.beginning = self.clock() - self.journal.seconds
-        self.earlier, self.sessions = deque(self.journal.records()), deque(self.journal.begun)
-        self.replayed = len(self.earlier)
+        self.start_time = self.clock() - self.storage.seconds
+        self.trials_to_replay, self.sessions_to_replay = (
+            deque(self.storage.records()),
+            deque(self.storage.session_starts),
+        )
+        self.earlier_trials = len(self.trials_to_replay)
 
     @property
-    def best(self) -> Record | None:
+    def best(self) -> TrialRecord | None:
         """The best record so far, chosen as in `Outcome.best`."""
         return self.incumbent or self.best_any_fidelity or self.least_infeasible
 
     def now(self) -> float:
         """Return the seconds since the run started, earlier sessions included."""
-        return self.clock() - self.beginning
+        return self.clock() - self.start_time
 
-    def key(self, request: Request) -> Key:
+    def cache_key(self, request: Request) -> Key:
         """Return the cache key of a request. Two requests with equal keys have the same answer."""
         size, fidelity = self.training_size, request.fidelity
         everything = fidelity is None or (size is not None and fidelity >= size)
         return request.configuration.digest, None if everything else fidelity
 
-    def began(self) -> int | None:
+    def next_session_workers(self) -> int | None:
         """Return the number of workers of the earlier session that starts here; None if none does.
 
         A session starts here if it started after as many trials as there are now. It is removed from the sessions to
         replay.
         """
-        if self.sessions and self.sessions[0].after == len(self.records):
-            return self.sessions.popleft().workers
+        if self.sessions_to_replay and self.sessions_to_replay[0].after == len(self.records):
+            return self.sessions_to_replay.popleft().workers
         return None
 
-    def knows(self, request: Request) -> bool:
+    def is_known(self, request: Request) -> bool:
         """Return True if a stored trial answers the request: it had at least as much time as the request allows."""
-        record = self.memory.get(self.key(request))
-        return record is not None and record.trial.answers(request)
+        record = self.memory.get(self.cache_key(request))
+        return record is not None and record.trial.is_answer_to(request)
 
-    def proposed(self) -> dict[int, Request]:
+    def stored_lazy_requests(self) -> dict[int, Request]:
         """Return the stored requests that were made from lazy requests, by the numbers of these."""
-        kept = ((record.proposal, record.trial.request) for record in self.earlier)
+        kept = ((record.proposal, record.trial.request) for record in self.trials_to_replay)
         return {proposal: request for proposal, request in kept if proposal is not None}
 
-    def charge(self, request: Request) -> Trial:
+    def report_charged(self, request: Request) -> Trial:
         """Return the trial of a committed request that is reported for the first time.
 
         It counts in the trial budget. The first success sets the loss scale if there is none yet.
         """
-        record = self.memory[self.key(request)]
-        self.unneeded.discard(record.index)
-        self.told += 1
+        record = self.memory[self.cache_key(request)]
+        self.wasted_speculative.discard(record.index)
+        self.reported_trials += 1
         loss = record.trial.loss
         if self.scale is None and loss is not None:
-            self.scale = Scale.around(loss)
-        return self.look(request)
+            self.scale = LossScale.centered_on(loss)
+        return self.trial_for(request)
 
-    def look(self, request: Request) -> Trial:
+    def trial_for(self, request: Request) -> Trial:
         """Return the trial that answers a request, with this request and the current loss scale."""
-        trial, scale = self.memory[self.key(request)].trial, UNIT if self.scale is None else self.scale
+        trial, scale = self.memory[self.cache_key(request)].trial, UNIT_SCALE if self.scale is None else self.scale
         # Most trials are passed on without a copy, to save memory.
         is_held = trial.request is request and trial.scale == scale
         return trial if is_held else replace(trial, request=request, scale=scale)
 
-    def recall(self, request: Request) -> Trial:
+    def answer_from_memory(self, request: Request) -> Trial:
         """Return the known trial of a request that has just been committed.
 
         The first time, a speculative trial is charged as any other. Otherwise this is a repetition that costs 0
         seconds.
         """
-        if self.memory[self.key(request)].index in self.unneeded:
-            return self.charge(request)
-        self.answered += 1
-        return replace(self.look(request), cost=0.0)
+        if self.memory[self.cache_key(request)].index in self.wasted_speculative:
+            return self.report_charged(request)
+        self.answered_from_memory += 1
+        return replace(self.trial_for(request), cost=0.0)
 
-    def record(
+    def make_record(
         self,
         trial: Trial,
         started: float,
@@ -312,29 +315,29 @@ class History:
         *,
         is_early: bool,
         proposal: int | None = None,
-    ) -> Record:
+    ) -> TrialRecord:
         """Return the record of a new trial that ends now, with the next number."""
         index = len(self.records) + 1
-        return Record(index, trial, started, self.now(), worker, attempts, workers, is_early, proposal)
+        return TrialRecord(index, trial, started, self.now(), worker, attempts, workers, is_early, proposal)
 
-    def keep(self, record: Record) -> Record:
+    def store(self, record: TrialRecord) -> TrialRecord:
         """Store a trial, durably first unless it is stored already, and return its record as it is held in memory."""
-        predictions = None if self.journal.keeps_predictions else record.trial.predictions
-        scale = UNIT if self.scale is None else self.scale
+        predictions = None if self.storage.stores_predictions else record.trial.predictions
+        scale = UNIT_SCALE if self.scale is None else self.scale
         held = replace(record, trial=replace(record.trial, predictions=predictions, scale=scale))
-        if record.index > self.journal.count:
+        if record.index > self.storage.count:
             self.pending = held
-            self.journal.append(record)
-        self._hold(held)
+            self.storage.append(record)
+        self._add(held)
         self.pending = None
         return held
 
-    def interrupted(self) -> None:
+    def recover_pending(self) -> None:
         """Add the trial that was being stored when the user interrupted the run, if the storage has it."""
-        if self.pending is not None and self.pending.index == self.journal.count == len(self.records) + 1:
-            self._hold(self.pending)
+        if self.pending is not None and self.pending.index == self.storage.count == len(self.records) + 1:
+            self._add(self.pending)
 
-    def outcome(self, ended: Ending, unfinished: int) -> Outcome:
+    def make_outcome(self, ended: EndReason, unfinished: int) -> Outcome:
         """Return the outcome of the run, which has ended."""
         return Outcome(
             records=tuple(self.records),
@@ -343,46 +346,46 @@ class History:
             curve=tuple(self.curve_any_fidelity if self.incumbent is None else self.curve),
             ended=ended,
             seconds=self.now(),
-            answered=self.answered,
+            answered_from_memory=self.answered_from_memory,
             least_infeasible=self.least_infeasible,
             unfinished=unfinished,
-            unneeded=len(self.unneeded),
+            wasted_speculative=len(self.wasted_speculative),
             scale=self.scale,
             overhead=self._overhead(),
         )
 
     def _overhead(self) -> Overhead | None:
-        trials = len(self.records) - self.replayed
+        trials = len(self.records) - self.earlier_trials
         if trials <= 0:
             return None
-        return Overhead(self.searching, trials, median(record.trial.cost for record in self.records))
+        return Overhead(self.search_seconds, trials, median(record.trial.cost for record in self.records))
 
-    def _hold(self, record: Record) -> None:
+    def _add(self, record: TrialRecord) -> None:
         trial = record.trial
         self.records.append(record)
-        self.memory[self.key(trial.request)] = record
-        if record.is_early:
-            self.unneeded.add(record.index)
+        self.memory[self.cache_key(trial.request)] = record
+        if record.is_speculative:
+            self.wasted_speculative.add(record.index)
         if trial.loss is not None:
             self._compare(record, trial.loss)
 
-    def _compare(self, record: Record, loss: float) -> None:
+    def _compare(self, record: TrialRecord, loss: float) -> None:
         if not record.trial.is_feasible:
-            if self.least_infeasible is None or _breach(record) < _breach(self.least_infeasible):
+            if self.least_infeasible is None or _violation_key(record) < _violation_key(self.least_infeasible):
                 self.least_infeasible = record
             return
         if _is_better(loss, self.best_any_fidelity):
             self.best_any_fidelity = record
             self.curve_any_fidelity.append(Improvement(record.finished, record.index, loss))
-        if self.key(record.trial.request)[1] is None and _is_better(loss, self.incumbent):
+        if self.cache_key(record.trial.request)[1] is None and _is_better(loss, self.incumbent):
             self.incumbent = record
             self.curve.append(Improvement(record.finished, record.index, loss))
 
 
-def _is_better(loss: float, record: Record | None) -> bool:
+def _is_better(loss: float, record: TrialRecord | None) -> bool:
     return record is None or record.trial.loss is None or loss < record.trial.loss
 
 
-def _breach(record: Record) -> tuple[float, Order]:
+def _violation_key(record: TrialRecord) -> tuple[float, SortKey]:
     """Return the sort key of infeasible trials: by their violation, then by their loss."""
-    return record.trial.excess, order_of(record.trial)
+    return record.trial.excess, sort_key(record.trial)

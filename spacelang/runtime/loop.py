@@ -8,18 +8,18 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Final
 
-from spacelang.ir.asking import Search, Told
-from spacelang.ir.scale import UNIT, Scale
+from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
+from spacelang.ir.search_protocol import Search, SearchEvent
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.dispatch import Dispatcher
-from spacelang.runtime.executors import Executor, UnansweredError
-from spacelang.runtime.history import Clock, Ending, History, Journal, Outcome, Unkept
-from spacelang.runtime.listening import Listener, Silence
-from spacelang.runtime.proposals import Proposals
-from spacelang.runtime.stepping import Steps, to_the_end
-from spacelang.runtime.waiting import RouteOf, Waiting
+from spacelang.runtime.dispatcher import Dispatcher
+from spacelang.runtime.executors import Executor, PendingJobsError
+from spacelang.runtime.history import Clock, EndReason, History, NullTrialStorage, Outcome, TrialStorage
+from spacelang.runtime.listeners import Listener, SilentListener
+from spacelang.runtime.manual_steps import Steps, run_to_completion
+from spacelang.runtime.proposals import LazyRequestRegistry
+from spacelang.runtime.request_queue import PrefixKeyFunction, RequestQueue
 
-KNOWN_ANSWERS: Final = 10_000
+MAX_ANSWERS_FROM_MEMORY: Final = 10_000
 """After this many answers from memory in a row, the optimizer is taken to have nothing left to ask for.
 
 It is ten times the number after which a part of a search pauses, so a search that counts for its parts ends first.
@@ -34,9 +34,9 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     clock: Clock,
     training_size: int | None = None,
     listener: Listener | None = None,
-    journal: Journal | None = None,
-    route: RouteOf | None = None,
-    scale: Scale | None = UNIT,
+    journal: TrialStorage | None = None,
+    route: PrefixKeyFunction | None = None,
+    scale: LossScale | None = UNIT_SCALE,
     seed: int = 0,
     remarks: Iterable[str] = (),
     stopwatch: Clock = perf_counter,
@@ -88,54 +88,54 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
     OtherSearchError
         The storage belongs to a different search.
     """
-    told = Silence() if listener is None else listener
-    kept = Unkept() if journal is None else journal
+    told = SilentListener() if listener is None else listener
+    kept = NullTrialStorage() if journal is None else journal
     history = History(clock, training_size, kept, scale)
-    proposals = Proposals(seed, history.proposed())
-    dispatcher = Dispatcher(executor, budget, history, told, Waiting(route), proposals)
+    proposals = LazyRequestRegistry(seed, history.stored_lazy_requests())
+    dispatcher = Dispatcher(executor, budget, history, told, RequestQueue(route), proposals)
     told.started(budget)
     try:
         ended = yield from _drive(search, dispatcher, stopwatch)
         dispatcher.close()
     except (KeyboardInterrupt, GeneratorExit):
-        ended = Ending.INTERRUPTED
-        history.interrupted()
+        ended = EndReason.INTERRUPTED
+        history.recover_pending()
         dispatcher.close(is_interrupted=True)
     finally:
         search.close()
-    outcome = replace(history.outcome(ended, len(dispatcher.running)), remarks=tuple(remarks))
-    kept.end(ended.value, outcome.seconds)
+    outcome = replace(history.make_outcome(ended, len(dispatcher.running)), remarks=tuple(remarks))
+    kept.end_session(ended.value, outcome.seconds)
     told.finished(outcome)
     return outcome
 
 
-run = to_the_end(steps)
+run = run_to_completion(steps)
 
 
-def _drive(search: Search, dispatcher: Dispatcher, stopwatch: Clock) -> Steps[Ending]:
+def _drive(search: Search, dispatcher: Dispatcher, stopwatch: Clock) -> Steps[EndReason]:
     known_answers, history = 0, dispatcher.history
     before = stopwatch()
     try:
         ask = next(search)
-        while known_answers < KNOWN_ANSWERS:
-            dispatcher.take(ask)
+        while known_answers < MAX_ANSWERS_FROM_MEMORY:
+            dispatcher.accept(ask)
             # Replayed trials were counted in an earlier session.
-            history.searching += 0.0 if history.earlier else stopwatch() - before
-            answered = history.answered
-            told = yield from _told(dispatcher)
+            history.search_seconds += 0.0 if history.trials_to_replay else stopwatch() - before
+            answered = history.answered_from_memory
+            told = yield from _next_event(dispatcher)
             if told is None:
-                return Ending.BUDGET
-            known_answers = known_answers + 1 if history.answered > answered else 0
+                return EndReason.BUDGET
+            known_answers = known_answers + 1 if history.answered_from_memory > answered else 0
             before = stopwatch()
             ask = search.send(told)
     except StopIteration:
         pass
-    return Ending.EXHAUSTED
+    return EndReason.EXHAUSTED
 
 
-def _told(dispatcher: Dispatcher) -> Steps[Told | None]:
+def _next_event(dispatcher: Dispatcher) -> Steps[SearchEvent | None]:
     while True:
         try:
-            return dispatcher.told()
-        except UnansweredError:
+            return dispatcher.next_event()
+        except PendingJobsError:
             yield

@@ -12,7 +12,7 @@ class LossName:
     formula: str
 
 
-LOSS: Final = LossName("loss", "loss")
+UNNAMED_LOSS: Final = LossName("loss", "loss")
 """The name of a loss that has no other name."""
 
 
@@ -24,12 +24,12 @@ class PositiveClass:
     scorers: tuple[str, ...]
 
     @property
-    def plain(self) -> str | float:
+    def json_label(self) -> str | float:
         """The label as a JSON value."""
         return self.label if isinstance(self.label, str | int | float) else str(self.label)
 
     @property
-    def sentence(self) -> str:
+    def description(self) -> str:
         """A sentence for users: which scorers refer to which class, and why."""
         names = ", ".join(f"`{name}`" for name in self.scorers)
         return f"the positive class of {names} is `{self.label}`, the last of the two in sorted order"

@@ -1,27 +1,27 @@
 """Protocols of objectives: what a search minimizes, be it data, a table, a formula or a user's function.
 
-Code that drives, stores and reports a run only needs an `Aim`. Code that evaluates its trials needs an `Objective`.
-Abilities that only some objectives have are protocols of their own.
+Code that drives, stores and reports a run only needs an `ObjectiveInfo`. Code that evaluates its trials needs an
+`Objective`. Abilities that only some objectives have are protocols of their own.
 """
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.scale import Scale
+from spacelang.ir.loss_scale import LossScale
 from spacelang.ir.task import AnyBound, Validation
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.loss_name import LossName, PositiveClass
-from spacelang.runtime.storing.header import DataFacts
-from spacelang.runtime.waiting import RouteOf
+from spacelang.runtime.request_queue import PrefixKeyFunction
+from spacelang.runtime.storage.header import DataFacts
 
 if TYPE_CHECKING:
-    from spacelang.runtime.judging.judge import HeldOut
-    from spacelang.runtime.judging.metric import Metric
     from spacelang.runtime.pipelines.inputs import PipelineInput
+    from spacelang.runtime.scoring.metric import Metric
+    from spacelang.runtime.scoring.pipeline_scorer import HeldOutRows
 
 
-class Aim(Protocol):
+class ObjectiveInfo(Protocol):
     """A protocol with everything a run must know of its trials, without being able to evaluate them."""
 
     @property
@@ -45,7 +45,7 @@ class Aim(Protocol):
         """The bounds that trials are subject to, in the order of each trial's measurements."""
 
     @property
-    def scale(self) -> Scale | None:
+    def scale(self) -> LossScale | None:
         """The scale of the losses; None if the first success sets it."""
 
     @property
@@ -61,15 +61,15 @@ class Aim(Protocol):
         """True if trials take so little time that the last ones may be lost in a crash of the machine."""
 
     @property
-    def route(self) -> RouteOf | None:
+    def route(self) -> PrefixKeyFunction | None:
         """A function that returns the prefix key of a request; None if trials share no work.
 
-        Requests whose keys begin alike can share that part of the work (see `Waiting`).
+        Requests whose keys begin alike can share that part of the work (see `RequestQueue`).
         """
 
 
 @runtime_checkable
-class Described(Protocol):
+class HasMetaFeatures(Protocol):
     """A protocol for objectives with rows whose meta-features are known."""
 
     @property
@@ -78,7 +78,7 @@ class Described(Protocol):
 
 
 @runtime_checkable
-class Classifying(Protocol):
+class HasPositiveClass(Protocol):
     """A protocol for objectives that may score only one of two classes."""
 
     @property
@@ -90,7 +90,7 @@ class Classifying(Protocol):
 
 
 @runtime_checkable
-class Evaluating(Protocol):
+class Evaluator(Protocol):
     """A protocol for evaluators of trials. cloudpickle serializes `evaluate` for other processes."""
 
     def evaluate(self, request: Request) -> Trial:
@@ -101,16 +101,16 @@ class Evaluating(Protocol):
 
 
 @runtime_checkable
-class Objective(Aim, Evaluating, Protocol):
+class Objective(ObjectiveInfo, Evaluator, Protocol):
     """A protocol for what a search minimizes: the facts of its trials and the evaluation itself."""
 
 
 @runtime_checkable
-class Refittable(Evaluating, Protocol):
+class Refittable(Evaluator, Protocol):
     """A protocol for objectives whose `evaluate` can also fit a pipeline on all rows and score it on test rows.
 
-    It answers a `Refit`. It answers an `Examine` if there are test rows, and a `Gauge` if there are bounds, too (see
-    `runtime.evaluation.refitting`).
+    It answers a `RefitRequest`. It answers an `UnseenScoreRequest` if there are test rows, and a `UnseenBoundsRequest`
+    if there are bounds, too (see `runtime.evaluation.refitting`).
     """
 
     @property
@@ -131,7 +131,7 @@ class Refittable(Evaluating, Protocol):
 
 
 @runtime_checkable
-class Votable(Refittable, Protocol):
+class EnsembleObjective(Refittable, Protocol):
     """A protocol for refittable objectives whose pipelines can vote in an ensemble.
 
     The ensemble is scored on the predictions of its members for the held-out rows.
@@ -142,24 +142,24 @@ class Votable(Refittable, Protocol):
         """The metric that computes the loss of predictions."""
 
     @property
-    def held_out(self) -> "HeldOut":
+    def held_out(self) -> "HeldOutRows":
         """The held-out rows that predictions are for, with their true labels."""
 
-    def member(self, configuration: Configuration, form: "PipelineInput") -> Any:
+    def make_member(self, configuration: Configuration, form: "PipelineInput") -> Any:
         """Return the unfitted pipeline of a configuration as a member of a vote; it takes input of the kind `form`."""
 
 
 @runtime_checkable
-class Graded(Protocol):
+class FixedFidelityObjective(Protocol):
     """A protocol for objectives with a fixed set of fidelities."""
 
-    def check_sizes(self, sizes: tuple[int, ...]) -> None:
+    def check_fidelities(self, sizes: tuple[int, ...]) -> None:
         """Raise InputError unless the objective has trials at each of these fidelities."""
 
 
 @runtime_checkable
-class Lacking(Protocol):
+class PartialObjective(Protocol):
     """A protocol for objectives without trials for some configurations."""
 
-    def lacks(self, configuration: Configuration) -> str:
+    def missing_reason(self, configuration: Configuration) -> str:
         """Return the reason why the configuration has no trial; empty if it has one."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from spacelang.ir.domain import Domain, Simple, parts
-from spacelang.ir.expr import Active, Compare, Constant, Expr, In, Is, Reference, holds, leaves, nodes, references
-from spacelang.ir.rationals import Rational, rational
-from spacelang.ir.value import Value, identity
-from spacelang.solver.cells import ENUMERABLE, cells, singletons
+from spacelang.ir.domain import Domain, SimpleDomain, parts
+from spacelang.ir.expr import Active, Compare, Constant, Expr, In, Is, Reference, is_true, leaves, nodes, references
+from spacelang.ir.rationals import Rational, to_rational
+from spacelang.ir.value import Value, identity_key
+from spacelang.solver.cells import MAX_ENUMERATED, cut_into_cells, singleton_cells
 from spacelang.solver.linear import difference
 
 
@@ -15,17 +15,17 @@ def atoms_of(expression: Expr) -> Iterator[Expr]:
     return (leaf for leaf in leaves(expression) if references(leaf))
 
 
-def is_related(atom: Expr) -> bool:
+def is_multivariate(atom: Expr) -> bool:
     """Return True if the truth of an atom depends on more than one variable."""
     return len(references(atom)) > 1 or any(isinstance(node, Is | Active) for node in nodes(atom))
 
 
-def is_plain(expression: Expr) -> bool:
+def is_always_decidable(expression: Expr) -> bool:
     """Return True if each atom uses a single hyperparameter and its cut points are known, so it is decidable."""
-    return not any(is_related(atom) or cuts_of(atom) is None for atom in atoms_of(expression))
+    return not any(is_multivariate(atom) or cut_points_of(atom) is None for atom in atoms_of(expression))
 
 
-def cuts_of(atom: Expr) -> tuple[Rational, ...] | None:
+def cut_points_of(atom: Expr) -> tuple[Rational, ...] | None:
     """Return the numbers at which an atom over one hyperparameter may change its truth.
 
     The result is None if they are not known.
@@ -34,12 +34,12 @@ def cuts_of(atom: Expr) -> tuple[Rational, ...] | None:
         case Reference():
             return ()
         case In(item=Reference()):
-            return tuple(cut for value in atom.values for cut in _cut(value))
+            return tuple(cut for value in atom.values for cut in _cut_point(value))
         case (
             Compare(left=Reference(), right=Constant() as constant)
             | Compare(left=Constant() as constant, right=Reference())
         ):
-            return _cut(constant.value)
+            return _cut_point(constant.value)
         case Compare():
             form = difference(atom)
             return None if form is None else form.roots
@@ -49,26 +49,26 @@ def cuts_of(atom: Expr) -> tuple[Rational, ...] | None:
 
 def can_be_cut(domain: Domain, atom: Expr) -> bool:
     """Return True if the cut points of an atom over one hyperparameter are known, or its domain is small."""
-    return cuts_of(atom) is not None or (domain.size is not None and domain.size <= ENUMERABLE)
+    return cut_points_of(atom) is not None or (domain.size is not None and domain.size <= MAX_ENUMERATED)
 
 
-def told_apart(domain: Domain, atoms: Sequence[Expr], *, by_value: bool = False) -> tuple[Simple, ...]:
+def distinguished_cells(domain: Domain, atoms: Sequence[Expr], *, by_value: bool = False) -> tuple[SimpleDomain, ...]:
     """Return the cells into which atoms over a single hyperparameter divide its domain.
 
     Every atom must pass `can_be_cut`. With `by_value`, each value of a categorical set gets a cell of its own.
     """
     if not atoms and not by_value:
         return parts(domain)
-    cuts = [cuts_of(atom) for atom in atoms]
+    cuts = [cut_points_of(atom) for atom in atoms]
     if None in cuts:
-        return singletons(domain)
+        return singleton_cells(domain)
 
     def signature(value: Value) -> tuple[object, ...]:
-        return (*(holds(atom, lambda _: value) for atom in atoms), identity(value) if by_value else None)
+        return (*(is_true(atom, lambda _: value) for atom in atoms), identity_key(value) if by_value else None)
 
-    return cells(domain, [place for places in cuts for place in places or ()], signature)
+    return cut_into_cells(domain, [place for places in cuts for place in places or ()], signature)
 
 
-def _cut(value: Value) -> tuple[Rational, ...]:
-    number = rational(value)
+def _cut_point(value: Value) -> tuple[Rational, ...]:
+    number = to_rational(value)
     return () if number is None else (number,)

@@ -10,19 +10,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from spacelang.grouping import grouped
-from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, contains, members, parts, run
-from spacelang.ir.rationals import Rational, decimal
+from spacelang.grouping import group_by_key
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, contains, members, parts, subgrid
+from spacelang.ir.rationals import Rational, to_fraction
 from spacelang.ir.value import Value
 
 Signature = Callable[[Value], tuple[object, ...]]
 """A function that returns a key of a value; an expression cannot distinguish values with equal keys."""
 
-ENUMERABLE = 10_000
+MAX_ENUMERATED = 10_000
 """The maximum size of a domain that is enumerated because an atom relates several hyperparameters."""
 
 
-def cells(domain: Domain, cuts: Sequence[Rational], signature: Signature) -> tuple[Simple, ...]:
+def cut_into_cells(domain: Domain, cuts: Sequence[Rational], signature: Signature) -> tuple[SimpleDomain, ...]:
     """Return the cells of a domain: disjoint, non-empty, and together the whole domain.
 
     `cuts` are the numbers at which an atom may change its truth. Values of categorical sets with the same `signature`
@@ -31,12 +31,12 @@ def cells(domain: Domain, cuts: Sequence[Rational], signature: Signature) -> tup
     return tuple(cell for part in parts(domain) for cell in _cells_of(part, sorted(set(cuts)), signature))
 
 
-def singletons(domain: Domain) -> tuple[Simple, ...]:
+def singleton_cells(domain: Domain) -> tuple[SimpleDomain, ...]:
     """Return one cell for each value of a finite domain."""
     return tuple(Categorical((value,)) for part in parts(domain) for value in members(part))
 
 
-def mass(cell: Simple, domain: Domain) -> float:
+def probability_of_cell(cell: SimpleDomain, domain: Domain) -> float:
     """Return the probability of a cell if a value of `domain` is drawn at random.
 
     Each part of a union is equally likely; within a part the distribution is uniform or log-uniform. Raise ValueError
@@ -49,10 +49,10 @@ def mass(cell: Simple, domain: Domain) -> float:
     raise ValueError("the cell does not belong to the domain")
 
 
-def _cells_of(part: Simple, cuts: Sequence[Rational], signature: Signature) -> list[Simple]:
+def _cells_of(part: SimpleDomain, cuts: Sequence[Rational], signature: Signature) -> list[SimpleDomain]:
     match part:
         case Categorical():
-            alike = grouped((signature(value), value) for value in part.values)
+            alike = group_by_key((signature(value), value) for value in part.values)
             return [Categorical(tuple(values)) for values in alike.values()]
         case Grid():
             return list(_cut_grid(part, cuts))
@@ -60,19 +60,19 @@ def _cells_of(part: Simple, cuts: Sequence[Rational], signature: Signature) -> l
             return list(_cut_interval(part, cuts))
 
 
-def _cut_grid(part: Grid, cuts: Sequence[Rational]) -> list[Simple]:
+def _cut_grid(part: Grid, cuts: Sequence[Rational]) -> list[SimpleDomain]:
     """Return runs of members between the cuts; a member at a cut is a run of its own."""
     size = part.size
     bounds = {0, size}
     for cut in cuts:
-        above = _first_from(part, cut)
+        above = _first_index_from(part, cut)
         bounds.add(above)
-        if above < size and decimal(part.at(above)) == cut:
+        if above < size and to_fraction(part.value_at(above)) == cut:
             bounds.add(above + 1)
-    return [run(part, start, end - 1) for start, end in pairwise(sorted(bounds))]
+    return [subgrid(part, start, end - 1) for start, end in pairwise(sorted(bounds))]
 
 
-def _first_from(part: Grid, cut: Rational) -> int:
+def _first_index_from(part: Grid, cut: Rational) -> int:
     """Return the index of the first member that is at least `cut`, or the size of the grid if there is none.
 
     This is a binary search with Python integers; `bisect` is limited to machine words.
@@ -80,20 +80,20 @@ def _first_from(part: Grid, cut: Rational) -> int:
     first, end = 0, part.size
     while first < end:
         middle = (first + end) // 2
-        if decimal(part.at(middle)) < cut:
+        if to_fraction(part.value_at(middle)) < cut:
             first = middle + 1
         else:
             end = middle
     return first
 
 
-def _cut_interval(part: Real, cuts: Sequence[Rational]) -> list[Simple]:
+def _cut_interval(part: Real, cuts: Sequence[Rational]) -> list[SimpleDomain]:
     """Return the open intervals between the cuts and each cut as a point, without empty intervals.
 
     A cut between two floats is rounded to one of them, which gets a cell of its own.
     """
-    inner = sorted({float(cut) + 0.0 for cut in cuts if decimal(part.lower) <= cut <= decimal(part.upper)})
-    result: list[Simple] = []
+    inner = sorted({float(cut) + 0.0 for cut in cuts if to_fraction(part.lower) <= cut <= to_fraction(part.upper)})
+    result: list[SimpleDomain] = []
     lower, lower_open = part.lower, part.lower_open
     for cut in inner:
         before = replace(part, lower=lower, lower_open=lower_open, upper=cut, upper_open=True)
@@ -107,7 +107,7 @@ def _cut_interval(part: Real, cuts: Sequence[Rational]) -> list[Simple]:
     return [*result, after] if contains(after, after.middle) else result
 
 
-def _share_of_members(cell: Simple, part: Simple) -> float | None:
+def _share_of_members(cell: SimpleDomain, part: SimpleDomain) -> float | None:
     if cell.size is None or not contains(part, cell.middle):
         return None
     if isinstance(part, Grid) and part.log:
@@ -149,7 +149,7 @@ def log_ends(part: Grid) -> tuple[float, float]:
     return math.log(part.lower - min(part.step, part.lower) / 2), math.log(part.upper + part.step / 2)
 
 
-def _share_of_length(cell: Simple, part: Simple) -> float | None:
+def _share_of_length(cell: SimpleDomain, part: SimpleDomain) -> float | None:
     if not isinstance(cell, Real) or not isinstance(part, Real) or cell.lower < part.lower or cell.upper > part.upper:
         return None
     if part.log:

@@ -10,14 +10,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from spacelang.grouping import grouped
-from spacelang.ir.expr import INACTIVE, Active, And, Constant, Is, Not, Or, Worth, nodes, references
-from spacelang.ir.given import OPEN, Open
-from spacelang.ir.given import given as left_of
-from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Kind, Product, Space, Variable, said
+from spacelang.grouping import group_by_key
+from spacelang.ir.expr import INACTIVE, Active, And, Constant, ExpressionValue, Is, Not, Or, nodes, references
+from spacelang.ir.partial_evaluation import UNKNOWN, Unknown
+from spacelang.ir.partial_evaluation import partially_evaluate as left_of
+from spacelang.ir.space import (
+    Choice,
+    Constraint,
+    Context,
+    Hyperparameter,
+    Product,
+    ProductKind,
+    Space,
+    Variable,
+    expressions_of,
+)
 from spacelang.ir.walk import Structure
-from spacelang.solver.model import Model
-from spacelang.solver.ties import tied
+from spacelang.solver.model import SolverModel
+from spacelang.solver.variable_groups import group_variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +60,14 @@ class Component:
         return not self.constraints and all(member.condition is None for member in self.members)
 
     @cached_property
-    def mentioned(self) -> frozenset[str]:
+    def mentioned_members(self) -> frozenset[str]:
         """The addresses of the hyperparameters that a condition or constraint of the component mentions."""
-        expressions = said(self.members, self.constraints)
+        expressions = expressions_of(self.members, self.constraints)
         return frozenset(address for expression in expressions for address in references(expression))
 
 
 @dataclass(frozen=True, slots=True)
-class Concern:
+class DecisionDependency:
     """The dependence of a component on one decision.
 
     `below` is the branch of the decision that leads to the component, or None if the component only tests the decision.
@@ -73,56 +83,56 @@ class Conditioning:
     """The components of a space, and a cache of what remains of each component in each situation."""
 
     def __init__(self, space: Space) -> None:
-        self.by_context = grouped((component.context, component) for component in _components(space))
-        self._asking = [each for found in self.by_context.values() for each in found if each.decisions]
+        self.by_context = group_by_key((component.context, component) for component in _components(space))
+        self._dependent = [each for found in self.by_context.values() for each in found if each.decisions]
         components = (each for found in self.by_context.values() for each in found)
-        self.of_hyperparameter = {member.address: each for each in components for member in each.members}
-        self._left = lru_cache(maxsize=8192)(self._make_left)
-        self._model = lru_cache(maxsize=8192)(self._make_model)
+        self.component_of = {member.address: each for each in components for member in each.members}
+        self._cached_space = lru_cache(maxsize=8192)(self._make_space)
+        self._cached_model = lru_cache(maxsize=8192)(self._make_model)
 
-    def asking(self, structure: Structure) -> Iterator[Component]:
+    def dependent_components(self, structure: Structure) -> Iterator[Component]:
         """Yield the components that a structure reaches and that depend on decisions other than those above them."""
-        return (component for component in self._asking if is_taken(component.context, structure))
+        return (component for component in self._dependent if is_taken(component.context, structure))
 
-    def asking_about(self, address: str) -> Sequence["Concern"]:
+    def dependencies_on(self, address: str) -> Sequence["DecisionDependency"]:
         """Return the components that depend on the decision at `address`.
 
         A component depends on it if the decision matters to the component, or if the component lies below one of its
         branches. Components that depend only on the decisions above them are left out.
         """
-        return self._concerns.get(address, ())
+        return self._dependencies.get(address, ())
 
     @cached_property
-    def _concerns(self) -> dict[str, list["Concern"]]:
-        found: dict[str, list[Concern]] = {}
-        for component in self._asking:
+    def _dependencies(self) -> dict[str, list["DecisionDependency"]]:
+        found: dict[str, list[DecisionDependency]] = {}
+        for component in self._dependent:
             asked = (ask.address for ask in component.decisions)
             for address in dict.fromkeys([*asked, *(owner for owner, _ in component.context)]):
                 below = next((branch for owner, branch in component.context if owner == address), None)
                 others = tuple(each for each in component.context if each[0] != address)
-                found.setdefault(address, []).append(Concern(component, below, others))
+                found.setdefault(address, []).append(DecisionDependency(component, below, others))
         return found
 
     def situation(self, component: Component, structure: Structure) -> tuple[int, ...]:
         """Return the class of the branch that a structure takes, for each decision that matters to the component."""
         return tuple([ask.by_branch[structure.get(ask.address)] for ask in component.decisions])
 
-    def left(self, component: Component, situation: tuple[int, ...]) -> Space:
+    def residual_space(self, component: Component, situation: tuple[int, ...]) -> Space:
         """Return what remains of a component in a situation as a space without decisions."""
-        return self._left(component, situation)
+        return self._cached_space(component, situation)
 
-    def model(self, component: Component, situation: tuple[int, ...]) -> Model:
+    def residual_model(self, component: Component, situation: tuple[int, ...]) -> SolverModel:
         """Return the model of what remains of a component in a situation."""
-        return self._model(component, situation)
+        return self._cached_model(component, situation)
 
-    def _make_model(self, component: Component, situation: tuple[int, ...]) -> Model:
-        space = self.left(component, situation)
-        return Model(space.variables, space.constraints)
+    def _make_model(self, component: Component, situation: tuple[int, ...]) -> SolverModel:
+        space = self.residual_space(component, situation)
+        return SolverModel(space.variables, space.constraints)
 
-    def _make_left(self, component: Component, situation: tuple[int, ...]) -> Space:
+    def _make_space(self, component: Component, situation: tuple[int, ...]) -> Space:
         asked = zip(component.decisions, situation, strict=True)
         examples = {ask.address: branch for ask, each in asked if (branch := ask.examples[each]) is not None}
-        return given(component.members, component.constraints, {**dict(component.context), **examples})
+        return condition_on_decisions(component.members, component.constraints, {**dict(component.context), **examples})
 
 
 def is_taken(context: Context, structure: Structure) -> bool:
@@ -133,14 +143,19 @@ def is_taken(context: Context, structure: Structure) -> bool:
 def _components(space: Space) -> Iterator[Component]:
     """Yield the components in the order of their first members; each hyperparameter is in exactly one."""
     variables = {a: v for a, v in space.variables.items() if isinstance(v.node, Hyperparameter)}
-    for context, members, constraints in tied(variables, [each for each in space.constraints if each.scope]):
+    for context, members, constraints in group_variables(variables, [each for each in space.constraints if each.scope]):
         yield Component(members, constraints, context, tuple(_relevant_decisions(space, members, constraints, context)))
 
 
 def _relevant_decisions(
     space: Space, members: Sequence[Variable], constraints: Sequence[Constraint], context: Context
 ) -> Iterator[RelevantDecision]:
-    tests = [each for expression in said(members, constraints) for each in nodes(expression) if isinstance(each, Is)]
+    tests = [
+        each
+        for expression in expressions_of(members, constraints)
+        for each in nodes(expression)
+        if isinstance(each, Is)
+    ]
     owners = dict.fromkeys(owner for member in members for owner in member.owners[len(context) :])
     known = {address for address, _ in context}
     for address in dict.fromkeys([*(owner for owner, _ in owners), *(test.address for test in tests)]):
@@ -155,27 +170,27 @@ def _relevant_decisions(
 def _relevant_decision(choice: Choice, owning: set[str], tests: tuple[tuple[str, ...], ...]) -> RelevantDecision:
     classes: list[int] = []
     examples: dict[tuple[object, ...], str | None] = {}
-    for branch in (*choice.places, None):
+    for branch in (*choice.branch_indices, None):
         signature = (branch if branch in owning else None, *(branch in test for test in tests))
         examples.setdefault(signature, branch)
         classes.append(list(examples).index(signature))
-    by_branch = dict(zip((*choice.places, None), classes, strict=True))
+    by_branch = dict(zip((*choice.branch_indices, None), classes, strict=True))
     return RelevantDecision(choice.address, tuple(classes), tuple(examples.values()), by_branch)
 
 
-def given(members: Sequence[Variable], constraints: Sequence[Constraint], taken: Structure) -> Space:
+def condition_on_decisions(members: Sequence[Variable], constraints: Sequence[Constraint], taken: Structure) -> Space:
     """Return the reached hyperparameters as a space, given the decisions in `taken`.
 
     `members` must include all hyperparameters that the conditions and constraints name. `taken` must include all
     decisions that they depend on; a decision that is missing counts as not reached.
     """
-    settled = _Settled(members, taken)
-    nodes = [node for member in members if (node := settled.node(member.address)) is not None]
-    kept = [found for constraint in constraints if (found := settled.constraint(constraint)) is not None]
-    return Space("", Product(Kind.SEQUENCE, tuple(nodes)), tuple(kept))
+    settled = _ConditionedParts(members, taken)
+    nodes = [node for member in members if (node := settled.residual_hyperparameter(member.address)) is not None]
+    kept = [found for constraint in constraints if (found := settled.residual_constraint(constraint)) is not None]
+    return Space("", Product(ProductKind.SEQUENCE, tuple(nodes)), tuple(kept))
 
 
-class _Settled:
+class _ConditionedParts:
     """Hyperparameters and constraints under known decisions; each hyperparameter is simplified once."""
 
     def __init__(self, members: Sequence[Variable], taken: Structure) -> None:
@@ -183,42 +198,42 @@ class _Settled:
         self._taken = taken
         self._nodes: dict[str, Hyperparameter | None] = {}
 
-    def node(self, address: str) -> Hyperparameter | None:
+    def residual_hyperparameter(self, address: str) -> Hyperparameter | None:
         """Return the hyperparameter with what remains of its condition, or None if it is not active."""
         if address not in self._nodes:
-            self._nodes[address] = self._settled_node(self._members[address])
+            self._nodes[address] = self._make_hyperparameter(self._members[address])
         return self._nodes[address]
 
-    def _settled_node(self, member: Variable) -> Hyperparameter | None:
+    def _make_hyperparameter(self, member: Variable) -> Hyperparameter | None:
         node = member.hyperparameter
         if any(self._taken.get(owner) != branch for owner, branch in member.owners):
             return None
         if node.condition is None:
             return node
-        condition = left_of(node.condition, self._known)
+        condition = left_of(node.condition, self._known_value)
         if condition == Constant(False):
             return None
         return replace(node, condition=None if condition == Constant(True) else condition)
 
-    def constraint(self, constraint: Constraint) -> Constraint | None:
+    def residual_constraint(self, residual_constraint: Constraint) -> Constraint | None:
         """Return what remains of a constraint, or None if it does not apply or always holds."""
-        found = [self.node(address) for address in constraint.scope]
+        found = [self.residual_hyperparameter(address) for address in residual_constraint.scope]
         if any(node is None for node in found):
             return None
-        truth = left_of(constraint.expression, self._known)
-        if truth == Constant(not constraint.forbidden):
+        truth = left_of(residual_constraint.expression, self._known_value)
+        if truth == Constant(not residual_constraint.forbidden):
             return None
         named = set(references(truth))
         lost = [n for n in found if n is not None and n.condition is not None and n.address not in named]
         if not lost:
-            return replace(constraint, expression=truth)
+            return replace(residual_constraint, expression=truth)
         # The constraint applies only if all that it named is active: names that vanished are tested explicitly.
-        kept = Not(truth) if constraint.forbidden else truth
+        kept = Not(truth) if residual_constraint.forbidden else truth
         inactive = Not(And(tuple(Active(node.address) for node in lost)))
-        return replace(constraint, expression=Or((inactive, kept)), forbidden=False)
+        return replace(residual_constraint, expression=Or((inactive, kept)), forbidden=False)
 
-    def _known(self, address: str) -> Worth | Open:
+    def _known_value(self, address: str) -> ExpressionValue | Unknown:
         """Return the known value of a decision or of an inactive hyperparameter, otherwise OPEN."""
         if address not in self._members:
             return self._taken.get(address, INACTIVE)
-        return INACTIVE if self.node(address) is None else OPEN
+        return INACTIVE if self.residual_hyperparameter(address) is None else UNKNOWN

@@ -5,45 +5,46 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import product
 
-from spacelang.facts import fact
-from spacelang.grouping import grouped
-from spacelang.ir.domain import Simple
+from spacelang.deprecation import renamed_attributes
+from spacelang.frozen import frozen
+from spacelang.grouping import group_by_key
+from spacelang.ir.domain import SimpleDomain
 from spacelang.ir.expr import scope
-from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable, said
+from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable, expressions_of
 from spacelang.ir.walk import Structure, default_structure
-from spacelang.solver.atoms import is_plain
+from spacelang.solver.atoms import is_always_decidable
 from spacelang.solver.elimination import FEWEST, Factor, Polynomials, State, Table
-from spacelang.solver.model import Model, Solver, Weights
-from spacelang.solver.network import UNREACHED, TooTangledError
+from spacelang.solver.model import Solver, SolverModel, Weights
+from spacelang.solver.network import UNREACHED, TooManyTiesError
 
 
-class Sizes(Weights):
+class CountWeights(Weights):
     """Weights that count configurations: a cell weighs as much as it has values."""
 
     existential = False
 
-    def cell(self, hyperparameter: Hyperparameter, cell: Simple) -> float:  # noqa: ARG002
+    def cell_weight(self, hyperparameter: Hyperparameter, cell_weight: SimpleDomain) -> float:  # noqa: ARG002
         """Return the number of values in the cell."""
-        assert cell.size is not None
-        return cell.size
+        assert cell_weight.size is not None
+        return cell_weight.size
 
 
-class Discrepancy(Weights):
+class DiscrepancyWeights(Weights):
     """Weights that give a structure x^k if k of its decisions differ from a reference structure."""
 
     def __init__(self, reference: Structure, polynomials: Polynomials) -> None:
         self.reference = reference
         self.polynomials = polynomials
 
-    def branch(self, choice: Choice, place: int) -> float:
+    def branch_weight(self, choice: Choice, place: int) -> float:
         """Return 1 for the branch of the reference, and the weight x for any other.
 
         The reference takes the default branch of decisions that it does not reach.
         """
-        return self.polynomials.power(_differs(choice, place, self.reference))
+        return self.polynomials.power(_is_changed(choice, place, self.reference))
 
 
-class Changes(Weights):
+class ChangeWeights(Weights):
     """Weights that give a structure 2^k, where k is the cost of changing a reference structure into it."""
 
     semiring = FEWEST
@@ -53,23 +54,32 @@ class Changes(Weights):
         self.reference = reference
         self.costs = costs or {}
 
-    def branch(self, choice: Choice, place: int) -> float:
+    def branch_weight(self, choice: Choice, place: int) -> float:
         """Return 1 for the branch of the reference, and 2^cost for any other.
 
         The reference takes the default branch of decisions that it does not reach.
         """
-        return 1 << self.costs.get(choice.address, 1) * _differs(choice, place, self.reference)
+        return 1 << self.costs.get(choice.address, 1) * _is_changed(choice, place, self.reference)
 
 
-def _differs(choice: Choice, place: int, reference: Structure) -> bool:
+def _is_changed(choice: Choice, place: int, reference: Structure) -> bool:
     return choice.branches[place].name != reference.get(choice.address, choice.branches[choice.default].name)
 
 
-def least(weights: Sequence[float]) -> int:
+def index_of_minimum(weights: Sequence[float]) -> int:
     """Return the index of the first of the smallest weights; a `choose` function for the fewest changes."""
     return min(range(len(weights)), key=weights.__getitem__)
 
 
+@renamed_attributes(
+    decisive="structure_model",
+    existence="existence_solver",
+    by_discrepancy="count_by_discrepancy",
+    nearest="nearest_structure",
+    admits="is_admissible",
+    exchanges="exchangeable_branches",
+    exchanges_depend_on="exchange_dependencies",
+)
 class Structures:
     """The admissible structures of a space, counted and tested without enumerating them.
 
@@ -79,7 +89,7 @@ class Structures:
     def __init__(self, space: Space) -> None:
         """Compile the model that determines which structures exist; raise UndecidableError or TooTangledError."""
         self.space = space
-        self.decisive = Model(_decisive(space), space.constraints)
+        self.structure_model = SolverModel(_without_irrelevant_conditions(space), space.constraints)
         """The model without the conditions that cannot affect which structures exist."""
 
     def __reduce__(self) -> tuple[type["Structures"], tuple[Space]]:
@@ -87,21 +97,21 @@ class Structures:
         return type(self), (self.space,)
 
     @cached_property
-    def model(self) -> Model:
+    def model(self) -> SolverModel:
         """The counting model of all variables."""
-        if self.decisive.variables is self.space.variables:
-            return self.decisive
-        return Model(self.space.variables, self.space.constraints)
+        if self.structure_model.variables is self.space.variables:
+            return self.structure_model
+        return SolverModel(self.space.variables, self.space.constraints)
 
     @cached_property
-    def existence(self) -> Solver:
+    def existence_solver(self) -> Solver:
         """A solver in which every admissible structure weighs 1."""
         return Solver(self.model, Weights())
 
     @cached_property
     def count(self) -> int:
         """The number of structures that have at least one admissible configuration."""
-        return int(self._decided.total())
+        return int(self._structure_solver.total())
 
     @cached_property
     def supported_branches(self) -> dict[str, frozenset[int]]:
@@ -109,11 +119,15 @@ class Structures:
 
         Nothing is guaranteed about decisions that no admissible configuration reaches.
         """
-        return self._decided.supported_branches()
+        return self._structure_solver.supported_branches()
 
     @cached_property
-    def _decided(self) -> Solver:
-        return self.existence if self.decisive.variables is self.space.variables else Solver(self.decisive, Weights())
+    def _structure_solver(self) -> Solver:
+        return (
+            self.existence_solver
+            if self.structure_model.variables is self.space.variables
+            else Solver(self.structure_model, Weights())
+        )
 
     @cached_property
     def configurations(self) -> int | None:
@@ -123,22 +137,22 @@ class Structures:
         each other, since only existence is decided there, or where conditions connect too many variables.
         """
         infinite = any(node.domain.size is None for node in self.space.hyperparameters)
-        if infinite or self.model.only_existence:
+        if infinite or self.model.is_existence_only:
             return None
         try:
-            return int(Solver(self.model, Sizes()).total())
-        except TooTangledError:
+            return int(Solver(self.model, CountWeights()).total())
+        except TooManyTiesError:
             return None
 
-    def by_discrepancy(self, reference: Structure) -> tuple[int, ...]:
+    def count_by_discrepancy(self, reference: Structure) -> tuple[int, ...]:
         """Return the numbers of structures that differ from `reference` in exactly 0, 1, 2, ... decisions.
 
         A decision that the reference does not reach counts as different if it does not take its default.
         """
         polynomials = Polynomials(self.count.bit_length())
-        return polynomials.coefficients(int(Solver(self.model, Discrepancy(reference, polynomials)).total()))
+        return polynomials.coefficients(int(Solver(self.model, DiscrepancyWeights(reference, polynomials)).total()))
 
-    def nearest(self, taken: Structure) -> Structure:
+    def nearest_structure(self, taken: Structure) -> Structure:
         """Return the structure with the given branches that is nearest to the default structure.
 
         It differs from the default in as few further decisions as possible. Among several such structures, the choice
@@ -146,13 +160,17 @@ class Structures:
         nested, the branches that lead to it must be included.
         """
         usual = default_structure(self.space, taken)
-        return usual if self.admits(usual) else self._changes.given(taken).structure(least)
+        return (
+            usual
+            if self.is_admissible(usual)
+            else self._change_solver.condition(taken).draw_structure(index_of_minimum)
+        )
 
     @cached_property
-    def _changes(self) -> Solver:
-        return Solver(self.model, Changes({}))
+    def _change_solver(self) -> Solver:
+        return Solver(self.model, ChangeWeights({}))
 
-    def admits(self, structure: Structure) -> bool:
+    def is_admissible(self, structure: Structure) -> bool:
         """Return True if a structure has at least one admissible configuration.
 
         The structure must contain exactly the decisions that it reaches.
@@ -160,42 +178,42 @@ class Structures:
         waiting: list[Context] = [()]
         while waiting:
             context = waiting.pop()
-            for hurdle in self._hurdles.get(context, ()):
-                if not hurdle.table.get(hurdle.places(structure)):
+            for hurdle in self._tables_by_context.get(context, ()):
+                if not hurdle.table.get(hurdle.branch_indices(structure)):
                     return False
-            for variable in self._deciding.get(context, ()):
+            for variable in self._decisions_to_visit.get(context, ()):
                 waiting.append((*variable.owners, (variable.address, structure[variable.address])))
         return True
 
-    def exchanges(self, structure: Structure, choice: Choice) -> list[str]:
+    def exchangeable_branches(self, structure: Structure, choice: Choice) -> list[str]:
         """Return the other branches of a decision that keep the structure admissible if nothing else changes.
 
         The branches of the decision must not contain other decisions.
         """
-        own = choice.places[structure[choice.address]]
+        own = choice.branch_indices[structure[choice.address]]
         left = [place for place in range(len(choice.branches)) if place != own]
-        for hurdle in self._hurdles_of.get(choice.address, ()):
-            places, at = hurdle.places(structure), hurdle.choices.index(choice)
+        for hurdle in self._tables_by_decision.get(choice.address, ()):
+            places, at = hurdle.branch_indices(structure), hurdle.choices.index(choice)
             left = [each for each in left if hurdle.table.get((*places[:at], each, *places[at + 1 :]))]
         return [choice.branches[place].name for place in left]
 
-    def exchanges_depend_on(self, choice: Choice) -> Iterator[str]:
-        """Yield the addresses of the decisions that the result of `exchanges` depends on, `choice` included."""
+    def exchange_dependencies(self, choice: Choice) -> Iterator[str]:
+        """Yield the addresses of the decisions that `exchangeable_branches` depends on, `choice` included."""
         yield choice.address
-        for hurdle in self._hurdles_of.get(choice.address, ()):
+        for hurdle in self._tables_by_decision.get(choice.address, ()):
             yield from (other.address for other in hurdle.choices)
 
     @cached_property
-    def _hurdles_of(self) -> dict[str, list["_Hurdle"]]:
+    def _tables_by_decision(self) -> dict[str, list["_ConstraintTable"]]:
         """The constraint tables that each decision takes part in; none of them belongs to a context below it."""
-        hurdles = (each for several in self._hurdles.values() for each in several)
-        return grouped((choice.address, hurdle) for hurdle in hurdles for choice in hurdle.choices)
+        hurdles = (each for several in self._tables_by_context.values() for each in several)
+        return group_by_key((choice.address, hurdle) for hurdle in hurdles for choice in hurdle.choices)
 
     @cached_property
-    def _deciding(self) -> dict[Context, list[Variable]]:
+    def _decisions_to_visit(self) -> dict[Context, list[Variable]]:
         """The decisions of each context that may have constraint tables below them."""
         found: dict[Context, list[Variable]] = {}
-        for context in self._hurdles:
+        for context in self._tables_by_context:
             for length in range(len(context)):
                 variable = self.space.variables[context[length][0]]
                 mine = found.setdefault(context[:length], [])
@@ -204,55 +222,57 @@ class Structures:
         return found
 
     @cached_property
-    def _hurdles(self) -> dict[Context, list["_Hurdle"]]:
+    def _tables_by_context(self) -> dict[Context, list["_ConstraintTable"]]:
         """The constraint tables of each context; tables that exclude nothing are omitted."""
-        found: dict[Context, list[_Hurdle]] = {}
+        found: dict[Context, list[_ConstraintTable]] = {}
         for context, networks in self.model.by_context.items():
             for network in (each for each in networks if not each.is_free):
-                factors = self.existence.decisions(network).factors
-                for factor in _together([factor for factor in factors if _excludes(factor, network.states)]):
+                factors = self.existence_solver.weighted_decisions(network).factors
+                for factor in _merge_factors(
+                    [factor for factor in factors if _excludes_any_state(factor, network.states)]
+                ):
                     choices = (self.space.variables[address].node for address in factor.scope)
-                    hurdle = _Hurdle(tuple(c for c in choices if isinstance(c, Choice)), factor.table)
+                    hurdle = _ConstraintTable(tuple(c for c in choices if isinstance(c, Choice)), factor.table)
                     found.setdefault(context, []).append(hurdle)
         return found
 
 
-def _decisive(space: Space) -> Mapping[str, Variable]:
+def _without_irrelevant_conditions(space: Space) -> Mapping[str, Variable]:
     """Return the variables without conditions that cannot affect which structures exist.
 
     These are the conditions of hyperparameters that no other expression mentions: whether they are active or not, some
     value exists. There may be thousands of them in alternatives that would otherwise all be connected.
     """
-    expressions = said(space.variables.values(), space.constraints)
+    expressions = expressions_of(space.variables.values(), space.constraints)
     mentioned = {address for expression in expressions for address in scope(expression)}
     freed = {
         node.address: replace(space.variables[node.address], node=replace(node, condition=None))
         for node in space.hyperparameters
-        if node.condition is not None and node.address not in mentioned and is_plain(node.condition)
+        if node.condition is not None and node.address not in mentioned and is_always_decidable(node.condition)
     }
     return {**space.variables, **freed} if freed else space.variables
 
 
-@fact
-class _Hurdle:
+@frozen
+class _ConstraintTable:
     """A table of the joint branches of some decisions; a positive weight means that something admissible has them."""
 
     choices: tuple[Choice, ...]
     table: Table
 
-    def places(self, structure: Structure) -> tuple[State, ...]:
+    def branch_indices(self, structure: Structure) -> tuple[State, ...]:
         """Return the indices of the branches that a structure takes; UNREACHED for decisions that it does not reach."""
         taken = [(choice, structure.get(choice.address)) for choice in self.choices]
-        return tuple([UNREACHED if branch is None else choice.places[branch] for choice, branch in taken])
+        return tuple([UNREACHED if branch is None else choice.branch_indices[branch] for choice, branch in taken])
 
 
-def _excludes(factor: Factor, states: Mapping[str, Sequence[State]]) -> bool:
+def _excludes_any_state(factor: Factor, states: Mapping[str, Sequence[State]]) -> bool:
     return any(not factor.table.get(joint) for joint in product(*(states[name] for name in factor.scope)))
 
 
-def _together(factors: Sequence[Factor]) -> Iterator[Factor]:
+def _merge_factors(factors: Sequence[Factor]) -> Iterator[Factor]:
     """Yield the factors, with those over the same variables merged into one."""
-    for first, *others in grouped((frozenset(factor.scope), factor) for factor in factors).values():
+    for first, *others in group_by_key((frozenset(factor.scope), factor) for factor in factors).values():
         places = [[first.scope.index(name) for name in other.scope] for other in others]
         table: Table = {
             joint: weight

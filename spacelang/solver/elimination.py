@@ -18,23 +18,23 @@ from itertools import product
 from math import prod
 from typing import Final, TypeAlias
 
-from spacelang.facts import fact
-from spacelang.solver.ties import Ties
+from spacelang.frozen import frozen
+from spacelang.solver.variable_groups import UnionFind
 
 State: TypeAlias = int
 Table: TypeAlias = dict[tuple[State, ...], float]
 """Weights by joint state: integers for counts, floats for probabilities."""
 
 
-LARGEST_TABLE: Final = 250_000
+MAX_TABLE_SIZE: Final = 250_000
 """The maximum number of joint states in one table; takes about half a second and 100 MiB."""
 
 
-class TangledError(Exception):
+class TooManyJointStatesError(Exception):
     """Constraints connect so many variables that their joint states cannot be enumerated."""
 
 
-@fact
+@frozen
 class Semiring:
     """A semiring: `add` combines the weights of the states of a variable; factors are always multiplied.
 
@@ -50,7 +50,7 @@ EXISTS: Final = Semiring("(or, and)", bool)
 FEWEST: Final = Semiring("(min, +)", min)
 
 
-@fact
+@frozen
 class Polynomials:
     """Polynomials encoded as integers, to be used as weights with `SUM`.
 
@@ -72,14 +72,14 @@ class Polynomials:
         return tuple(found)
 
 
-@fact
+@frozen
 class Factor:
     """A table of weights for the joint states of the variables in `scope`, in that order."""
 
     scope: tuple[str, ...]
     table: Table
 
-    def given(self, left: Mapping[str, Collection[State]]) -> "Factor":
+    def restrict(self, left: Mapping[str, Collection[State]]) -> "Factor":
         """Return the factor restricted to the remaining states of some variables.
 
         Variables with a single remaining state are removed from the scope.
@@ -96,44 +96,44 @@ class Factor:
         return Factor(tuple(self.scope[place] for place in open_), rows)
 
 
-@fact
+@frozen
 class FactorGraph:
     """A set of variables with their states, and the factors over them."""
 
     states: Mapping[str, Sequence[State]]
     factors: tuple[Factor, ...]
 
-    def times(self, factors: Iterable[Factor]) -> "FactorGraph":
+    def with_factors(self, factors: Iterable[Factor]) -> "FactorGraph":
         """Return the graph with additional factors."""
         return FactorGraph(self.states, (*self.factors, *factors))
 
-    def given(self, left: Mapping[str, Sequence[State]]) -> "FactorGraph":
+    def restrict(self, left: Mapping[str, Sequence[State]]) -> "FactorGraph":
         """Return the graph with some variables restricted to the states in `left`.
 
         A variable with a single state is removed. For example, `FactorGraph(u: 0 1, v: 0 1; (u, v): 01 10
         11).given({"u": [0]})` contains only v, with the row 1.
         """
         states = {name: left.get(name, mine) for name, mine in self.states.items() if len(left.get(name, ())) != 1}
-        return FactorGraph(states, tuple([factor.given(left) for factor in self.factors]))
+        return FactorGraph(states, tuple([factor.restrict(left) for factor in self.factors]))
 
-    def without(self, names: Collection[str]) -> "FactorGraph":
+    def project_out(self, names: Collection[str]) -> "FactorGraph":
         """Return the graph of the other variables: the variables in `names` are eliminated with `EXISTS`.
 
         A joint state has a positive weight if some states of the eliminated variables give it one. Raise TangledError.
         """
-        return _summed_out(self, names, EXISTS)[0]
+        return _eliminate_variables(self, names, EXISTS)[0]
 
-    def around(self, name: str) -> "FactorGraph":
+    def connected_part(self, name: str) -> "FactorGraph":
         """Return the connected part of the graph that contains the variable `name`."""
-        ties = Ties(self.states)
+        ties = UnionFind(self.states)
         for factor in self.factors:
-            ties.tie(factor.scope)
-        root = ties.root(name)
-        states = {each: mine for each, mine in self.states.items() if ties.root(each) == root}
+            ties.union(factor.scope)
+        root = ties.find(name)
+        states = {each: mine for each, mine in self.states.items() if ties.find(each) == root}
         return FactorGraph(states, tuple(each for each in self.factors if not states.keys().isdisjoint(each.scope)))
 
 
-@fact
+@frozen
 class Bucket:
     """An eliminated variable with its weights by state, for each joint state of the variables in `separator`."""
 
@@ -142,7 +142,7 @@ class Bucket:
     weights: dict[tuple[State, ...], dict[State, float]]
 
 
-@fact
+@frozen
 class Elimination:
     """The result of an elimination: the total weight, and the buckets in the order of elimination."""
 
@@ -161,18 +161,18 @@ def eliminate(graph: FactorGraph, *turns: Phase, keep_trivial: bool = False) -> 
     remaining variables are eliminated last, with `SUM`. The buckets can be read backwards to determine the variables
     one by one, beginning with those of the last turn. Every state of a variable without a factor weighs 1.
 
-    With `keep_trivial`, factors in which every state weighs 1 are retained; `supported` needs them. Raise TangledError
-    if a joint table becomes too large.
+    With `keep_trivial`, factors in which every state weighs 1 are retained; `supported_states` needs them. Raise
+    TangledError if a joint table becomes too large.
     """
     buckets: list[Bucket] = []
     for names, semiring in (*turns, (graph.states, SUM)):
         if names and graph.states:
-            graph, gone = _summed_out(graph, names, semiring, keep_trivial=keep_trivial)
+            graph, gone = _eliminate_variables(graph, names, semiring, keep_trivial=keep_trivial)
             buckets += gone
     return Elimination(prod(factor.table.get((), 0) for factor in graph.factors), tuple(buckets))
 
 
-def _summed_out(
+def _eliminate_variables(
     graph: FactorGraph, names: Collection[str], semiring: Semiring, *, keep_trivial: bool = False
 ) -> tuple[FactorGraph, list[Bucket]]:
     """Return the graph without the variables in `names`, and the buckets of these variables."""
@@ -192,7 +192,7 @@ def _summed_out(
             continue  # outdated entry: the variable is eliminated or its cost has changed
         del costs[variable]
         bucket = _join(variable, states[variable], [alive.pop(number) for number in touching[variable]])
-        mine, message = touching.pop(variable), _told(bucket, semiring)
+        mine, message = touching.pop(variable), _message(bucket, semiring)
         number = len(graph.factors) + len(buckets)
         buckets.append(bucket)
         told = {} if not keep_trivial and _is_trivial(message, states) else {number: message}
@@ -223,7 +223,7 @@ def _join(variable: str, states: Sequence[State], factors: Sequence[Factor]) -> 
     scope: tuple[str, ...] = (variable,)
     joint: Table = {(state,): 1 for state in states}
     for factor in sorted(factors, key=lambda factor: len(factor.table)):
-        scope, joint = _product(scope, joint, factor)
+        scope, joint = _join_factor(scope, joint, factor)
     separator = tuple(sorted(scope[1:]))
     order = tuple(scope.index(name) for name in separator)
     weights: dict[tuple[State, ...], dict[State, float]] = {}
@@ -232,7 +232,7 @@ def _join(variable: str, states: Sequence[State], factors: Sequence[Factor]) -> 
     return Bucket(variable, separator, weights)
 
 
-def _product(scope: tuple[str, ...], joint: Table, factor: Factor) -> tuple[tuple[str, ...], Table]:
+def _join_factor(scope: tuple[str, ...], joint: Table, factor: Factor) -> tuple[tuple[str, ...], Table]:
     shared = [name for name in factor.scope if name in scope]
     mine = [scope.index(name) for name in shared]
     theirs = [factor.scope.index(name) for name in shared]
@@ -243,8 +243,8 @@ def _product(scope: tuple[str, ...], joint: Table, factor: Factor) -> tuple[tupl
             key = tuple([states[place] for place in theirs])
             matching.setdefault(key, []).append((tuple([states[place] for place in fresh]), weight))
     keys = {states: tuple([states[place] for place in mine]) for states in joint}
-    if sum(len(matching.get(key, ())) for key in keys.values()) > LARGEST_TABLE:
-        raise TangledError
+    if sum(len(matching.get(key, ())) for key in keys.values()) > MAX_TABLE_SIZE:
+        raise TooManyJointStatesError
     return (*scope, *(factor.scope[place] for place in fresh)), {
         states + rest: weight * other
         for states, weight in joint.items()
@@ -252,11 +252,11 @@ def _product(scope: tuple[str, ...], joint: Table, factor: Factor) -> tuple[tupl
     }
 
 
-def _told(bucket: Bucket, semiring: Semiring) -> Factor:
+def _message(bucket: Bucket, semiring: Semiring) -> Factor:
     return Factor(bucket.separator, {rest: semiring.add(weights.values()) for rest, weights in bucket.weights.items()})
 
 
-def draw(
+def draw_states(
     elimination: Elimination,
     choose: Callable[[Sequence[float]], int],
     existential: frozenset[str] = frozenset(),
@@ -276,7 +276,7 @@ def draw(
     return assignment
 
 
-def supported(elimination: Elimination) -> dict[str, frozenset[State]]:
+def supported_states(elimination: Elimination) -> dict[str, frozenset[State]]:
     """Return, for every variable, the states that occur in some joint state of positive weight.
 
     The elimination must have been made with `keep_trivial`.

@@ -8,9 +8,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from spacelang.facts import fact
+from spacelang.frozen import frozen
 
-BRANCHES = 2_000
+MAX_BRANCHINGS = 2_000
 """The maximum number of branchings on integers before a search gives up."""
 
 
@@ -18,7 +18,7 @@ class SearchTooLongError(Exception):
     """The search for an integer solution of a system of inequalities exceeded the limit on branchings."""
 
 
-@fact
+@frozen
 class Inequality:
     """An inequality: sum of `factors[name] * name`, plus `constant`, is <= 0, or < 0 if `strict`."""
 
@@ -33,11 +33,11 @@ def solve(rows: Sequence[Inequality], integers: frozenset[str]) -> dict[str, Fra
     The rows must bound every integer variable. Raise SearchTooLongError.
     """
     waiting = [list(rows)]
-    for _ in range(BRANCHES):
+    for _ in range(MAX_BRANCHINGS):
         if not waiting:
             return None
         system = waiting.pop()
-        found = _relaxed(system, integers)
+        found = _solve_relaxation(system, integers)
         if found is None:
             continue
         split = next((name for name in integers if name in found and found[name].denominator != 1), None)
@@ -49,21 +49,21 @@ def solve(rows: Sequence[Inequality], integers: frozenset[str]) -> dict[str, Fra
     raise SearchTooLongError
 
 
-def _relaxed(rows: Iterable[Inequality], integers: frozenset[str]) -> dict[str, Fraction] | None:
+def _solve_relaxation(rows: Iterable[Inequality], integers: frozenset[str]) -> dict[str, Fraction] | None:
     """Return a rational solution, with whole values for integer variables where possible, or None."""
-    system = _tightest(rows, integers)
+    system = _tightest_rows(rows, integers)
     eliminated: list[tuple[str, list[Inequality]]] = []
     while names := {name: None for row in system for name in row.factors}:
         name = min(names, key=lambda name: _cost(name, system))
         touching = [row for row in system if name in row.factors]
         eliminated.append((name, touching))
         rest = [row for row in system if name not in row.factors]
-        system = _tightest([*rest, *_combined(name, touching)], integers)
+        system = _tightest_rows([*rest, *_eliminate(name, touching)], integers)
     if any(row.constant > 0 or (row.strict and row.constant == 0) for row in system):
         return None
     found: dict[str, Fraction] = {}
     for name, touching in reversed(eliminated):
-        found[name] = _between(name, touching, found, whole=name in integers)
+        found[name] = _choose_value(name, touching, found, whole=name in integers)
     return found
 
 
@@ -73,7 +73,7 @@ def _cost(name: str, rows: Sequence[Inequality]) -> tuple[int, str]:
     return signs.count(True) * signs.count(False), name
 
 
-def _combined(name: str, rows: Sequence[Inequality]) -> list[Inequality]:
+def _eliminate(name: str, rows: Sequence[Inequality]) -> list[Inequality]:
     """Return the rows without the variable `name`: each of its lower ends is at most each of its upper ends."""
     lower = [row for row in rows if row.factors[name] < 0]
     upper = [row for row in rows if row.factors[name] > 0]
@@ -82,11 +82,13 @@ def _combined(name: str, rows: Sequence[Inequality]) -> list[Inequality]:
 
 def _sum(low: Inequality, high: Inequality, name: str) -> Inequality:
     mine, other = high.factors[name], -low.factors[name]
-    factors = added({key: mine * factor for key, factor in low.factors.items()}, high.factors, other)
+    factors = add_scaled({key: mine * factor for key, factor in low.factors.items()}, high.factors, other)
     return Inequality(factors, mine * low.constant + other * high.constant, low.strict or high.strict)
 
 
-def added(left: Mapping[str, Fraction], right: Mapping[str, Fraction], weight: Fraction | int) -> dict[str, Fraction]:
+def add_scaled(
+    left: Mapping[str, Fraction], right: Mapping[str, Fraction], weight: Fraction | int
+) -> dict[str, Fraction]:
     """Return the factors of `left + weight * right`, without those that are 0."""
     factors = dict(left)
     for key, factor in right.items():
@@ -94,10 +96,10 @@ def added(left: Mapping[str, Fraction], right: Mapping[str, Fraction], weight: F
     return {key: factor for key, factor in factors.items() if factor}
 
 
-def _tightest(rows: Iterable[Inequality], integers: frozenset[str]) -> list[Inequality]:
+def _tightest_rows(rows: Iterable[Inequality], integers: frozenset[str]) -> list[Inequality]:
     """Return the rows on a common scale, reduced to the tightest row of each direction."""
     best: dict[tuple[tuple[str, Fraction], ...], Inequality] = {}
-    for row in (_scaled(row, integers) for row in rows):
+    for row in (_normalized(row, integers) for row in rows):
         direction = tuple(sorted(row.factors.items()))
         known = best.get(direction)
         if known is None or (row.constant, row.strict) > (known.constant, known.strict):
@@ -105,7 +107,7 @@ def _tightest(rows: Iterable[Inequality], integers: frozenset[str]) -> list[Ineq
     return list(best.values())
 
 
-def _scaled(row: Inequality, integers: frozenset[str]) -> Inequality:
+def _normalized(row: Inequality, integers: frozenset[str]) -> Inequality:
     """Return the row with coprime integer factors.
 
     If all its variables are integers, the constant is rounded to the tightest equivalent one.
@@ -121,7 +123,7 @@ def _scaled(row: Inequality, integers: frozenset[str]) -> Inequality:
     return Inequality(factors, Fraction(rounded))
 
 
-def _between(name: str, rows: Sequence[Inequality], found: Mapping[str, Fraction], *, whole: bool) -> Fraction:
+def _choose_value(name: str, rows: Sequence[Inequality], found: Mapping[str, Fraction], *, whole: bool) -> Fraction:
     """Return a value that the rows allow, given the values in `found`.
 
     It is the middle of the allowed range, rounded to an allowed integer if `whole` is true and there is one.

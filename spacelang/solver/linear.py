@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 
-from spacelang.facts import fact
-from spacelang.ir.domain import Categorical, Grid, Real, Simple, contains
-from spacelang.ir.expr import Arithmetic, Call, Compare, Constant, Expr, Reference, Sign
-from spacelang.ir.rationals import decimal, rational
+from spacelang.frozen import frozen
+from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, contains
+from spacelang.ir.expr import Arithmetic, Call, Compare, ComparisonSign, Constant, Expr, Reference
+from spacelang.ir.rationals import to_fraction, to_rational
 from spacelang.ir.value import Value
-from spacelang.solver.inequalities import Inequality, added, solve
+from spacelang.solver.inequalities import Inequality, add_scaled, solve
 
 
-@fact
-class Linear:
+@frozen
+class LinearSum:
     """A linear form: the sum of `factors[address] * value(address)`, plus `constant`."""
 
     factors: Mapping[str, Fraction]
@@ -31,14 +31,14 @@ class Linear:
         return tuple(-self.constant / factor for factor in self.factors.values())
 
 
-def difference(atom: Compare) -> Linear | None:
+def difference(atom: Compare) -> LinearSum | None:
     """Return the left side of a comparison minus its right side as a linear form, or None if it is not linear."""
-    left, right = linear(atom.left), linear(atom.right)
+    left, right = linear_form(atom.left), linear_form(atom.right)
     return None if left is None or right is None else _sum(left, right, -1)
 
 
-@fact
-class WholeSum:
+@frozen
+class IntegerSum:
     """A linear comparison scaled to integers, to be evaluated for many values at once.
 
     It compares a sum with 0: one entry of each tuple of `summands`, plus `constant`.
@@ -48,7 +48,7 @@ class WholeSum:
     constant: int
 
 
-def whole_sum(atom: Compare, worths: Mapping[str, Sequence[object]]) -> WholeSum | None:
+def integer_sum(atom: Compare, worths: Mapping[str, Sequence[object]]) -> IntegerSum | None:
     """Return the integer form of a comparison for the given values of each hyperparameter.
 
     The summands of a hyperparameter are in the order of its values. The result is None if the comparison is not linear
@@ -59,34 +59,34 @@ def whole_sum(atom: Compare, worths: Mapping[str, Sequence[object]]) -> WholeSum
         return None
     columns: list[list[Fraction]] = []
     for address, values in worths.items():
-        numbers = [rational(value) for value in values]
+        numbers = [to_rational(value) for value in values]
         columns.append([form.factors.get(address, Fraction(0)) * number for number in numbers if number is not None])
         if len(columns[-1]) < len(numbers):
             return None
     whole = math.lcm(form.constant.denominator, *(term.denominator for column in columns for term in column))
-    return WholeSum(
+    return IntegerSum(
         tuple(tuple([int(term * whole) for term in column]) for column in columns), int(form.constant * whole)
     )
 
 
-def linear(expression: Expr) -> Linear | None:
+def linear_form(expression: Expr) -> LinearSum | None:
     """Return the linear form of an arithmetic expression, or None if it is not linear."""
     match expression:
         case Constant():
-            number = rational(expression.value)
-            return None if number is None else Linear({}, Fraction(number))
+            number = to_rational(expression.value)
+            return None if number is None else LinearSum({}, Fraction(number))
         case Reference():
-            return Linear({expression.address: Fraction(1)}, Fraction(0))
+            return LinearSum({expression.address: Fraction(1)}, Fraction(0))
         case Arithmetic():
-            left, right = linear(expression.left), linear(expression.right)
+            left, right = linear_form(expression.left), linear_form(expression.right)
             return None if left is None or right is None else _combine(expression.operation, left, right)
         case Call(function="min" | "max", arguments=(argument,)):
-            return linear(argument)
+            return linear_form(argument)
         case _:
             return None
 
 
-def _combine(operation: str, left: Linear, right: Linear) -> Linear | None:
+def _combine(operation: str, left: LinearSum, right: LinearSum) -> LinearSum | None:
     match operation:
         case "+":
             return _sum(left, right, 1)
@@ -102,19 +102,19 @@ def _combine(operation: str, left: Linear, right: Linear) -> Linear | None:
             return None
 
 
-def _sum(left: Linear, right: Linear, sign: int) -> Linear:
-    return Linear(added(left.factors, right.factors, sign), left.constant + sign * right.constant)
+def _sum(left: LinearSum, right: LinearSum, sign: int) -> LinearSum:
+    return LinearSum(add_scaled(left.factors, right.factors, sign), left.constant + sign * right.constant)
 
 
-def _scale(form: Linear, factor: Fraction) -> Linear:
-    return Linear({a: f * factor for a, f in form.factors.items() if f * factor}, form.constant * factor)
+def _scale(form: LinearSum, factor: Fraction) -> LinearSum:
+    return LinearSum({a: f * factor for a, f in form.factors.items() if f * factor}, form.constant * factor)
 
 
-Rows = tuple[Inequality, ...]
+InequalitySystem = tuple[Inequality, ...]
 """A system of inequalities that must all hold."""
 
 
-def rows(relation: Sign, form: Linear, truth: bool) -> tuple[Rows, ...]:
+def inequalities_for(relation: ComparisonSign, form: LinearSum, truth: bool) -> tuple[InequalitySystem, ...]:
     """Return alternative systems of inequalities of which one must hold for `form relation 0` to have a truth value.
 
     There are two alternatives only if the values must differ.
@@ -133,11 +133,11 @@ def rows(relation: Sign, form: Linear, truth: bool) -> tuple[Rows, ...]:
             return ((_row(opposite, strict=relation == ">"),),)
 
 
-def _row(form: Linear, *, strict: bool) -> Inequality:
+def _row(form: LinearSum, *, strict: bool) -> Inequality:
     return Inequality(form.factors, form.constant, strict)
 
 
-def feasible(cells: Mapping[str, Simple], alternatives: Sequence[tuple[Rows, ...]]) -> bool:
+def is_feasible_system(cells: Mapping[str, SimpleDomain], alternatives: Sequence[tuple[InequalitySystem, ...]]) -> bool:
     """Return True if some values in the cells satisfy one alternative of every entry.
 
     Cells must contain numbers only, and a categorical cell exactly one. Raise SearchTooLongError.
@@ -145,23 +145,25 @@ def feasible(cells: Mapping[str, Simple], alternatives: Sequence[tuple[Rows, ...
     return witness(cells, alternatives) is not None
 
 
-def witness(cells: Mapping[str, Simple], alternatives: Sequence[tuple[Rows, ...]]) -> dict[str, Value] | None:
+def witness(
+    cells: Mapping[str, SimpleDomain], alternatives: Sequence[tuple[InequalitySystem, ...]]
+) -> dict[str, Value] | None:
     """Return values in the cells that satisfy one alternative of every entry, or None if there are none.
 
     Values away from the ends of the cells are preferred. Raise SearchTooLongError.
     """
-    variables = {name: _Variable.of(cell) for name, cell in cells.items()}
+    variables = {name: _Variable.from_cell(cell) for name, cell in cells.items()}
     bounds = [row for name, variable in variables.items() for row in variable.bounds(name)]
     integers = frozenset(name for name, variable in variables.items() if variable.grid)
     for chosen in product(*alternatives):
         mine = [_substituted(row, variables) for together in chosen for row in together]
         found = solve([*bounds, *mine], integers)
         if found is not None:
-            return {name: _member(cell, found.get(name)) for name, cell in cells.items()}
+            return {name: _member_at(cell, found.get(name)) for name, cell in cells.items()}
     return None
 
 
-@fact
+@frozen
 class _Variable:
     """A cell as `offset + unit * x` with x between two ends.
 
@@ -177,16 +179,16 @@ class _Variable:
     grid: bool = False
 
     @classmethod
-    def of(cls, cell: Simple) -> "_Variable":
+    def from_cell(cls, cell: SimpleDomain) -> "_Variable":
         match cell:
             case Real():
-                ends = decimal(cell.lower), decimal(cell.upper)
+                ends = to_fraction(cell.lower), to_fraction(cell.upper)
                 return cls(Fraction(0), Fraction(1), *ends, cell.lower_open, cell.upper_open)
             case Grid():
                 last = Fraction(cell.last_index)
-                return cls(decimal(cell.lower), decimal(cell.step), Fraction(0), last, grid=True)
+                return cls(to_fraction(cell.lower), to_fraction(cell.step), Fraction(0), last, grid=True)
             case Categorical():
-                number = rational(cell.values[0])
+                number = to_rational(cell.values[0])
                 assert len(cell.values) == 1
                 assert number is not None
                 return cls(Fraction(number), Fraction(0), Fraction(0), Fraction(0), grid=True)
@@ -204,11 +206,11 @@ def _substituted(row: Inequality, variables: Mapping[str, _Variable]) -> Inequal
     return Inequality({name: factor for name, factor in factors.items() if factor}, constant, row.strict)
 
 
-def _member(cell: Simple, place: Fraction | None) -> Value:
+def _member_at(cell: SimpleDomain, place: Fraction | None) -> Value:
     if place is None:
         return cell.middle
     if not isinstance(cell, Real):
-        return cell.at(int(place))
+        return cell.value_at(int(place))
     near = float(place)
     nearby = (near, math.nextafter(near, math.inf), math.nextafter(near, -math.inf))
     return next((number for number in nearby if contains(cell, number)), cell.middle)

@@ -9,11 +9,10 @@ from functools import cached_property
 from math import prod
 from typing import Final
 
-from spacelang.grouping import grouped
-from spacelang.ir.domain import Simple
+from spacelang.grouping import group_by_key
+from spacelang.ir.domain import SimpleDomain
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Variable
 from spacelang.ir.walk import Structure
-from spacelang.solver.compiling import networks_of
 from spacelang.solver.elimination import (
     EXISTS,
     SUM,
@@ -22,16 +21,17 @@ from spacelang.solver.elimination import (
     FactorGraph,
     State,
     Table,
-    draw,
+    draw_states,
     eliminate,
-    supported,
+    supported_states,
 )
-from spacelang.solver.network import UNREACHED, Fixed, Network
+from spacelang.solver.network import UNREACHED, FixedDecisions, Network
+from spacelang.solver.network_compiler import compile_networks
 
-KEPT: Final = 8_192
+MAX_CACHED: Final = 8_192
 """The maximum number of cached eliminations with fixed members."""
-SMALL_GROUP: Final = 100
-"""The maximum number of variables of a network whose first elimination also serves `supported`."""
+MAX_SMALL_NETWORK: Final = 100
+"""The maximum number of variables of a network whose first elimination also serves `supported_states`."""
 
 
 class Weights:
@@ -46,26 +46,26 @@ class Weights:
     semiring = SUM
     """The semiring that adds weights."""
 
-    def branch(self, choice: Choice, place: int) -> float:  # noqa: ARG002
+    def branch_weight(self, choice: Choice, place: int) -> float:  # noqa: ARG002
         """Return the weight of taking a branch, in addition to the weights of its contents."""
         return 1
 
-    def cell(self, hyperparameter: Hyperparameter, cell: Simple) -> float:  # noqa: ARG002
+    def cell_weight(self, hyperparameter: Hyperparameter, cell_weight: SimpleDomain) -> float:  # noqa: ARG002
         """Return the weight of a cell of a hyperparameter."""
         return 1
 
 
-class Model:
+class SolverModel:
     """Variables and the constraints over them, compiled to networks by context; see `Solver` for queries."""
 
     def __init__(self, variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> None:
         """Compile the networks; raise UndecidableError for undecidable arithmetic, or TooTangledError."""
         self.variables = variables
-        networks = networks_of(variables, constraints)
-        self.by_context: dict[Context, list[Network]] = grouped((each.context, each) for each in networks)
+        networks = compile_networks(variables, constraints)
+        self.by_context: dict[Context, list[Network]] = group_by_key((each.context, each) for each in networks)
 
     @cached_property
-    def deciding(self) -> dict[Context, list[Network]]:
+    def decision_networks(self) -> dict[Context, list[Network]]:
         """The networks with at least one decision, by context."""
         found = {
             context: [each for each in networks if any(isinstance(member.node, Choice) for member in each.members)]
@@ -76,11 +76,11 @@ class Model:
     @cached_property
     def network_of(self) -> dict[str, Network]:
         """The network of each decision, by the address of the decision."""
-        deciding = (network for networks in self.deciding.values() for network in networks)
+        deciding = (network for networks in self.decision_networks.values() for network in networks)
         return {member.address: network for network in deciding for member in network.members}
 
     @cached_property
-    def only_existence(self) -> bool:
+    def is_existence_only(self) -> bool:
         """True if some comparison of ranges is decided without counting its solutions."""
         return any(network.ranges for networks in self.by_context.values() for network in networks)
 
@@ -88,15 +88,15 @@ class Model:
 class Solver:
     """A model with weights; the sums below each context are computed on demand and cached."""
 
-    def __init__(self, model: Model, weights: Weights) -> None:
+    def __init__(self, model: SolverModel, weights: Weights) -> None:
         """Store the model and the weights; nothing is solved yet."""
         self.model = model
         self.weights = weights
-        self._whole: dict[Network, Elimination] = {}
-        self._weighted: dict[str, Factor] = {}
-        self._conditioned: dict[tuple[Network, Fixed, str], Elimination] = {}
+        self._solved: dict[Network, Elimination] = {}
+        self._weight_factors: dict[str, Factor] = {}
+        self._conditioned: dict[tuple[Network, FixedDecisions, str], Elimination] = {}
 
-    def given(self, taken: Structure) -> "ConditionedSolver":
+    def condition(self, taken: Structure) -> "ConditionedSolver":
         """Return a solver conditioned on the branches that some decisions take.
 
         If a decision is nested, the branches that lead to it must be included. For example, `given({"model":
@@ -112,11 +112,11 @@ class Solver:
             if not (self.weights.existential and network.is_free)
         )
 
-    def structure(self, choose: Callable[[Sequence[float]], int]) -> dict[str, str]:
+    def draw_structure(self, choose: Callable[[Sequence[float]], int]) -> dict[str, str]:
         """Return one structure, drawn in proportion to the weights, as branch names by address."""
-        return self.given({}).structure(choose)
+        return self.condition({}).draw_structure(choose)
 
-    def supported(self) -> dict[str, frozenset[State]]:
+    def supported_states(self) -> dict[str, frozenset[State]]:
         """Return the states of each variable that some admissible configuration has.
 
         Each context is assumed to be reached.
@@ -132,7 +132,7 @@ class Solver:
     def supported_branches(self) -> dict[str, frozenset[int]]:
         """Return the indices of the branches of each decision that some admissible configuration takes."""
         found: dict[str, frozenset[int]] = {}
-        for networks in self.model.deciding.values():
+        for networks in self.model.decision_networks.values():
             for network in networks:
                 choices = {m.address: m for m in network.members if isinstance(m.node, Choice)}
                 if network.constraints:
@@ -144,17 +144,19 @@ class Solver:
 
     def _open_branches(self, variable: Variable) -> frozenset[int]:
         """Return the branches of an otherwise unconstrained decision that have admissible contents."""
-        return frozenset(place for place in range(len(variable.choice.branches)) if self.total(inside(variable, place)))
+        return frozenset(
+            place for place in range(len(variable.choice.branches)) if self.total(context_below(variable, place))
+        )
 
     def _supported(self, network: Network) -> dict[str, frozenset[State]]:
         kept = self.solve(network) if _is_small(network) else self._eliminated(network, keep_trivial=True)
-        return supported(kept)
+        return supported_states(kept)
 
-    def decisions(self, network: Network) -> FactorGraph:
+    def weighted_decisions(self, network: Network) -> FactorGraph:
         """Return the graph of the decisions of a network: the possible combinations and their weights."""
-        return self._weighed(network.decisions, network)
+        return self._with_weights(network.decision_graph, network)
 
-    def solve(self, network: Network, fixed: Fixed = (), last: str = "") -> Elimination:
+    def solve(self, network: Network, fixed: FixedDecisions = (), last: str = "") -> Elimination:
         """Return the elimination of one network, assuming that its context is taken.
 
         `fixed` are decisions with known branches; the weights must then be existential. With `last`, only the part
@@ -162,43 +164,47 @@ class Solver:
         TooTangledError.
         """
         if not fixed and not last:
-            if network not in self._whole:
-                self._whole[network] = self._eliminated(network, keep_trivial=_is_small(network))
-            return self._whole[network]
+            if network not in self._solved:
+                self._solved[network] = self._eliminated(network, keep_trivial=_is_small(network))
+            return self._solved[network]
         key = (network, fixed, last)
         if key not in self._conditioned:
-            if len(self._conditioned) == KEPT:
+            if len(self._conditioned) == MAX_CACHED:
                 self._conditioned.clear()
-            left = network.decisions.given({address: (place,) for address, place in fixed})
-            graph = self._weighed(left.around(last) if last else left, network)
-            with network.blamed():
+            left = network.decision_graph.restrict({address: (place,) for address, place in fixed})
+            graph = self._with_weights(left.connected_part(last) if last else left, network)
+            with network.blame_constraints():
                 self._conditioned[key] = eliminate(graph, (graph.states.keys() - {last}, self.weights.semiring))
         return self._conditioned[key]
 
     def _eliminated(self, network: Network, *, keep_trivial: bool) -> Elimination:
-        graph = self._weighed(network, network)
-        existential = network.existential if self.weights.existential else ()
-        with network.blamed():
+        graph = self._with_weights(network, network)
+        existential = network.existential_variables if self.weights.existential else ()
+        with network.blame_constraints():
             turns = (existential, EXISTS), (graph.states, self.weights.semiring)
             return eliminate(graph, *turns, keep_trivial=keep_trivial)
 
-    def _weighed(self, graph: FactorGraph, network: Network) -> FactorGraph:
+    def _with_weights(self, graph: FactorGraph, network: Network) -> FactorGraph:
         """Return a graph over variables of a network, with the weights of its members as additional factors."""
         members = (member.address for member in network.members)
-        return graph.times(self._weights_of(network, address) for address in members if address in graph.states)
+        return graph.with_factors(
+            self._weight_factor(network, address) for address in members if address in graph.states
+        )
 
-    def _weights_of(self, network: Network, address: str) -> Factor:
+    def _weight_factor(self, network: Network, address: str) -> Factor:
         """Return the weights of the states of a variable; the weight of a branch includes everything below it."""
-        if address not in self._weighted:
+        if address not in self._weight_factors:
             node, states = self.model.variables[address].node, network.states[address]
             table: Table = {(s,): 1 if s == UNREACHED else self._weight(network, node, s) for s in states}
-            self._weighted[address] = Factor((address,), table)
-        return self._weighted[address]
+            self._weight_factors[address] = Factor((address,), table)
+        return self._weight_factors[address]
 
     def _weight(self, network: Network, node: Choice | Hyperparameter, state: State) -> float:
         if isinstance(node, Hyperparameter):
-            return self.weights.cell(node, network.cells[node.address][state])
-        return self.weights.branch(node, state) * self.total(inside(self.model.variables[node.address], state))
+            return self.weights.cell_weight(node, network.cells[node.address][state])
+        return self.weights.branch_weight(node, state) * self.total(
+            context_below(self.model.variables[node.address], state)
+        )
 
 
 class ConditionedSolver:
@@ -215,13 +221,13 @@ class ConditionedSolver:
         waiting: list[Context] = [()]
         while waiting:
             for network in model.by_context.get(waiting.pop(), ()):
-                fixed = network.fixed(self._taken)
+                fixed = network.fixed_decisions(self._taken)
                 if not self._solver.solve(network, fixed).total:
                     return False
-                waiting.extend(inside(model.variables[address], place) for address, place in fixed)
+                waiting.extend(context_below(model.variables[address], place) for address, place in fixed)
         return True
 
-    def structure(self, choose: Callable[[Sequence[float]], int]) -> dict[str, str]:
+    def draw_structure(self, choose: Callable[[Sequence[float]], int]) -> dict[str, str]:
         """Return one structure with the given branches, drawn in proportion to the weights.
 
         At least one must exist.
@@ -230,35 +236,35 @@ class ConditionedSolver:
         result: dict[str, str] = {}
         waiting: list[Context] = [()]
         while waiting:
-            for network in model.deciding.get(waiting.pop(), ()):
-                fixed = network.fixed(self._taken)
-                drawn = draw(self._solver.solve(network, fixed), choose, network.existential)
+            for network in model.decision_networks.get(waiting.pop(), ()):
+                fixed = network.fixed_decisions(self._taken)
+                drawn = draw_states(self._solver.solve(network, fixed), choose, network.existential_variables)
                 for address, state in (*fixed, *drawn.items()):
                     if state != UNREACHED:
-                        waiting.append(inside(model.variables[address], state))
+                        waiting.append(context_below(model.variables[address], state))
                         result[address] = waiting[-1][-1][1]
         return result
 
-    def shares(self, choice: Choice) -> dict[str, int]:
+    def branch_shares(self, choice: Choice) -> dict[str, int]:
         """Return the weight of the structures that take each branch of a reached decision.
 
         Branches that no structure takes are left out. The weights are proportional, not absolute.
         """
         network = self._solver.model.network_of[choice.address]
-        buckets = self._solver.solve(network, network.fixed(self._taken), choice.address).buckets
+        buckets = self._solver.solve(network, network.fixed_decisions(self._taken), choice.address).buckets
         return {choice.branches[place].name: int(share) for place, share in buckets[-1].weights[()].items()}
 
 
-def inside(variable: Variable, state: State) -> Context:
+def context_below(variable: Variable, state: State) -> Context:
     """Return the context below a branch of a decision; `state` is the index of the branch."""
     return (*variable.owners, (variable.address, variable.choice.branches[state].name))
 
 
 def _is_small(network: Network) -> bool:
-    """Return True if trivial factors should be retained, so that one elimination also serves `supported`.
+    """Return True if trivial factors should be retained, so that one elimination also serves `supported_states`.
 
     For a small network, dropping them would save less than a second elimination costs. Networks without constraints
     return False: no caller asks what is supported there, and trivial factors may connect variables that nothing else
     connects.
     """
-    return len(network.constraints) > 0 and len(network.members) <= SMALL_GROUP
+    return len(network.constraints) > 0 and len(network.members) <= MAX_SMALL_NETWORK

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeAlias
 
-from spacelang.ir.domain import Simple
+from spacelang.ir.domain import SimpleDomain
 from spacelang.ir.expr import Compare, Expr, references
 from spacelang.ir.space import Choice, Constraint, Context, Variable
 from spacelang.ir.value import is_number
-from spacelang.solver.elimination import FactorGraph, State, TangledError
-from spacelang.solver.linear import Rows, difference, rows
+from spacelang.solver.elimination import FactorGraph, State, TooManyJointStatesError
+from spacelang.solver.linear import InequalitySystem, difference, inequalities_for
 
 UNREACHED: Final = -1
 """The state of a variable that is not active."""
-Fixed: TypeAlias = tuple[tuple[str, State], ...]
+FixedDecisions: TypeAlias = tuple[tuple[str, State], ...]
 """Addresses of some decisions of a network with the indices of their branches, in the order of its members."""
 
 
@@ -27,7 +27,7 @@ class UndecidableError(Exception):
         self.atom = atom
 
 
-class TooTangledError(Exception):
+class TooManyTiesError(Exception):
     """Constraints that connect so many variables that configurations cannot be counted exactly."""
 
     def __init__(self, constraints: tuple[Constraint, ...]) -> None:
@@ -53,7 +53,7 @@ class Network(FactorGraph):
     context: Context
     members: tuple[Variable, ...]
     constraints: tuple[Constraint, ...]
-    cells: Mapping[str, tuple[Simple, ...]]
+    cells: Mapping[str, tuple[SimpleDomain, ...]]
     truths: tuple[str, ...]
     ranges: Mapping[str, Compare]
 
@@ -66,29 +66,31 @@ class Network(FactorGraph):
         return not self.factors and len(self.cells) == len(self.members)
 
     @property
-    def existential(self) -> frozenset[str]:
+    def existential_variables(self) -> frozenset[str]:
         """The variables that are not decisions."""
         return frozenset((*self.cells, *self.truths))
 
     @cached_property
-    def decisions(self) -> FactorGraph:
+    def decision_graph(self) -> FactorGraph:
         """The graph of the decisions alone: a joint state is positive if the hyperparameters can have values.
 
         Raise TooTangledError.
         """
-        with self.blamed():
-            return self.without(self.existential)
+        with self.blame_constraints():
+            return self.project_out(self.existential_variables)
 
-    def fixed(self, taken: Mapping[str, str | None]) -> Fixed:
+    def fixed_decisions(self, taken: Mapping[str, str | None]) -> FixedDecisions:
         """Return the decisions of the network whose branches are given, with the indices of these branches."""
         found = ((member.address, member.node, taken.get(member.address)) for member in self.members)
         return tuple(
-            (address, node.places[branch])
+            (address, node.branch_indices[branch])
             for address, node, branch in found
             if branch is not None and isinstance(node, Choice)
         )
 
-    def compared(self, states: Mapping[str, State]) -> tuple[dict[str, Simple], list[tuple[Rows, ...]]]:
+    def required_comparisons(
+        self, states: Mapping[str, State]
+    ) -> tuple[dict[str, SimpleDomain], list[tuple[InequalitySystem, ...]]]:
         """Return the cells of numbers that are compared as ranges, and the inequalities that must hold there.
 
         Both are those of the given states.
@@ -97,26 +99,26 @@ class Network(FactorGraph):
         cells = {address: self.cells[address][states[address]] for address in over if states[address] != UNREACHED}
         numbers = {address: cell for address, cell in cells.items() if is_number(cell.middle)}
         needed = [
-            alternatives_of(atom, bool(states[name]))
+            alternative_systems(atom, bool(states[name]))
             for name, atom in self.ranges.items()
             if numbers.keys() >= set(references(atom))
         ]
         return {address: numbers[address] for address in self.cells if address in numbers}, needed
 
     @contextmanager
-    def blamed(self) -> Iterator[None]:
+    def blame_constraints(self) -> Iterator[None]:
         """Turn a TangledError in the `with` block into a TooTangledError that names the constraints of this network."""
         try:
             yield
-        except TangledError as error:
-            raise TooTangledError(self.constraints) from error
+        except TooManyJointStatesError as error:
+            raise TooManyTiesError(self.constraints) from error
 
 
-def alternatives_of(atom: Compare, truth: bool) -> tuple[Rows, ...]:
+def alternative_systems(atom: Compare, truth: bool) -> tuple[InequalitySystem, ...]:
     """Return alternative systems of inequalities that give a linear comparison of numbers a truth value.
 
     One of them must hold.
     """
     form = difference(atom)
     assert form is not None
-    return rows(atom.relation, form, truth)
+    return inequalities_for(atom.relation, form, truth)

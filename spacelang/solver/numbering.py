@@ -9,26 +9,26 @@ cut. All numbers are exact and of any size.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Simple, part_of
-from spacelang.ir.expr import Inactive, Worth
+from spacelang.ir.domain import SimpleDomain, index_of_part
+from spacelang.ir.expr import ExpressionValue, Inactive
 from spacelang.ir.space import Choice, Context, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, Structure, assemble, structure_of
-from spacelang.solver.counting import Sizes, Structures
+from spacelang.solver.counting import CountWeights, Structures
 from spacelang.solver.elimination import Bucket, State
-from spacelang.solver.model import Solver, inside
-from spacelang.solver.network import UNREACHED, Network, TooTangledError
+from spacelang.solver.model import Solver, context_below
+from spacelang.solver.network import UNREACHED, Network, TooManyTiesError
 
 
 def structure_at(structures: Structures, number: int) -> dict[str, str]:
     """Return the structure with a number from 0 to count - 1; raise IndexError for any other number."""
     _check_number(number, structures.count, "structures")
-    return _Numbering(structures.space, structures.existence).unrank(number)[0]
+    return _Numbering(structures.space, structures.existence_solver).unrank(number)[0]
 
 
 def number_of_structure(structures: Structures, structure: Structure) -> int:
     """Return the number of an admissible structure."""
-    return _Numbering(structures.space, structures.existence).rank(structure, {})
+    return _Numbering(structures.space, structures.existence_solver).rank(structure, {})
 
 
 class ConfigurationNumbers:
@@ -37,28 +37,28 @@ class ConfigurationNumbers:
     def __init__(self, structures: Structures) -> None:
         """Count the configurations; raise ValueError, with the reason, if they cannot be counted."""
         self._space = structures.space
-        solver = Solver(structures.model, Sizes())
+        solver = Solver(structures.model, CountWeights())
         endless = [node.key for node in self._space.hyperparameters if node.domain.size is None]
         if endless:
             raise ValueError(f"the configurations cannot be numbered: `{endless[0]}` is continuous")
-        if structures.model.only_existence:
+        if structures.model.is_existence_only:
             reason = "a constraint compares large ranges with each other"
             raise ValueError(f"the configurations cannot be numbered: {reason}")
         try:
             self.count = int(solver.total())
-        except TooTangledError as error:
+        except TooManyTiesError as error:
             raise ValueError(f"the configurations cannot be numbered: {error}") from error
         self._numbering = _Numbering(self._space, solver)
 
-    def at(self, number: int) -> Configuration:
+    def configuration_at(self, number: int) -> Configuration:
         """Return the configuration with a number from 0 to count - 1; raise IndexError for any other number."""
         _check_number(number, self.count, "configurations")
         structure, values = self._numbering.unrank(number)
         return assemble(self._space, structure, lambda node: values[node.address])
 
-    def of(self, configuration: Configuration) -> int:
+    def number_of(self, configuration: Configuration) -> int:
         """Return the number of a configuration of the space."""
-        assignment = Assignment.of(self._space, configuration)
+        assignment = Assignment.from_configuration(self._space, configuration)
         worths = {node.address: assignment(node.address) for node in self._space.hyperparameters}
         return self._numbering.rank(structure_of(self._space, configuration), worths)
 
@@ -77,7 +77,7 @@ class _Numbering:
     def __init__(self, space: Space, solver: Solver) -> None:
         self._space = space
         self._solver = solver
-        self._trees: dict[Network, _Tree] = {}
+        self._forests: dict[Network, _BucketForest] = {}
 
     def unrank(self, number: int) -> tuple[dict[str, str], dict[str, Value]]:
         structure: dict[str, str] = {}
@@ -94,77 +94,77 @@ class _Numbering:
                         structure[address] = variable.node.branches[state].name
                         waiting.append(((*variable.owners, (address, structure[address])), own))
                     else:
-                        values[address] = network.cells[address][state].at(own)
+                        values[address] = network.cells[address][state].value_at(own)
         return structure, values
 
-    def rank(self, structure: Structure, values: Mapping[str, Worth], context: Context = ()) -> int:
+    def rank(self, structure: Structure, values: Mapping[str, ExpressionValue], context: Context = ()) -> int:
         networks = self._networks(context)
         digits = [self._rank_network(network, structure, values) for network in networks]
-        return _number(digits, [self._total(network) for network in networks])
+        return _from_digits(digits, [self._total(network) for network in networks])
 
     def _networks(self, context: Context) -> Sequence[Network]:
         model = self._solver.model
-        return (model.deciding if self._solver.weights.existential else model.by_context).get(context, [])
+        return (model.decision_networks if self._solver.weights.existential else model.by_context).get(context, [])
 
     def _total(self, network: Network) -> int:
         return int(self._solver.solve(network).total)
 
-    def _tree(self, network: Network) -> "_Tree":
-        if network not in self._trees:
-            skipped = network.existential if self._solver.weights.existential else frozenset()
+    def _forest(self, network: Network) -> "_BucketForest":
+        if network not in self._forests:
+            skipped = network.existential_variables if self._solver.weights.existential else frozenset()
             buckets = self._solver.solve(network).buckets
-            self._trees[network] = _Tree(bucket for bucket in buckets if bucket.variable not in skipped)
-        return self._trees[network]
+            self._forests[network] = _BucketForest(bucket for bucket in buckets if bucket.variable not in skipped)
+        return self._forests[network]
 
     def _unrank_network(self, network: Network, number: int) -> Iterator[tuple[str, State, int]]:
         """Yield the reached members of a network with their states for a number.
 
         Each comes with the part of the number that is left for the contents of its branch or the values of its cell.
         """
-        tree = self._tree(network)
+        tree = self._forest(network)
         states: dict[str, State] = {}
         digits = dict(zip(tree.roots, _digits(number, [tree.total(root, states) for root in tree.roots]), strict=True))
         for variable in reversed(tree.buckets):
             states[variable], left = tree.state_at(variable, states, digits[variable])
             children = tree.children[variable]
-            own = self._own_total(network, variable, states[variable])
+            own = self._inner_total(network, variable, states[variable])
             totals = [own, *(tree.total(child, states) for child in children)]
             mine, *others = _digits(left, totals)
             digits.update(zip(children, others, strict=True))
             if variable not in network.truths and states[variable] != UNREACHED:
                 yield variable, states[variable], mine
 
-    def _rank_network(self, network: Network, structure: Structure, values: Mapping[str, Worth]) -> int:
-        tree, states = self._tree(network), _states(network, structure, values)
+    def _rank_network(self, network: Network, structure: Structure, values: Mapping[str, ExpressionValue]) -> int:
+        tree, states = self._forest(network), _states(network, structure, values)
         digits: dict[str, int] = {}
         for variable in tree.buckets:
             children = tree.children[variable]
-            own = self._own_total(network, variable, states[variable])
-            mine = self._own_number(network, variable, states[variable], structure, values)
+            own = self._inner_total(network, variable, states[variable])
+            mine = self._inner_number(network, variable, states[variable], structure, values)
             totals = [own, *(tree.total(child, states) for child in children)]
-            left = _number([mine, *(digits[child] for child in children)], totals)
-            digits[variable] = tree.start_of(variable, states) + left
-        return _number([digits[root] for root in tree.roots], [tree.total(root, states) for root in tree.roots])
+            left = _from_digits([mine, *(digits[child] for child in children)], totals)
+            digits[variable] = tree.first_number_of(variable, states) + left
+        return _from_digits([digits[root] for root in tree.roots], [tree.total(root, states) for root in tree.roots])
 
-    def _own_total(self, network: Network, variable: str, state: State) -> int:
+    def _inner_total(self, network: Network, variable: str, state: State) -> int:
         """Return the number of possibilities inside a state: those below a branch, or the values in a cell."""
         if state == UNREACHED or variable in network.truths:
             return 1
         if variable in network.cells:
             return network.cells[variable][state].size or 0
-        return int(self._solver.total(inside(self._space.variables[variable], state)))
+        return int(self._solver.total(context_below(self._space.variables[variable], state)))
 
-    def _own_number(
-        self, network: Network, variable: str, state: State, structure: Structure, values: Mapping[str, Worth]
+    def _inner_number(
+        self, network: Network, variable: str, state: State, structure: Structure, values: Mapping[str, ExpressionValue]
     ) -> int:
         if state == UNREACHED or variable in network.truths:
             return 0
         if variable in network.cells:
-            return _place(network.cells[variable][state], values[variable])
-        return self.rank(structure, values, inside(self._space.variables[variable], state))
+            return _index_in_cell(network.cells[variable][state], values[variable])
+        return self.rank(structure, values, context_below(self._space.variables[variable], state))
 
 
-class _Tree:
+class _BucketForest:
     """The buckets of an elimination as a forest: the parent of a bucket is the first one of its separator."""
 
     def __init__(self, buckets: Iterable[Bucket]) -> None:
@@ -184,7 +184,7 @@ class _Tree:
             number -= int(weight)
         raise IndexError(variable)
 
-    def start_of(self, variable: str, states: Mapping[str, State]) -> int:
+    def first_number_of(self, variable: str, states: Mapping[str, State]) -> int:
         """Return the first number of the state that `states` gives the variable."""
         weights = self._weights(variable, states)
         return int(sum(weight for state, weight in weights.items() if state < states[variable]))
@@ -207,20 +207,20 @@ def _digits(number: int, totals: Sequence[int]) -> list[int]:
     return found[::-1]
 
 
-def _number(digits: Sequence[int], totals: Sequence[int]) -> int:
+def _from_digits(digits: Sequence[int], totals: Sequence[int]) -> int:
     number = 0
     for digit, total in zip(digits, totals, strict=True):
         number = number * total + digit
     return number
 
 
-def _states(network: Network, structure: Structure, values: Mapping[str, Worth]) -> dict[str, State]:
+def _states(network: Network, structure: Structure, values: Mapping[str, ExpressionValue]) -> dict[str, State]:
     """Return the states of all variables of a network; truth variables follow from the factors that define them."""
     states: dict[str, State] = {}
     for member in network.members:
         if isinstance(member.node, Choice):
             branch = structure.get(member.address)
-            states[member.address] = UNREACHED if branch is None else member.node.places[branch]
+            states[member.address] = UNREACHED if branch is None else member.node.branch_indices[branch]
         elif member.address in network.cells and member.address in values:
             states[member.address] = _cell_of(network.cells[member.address], values[member.address])
     for factor in network.factors:
@@ -232,12 +232,12 @@ def _states(network: Network, structure: Structure, values: Mapping[str, Worth])
     return states
 
 
-def _cell_of(cells: Sequence[Simple], value: Worth) -> State:
+def _cell_of(cells: Sequence[SimpleDomain], value: ExpressionValue) -> State:
     if isinstance(value, Inactive):
         return UNREACHED
-    return part_of(cells, value)
+    return index_of_part(cells, value)
 
 
-def _place(cell: Simple, value: Worth) -> int:
+def _index_in_cell(cell: SimpleDomain, value: ExpressionValue) -> int:
     assert not isinstance(value, Inactive)
     return cell.index_of(value)

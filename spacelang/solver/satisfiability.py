@@ -6,29 +6,29 @@ from itertools import islice
 from math import prod
 from typing import Final
 
-from spacelang.facts import fact
+from spacelang.frozen import frozen
 from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, contains, parts
 from spacelang.ir.expr import Active, And, Expr, Is, Not, nodes, scope
-from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable, said
+from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space, Variable, expressions_of
 from spacelang.ir.value import Value
-from spacelang.ir.walk import depended
-from spacelang.solver.cells import singletons
-from spacelang.solver.compiling import truths_over
-from spacelang.solver.model import Model, Solver, Weights
-from spacelang.solver.network import UNREACHED, TooTangledError
-from spacelang.solver.ties import Ties, common_context
+from spacelang.ir.walk import with_dependencies
+from spacelang.solver.cells import singleton_cells
+from spacelang.solver.model import Solver, SolverModel, Weights
+from spacelang.solver.network import UNREACHED, TooManyTiesError
+from spacelang.solver.network_compiler import evaluate_combinations
+from spacelang.solver.variable_groups import UnionFind, common_context
 
-FEW: Final = 64
+MAX_TRIED_VALUES: Final = 64
 """The maximum size of a domain whose values are all tried; of a larger one, a few are tried."""
 
-MOST_TRIED: Final = 4_096
+MAX_TRIED_COMBINATIONS: Final = 4_096
 """The maximum number of combinations of values to try before a solver is used."""
 
-MANY: Final = 8
+MIN_SHARED_VARIABLES: Final = 8
 """Statements that depend on at least this many connected variables are solved together."""
 
 
-@fact
+@frozen
 class Statement:
     """An expression of a space, and the circumstances under which it applies.
 
@@ -41,37 +41,40 @@ class Statement:
     active: tuple[str, ...] = ()
 
 
-def truths(space: Space, statement: Statement) -> tuple[bool, bool]:
+def possible_truths(space: Space, statement: Statement) -> tuple[bool, bool]:
     """Return whether a statement can be true and whether it can be false, ignoring all constraints.
 
     Only the variables that the expression depends on are considered. Raise UndecidableError.
     """
-    return truths_of_all(space, (statement,))[0]
+    return possible_truths_of_all(space, (statement,))[0]
 
 
-def truths_of_all(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
-    """Return the `truths` of each statement; statements with the same content are examined once.
+def possible_truths_of_all(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
+    """Return the `possible_truths` of each statement; statements with the same content are examined once.
 
     Statements that depend on many of the same variables, such as the conditions of a long chain, are solved together.
     Solving them one by one would process the start of the chain once for each.
     """
-    alike = [_anywhere(space, statement) for statement in statements]
+    alike = [_without_irrelevant_owners(space, statement) for statement in statements]
     found: dict[Statement, tuple[bool, bool]] = {}
     many: list[Statement] = []
     for statement in dict.fromkeys(alike):
         tried = _try_values(space, statement)
         if tried is not None:
             found[statement] = True in tried, False in tried
-        elif len(depended(space.variables, _named(statement), MANY)) < MANY:
-            (found[statement],) = _reasoned(space, (statement,))
+        elif (
+            len(with_dependencies(space.variables, _named_addresses(statement), MIN_SHARED_VARIABLES))
+            < MIN_SHARED_VARIABLES
+        ):
+            (found[statement],) = _solve_truths(space, (statement,))
         else:
             many.append(statement)
-    for together in _tied(space, many):
-        found |= zip(together, _reasoned_together(space, together), strict=True)
+    for together in _connected_statements(space, many):
+        found |= zip(together, _solve_truths_together(space, together), strict=True)
     return [found[statement] for statement in alike]
 
 
-def leaves_nothing(space: Space, constraints: Sequence[Constraint], branch: tuple[str, str] | None = None) -> bool:
+def is_unsatisfiable(space: Space, constraints: Sequence[Constraint], branch: tuple[str, str] | None = None) -> bool:
     """Return True if some constraints alone leave no configuration, or none that takes a branch.
 
     `branch` is the address of a decision and the name of a branch. Raise UndecidableError.
@@ -80,18 +83,18 @@ def leaves_nothing(space: Space, constraints: Sequence[Constraint], branch: tupl
     together = (*constraints, *wished)
     expressions = [constraint.expression for constraint in together]
     named = [address for expression in expressions for address in scope(expression)]
-    variables = _relevant(space, (), depended(space.variables, named), expressions)
-    return not Solver(Model(variables, together), Weights()).total()
+    variables = _relevant_variables(space, (), with_dependencies(space.variables, named), expressions)
+    return not Solver(SolverModel(variables, together), Weights()).total()
 
 
-def _anywhere(space: Space, statement: Statement) -> Statement:
+def _without_irrelevant_owners(space: Space, statement: Statement) -> Statement:
     """Return the statement without owners that cannot matter to it.
 
     An owner cannot matter if nothing that the statement depends on lies below it or tests it. A thousand alternatives
     of one stage may contain the same statement about another stage, which is then examined once.
     """
-    wanted = depended(space.variables, _named(statement), MANY)
-    if not statement.owners or len(wanted) == MANY:
+    wanted = with_dependencies(space.variables, _named_addresses(statement), MIN_SHARED_VARIABLES)
+    if not statement.owners or len(wanted) == MIN_SHARED_VARIABLES:
         return statement
     deciding = {*wanted, *(owner for address in wanted for owner, _ in space.variables[address].owners)}
     return replace(statement, owners=tuple(owner for owner in statement.owners if owner[0] in deciding))
@@ -109,22 +112,25 @@ def _try_values(space: Space, statement: Statement) -> set[bool] | None:
     variables = [
         space.variables[address] for address in dict.fromkeys((*scope(statement.expression), *statement.active))
     ]
-    taken = _taken(space, statement)
+    taken = _taken_branches(space, statement)
     if not variables or taken is None or not all(_is_reached(variable, taken) for variable in variables):
         return None
     samples = [_samples(variable, taken) for variable in variables]
     found: set[bool] = set()
     options = {variable.address: sample for variable, sample in zip(variables, samples, strict=True)}
-    for truth in islice(truths_over(statement.expression, options), MOST_TRIED):
+    for truth in islice(evaluate_combinations(statement.expression, options), MAX_TRIED_COMBINATIONS):
         found.add(truth)
         if len(found) == 2:
             return found
     sizes = [_size(variable, taken) for variable in variables]
-    is_complete = sizes == [len(sample) for sample in samples] and prod(len(sample) for sample in samples) <= MOST_TRIED
+    is_complete = (
+        sizes == [len(sample) for sample in samples]
+        and prod(len(sample) for sample in samples) <= MAX_TRIED_COMBINATIONS
+    )
     return found if is_complete else None
 
 
-def _taken(space: Space, statement: Statement) -> dict[str, str] | None:
+def _taken_branches(space: Space, statement: Statement) -> dict[str, str] | None:
     """Return the branches that are taken wherever a statement applies, or None if it never applies."""
     taken = dict(statement.owners)
     for address in statement.active:
@@ -150,18 +156,18 @@ def _samples(variable: Variable, taken: Mapping[str, str]) -> list[Value]:
         known = taken.get(variable.address)
         return [branch.name for branch in variable.node.branches] if known is None else [known]
     domain = variable.node.domain
-    if domain.size is not None and domain.size <= FEW:
-        return [cell.middle for cell in singletons(domain)]
-    return _some(domain)
+    if domain.size is not None and domain.size <= MAX_TRIED_VALUES:
+        return [cell.middle for cell in singleton_cells(domain)]
+    return _some_values(domain)
 
 
-def _some(domain: Domain) -> list[Value]:
+def _some_values(domain: Domain) -> list[Value]:
     found: list[Value] = []
     for part in parts(domain):
         if isinstance(part, Categorical):
-            found.extend(part.values[:FEW])
+            found.extend(part.values[:MAX_TRIED_VALUES])
         elif isinstance(part, Grid):
-            found.extend(dict.fromkeys((part.at(0), part.middle, part.greatest)))
+            found.extend(dict.fromkeys((part.value_at(0), part.middle, part.greatest)))
         else:
             ends = (part.lower, part.middle, part.upper)
             found.extend(value for value in dict.fromkeys(ends) if contains(part, value))
@@ -171,27 +177,31 @@ def _some(domain: Domain) -> list[Value]:
 # ---- solving
 
 
-def _reasoned_together(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
+def _solve_truths_together(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
     """Return the truths of statements solved together, or one by one if they connect too many variables."""
     try:
-        return _reasoned(space, statements)
-    except TooTangledError:
+        return _solve_truths(space, statements)
+    except TooManyTiesError:
         if len(statements) == 1:
             raise
-    return [_reasoned(space, (statement,))[0] for statement in statements]
+    return [_solve_truths(space, (statement,))[0] for statement in statements]
 
 
-def _reasoned(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
-    wanted = depended(space.variables, [address for statement in statements for address in _named(statement)])
+def _solve_truths(space: Space, statements: Sequence[Statement]) -> list[tuple[bool, bool]]:
+    wanted = with_dependencies(
+        space.variables, [address for statement in statements for address in _named_addresses(statement)]
+    )
     # A constraint over hyperparameters does not apply if they are not reached; any other statement does.
     own = [each.owners for each in statements if each.owners or not each.active]
     context = common_context([*(space.variables[address].owners for address in wanted), *own])
     inner = [owner for statement in statements for owner, _ in statement.owners[len(context) :]]
     # Two auxiliary hyperparameters per statement: one is active exactly if it is true, the other if it is false.
     probes = [probe for place, statement in enumerate(statements) for probe in _probes(statement, len(context), place)]
-    variables = _relevant(space, context, (*wanted, *inner), [probe.condition for probe in probes if probe.condition])
+    variables = _relevant_variables(
+        space, context, (*wanted, *inner), [probe.condition for probe in probes if probe.condition]
+    )
     variables |= {probe.address: Variable(probe, ()) for probe in probes}
-    supported = Solver(Model(variables, ()), Weights()).supported()
+    supported = Solver(SolverModel(variables, ()), Weights()).supported_states()
     can_be = [supported[probe.address] != {UNREACHED} for probe in probes]
     return [*zip(can_be[::2], can_be[1::2], strict=True)]
 
@@ -206,23 +216,23 @@ def _probes(statement: Statement, depth: int, place: int) -> Iterator[Hyperparam
         yield Hyperparameter(name, name, name, BOOLEANS, True, And((*reached, test)))
 
 
-def _named(statement: Statement) -> tuple[str, ...]:
+def _named_addresses(statement: Statement) -> tuple[str, ...]:
     return (*scope(statement.expression), *statement.active)
 
 
-def _tied(space: Space, statements: Sequence[Statement]) -> list[list[Statement]]:
+def _connected_statements(space: Space, statements: Sequence[Statement]) -> list[list[Statement]]:
     """Return the statements grouped by connected variables."""
-    wanted = depended(space.variables, [address for each in statements for address in _named(each)])
-    ties = Ties(wanted)
+    wanted = with_dependencies(space.variables, [address for each in statements for address in _named_addresses(each)])
+    ties = UnionFind(wanted)
     for address in wanted:
         condition = space.variables[address].condition
-        ties.tie((address, *(() if condition is None else scope(condition))))
+        ties.union((address, *(() if condition is None else scope(condition))))
     for statement in statements:
-        ties.tie(_named(statement))
-    return ties.sets((_named(statement)[0], statement) for statement in statements)
+        ties.union(_named_addresses(statement))
+    return ties.groups((_named_addresses(statement)[0], statement) for statement in statements)
 
 
-def _relevant(
+def _relevant_variables(
     space: Space, context: Context, wanted: Iterable[str], expressions: Iterable[Expr]
 ) -> dict[str, Variable]:
     """Return the wanted variables and their owners, reached as in the space if `context` is taken.
@@ -237,16 +247,18 @@ def _relevant(
             found[owner] = space.variables[owner]
             apart.setdefault(owner, set()).add(branch)
         found[variable.address] = variable
-    for test in (node for expression in (*expressions, *said(found.values(), ())) for node in nodes(expression)):
+    for test in (
+        node for expression in (*expressions, *expressions_of(found.values(), ())) for node in nodes(expression)
+    ):
         if isinstance(test, Is):
             apart.setdefault(test.address, set()).update(test.branches)
     return {
-        address: Variable(_fewer(variable.node, apart.get(address, ())), variable.owners[len(context) :])
+        address: Variable(_merge_branches(variable.node, apart.get(address, ())), variable.owners[len(context) :])
         for address, variable in found.items()
     }
 
 
-def _fewer(node: Hyperparameter | Choice, apart: Collection[str]) -> Hyperparameter | Choice:
+def _merge_branches(node: Hyperparameter | Choice, apart: Collection[str]) -> Hyperparameter | Choice:
     """Return a decision with only the branches in `apart` and the first of all others."""
     if isinstance(node, Hyperparameter):
         return node

@@ -4,22 +4,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spacelang.ir.domain import is_finite
-from spacelang.ir.space import Hyperparameter, Node, Operator, bodies, children_of
+from spacelang.ir.space import Hyperparameter, Node, Operator, children_of, operator_and_fixed_operators
 from spacelang.solver.counting import Structures
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class HyperparameterCounts:
     """The numbers of continuous and of discrete hyperparameters."""
 
     continuous: int = 0
     discrete: int = 0
 
-    def plus(self, hyperparameter: Hyperparameter) -> "Tally":
+    def with_hyperparameter(self, hyperparameter: Hyperparameter) -> "HyperparameterCounts":
         """Return the counts with one more hyperparameter; a union with a continuous part is continuous."""
         if is_finite(hyperparameter.domain):
-            return Tally(self.continuous, self.discrete + 1)
-        return Tally(self.continuous + 1, self.discrete)
+            return HyperparameterCounts(self.continuous, self.discrete + 1)
+        return HyperparameterCounts(self.continuous + 1, self.discrete)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Statistics:
     space: str
     stages: tuple[tuple[str, int], ...]
     structures: int
-    hyperparameters: Tally
-    by_algorithm: dict[str, Tally]
+    hyperparameters: HyperparameterCounts
+    by_algorithm: dict[str, HyperparameterCounts]
     conditions: int
     constraints: int
     configurations: int | None
@@ -66,12 +66,12 @@ def statistics(structures: Structures) -> Statistics:
     the boosting algorithm.
     """
     space = structures.space
-    by_algorithm: dict[str, Tally] = {}
-    total = Tally()
+    by_algorithm: dict[str, HyperparameterCounts] = {}
+    total = HyperparameterCounts()
     for operator, hyperparameters in _algorithms(space.root):
-        tally = by_algorithm.get(operator, Tally())
+        tally = by_algorithm.get(operator, HyperparameterCounts())
         for hyperparameter in hyperparameters:
-            tally, total = tally.plus(hyperparameter), total.plus(hyperparameter)
+            tally, total = tally.with_hyperparameter(hyperparameter), total.with_hyperparameter(hyperparameter)
         by_algorithm[operator] = tally
     return Statistics(
         space.name,
@@ -89,7 +89,7 @@ def _algorithms(node: Node) -> Iterator[tuple[str, list[Hyperparameter]]]:
     """Yield every operator that can be chosen, with its hyperparameters."""
     below: list[Node] = [*children_of(node)]
     if isinstance(node, Operator):
-        below = [child for body in bodies(node) for child in body.children]
+        below = [child for body in operator_and_fixed_operators(node) for child in body.children]
         yield node.name, [child for child in below if isinstance(child, Hyperparameter)]
     for child in below:
         yield from _algorithms(child)

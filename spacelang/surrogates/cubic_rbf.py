@@ -12,8 +12,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, LinAlgWarning, lstsq, solve
 from scipy.spatial.distance import cdist
 
-from spacelang.draws.codes import Array
-from spacelang.surrogates.growth import chosen
+from spacelang.sampling.value_codes import Array
+from spacelang.surrogates.incremental_process import choose_training_rows
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 CANDIDATES: Final = 500
 """The number of candidates drawn uniformly, and of those drawn around the best known point."""
 
-SPREADS: Final = (0.2, 0.1, 0.05, 0.02)
+DEVIATIONS: Final = (0.2, 0.1, 0.05, 0.02)
 """The standard deviations of the candidates around the best point, used in turn."""
 
-WEIGHTS: Final = (0.3, 0.5, 0.8, 0.95)
+VALUE_WEIGHTS: Final = (0.3, 0.5, 0.8, 0.95)
 """The weights of a small spline value against a large distance, used in turn."""
 
 
@@ -40,23 +40,23 @@ class CubicRbf:
         self._points = points
         system = np.zeros((count + dimensions + 1, count + dimensions + 1))
         system[:count, :count] = cdist(points, points) ** 3
-        system[:count, count:] = _plane(points)
+        system[:count, count:] = _linear_terms(points)
         system[count:, :count] = system[:count, count:].T
-        self._weights = _solved(system, np.concatenate([numbers, np.zeros(dimensions + 1)]))
+        self._weights = _solve(system, np.concatenate([numbers, np.zeros(dimensions + 1)]))
 
     def __call__(self, points: Array) -> Array:
         """Return the values at m points: shape (m,)."""
         count = len(self._points)
         bent = cdist(points, self._points) ** 3 @ self._weights[:count]
-        return np.asarray(bent + _plane(points) @ self._weights[count:])
+        return np.asarray(bent + _linear_terms(points) @ self._weights[count:])
 
 
-def next_point(points: Array, numbers: Array, pending: Array, rng: "Generator") -> Array:
+def propose_point(points: Array, numbers: Array, pending: Array, rng: "Generator") -> Array:
     """Return the next point: a candidate with a small spline value and a large distance to known points.
 
-    The two criteria are combined in a weighted sum. The weights alternate from call to call (`WEIGHTS`). If there are
-    more points than a model may have, the spline uses the best and the latest ones (`growth.chosen`). Pending points
-    count with the median of all numbers.
+    The two criteria are combined in a weighted sum. The weights alternate from call to call (`VALUE_WEIGHTS`). If there
+    are more points than a model may have, the spline uses the best and the latest ones (`growth.chosen`). Pending
+    points count with the median of all numbers.
 
     Parameters
     ----------
@@ -75,27 +75,29 @@ def next_point(points: Array, numbers: Array, pending: Array, rng: "Generator") 
     """
     taken = np.vstack([points, pending])
     turn, best = len(taken), points[numbers.argmin()]
-    rows = chosen(numbers)
+    rows = choose_training_rows(numbers)
     known = np.concatenate([numbers[rows], np.full(len(pending), np.median(numbers))])
     spline = CubicRbf(np.vstack([points[rows], pending]), known)
-    around = best + rng.normal(0.0, SPREADS[turn % len(SPREADS)], (CANDIDATES, len(best)))
+    around = best + rng.normal(0.0, DEVIATIONS[turn % len(DEVIATIONS)], (CANDIDATES, len(best)))
     candidates = np.vstack([rng.random((CANDIDATES, len(best))), np.clip(around, 0.0, 1.0)])
-    weight = WEIGHTS[turn % len(WEIGHTS)]
+    weight = VALUE_WEIGHTS[turn % len(VALUE_WEIGHTS)]
     distance = cdist(candidates, taken).min(axis=1)
-    return np.asarray(candidates[(weight * _unit(spline(candidates)) + (1 - weight) * _unit(-distance)).argmin()])
+    return np.asarray(
+        candidates[(weight * _scale_to_unit(spline(candidates)) + (1 - weight) * _scale_to_unit(-distance)).argmin()]
+    )
 
 
-def _unit(values: Array) -> Array:
+def _scale_to_unit(values: Array) -> Array:
     """Return the values scaled to [0, 1]; all are 1 if they are equal."""
     low, high = values.min(), values.max()
     return np.ones(len(values)) if low == high else np.asarray((values - low) / (high - low))
 
 
-def _plane(points: Array) -> Array:
+def _linear_terms(points: Array) -> Array:
     return np.column_stack([np.ones(len(points)), points])
 
 
-def _solved(system: Array, right: Array) -> Array:
+def _solve(system: Array, right: Array) -> Array:
     import warnings
 
     with warnings.catch_warnings():

@@ -6,9 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
-from spacelang.draws.codes import Array
+from spacelang.deprecation import renamed_attributes
+from spacelang.sampling.value_codes import Array
 
 
+@renamed_attributes(places="member_indices")
 @dataclass(frozen=True)
 class Dimension:
     """One coordinate: all of [0, 1] if there are no `members`, else one of these, which ascend without duplicates.
@@ -33,15 +35,15 @@ class Dimension:
         middles = (members[:-1] + members[1:]) / 2
         return np.concatenate([[2 * members[0] - middles[0]], middles, [2 * members[-1] - middles[-1]]])
 
-    def places(self, values: Array) -> Array:
+    def member_indices(self, values: Array) -> Array:
         """Return the index of the nearest member for each value; the dimension must have members."""
         return np.searchsorted(self.edges[1:-1], values, side="right")
 
 
-def rounded(dimensions: Sequence[Dimension], points: Array) -> Array:
+def round_to_members(dimensions: Sequence[Dimension], points: Array) -> Array:
     """Return the points, shape (n, d), with each coordinate rounded to its nearest member."""
     found = np.array(points, float)
     for column, dimension in enumerate(dimensions):
         if dimension.members:
-            found[:, column] = np.array(dimension.members)[dimension.places(found[:, column])]
+            found[:, column] = np.array(dimension.members)[dimension.member_indices(found[:, column])]
     return found

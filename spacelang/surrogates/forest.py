@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from spacelang.draws.codes import Array
+from spacelang.sampling.value_codes import Array
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-INACTIVE: Final = -1.0
+INACTIVE_VALUE: Final = -1.0
 """The value of an inactive coordinate, less than that of any active one."""
 
 
@@ -28,41 +28,41 @@ class Forest:
     trees: int = 100
     features: float = 1.0
 
-    def fitted(self, points: Array, numbers: Array, rng: "Generator", groups: Array | None = None) -> "Trees":
+    def fit(self, points: Array, numbers: Array, rng: "Generator", groups: Array | None = None) -> "FittedForest":
         """Return a forest fitted to n > 0 points, shape (n, d), and their finite numbers, shape (n,).
 
-        Each tree is fitted to a bootstrap sample. NaN coordinates are replaced by `INACTIVE`. With `groups`, shape
-        (n,), the points are weighted such that all groups have the same total weight.
+        Each tree is fitted to a bootstrap sample. NaN coordinates are replaced by `INACTIVE_VALUE`. With `groups`,
+        shape (n,), the points are weighted such that all groups have the same total weight.
         """
         from sklearn.ensemble import RandomForestRegressor
 
-        weights = None if groups is None else balanced(groups)
+        weights = None if groups is None else balanced_weights(groups)
         forest = RandomForestRegressor(
             self.trees, max_features=self.features, random_state=int(rng.integers(2**31)), n_jobs=1
         )
-        forest.fit(_encoded(points), numbers, weights)
-        return Trees(tuple(tree.tree_ for tree in forest.estimators_))
+        forest.fit(_replace_inactive(points), numbers, weights)
+        return FittedForest(tuple(tree.tree_ for tree in forest.estimators_))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trees:
+class FittedForest:
     """The trees of a fitted forest."""
 
     trees: tuple[Any, ...]
 
     def posterior(self, points: Array) -> tuple[Array, Array]:
         """Return the mean and the standard deviation over the trees at m points, shape (m,) each."""
-        encoded = _encoded(points)
+        encoded = _replace_inactive(points)
         predicted = np.array([tree.predict(encoded)[:, 0] for tree in self.trees])
         return predicted.mean(axis=0), predicted.std(axis=0)
 
 
-def balanced(groups: Array) -> Array:
+def balanced_weights(groups: Array) -> Array:
     """Return weights, shape (n,), that sum to 1 in each group."""
     _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     return np.asarray(1 / sizes[group])
 
 
-def _encoded(points: Array) -> Array:
+def _replace_inactive(points: Array) -> Array:
     # scikit-learn trees require single-precision floats.
-    return np.nan_to_num(points, nan=INACTIVE).astype(np.float32)
+    return np.nan_to_num(points, nan=INACTIVE_VALUE).astype(np.float32)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.spatial.distance import cdist
 
-from spacelang.draws.codes import Array
+from spacelang.sampling.value_codes import Array
 
 JITTERS: Final = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 """Multiples of the variance that are added to the diagonal, in turn, until there is a Cholesky factor."""
@@ -38,7 +38,7 @@ class Matern:
         far = self._distances(left, right)
         return np.asarray(self.variance * np.exp(-far) * (1 + far + far * far / 3))
 
-    def with_steepness(self, left: Array, right: Array) -> tuple[Array, Array]:
+    def with_gradient_factor(self, left: Array, right: Array) -> tuple[Array, Array]:
         """Return the covariances of n points with m others, and a factor of their gradients: shape (n, m) each.
 
         The derivative of a covariance by coordinate i of the right point is this factor times (right_i - left_i) /
@@ -61,7 +61,7 @@ class CholeskyFactor:
     lower: Array
 
     @classmethod
-    def of(cls, kernel: Matern, points: Array) -> "CholeskyFactor":
+    def from_points(cls, kernel: Matern, points: Array) -> "CholeskyFactor":
         """Return the factor for points of shape (n, d); their order affects the last bits.
 
         If the matrix has no factor, a jitter (`JITTERS`) is added to its diagonal.
@@ -76,7 +76,7 @@ class CholeskyFactor:
                 continue
         raise AssertionError("a covariance matrix with the largest jitter must have a Cholesky factor")
 
-    def with_row(self, point: Array) -> "CholeskyFactor":
+    def with_point(self, point: Array) -> "CholeskyFactor":
         """Return the factor with one more point, in O(n^2)."""
         count = len(self.points)
         grown = np.zeros((count + 1, count + 1))
@@ -112,13 +112,13 @@ class GaussianProcess:
         variance = self._factor.kernel.variance - np.einsum("nm,nm->m", known, known)
         return np.asarray(covariances.T @ self._weights), np.sqrt(np.maximum(variance, 0.0))
 
-    def at(self, places: Array) -> tuple[Array, Array, Array, Array]:
+    def posterior_with_gradients(self, places: Array) -> tuple[Array, Array, Array, Array]:
         """Return the means and standard deviations at m points, shape (m,), and the gradients of both, shape (m, d).
 
         The gradient of a standard deviation of 0 is 0.
         """
         kernel, points = self._factor.kernel, self._factor.points
-        covariances, steepness = kernel.with_steepness(points, places)
+        covariances, steepness = kernel.with_gradient_factor(points, places)
         known = self._factor.solve(covariances)
         deviations = np.sqrt(np.maximum(kernel.variance - np.einsum("nm,nm->m", known, known), 0.0))
 

@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy.special import logsumexp, ndtr, ndtri
 
-from spacelang.draws.codes import Array
+from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.dimensions import Dimension
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-NORMAL_REFERENCE: Final = 1.06
+NORMAL_REFERENCE_FACTOR: Final = 1.06
 """The factor of the normal reference rule: width = 1.06 * deviation * n^(-1 / (4 + d))."""
 
-NARROWEST: Final = 1e-3
+MIN_WIDTH: Final = 1e-3
 """The minimum width of a kernel, even if all data are equal."""
 
-WIDER: Final = 3.0
+PROPOSAL_WIDTH_FACTOR: Final = 3.0
 """Proposals are drawn from normal distributions that are this many times as wide as the kernels."""
 
-LEAST: Final = float(np.log(1e-32))
+MIN_LOG_DENSITY: Final = float(np.log(1e-32))
 """The lower bound of logarithms of densities; smaller ones count as equal."""
 
-GOOD: Final = 15
+GOOD_PERCENT: Final = 15
 """The percentage of points that are good."""
 
 
@@ -48,7 +48,7 @@ class KernelDensity:
     widths: Array
 
     @classmethod
-    def of(cls, dimensions: Sequence[Dimension], points: Array) -> "KernelDensity":
+    def from_points(cls, dimensions: Sequence[Dimension], points: Array) -> "KernelDensity":
         """Return the density of some points, shape (n, d), with widths by the normal reference rule.
 
         The width of a categorical dimension is at most the one at which all categories are equally likely. Its
@@ -56,18 +56,18 @@ class KernelDensity:
         standard deviation of 0 and 1. It does not depend on the order of the categories.
         """
         count, width = points.shape
-        spreads = [_spread(dimension, column) for dimension, column in zip(dimensions, points.T, strict=True)]
-        widest = [1 - 1 / len(each.members) if _is_set(each) else np.inf for each in dimensions]
-        widths = NORMAL_REFERENCE * np.array(spreads) * count ** (-1 / (4 + width))
-        return cls(dimensions, points, np.clip(widths, NARROWEST, widest))
+        spreads = [_deviation(dimension, column) for dimension, column in zip(dimensions, points.T, strict=True)]
+        widest = [1 - 1 / len(each.members) if _is_categorical(each) else np.inf for each in dimensions]
+        widths = NORMAL_REFERENCE_FACTOR * np.array(spreads) * count ** (-1 / (4 + width))
+        return cls(dimensions, points, np.clip(widths, MIN_WIDTH, widest))
 
-    def log(self, values: Array) -> Array:
+    def log_density(self, values: Array) -> Array:
         """Return the logarithms of the density at m points, shape (m, d): shape (m,)."""
         total = np.zeros((len(values), len(self.points)))
         columns = zip(self.dimensions, self.points.T, values.T, self.widths, strict=True)
         for dimension, centres, column, width in columns:
-            if _is_set(dimension):
-                same = dimension.places(column)[:, None] == dimension.places(centres)
+            if _is_categorical(dimension):
+                same = dimension.member_indices(column)[:, None] == dimension.member_indices(centres)
                 total += np.where(same, np.log1p(-width), np.log(width / (len(dimension.members) - 1)))
             else:
                 margins = (column[:, None] - centres) / width
@@ -82,57 +82,61 @@ class KernelDensity:
         """
         found = self.points[rng.integers(len(self.points), size=count)]
         for place, (dimension, width) in enumerate(zip(self.dimensions, self.widths, strict=True)):
-            if _is_set(dimension):
+            if _is_categorical(dimension):
                 changed = rng.random(count) < width
-                found[:, place] = np.where(changed, _anywhere(dimension, count, rng), found[:, place])
+                found[:, place] = np.where(changed, _draw_uniform(dimension, count, rng), found[:, place])
             else:
-                found[:, place] = _truncated(found[:, place], WIDER * width, rng)
+                found[:, place] = _draw_truncated_normal(found[:, place], PROPOSAL_WIDTH_FACTOR * width, rng)
         return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GoodAndBad:
+class DensityPair:
     """The densities of the good and of the bad points."""
 
     good: KernelDensity
     bad: KernelDensity
 
     @classmethod
-    def of(cls, dimensions: Sequence[Dimension], points: Array, numbers: Array, rng: "Generator") -> "GoodAndBad":
+    def from_points(
+        cls, dimensions: Sequence[Dimension], points: Array, numbers: Array, rng: "Generator"
+    ) -> "DensityPair":
         """Return the model of n points, shape (n, d), and of their numbers, shape (n,).
 
         The number of a failure is infinite. The 15 % with the smallest numbers are good and the others bad, at least d
         + 1 each. Of equal numbers the earlier ones are better. NaN coordinates, which are inactive in their points, are
-        imputed from other points of the same group. `are_enough` must be true for n and d.
+        imputed from other points of the same group. `has_enough_points` must be true for n and d.
         """
-        good, bad = shares(len(numbers), len(dimensions))
+        good, bad = good_and_bad_counts(len(numbers), len(dimensions))
         order = np.argsort(numbers, kind="stable")
         parts = points[order[:good]], points[order[good : good + bad]]
-        one, other = (KernelDensity.of(dimensions, imputed(dimensions, part, rng)) for part in parts)
+        one, other = (KernelDensity.from_points(dimensions, impute(dimensions, part, rng)) for part in parts)
         return cls(one, other)
 
-    def proposals(self, count: int, rng: "Generator") -> Array:
+    def propose(self, count: int, rng: "Generator") -> Array:
         """Return `count` points near good points, shape (count, d), best first.
 
         The best one has the largest ratio of good to bad density.
         """
         drawn = self.good.draw(count, rng)
-        ratios = np.maximum(self.bad.log(drawn), LEAST) - np.maximum(self.good.log(drawn), LEAST)
+        ratios = np.maximum(self.bad.log_density(drawn), MIN_LOG_DENSITY) - np.maximum(
+            self.good.log_density(drawn), MIN_LOG_DENSITY
+        )
         return np.asarray(drawn[np.argsort(ratios, kind="stable")])
 
 
-def shares(count: int, width: int) -> tuple[int, int]:
+def good_and_bad_counts(count: int, width: int) -> tuple[int, int]:
     """Return how many of `count` points with `width` dimensions are good, and the maximum number of bad ones."""
-    return max(width + 1, GOOD * count // 100), max(width + 1, (100 - GOOD) * count // 100)
+    return max(width + 1, GOOD_PERCENT * count // 100), max(width + 1, (100 - GOOD_PERCENT) * count // 100)
 
 
-def are_enough(count: int, width: int) -> bool:
+def has_enough_points(count: int, width: int) -> bool:
     """Return True if `count` points leave more than `width` good and bad points each, and `width` is at least 1."""
-    good, bad = shares(count, width)
+    good, bad = good_and_bad_counts(count, width)
     return width > 0 and min(good, bad, count - good) > width
 
 
-def imputed(dimensions: Sequence[Dimension], points: Array, rng: "Generator") -> Array:
+def impute(dimensions: Sequence[Dimension], points: Array, rng: "Generator") -> Array:
     """Return the points, shape (n, d), with every NaN replaced.
 
     For the first NaN of a point, a random other point is drawn that has this coordinate, and all NaN of the point that
@@ -148,27 +152,27 @@ def imputed(dimensions: Sequence[Dimension], points: Array, rng: "Generator") ->
             others = points[having[rng.integers(len(having), size=len(lacking))]]
             found[lacking] = np.where(np.isnan(found[lacking]), others, found[lacking])
         else:
-            found[lacking, column] = _anywhere(dimension, len(lacking), rng)
+            found[lacking, column] = _draw_uniform(dimension, len(lacking), rng)
     return found
 
 
-def _is_set(dimension: Dimension) -> bool:
+def _is_categorical(dimension: Dimension) -> bool:
     """Return True if a dimension is categorical; all other dimensions are treated as numbers."""
     return bool(dimension.members) and not dimension.is_ordered
 
 
-def _spread(dimension: Dimension, values: Array) -> float:
-    if not _is_set(dimension):
+def _deviation(dimension: Dimension, values: Array) -> float:
+    if not _is_categorical(dimension):
         return float(values.std())
-    shares_of = np.bincount(dimension.places(values), minlength=len(dimension.members)) / len(values)
+    shares_of = np.bincount(dimension.member_indices(values), minlength=len(dimension.members)) / len(values)
     return float(np.sqrt((1 - shares_of @ shares_of) / 2))
 
 
-def _anywhere(dimension: Dimension, count: int, rng: "Generator") -> Array:
+def _draw_uniform(dimension: Dimension, count: int, rng: "Generator") -> Array:
     return rng.choice(dimension.members, count) if dimension.members else rng.random(count)
 
 
-def _truncated(centres: Array, width: float, rng: "Generator") -> Array:
+def _draw_truncated_normal(centres: Array, width: float, rng: "Generator") -> Array:
     """Return a random number in [0, 1] for each centre, from a normal distribution that is truncated there."""
     below = ndtr(-centres / width)
     inside = ndtr((1 - centres) / width) - below

@@ -16,50 +16,52 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-from spacelang.draws.codes import Array
+from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.gaussian_process import Matern
 
-VARIANCE: Final = (0.01, 1000.0)
-LENGTH: Final = (0.01, 100.0)
-NOISE: Final = (1e-8, 1.0)
+VARIANCE_BOUNDS: Final = (0.01, 1000.0)
+LENGTH_BOUNDS: Final = (0.01, 100.0)
+NOISE_BOUNDS: Final = (1e-8, 1.0)
 
 STARTS: Final = ((1.0, 1.0, 1e-4), (1.0, 0.2, 1e-2), (1.0, 5.0, 1e-6))
 """Variances, lengths and noises from which the optimization starts; the best result is used."""
 
-SPREAD: Final = 1.0
+LOG_LENGTH_DEVIATION: Final = 1.0
 """The standard deviation of the normal prior of the logarithms of lengths, whose mean is 0."""
 
-STEPS: Final = 40
+MAX_ITERATIONS: Final = 40
 """The maximum number of iterations from each start."""
 
 
-def most_likely(points: Array, numbers: Array) -> Matern:
+def fit_kernel(points: Array, numbers: Array) -> Matern:
     """Return the most probable kernel for n points, shape (n, d), and their numbers of mean 0, shape (n,).
 
     The result depends on nothing but these data.
     """
     dimensions = points.shape[1]
-    bounds = [tuple(map(log, each)) for each in (VARIANCE, *[LENGTH] * dimensions, NOISE)]
-    surprise = partial(_with_prior, points, numbers)
+    bounds = [tuple(map(log, each)) for each in (VARIANCE_BOUNDS, *[LENGTH_BOUNDS] * dimensions, NOISE_BOUNDS)]
+    surprise = partial(_deviance_with_prior, points, numbers)
     best, least = np.zeros(dimensions + 2), np.inf
     for variance, length, noise in STARTS:
         start = np.log([variance, *[length] * dimensions, noise])
-        found = minimize(surprise, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
+        found = minimize(
+            surprise, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MAX_ITERATIONS}
+        )
         if found.fun < least:
             best, least = found.x, found.fun
     variance, *lengths, noise = np.exp(best).tolist()
     return Matern(variance, np.array(lengths), noise)
 
 
-def _with_prior(points: Array, numbers: Array, parameters: Array) -> tuple[float, Array]:
+def _deviance_with_prior(points: Array, numbers: Array, parameters: Array) -> tuple[float, Array]:
     """Return the deviance plus the penalty of the prior on the lengths, and the gradient of the sum."""
-    surprise, gradient = surprise_of(points, numbers, parameters)
-    lengths = parameters[1:-1] / SPREAD
-    gradient[1:-1] += 2 * lengths / SPREAD
+    surprise, gradient = deviance(points, numbers, parameters)
+    lengths = parameters[1:-1] / LOG_LENGTH_DEVIATION
+    gradient[1:-1] += 2 * lengths / LOG_LENGTH_DEVIATION
     return surprise + float(lengths @ lengths), gradient
 
 
-def surprise_of(points: Array, numbers: Array, parameters: Array) -> tuple[float, Array]:
+def deviance(points: Array, numbers: Array, parameters: Array) -> tuple[float, Array]:
     """Return the deviance log det K + y^T K^-1 y and its gradient by the parameters.
 
     The parameters, shape (d + 2,), are the logarithms of tau_0^2, tau_1 .. tau_d and s2. The deviance is twice the

@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Final, Protocol
 import numpy as np
 from scipy.special import logsumexp, ndtr, ndtri
 
-from spacelang.draws.codes import Array
+from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.dimensions import Dimension
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-MOST_BELOW: Final = 25
+MAX_GOOD: Final = 25
 """The maximum number of good points."""
 
-FORGETTING: Final = 25
+FULL_WEIGHT_COUNT: Final = 25
 """The number of latest observations with full weight; the weights of earlier ones decrease linearly."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parzen:
+class ParzenSettings:
     """The settings of tree-structured Parzen estimators.
 
     `startup` is the number of random points before the first model. `gamma` determines how many points are good.
@@ -42,12 +42,12 @@ class Parzen:
     candidates: int = 24
     prior_weight: float = 1.0
 
-    def below(self, numbers: Array) -> Array:
+    def is_good(self, numbers: Array) -> Array:
         """Return a boolean array, shape (n,), that marks the good ones of n numbers.
 
-        These are the gamma sqrt(n) smallest, at most `MOST_BELOW`; of equal numbers the earlier ones.
+        These are the gamma sqrt(n) smallest, at most `MAX_GOOD`; of equal numbers the earlier ones.
         """
-        count = min(ceil(self.gamma * sqrt(len(numbers))), MOST_BELOW)
+        count = min(ceil(self.gamma * sqrt(len(numbers))), MAX_GOOD)
         found = np.zeros(len(numbers), bool)
         found[np.argsort(numbers, kind="stable")[:count]] = True
         return found
@@ -59,36 +59,38 @@ class Parzen:
         that are active. The number of a failed trial is infinite.
         """
         if len(numbers) < self.startup:
-            return np.array([_at_random(dimension, rng) for dimension in dimensions])
-        is_good = self.below(numbers)
+            return np.array([_draw_uniform(dimension, rng) for dimension in dimensions])
+        is_good = self.is_good(numbers)
         return np.array(
             [
-                self.value(dimension, column[is_good], column[~is_good], rng)
+                self.suggest_value(dimension, column[is_good], column[~is_good], rng)
                 for dimension, column in zip(dimensions, points.T, strict=True)
             ]
         )
 
-    def value(self, dimension: Dimension, good: Array, bad: Array, rng: "Generator") -> float:
+    def suggest_value(self, dimension: Dimension, good: Array, bad: Array, rng: "Generator") -> float:
         """Return the best of several values drawn from the good density.
 
         The best one has the largest ratio of good to bad density.
         """
-        likes, dislikes = (self.density(dimension, values[~np.isnan(values)]) for values in (good, bad))
+        likes, dislikes = (self.fit_density(dimension, values[~np.isnan(values)]) for values in (good, bad))
         drawn = likes.draw(self.candidates, rng)
-        return float(drawn[(likes.log(drawn) - dislikes.log(drawn)).argmax()])
+        return float(drawn[(likes.log_density(drawn) - dislikes.log_density(drawn)).argmax()])
 
-    def density(self, dimension: Dimension, values: Array) -> "Density":
+    def fit_density(self, dimension: Dimension, values: Array) -> "Density":
         """Return the density of a dimension for values in the order in which they were observed."""
         if dimension.members and not dimension.is_ordered:
-            return _counted(dimension, values, self.prior_weight)
+            return _categorical_density(dimension, values, self.prior_weight)
         from hyperopt.tpe import adaptive_parzen_normal
 
         low, high = (dimension.edges[0], dimension.edges[-1]) if dimension.members else (0.0, 1.0)
         weights, centres, widths = adaptive_parzen_normal(
-            values, self.prior_weight, (low + high) / 2, high - low, FORGETTING
+            values, self.prior_weight, (low + high) / 2, high - low, FULL_WEIGHT_COUNT
         )
-        mixture = Mixture(weights, centres, widths, low, high)
-        return Cells(dimension, mixture.masses(dimension.edges)) if dimension.members else mixture
+        mixture = NormalMixture(weights, centres, widths, low, high)
+        return (
+            CategoricalDensity(dimension, mixture.cell_probabilities(dimension.edges)) if dimension.members else mixture
+        )
 
 
 class Density(Protocol):
@@ -98,13 +100,13 @@ class Density(Protocol):
         """Return `count` random values: shape (count,)."""
         ...
 
-    def log(self, values: Array) -> Array:
+    def log_density(self, values: Array) -> Array:
         """Return the logarithm of the density at each value, or of the probability of each member."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mixture:
+class NormalMixture:
     """A mixture of normal distributions, truncated to [low, high]; the weights sum to 1."""
 
     weights: Array
@@ -115,53 +117,55 @@ class Mixture:
 
     def draw(self, count: int, rng: "Generator") -> Array:
         """Return `count` random values: shape (count,)."""
-        below, inside = self._inside()
+        below, inside = self._probabilities_below_and_inside()
         bell = rng.choice(len(self.weights), count, p=inside * self.weights / (inside @ self.weights))
         share = below[bell] + rng.random(count) * inside[bell]
         return np.asarray(np.clip(self.centres[bell] + self.widths[bell] * ndtri(share), self.low, self.high))
 
-    def log(self, values: Array) -> Array:
+    def log_density(self, values: Array) -> Array:
         """Return the logarithms of the density at values between `low` and `high`."""
         margins = (values[:, None] - self.centres) / self.widths
         terms = np.log(self.weights / self.widths) - margins * margins / 2 - np.log(2 * np.pi) / 2
-        return np.asarray(logsumexp(terms, axis=1) - np.log(self._inside()[1] @ self.weights))
+        return np.asarray(logsumexp(terms, axis=1) - np.log(self._probabilities_below_and_inside()[1] @ self.weights))
 
-    def masses(self, edges: Array) -> Array:
+    def cell_probabilities(self, edges: Array) -> Array:
         """Return the probabilities of the cells between edges that go from `low` to `high`."""
         masses = np.diff(ndtr((edges[:, None] - self.centres) / self.widths), axis=0) @ self.weights
         return np.asarray(masses / masses.sum())
 
-    def _inside(self) -> tuple[Array, Array]:
+    def _probabilities_below_and_inside(self) -> tuple[Array, Array]:
         """Return for each normal distribution its probability below `low`, and its probability within [low, high]."""
         below = ndtr((self.low - self.centres) / self.widths)
         return below, ndtr((self.high - self.centres) / self.widths) - below
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cells:
+class CategoricalDensity:
     """A categorical distribution over the members of a dimension."""
 
     dimension: Dimension
-    masses: Array
+    probabilities: Array
 
     def draw(self, count: int, rng: "Generator") -> Array:
         """Return `count` random members: shape (count,)."""
-        return np.array(self.dimension.members)[rng.choice(len(self.masses), count, p=self.masses)]
+        return np.array(self.dimension.members)[rng.choice(len(self.probabilities), count, p=self.probabilities)]
 
-    def log(self, values: Array) -> Array:
+    def log_density(self, values: Array) -> Array:
         """Return the logarithms of the probabilities of members."""
         # The probability of a remote cell may underflow to 0; its logarithm must stay finite.
-        return np.asarray(np.log(np.maximum(self.masses, np.finfo(float).tiny))[self.dimension.places(values)])
+        return np.asarray(
+            np.log(np.maximum(self.probabilities, np.finfo(float).tiny))[self.dimension.member_indices(values)]
+        )
 
 
-def _counted(dimension: Dimension, values: Array, prior_weight: float) -> Cells:
+def _categorical_density(dimension: Dimension, values: Array, prior_weight: float) -> CategoricalDensity:
     from hyperopt.tpe import linear_forgetting_weights
 
     count = len(dimension.members)
-    weights = linear_forgetting_weights(len(values), FORGETTING)
-    seen = np.bincount(dimension.places(values), weights, count) + prior_weight
-    return Cells(dimension, seen / seen.sum())
+    weights = linear_forgetting_weights(len(values), FULL_WEIGHT_COUNT)
+    seen = np.bincount(dimension.member_indices(values), weights, count) + prior_weight
+    return CategoricalDensity(dimension, seen / seen.sum())
 
 
-def _at_random(dimension: Dimension, rng: "Generator") -> float:
+def _draw_uniform(dimension: Dimension, rng: "Generator") -> float:
     return float(rng.choice(dimension.members)) if dimension.members else float(rng.random())

@@ -6,11 +6,11 @@ Two trees are equal if they mean the same text: spans are ignored in comparisons
 from dataclasses import field
 from typing import Literal, TypeAlias
 
-from spacelang.facts import fact
+from spacelang.frozen import frozen
 from spacelang.text import Span
 
 
-@fact
+@frozen
 class Word:
     """A single name: an identifier, a name in quotes, or a name in backticks (`ticked`)."""
 
@@ -19,8 +19,8 @@ class Word:
     ticked: bool = field(default=False, compare=False, repr=False)
 
 
-@fact
-class Dotted:
+@frozen
+class DottedName:
     """Names joined by dots."""
 
     words: tuple[Word, ...]
@@ -35,7 +35,7 @@ class Dotted:
 # ---- values
 
 
-@fact
+@frozen
 class Number:
     """A number. `12` is an integer; `12.0` and `1e3` are floats."""
 
@@ -43,7 +43,7 @@ class Number:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Text:
     """A string in quotes."""
 
@@ -51,7 +51,7 @@ class Text:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Keyword:
     """One of the constants `true`, `false` and `none`."""
 
@@ -59,7 +59,7 @@ class Keyword:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Tuple:
     """Values in parentheses."""
 
@@ -67,20 +67,20 @@ class Tuple:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class OperatorValue:
     """An operator with a body, used as a value."""
 
-    name: Dotted
+    name: DottedName
     body: "Body"
     span: Span = field(compare=False, repr=False)
 
 
-Value: TypeAlias = Number | Text | Keyword | Tuple | Dotted | OperatorValue
-"""A value. A bare word is a `Dotted` with a single word."""
+Value: TypeAlias = Number | Text | Keyword | Tuple | DottedName | OperatorValue
+"""A value. A bare word is a `DottedName` with a single word."""
 
 
-@fact
+@frozen
 class Annotation:
     """An annotation `@name(arguments)`. It guides a search and never changes the set of configurations."""
 
@@ -92,7 +92,7 @@ class Annotation:
 # ---- expressions
 
 
-@fact
+@frozen
 class Quantity:
     """A number with a unit, as used in the task block."""
 
@@ -101,7 +101,7 @@ class Quantity:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Binary:
     """Two expressions joined by a comparison or an arithmetic operator."""
 
@@ -111,7 +111,7 @@ class Binary:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Logical:
     """Expressions joined by `and` or by `or`."""
 
@@ -120,7 +120,7 @@ class Logical:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Unary:
     """An expression preceded by `not` or a minus sign."""
 
@@ -129,7 +129,7 @@ class Unary:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Membership:
     """A test `expression in {values}`."""
 
@@ -138,16 +138,16 @@ class Membership:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class IsTest:
     """A test `decision is Operator`. The operator is `None` for the alternative `none`."""
 
     decision: "Expression"
-    operator: Dotted | None
+    operator: DottedName | None
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class FunctionCall:
     """A call of a function with expressions as arguments."""
 
@@ -157,34 +157,45 @@ class FunctionCall:
 
 
 Expression: TypeAlias = (
-    Number | Text | Keyword | Dotted | Tuple | Quantity | Binary | Logical | Unary | Membership | IsTest | FunctionCall
+    Number
+    | Text
+    | Keyword
+    | DottedName
+    | Tuple
+    | Quantity
+    | Binary
+    | Logical
+    | Unary
+    | Membership
+    | IsTest
+    | FunctionCall
 )
 
 
 # ---- structure
 
 
-@fact
-class Nothing:
+@frozen
+class NoneStep:
     """The alternative `none`: the step is left out."""
 
     annotations: tuple[Annotation, ...]
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Operator:
     """A class, a stage or an abstract operator by its name, with an optional alias and body."""
 
-    name: Dotted
+    name: DottedName
     alias: Word | None
     body: "Body | None"
     annotations: tuple[Annotation, ...]
     span: Span = field(compare=False, repr=False)
 
 
-@fact
-class Joined:
+@frozen
+class JoinedStructures:
     """Structures joined by `|` (one of them), `->` (in sequence) or `&` (in parallel)."""
 
     sign: Literal["|", "->", "&"]
@@ -192,15 +203,15 @@ class Joined:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
-class Maybe:
+@frozen
+class OptionalStructure:
     """An optional structure `A?`: `A` or nothing."""
 
     part: "Structure"
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Parenthesised:
     """A structure in parentheses, with an optional alias."""
 
@@ -210,7 +221,7 @@ class Parenthesised:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Columns:
     """A column split `columns(selector: structure, ...)`."""
 
@@ -219,7 +230,7 @@ class Columns:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Permute:
     """A permutation `permute(a, name: b, ...)`: every order of its steps.
 
@@ -232,13 +243,13 @@ class Permute:
     labels: tuple[Word | None, ...] = ()
 
 
-Structure: TypeAlias = Nothing | Operator | Joined | Maybe | Parenthesised | Columns | Permute
+Structure: TypeAlias = NoneStep | Operator | JoinedStructures | OptionalStructure | Parenthesised | Columns | Permute
 
 
 # ---- domains and bodies
 
 
-@fact
+@frozen
 class Range:
     """A range `float[a, b]` or `int(a, b]` with its modifiers."""
 
@@ -252,14 +263,14 @@ class Range:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Booleans:
     """The domain `bool`."""
 
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Values:
     """A set of values `{a, b}` or `ordered {a, b}`."""
 
@@ -268,7 +279,7 @@ class Values:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class UnionDomain:
     """Domains joined by `|`."""
 
@@ -276,11 +287,11 @@ class UnionDomain:
     span: Span = field(compare=False, repr=False)
 
 
-Domain: TypeAlias = Range | Booleans | Values | UnionDomain | Nothing | Operator | Parenthesised
+Domain: TypeAlias = Range | Booleans | Values | UnionDomain | NoneStep | Operator | Parenthesised
 """A domain. The last three are structures as values, that is, a nested decision."""
 
 
-@fact
+@frozen
 class Parameter:
     """A hyperparameter `name : domain = default when condition @annotations`."""
 
@@ -292,8 +303,8 @@ class Parameter:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
-class Fixed:
+@frozen
+class FixedParameter:
     """A parameter with a fixed value: `name = value when condition`."""
 
     name: Word
@@ -302,16 +313,16 @@ class Fixed:
     condition: Expression | None = None
 
 
-@fact
+@frozen
 class Include:
     """An inclusion of a parameter group: `include name`."""
 
-    name: Dotted
+    name: DottedName
     span: Span = field(compare=False, repr=False)
 
 
-@fact
-class Rule:
+@frozen
+class ConstraintStatement:
     """A constraint `forbid E` or `require E`."""
 
     forbidden: bool
@@ -319,10 +330,10 @@ class Rule:
     span: Span = field(compare=False, repr=False)
 
 
-Member: TypeAlias = Parameter | Fixed | Include | Rule
+Member: TypeAlias = Parameter | FixedParameter | Include | ConstraintStatement
 
 
-@fact
+@frozen
 class Body:
     """The members between braces."""
 
@@ -333,7 +344,7 @@ class Body:
 # ---- items
 
 
-@fact
+@frozen
 class SpaceName:
     """The header of a file: `space name "title"`."""
 
@@ -342,7 +353,7 @@ class SpaceName:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Import:
     """An import of another file: `import "file" as name`."""
 
@@ -351,15 +362,15 @@ class Import:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Use:
     """A line that takes a catalogue into use: `use catalogue`."""
 
-    name: Dotted
+    name: DottedName
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Params:
     """A declaration of a parameter group: `params name { ... }`."""
 
@@ -368,7 +379,7 @@ class Params:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Abstract:
     """A declaration of an abstract operator: `abstract name { ... }`."""
 
@@ -377,7 +388,7 @@ class Abstract:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Stage:
     """A declaration of a stage: `stage name = structure`."""
 
@@ -387,7 +398,7 @@ class Stage:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Pipeline:
     """The pipeline of a file: `pipeline = structure`."""
 
@@ -395,7 +406,7 @@ class Pipeline:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Setting:
     """One line of a task block: its keyword and the arguments after it."""
 
@@ -404,7 +415,7 @@ class Setting:
     span: Span = field(compare=False, repr=False)
 
 
-@fact
+@frozen
 class Task:
     """A task block: `task kind { ... }`."""
 
@@ -413,10 +424,10 @@ class Task:
     span: Span = field(compare=False, repr=False)
 
 
-Item: TypeAlias = SpaceName | Import | Use | Params | Abstract | Stage | Pipeline | Rule | Task
+Item: TypeAlias = SpaceName | Import | Use | Params | Abstract | Stage | Pipeline | ConstraintStatement | Task
 
 
-@fact
+@frozen
 class File:
     """The tree of a whole file."""
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from spacelang.syntax import ast
-from spacelang.syntax.driver import Token
+from spacelang.syntax.lr_driver import Token
 from spacelang.text import Source, Span
 
 Child: TypeAlias = Any
@@ -25,16 +25,16 @@ class Builder:
     """
 
     def __init__(self) -> None:
-        self.begin(Source("", ""), 0)
+        self.reset(Source("", ""), 0)
 
-    def begin(self, source: Source, shift: int) -> None:
+    def reset(self, source: Source, shift: int) -> None:
         """Reset the builder for a new parse.
 
         `shift` is the offset of the parsed text within the source.
         """
         self.source = source
         self.shift = shift
-        self.deepest: tuple[int, Span] | None = None
+        self.highest_expression: tuple[int, Span] | None = None
         """The height and the place of the highest expression, or None if no expression has parts."""
         self.bodies: list[ast.Body] = []
         """All bodies, inner ones first."""
@@ -63,64 +63,66 @@ class Builder:
         return ast.Abstract(self._word(children[1]), body, self._span(children))
 
     def stage(self, children: list[Child]) -> ast.Stage:
-        return ast.Stage(self._word(children[1]), _only(children, ast.Annotation), children[-1], self._span(children))
+        return ast.Stage(
+            self._word(children[1]), _of_type(children, ast.Annotation), children[-1], self._span(children)
+        )
 
     def pipeline(self, children: list[Child]) -> ast.Pipeline:
         return ast.Pipeline(children[2], self._span(children))
 
-    def rule(self, children: list[Child]) -> ast.Rule:
-        return ast.Rule(children[0].type == "FORBID", children[1], self._span(children))
+    def rule(self, children: list[Child]) -> ast.ConstraintStatement:
+        return ast.ConstraintStatement(children[0].type == "FORBID", children[1], self._span(children))
 
     # ---- structure
 
-    def alternatives(self, children: list[Child]) -> ast.Joined:
-        return ast.Joined("|", _nodes(children), self._span(children))
+    def alternatives(self, children: list[Child]) -> ast.JoinedStructures:
+        return ast.JoinedStructures("|", _nodes(children), self._span(children))
 
-    def sequence(self, children: list[Child]) -> ast.Joined:
-        return ast.Joined("->", _nodes(children), self._span(children))
+    def sequence(self, children: list[Child]) -> ast.JoinedStructures:
+        return ast.JoinedStructures("->", _nodes(children), self._span(children))
 
-    def parallel(self, children: list[Child]) -> ast.Joined:
-        return ast.Joined("&", _nodes(children), self._span(children))
+    def parallel(self, children: list[Child]) -> ast.JoinedStructures:
+        return ast.JoinedStructures("&", _nodes(children), self._span(children))
 
-    def maybe(self, children: list[Child]) -> ast.Maybe:
-        return ast.Maybe(children[0], self._span(children))
+    def maybe(self, children: list[Child]) -> ast.OptionalStructure:
+        return ast.OptionalStructure(children[0], self._span(children))
 
-    def nothing(self, children: list[Child]) -> ast.Nothing:
-        return ast.Nothing(_only(children, ast.Annotation), self._span(children))
+    def nothing(self, children: list[Child]) -> ast.NoneStep:
+        return ast.NoneStep(_of_type(children, ast.Annotation), self._span(children))
 
     nothing_part = nothing
 
     def group(self, children: list[Child]) -> ast.Parenthesised:
-        annotations = _only(children, ast.Annotation)
-        part = self._decision(children[1:3]) if _is(children[1], "VBAR") else children[1]
+        annotations = _of_type(children, ast.Annotation)
+        part = self._leading_bar_decision(children[1:3]) if _is_terminal(children[1], "VBAR") else children[1]
         return ast.Parenthesised(part, self._alias(children), annotations, self._span(children))
 
     group_part = group
 
-    def _decision(self, children: list[Child]) -> ast.Joined:
+    def _leading_bar_decision(self, children: list[Child]) -> ast.JoinedStructures:
         """Return the decision of a group that begins with `|`. It is a decision even with a single alternative."""
         bar, part = children
-        parts = part.parts if isinstance(part, ast.Joined) and part.sign == "|" else (part,)
-        return ast.Joined("|", parts, self._span([bar, part]))
+        parts = part.parts if isinstance(part, ast.JoinedStructures) and part.sign == "|" else (part,)
+        return ast.JoinedStructures("|", parts, self._span([bar, part]))
 
     def columns_part(self, children: list[Child]) -> tuple[ast.Word | ast.Text, ast.Structure]:
         selector = self._text(children[0]) if children[0].type == "STRING" else self._word(children[0])
         return selector, children[2]
 
     def columns(self, children: list[Child]) -> ast.Columns:
-        return ast.Columns(_only(children, tuple), _only(children, ast.Annotation), self._span(children))
+        return ast.Columns(_of_type(children, tuple), _of_type(children, ast.Annotation), self._span(children))
 
     def permute_part(self, children: list[Child]) -> tuple[ast.Word | None, ast.Structure]:
         return children[0] if len(children) > 1 else None, children[-1]
 
     def permute(self, children: list[Child]) -> ast.Permute:
-        annotations = _only(children, ast.Annotation)
-        labels, parts = zip(*_only(children, tuple), strict=True)
+        annotations = _of_type(children, ast.Annotation)
+        labels, parts = zip(*_of_type(children, tuple), strict=True)
         return ast.Permute(parts, annotations, self._span(children), labels if any(labels) else ())
 
     def operator(self, children: list[Child]) -> ast.Operator:
-        body = next(iter(_only(children, ast.Body)), None)
-        annotations = _only(children, ast.Annotation)
+        body = next(iter(_of_type(children, ast.Body)), None)
+        annotations = _of_type(children, ast.Annotation)
         return ast.Operator(children[0], self._alias(children), body, annotations, self._span(children))
 
     # ---- bodies
@@ -134,12 +136,12 @@ class Builder:
         name, _, domain, *rest = children
         default = rest[1] if rest and isinstance(rest[0], Token) else None
         condition = next((child[0] for child in rest if isinstance(child, list)), None)
-        annotations = _only(rest, ast.Annotation) if rest else ()
+        annotations = _of_type(rest, ast.Annotation) if rest else ()
         return ast.Parameter(self._word(name), domain, default, condition, annotations, self._span(children))
 
-    def fixed(self, children: list[Child]) -> ast.Fixed:
+    def fixed(self, children: list[Child]) -> ast.FixedParameter:
         condition = children[3][0] if len(children) > 3 else None
-        return ast.Fixed(self._word(children[0]), children[2], self._span(children), condition)
+        return ast.FixedParameter(self._word(children[0]), children[2], self._span(children), condition)
 
     def include(self, children: list[Child]) -> ast.Include:
         return ast.Include(children[1], self._span(children))
@@ -153,7 +155,7 @@ class Builder:
     def range_(self, children: list[Child]) -> ast.Range:
         kind, opening, lower, _, upper, closing, *modifiers = children
         step = next(iter(_nodes(modifiers)), None) if modifiers else None
-        log = next((self._word(token) for token in modifiers if _is(token, "LOG")), None)
+        log = next((self._word(token) for token in modifiers if _is_terminal(token, "LOG")), None)
         span = self._span(children)
         name: Literal["float", "int"] = "float" if kind.type == "FLOAT" else "int"
         return ast.Range(name, lower, upper, opening == "(", closing == ")", log, step, span)
@@ -162,8 +164,8 @@ class Builder:
         return ast.Booleans(self._span(children))
 
     def set_(self, children: list[Child]) -> ast.Values:
-        (values,) = _only(children, ast.Values)
-        return ast.Values(values.values, _is(children[0], "ORDERED"), self._span(children))
+        (values,) = _of_type(children, ast.Values)
+        return ast.Values(values.values, _is_terminal(children[0], "ORDERED"), self._span(children))
 
     def values(self, children: list[Child]) -> ast.Values:
         return ast.Values(_nodes(children), False, self._span(children))
@@ -173,7 +175,7 @@ class Builder:
     def operator_value(self, children: list[Child]) -> ast.OperatorValue:
         return ast.OperatorValue(children[0], children[1], self._span(children))
 
-    def word(self, children: list[Child]) -> ast.Dotted:
+    def word(self, children: list[Child]) -> ast.DottedName:
         return children[0]  # type: ignore[no-any-return]
 
     def constant(self, children: list[Child]) -> ast.Keyword:
@@ -201,61 +203,63 @@ class Builder:
         name = ast.Word(str(sign)[1:], Span(self.source, span.start + 1, span.end))
         return ast.Annotation(name, _nodes(children), self._span(children))
 
-    def dotted(self, children: list[Child]) -> ast.Dotted:
-        words = tuple([self._called(part) for part in children[::2]])
-        return ast.Dotted(words, words[0].span.to(words[-1].span) if len(words) > 1 else words[0].span)
+    def dotted(self, children: list[Child]) -> ast.DottedName:
+        words = tuple([self._name_of(part) for part in children[::2]])
+        return ast.DottedName(words, words[0].span.extended_to(words[-1].span) if len(words) > 1 else words[0].span)
 
-    def path(self, children: list[Child]) -> ast.Dotted:
-        return children[0] if isinstance(children[0], ast.Dotted) else self.dotted(children)
+    def path(self, children: list[Child]) -> ast.DottedName:
+        return children[0] if isinstance(children[0], ast.DottedName) else self.dotted(children)
 
     words = dotted
 
     def called(self, children: list[Child]) -> ast.Word:
-        return self._called(children[0])
+        return self._name_of(children[0])
 
     # ---- expressions
 
     def disjunction(self, children: list[Child]) -> ast.Logical:
         terms = _nodes(children)
-        return self._raised(ast.Logical("or", terms, self._span(children)), terms)
+        return self._record_height(ast.Logical("or", terms, self._span(children)), terms)
 
     def conjunction(self, children: list[Child]) -> ast.Logical:
         terms = _nodes(children)
-        return self._raised(ast.Logical("and", terms, self._span(children)), terms)
+        return self._record_height(ast.Logical("and", terms, self._span(children)), terms)
 
     def negation(self, children: list[Child]) -> ast.Unary:
-        return self._raised(ast.Unary("not", children[1], self._span(children)), children[1:])
+        return self._record_height(ast.Unary("not", children[1], self._span(children)), children[1:])
 
     def negative(self, children: list[Child]) -> ast.Unary | ast.Number:
         span = self._span(children)
         if isinstance(children[1], ast.Number):
             return ast.Number(-children[1].value, span)
-        return self._raised(ast.Unary("-", children[1], span), children[1:])
+        return self._record_height(ast.Unary("-", children[1], span), children[1:])
 
     def comparison(self, children: list[Child]) -> ast.Binary:
         left, operator, right = children
-        return self._raised(ast.Binary(str(operator), left, right, self._span(children)), (left, right))
+        return self._record_height(ast.Binary(str(operator), left, right, self._span(children)), (left, right))
 
     arithmetic = comparison
 
     def membership(self, children: list[Child]) -> ast.Membership:
         node = ast.Membership(children[0], children[2].values, self._span(children))
-        return self._raised(node, children[:1])
+        return self._record_height(node, children[:1])
 
     def is_(self, children: list[Child]) -> ast.IsTest:
-        operator = self.dotted(children[2:]) if _is(children[2], "STRING") else children[2]
+        operator = self.dotted(children[2:]) if _is_terminal(children[2], "STRING") else children[2]
         tested = None if isinstance(operator, Token) else operator
-        return self._raised(ast.IsTest(children[0], tested, self._span(children)), children[:1])
+        return self._record_height(ast.IsTest(children[0], tested, self._span(children)), children[:1])
 
     def quantity(self, children: list[Child]) -> ast.Quantity:
         return self._quantity(children[0])
 
-    def reference(self, children: list[Child]) -> ast.Dotted:
+    def reference(self, children: list[Child]) -> ast.DottedName:
         return children[0]  # type: ignore[no-any-return]
 
     def call(self, children: list[Child]) -> ast.FunctionCall:
         arguments = _nodes(children)
-        return self._raised(ast.FunctionCall(self._word(children[0]), arguments, self._span(children)), arguments)
+        return self._record_height(
+            ast.FunctionCall(self._word(children[0]), arguments, self._span(children)), arguments
+        )
 
     def parenthesis(self, children: list[Child]) -> ast.Expression:
         inner: ast.Expression = children[1]
@@ -263,18 +267,18 @@ class Builder:
         self._heights[id(outer)] = self._heights.pop(id(inner), 0)
         return outer
 
-    def _raised(self, node: T, terms: Sequence[Child]) -> T:
+    def _record_height(self, node: T, terms: Sequence[Child]) -> T:
         """Record the height of the expression whose root is `node`, and return `node`."""
         height = 1 + max([self._heights.get(id(term), 0) for term in terms])
         self._heights[id(node)] = height
-        if self.deepest is None or height > self.deepest[0]:
-            self.deepest = height, node.span  # type: ignore[attr-defined]
+        if self.highest_expression is None or height > self.highest_expression[0]:
+            self.highest_expression = height, node.span  # type: ignore[attr-defined]
         return node
 
     # ---- the task block
 
     def task(self, children: list[Child]) -> ast.Task:
-        return ast.Task(self._word(children[1]), _only(children, ast.Setting), self._span(children))
+        return ast.Task(self._word(children[1]), _of_type(children, ast.Setting), self._span(children))
 
     def goal(self, children: list[Child]) -> ast.Setting:
         keyword, *rest = children
@@ -306,7 +310,7 @@ class Builder:
         span = Span(self.source, start, start + len(token))
         return ast.Word(str(token)[1:-1], span, ticked=True) if token.type == "TICKED" else ast.Word(str(token), span)
 
-    def _called(self, part: Child) -> ast.Word:
+    def _name_of(self, part: Child) -> ast.Word:
         """Return a name that is written as a word or in quotes."""
         if isinstance(part, ast.Word):
             return part
@@ -318,14 +322,14 @@ class Builder:
 
     def _alias(self, children: Sequence[Child]) -> ast.Word | None:
         for place, child in enumerate(children):
-            if _is(child, "AS"):
-                return self._called(children[place + 1])
+            if _is_terminal(child, "AS"):
+                return self._name_of(children[place + 1])
         return None
 
     def _span(self, children: Sequence[Child]) -> Span:
         first, last = children[0], children[-1]
-        start = first.start_pos + self.shift if isinstance(first, Token) else _node(first, 0).span.start
-        end = last.end_pos + self.shift if isinstance(last, Token) else _node(last, -1).span.end
+        start = first.start_pos + self.shift if isinstance(first, Token) else _node_at(first, 0).span.start
+        end = last.end_pos + self.shift if isinstance(last, Token) else _node_at(last, -1).span.end
         return Span(self.source, start, end)
 
 
@@ -337,7 +341,7 @@ def _number(token: Token) -> int | float:
     return int(text) if text.isdigit() else float(text)
 
 
-def _node(child: Child, place: int) -> Child:
+def _node_at(child: Child, place: int) -> Child:
     """Return the node itself, or the one at index `place` if `child` is a list or tuple of nodes."""
     return child[place] if isinstance(child, list | tuple) else child
 
@@ -346,11 +350,11 @@ def _nodes(children: Sequence[Child]) -> tuple[Child, ...]:
     return tuple([child for child in children if not isinstance(child, Token)])
 
 
-def _only(children: Sequence[Child], kind: type[T]) -> tuple[T, ...]:
+def _of_type(children: Sequence[Child], kind: type[T]) -> tuple[T, ...]:
     return tuple([child for child in children if isinstance(child, kind)])
 
 
-def _is(child: Child, terminal: str) -> bool:
+def _is_terminal(child: Child, terminal: str) -> bool:
     return isinstance(child, Token) and child.type == terminal
 
 

@@ -18,7 +18,7 @@ KINDS: Final = {
 """The kinds of pieces that are not keywords, by terminal."""
 
 
-def highlighted(text: str) -> Iterator[tuple[str, str]]:
+def highlight(text: str) -> Iterator[tuple[str, str]]:
     """Yield the pieces of a text in order, as pairs of kind and text. Joined, they are the whole text.
 
     Kinds are `keyword`, `comment`, `string`, `annotation`, `number`, and an empty string for everything else. A name

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-_Told: TypeAlias = str | Callable[[re.Match[str]], str]
+_RemedyTemplate: TypeAlias = str | Callable[[re.Match[str]], str]
 """A template with the groups of the pattern, or a function from a match to the text."""
 
 _STRING: Final = r'"(?:[^"\\\r\n]|\\[^\r\n])*"'
@@ -22,7 +22,7 @@ class Idiom:
     """
 
     pattern: re.Pattern[str]
-    remedy: _Told
+    remedy: _RemedyTemplate
     instead: str | None = None
     everywhere: bool = False
     behind: re.Pattern[str] | None = None
@@ -47,9 +47,9 @@ class IdiomMatch:
     @property
     def remedy(self) -> str:
         """The help text: how to write the same in this language."""
-        return _filled(self.idiom.remedy, self.match)
+        return _fill_in(self.idiom.remedy, self.match)
 
-    def rewritten(self, text: str) -> str | None:
+    def rewrite(self, text: str) -> str | None:
         """Return the text with the idiom replaced and its length unchanged, or None if that is impossible.
 
         Reading continues with this text, so that later mistakes are found at the right offsets.
@@ -58,23 +58,28 @@ class IdiomMatch:
             return None
         if self.idiom.everywhere:
             pattern = f"{_STRING}|(?P<whole>{self.idiom.pattern.pattern})|`[^`\n]*`"
-            return re.sub(pattern, self._other, text, flags=re.MULTILINE)
+            return re.sub(pattern, self._rewrite_one, text, flags=re.MULTILINE)
         instead = self.match.expand(self.idiom.instead)
         if len(instead) > self.end - self.start:
             return None
         return text[: self.start] + instead.ljust(self.end - self.start) + text[self.end :]
 
-    def _other(self, found: re.Match[str]) -> str:
+    def _rewrite_one(self, found: re.Match[str]) -> str:
         own = self.idiom.pattern.fullmatch(found[0]) if found["whole"] is not None else None
         return found[0] if own is None else own.expand(self.idiom.instead or "").ljust(len(found[0]))
 
 
-def _filled(remedy: _Told, match: re.Match[str]) -> str:
+def _fill_in(remedy: _RemedyTemplate, match: re.Match[str]) -> str:
     return match.expand(remedy) if isinstance(remedy, str) else remedy(match)
 
 
 def idiom_of(
-    pattern: str, remedy: _Told = "", instead: str | None = None, *, everywhere: bool = False, behind: str | None = None
+    pattern: str,
+    remedy: _RemedyTemplate = "",
+    instead: str | None = None,
+    *,
+    everywhere: bool = False,
+    behind: str | None = None,
 ) -> Idiom:
     """Return an idiom. Without a remedy, the remedy is to write `instead`."""
     before = None if behind is None else re.compile(behind, re.MULTILINE)

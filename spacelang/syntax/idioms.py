@@ -8,23 +8,23 @@ from typing import Final
 
 from spacelang.syntax.idiom import Idiom, IdiomMatch, idiom_of
 from spacelang.syntax.remedies import (
-    TICKED,
+    BACKTICK_REMEDY,
     as_alternatives,
+    as_constraint,
     as_declared,
+    as_fraction,
     as_name,
     as_one_or_several,
     as_parameter,
     as_range,
     as_range_or_set,
-    as_rule,
     as_set,
-    as_share,
     as_steps,
-    beside_range,
+    as_union_with_range,
     with_unit,
 )
 
-_MOST: Final = 400
+_SEARCHED_CHARACTERS: Final = 400
 """The number of characters searched before and after the place of a mistake."""
 
 
@@ -32,7 +32,9 @@ def idiom_at(text: str, place: int) -> IdiomMatch | None:
     """Return the first idiom of the list that covers a place in the text, or None."""
     start = text.rfind("\n", 0, place) + 1
     for idiom in IDIOMS:
-        for match in idiom.pattern.finditer(text, max(start, place - _MOST), place + _MOST):
+        for match in idiom.pattern.finditer(
+            text, max(start, place - _SEARCHED_CHARACTERS), place + _SEARCHED_CHARACTERS
+        ):
             if match.start() > place:
                 break
             begin, end = match.span("at" if "at" in idiom.pattern.groupindex else 0)
@@ -44,8 +46,8 @@ def idiom_at(text: str, place: int) -> IdiomMatch | None:
 
 _NUMBER: Final = r"-?\.?\d[\w.]*(?:(?<=[eE])[-+]\d+)?"
 _BOUND: Final = r"[^\s,()\[\]{}:=|]+"
-_ENDS: Final = r"\[[^\[\](){}\n]*\]"
-_FIRST: Final = r"(?:^|(?<=[{,]))[ \t]*"
+_BRACKETED_BOUNDS: Final = r"\[[^\[\](){}\n]*\]"
+_MEMBER_START: Final = r"(?:^|(?<=[{,]))[ \t]*"
 """The beginning of a member of a body."""
 
 _COMMENTS: Final = (
@@ -128,7 +130,7 @@ _ITEMS: Final = (
         r"\brequire\b[ \t]*(?P<one>[^\n]+?)[ \t]+(?P<at>when|if)[ \t]+(?P<other>[^\n}]+)",
         r"write `require not (\g<other>) or \g<one>`",
     ),
-    idiom_of(r"\bforbid[ \t]*(?P<at>\{(?P<list>[ \t]*\w[\w.]*[ \t]*=[^{}\n]*)\})", as_rule),
+    idiom_of(r"\bforbid[ \t]*(?P<at>\{(?P<list>[ \t]*\w[\w.]*[ \t]*=[^{}\n]*)\})", as_constraint),
     idiom_of(r"^(?P<at>forbidden|prohibit|exclude|disallow|never|deny)\b", "", "forbid"),
     idiom_of(r"^(?P<at>assert|constraint|ensure|assume|must)\b", "write `require`"),
 )
@@ -181,11 +183,15 @@ _DOMAINS: Final = (
         r":[ \t]*(?P<at>\{[ \t]*\"?(?:type|kind|low(?:er)?|min|bounds?|values|choices|range)\"?[ \t]*:[^{}\n]*\})",
         "write a range, such as `float[0.1, 10] log`, or a set of values, `{…}`",
     ),
-    idiom_of(r"(?P<at>\b(?:log|ln|log10)[ \t]+(float|int)[ \t]*(" + _ENDS + r"))", r"write `\2\3 log`", r"\2\3 log"),
+    idiom_of(
+        r"(?P<at>\b(?:log|ln|log10)[ \t]+(float|int)[ \t]*(" + _BRACKETED_BOUNDS + r"))",
+        r"write `\2\3 log`",
+        r"\2\3 log",
+    ),
     idiom_of(
         r"\{(?P<before>[^{}:=\n]*?),?[ \t]*"
         r"(?P<range>\b(?:int|float)[ \t]*[\[(][^\[\](){}\n]*[\])](?:[ \t]*log\b)?)(?P<after>[^{}:=\n]*)\}",
-        beside_range,
+        as_union_with_range,
     ),
     idiom_of(
         r":[ \t]*(?P<at>[\[(][ \t]*(?P<low>" + _NUMBER + r")[ \t]*,[ \t]*(?P<high>" + _NUMBER + r")[ \t]*[\])])",
@@ -203,7 +209,11 @@ _DOMAINS: Final = (
     ),
     idiom_of(r":[ \t]*(?P<at>True|False)\b", "`: bool` lets it vary, `= true` and `= false` fix it", "bool"),
     idiom_of(r"(?<=[\])])[ \t]*(?P<at>\([ \t]*log[ \t]*\))", "write `log`", " log"),
-    idiom_of(r"\b(?:log_?(float|int)|(float|int)_?log)[ \t]*(" + _ENDS + ")", r"write `\1\2\3 log`", r"\1\2\3 log"),
+    idiom_of(
+        r"\b(?:log_?(float|int)|(float|int)_?log)[ \t]*(" + _BRACKETED_BOUNDS + ")",
+        r"write `\1\2\3 log`",
+        r"\1\2\3 log",
+    ),
     idiom_of(
         r"\b(?:trial\.)?suggest_(?P<kind>float|int)\([^\n,]*,[ \t]*(?P<low>"
         + _BOUND
@@ -290,7 +300,7 @@ _DOMAINS: Final = (
         as_set,
     ),
     idiom_of(r":[ \t]*(?P<at><(?P<list>[^<>\n]*)>)", as_set, r"{\g<list>}"),
-    idiom_of(r":[ \t]*(?P<at>log[ \t]*(?P<ends>" + _ENDS + "))", r"write `float\g<ends> log`"),
+    idiom_of(r":[ \t]*(?P<at>log[ \t]*(?P<ends>" + _BRACKETED_BOUNDS + "))", r"write `float\g<ends> log`"),
     idiom_of(r"\bbool[ \t]*(?P<at>[\[({][^\n\])}]*[\])}])", "write `bool`", ""),
     idiom_of(r"\b(?:float|int)[ \t]*(?:[},=\n]|$)", "give the range bounds: `float[…, …]`, `int[…, …]`"),
     idiom_of(
@@ -313,34 +323,36 @@ _DOMAINS: Final = (
 )
 _MEMBERS: Final = (
     idiom_of(
-        _FIRST
+        _MEMBER_START
         + r"(?P<at>(?:\*\*?|\.\.\.|<<[ \t]*:?[ \t]*\*?|(?:use|extends|import|inherit)[ \t]+)(\w+))(?=[ \t]*(?:[,}]|$))",
         r"include a group of hyperparameters with `include \2`",
     ),
     idiom_of(
-        _FIRST
+        _MEMBER_START
         + r"(?P<at>(\w+)[ \t]+(?:in[ \t]+)?"
         + r"(?:real|double|number|continuous|float|int|integer|categorical|bool|ordinal)\b)",
         r"write `\2 : …`; a domain follows `:`",
     ),
-    idiom_of(_FIRST + r"(?P<at>(\w+)[ \t]+in\b)[ \t]*[\[({]", r"write `\2 : …`; a domain follows `:`"),
-    idiom_of(_FIRST + r"(?P<at>when\b[ \t]*\w+)", "write a condition after its hyperparameter: `name : domain when …`"),
+    idiom_of(_MEMBER_START + r"(?P<at>(\w+)[ \t]+in\b)[ \t]*[\[({]", r"write `\2 : …`; a domain follows `:`"),
+    idiom_of(
+        _MEMBER_START + r"(?P<at>when\b[ \t]*\w+)", "write a condition after its hyperparameter: `name : domain when …`"
+    ),
     idiom_of(
         r"(?P<at>\|[ \t]*(\w+[ \t]*(?:==|!=|<=?|>=?|in\b)(?:[^,{}\n]|\{[^{}\n]*\})*?))(?=[ \t]*(?:[,}]|$))",
         r"a condition follows `when`: write `when \2`",
     ),
-    idiom_of(r"^[ \t]*(?P<at>\{(?P<list>[ \t]*\w+[ \t]*=[^{}\n]*)\})", as_rule),
-    idiom_of(_FIRST + r"\w+[ \t]*(?P<at>::|: :)", "write `:`", ":"),
-    idiom_of(_FIRST + r'(?P<at>"(\w+)")[ \t]*(?=:)', r"write `\2`: names have no quotes", r"\2"),
-    idiom_of(_FIRST + r'(?P<at>"([^"`\\\n]+)")[ \t]*(?=:)', TICKED, r"`\2`"),
-    idiom_of(_FIRST + r"(?P<at>\w+(?:-\w+)+)[ \t]*(?=[:=])", as_parameter),
+    idiom_of(r"^[ \t]*(?P<at>\{(?P<list>[ \t]*\w+[ \t]*=[^{}\n]*)\})", as_constraint),
+    idiom_of(_MEMBER_START + r"\w+[ \t]*(?P<at>::|: :)", "write `:`", ":"),
+    idiom_of(_MEMBER_START + r'(?P<at>"(\w+)")[ \t]*(?=:)', r"write `\2`: names have no quotes", r"\2"),
+    idiom_of(_MEMBER_START + r'(?P<at>"([^"`\\\n]+)")[ \t]*(?=:)', BACKTICK_REMEDY, r"`\2`"),
+    idiom_of(_MEMBER_START + r"(?P<at>\w+(?:-\w+)+)[ \t]*(?=[:=])", as_parameter),
     idiom_of(r"(?P<at>\bunless[ \t]+([^,{}\n]+?))[ \t]*(?=[,}\n]|$)", r"write `when not (\2)`"),
     idiom_of(
-        _FIRST + r"(?!pipeline\b)(?P<name>\w+)[ \t]*(?P<at>=[ \t]*(?P<group>\([^()\n]*->[^()\n]*\)))",
+        _MEMBER_START + r"(?!pipeline\b)(?P<name>\w+)[ \t]*(?P<at>=[ \t]*(?P<group>\([^()\n]*->[^()\n]*\)))",
         r"a structure follows `:`: write `\g<name> : \g<group>`",
     ),
     idiom_of(
-        _FIRST + r"(?!pipeline\b)(?P<name>\w+)[ \t]*(?P<at>=[ \t]*(?P<list>[\w.]+(?:[ \t]*\|[ \t]*[\w.]+)+))",
+        _MEMBER_START + r"(?!pipeline\b)(?P<name>\w+)[ \t]*(?P<at>=[ \t]*(?P<list>[\w.]+(?:[ \t]*\|[ \t]*[\w.]+)+))",
         as_one_or_several,
     ),
     idiom_of(
@@ -354,10 +366,10 @@ _MEMBERS: Final = (
         r"(?P<at>\b(?:if|where|provided|given)[ \t]+([^,{}\n]+?))[ \t]*(?=[,}\n]|$)", r"write `when \2`", r"when \2"
     ),
 )
-_KEPT: Final = r"(?!subject|validate|limit|fidelity|maximi|minimi)"
+_NOT_NEXT_SETTING: Final = r"(?!subject|validate|limit|fidelity|maximi|minimi)"
 """A lookahead that excludes the keywords at which the next line of a task begins."""
 
-_RULE: Final = r"\b(?:forbid|require|when)\b"
+_CONSTRAINT_KEYWORD: Final = r"\b(?:forbid|require|when)\b"
 _EXPRESSIONS: Final = (
     idiom_of(r"<>|≠|=/=|=!=|!==", "write `!=`", "!="),
     idiom_of(r"≤|=<", "write `<=`"),
@@ -366,20 +378,20 @@ _EXPRESSIONS: Final = (
     idiom_of(r"\b10[ \t]*(?:\^|\*\*)[ \t]*(-?\d+)", "", r"1e\1"),
     idiom_of(r"\b([A-Za-z_][\w.]*)[ \t]*(?:\^|\*\*)[ \t]*2\b", r"powers are not supported: write `\1 * \1`"),
     idiom_of(r"[\w.)]+[ \t]*(?:\^|\*\*)[ \t]*[\w.(]+", "powers are not supported: multiply instead"),
-    idiom_of(r"\b(\d+(?:\.\d+)?)[ \t]*%(?![ \t]*[\w(])", as_share),
+    idiom_of(r"\b(\d+(?:\.\d+)?)[ \t]*%(?![ \t]*[\w(])", as_fraction),
     idiom_of(
         r"\brequire\b[ \t]*(?P<one>[^\n]+?)[ \t]*(?P<at>=>|⇒|→|\bimplies\b)[ \t]*(?P<other>[^\n}]+)",
         r"implication is not supported: write `require not (\g<one>) or \g<other>`",
     ),
-    idiom_of(r"&&?", "write `and`", behind=_RULE),
-    idiom_of(r"\|\|?", "write `or`", behind=_RULE),
+    idiom_of(r"&&?", "write `and`", behind=_CONSTRAINT_KEYWORD),
+    idiom_of(r"\|\|?", "write `or`", behind=_CONSTRAINT_KEYWORD),
     idiom_of(
         r",(?=[ \t]*[\w.]+[ \t]*(?:[=<>!]|is\b|in\b))", "join comparisons with `and`", behind=r"^(?:forbid|require)\b"
     ),
     idiom_of(
         r"(?P<one>[\w.]+)[ \t]*=(?!=)[ \t]*(?P<other>[A-Z]\w*|none\b)",
         r"write `\g<one> is \g<other>`",
-        behind=_RULE,
+        behind=_CONSTRAINT_KEYWORD,
     ),
     idiom_of(r"\bin[ \t]*(?P<at>[\[(](?P<list>[^\[\](){}\n]*)[\])])", as_set, r"{\g<list>}"),
 )
@@ -399,7 +411,7 @@ _TASKS: Final = (
     ),
     idiom_of(r"\bholdout[ \t]*\([ \t]*(?P<at>(\d\d)[ \t]*%)", r"write a share: `0.\2`", r".\2"),
     idiom_of(
-        r"\b(?P<way>maximize|minimize)[ \t]+(?P<at>(?P<one>[a-z]\w*)[ \t]+" + _KEPT + r"(?P<two>[a-z]\w*))",
+        r"\b(?P<way>maximize|minimize)[ \t]+(?P<at>(?P<one>[a-z]\w*)[ \t]+" + _NOT_NEXT_SETTING + r"(?P<two>[a-z]\w*))",
         r"write `\g<way> \g<one>_\g<two>`",
         r"\g<one>_\g<two>",
     ),

@@ -14,13 +14,13 @@ WIDTH: Final = 120
 """Lines are broken before they exceed this many characters, if there is a place to break them."""
 
 INDENT: Final = 2
-_BEFORE_COMMENT: Final = 2
-_BEHIND_COMMENT: Final = 4
+_SPACES_BEFORE_COMMENT: Final = 2
+_INDENT_AFTER_COMMENT: Final = 4
 """The extra indent of a line that begins only because a comment ended the line before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class Blank:
     """Spaces between lexemes. They are dropped at the beginning and the end of a line."""
 
     width: int = 1
@@ -65,7 +65,7 @@ class Either:
     broken: tuple["Document", ...]
 
 
-Document: TypeAlias = Lexeme | Gap | Break | Group | Indented | Either
+Document: TypeAlias = Lexeme | Blank | Break | Group | Indented | Either
 
 
 @dataclass(slots=True)
@@ -87,10 +87,10 @@ class LayoutLine:
         return self.text.startswith("#")
 
 
-def group(parts: Iterable[Document], *, broken: bool = False, width: int = WIDTH) -> Group:
+def make_group(parts: Iterable[Document], *, broken: bool = False, width: int = WIDTH) -> Group:
     """Return a group of parts. It is always broken if a comment stands between its parts."""
     inside = tuple(parts)
-    return Group(inside, broken or _commented(inside), width)
+    return Group(inside, broken or _has_inner_comment(inside), width)
 
 
 def is_broken(parts: Iterable[Document]) -> bool:
@@ -102,28 +102,28 @@ def is_broken(parts: Iterable[Document]) -> bool:
     )
 
 
-def _commented(parts: Sequence[Document]) -> bool:
+def _has_inner_comment(parts: Sequence[Document]) -> bool:
     """Return True if a comment stands between two of the parts. Comments within a part do not count."""
-    ends = [end for part in parts for end in _ends(part)]
+    ends = [end for part in parts for end in _outer_lexemes(part)]
     return any(first.trailing for first, _ in ends[:-1]) or any(second.leading for _, second in ends[1:])
 
 
-def _ends(part: Document) -> Iterator[tuple[Lexeme, Lexeme]]:
+def _outer_lexemes(part: Document) -> Iterator[tuple[Lexeme, Lexeme]]:
     """Yield the last and the first lexeme of each direct part, in this order."""
     match part:
         case Lexeme():
             yield part, part
         case Indented(parts=parts):
             for inner in parts:
-                yield from _ends(inner)
+                yield from _outer_lexemes(inner)
         case Either(broken=parts):
             for inner in parts:
-                yield from _ends(inner)
+                yield from _outer_lexemes(inner)
         case Group(parts=parts):
-            inside = [end for inner in parts for end in _ends(inner)]
+            inside = [end for inner in parts for end in _outer_lexemes(inner)]
             if inside:
                 yield inside[-1][0], inside[0][1]
-        case Gap() | Break():
+        case Blank() | Break():
             pass
         case _:
             assert_never(part)
@@ -140,7 +140,7 @@ class Writer:
     """A writer of documents. `rows` are the lines that it has written so far."""
 
     rows: list[LayoutLine] = field(default_factory=lambda: [LayoutLine(0)])
-    gap: str = ""
+    pending_spaces: str = ""
     """Pending spaces, which are written if the line continues."""
 
     keeps_blank: bool = True
@@ -153,8 +153,8 @@ class Writer:
             match part:
                 case Lexeme():
                     self._lexeme(part, indent)
-                case Gap(width=width):
-                    self.gap = " " * max(width, len(self.gap))
+                case Blank(width=width):
+                    self.pending_spaces = " " * max(width, len(self.pending_spaces))
                 case Break():
                     self._break(part, indent, flat, stack)
                 case Group(parts=inside):
@@ -170,52 +170,52 @@ class Writer:
 
     def comment(self, comment: Comment, indent: int, *, blank: bool) -> None:
         """Write a comment on a line of its own."""
-        self._new_row(indent)
+        self._new_line(indent)
         self.rows[-1] = LayoutLine(indent, comment.text, blank=blank)
-        self._new_row(indent)
+        self._new_line(indent)
 
     def _break(self, part: Break, indent: int, flat: bool, stack: list[_Pending]) -> None:
         ended = bool(self.rows[-1].comments)
         if not ended and (flat or (part.fills and self._fits([], stack, WIDTH, len(part.flat)))):
-            self.gap = max(self.gap, part.flat, key=len)
+            self.pending_spaces = max(self.pending_spaces, part.flat, key=len)
         else:
-            self._new_row(indent + (_BEHIND_COMMENT if flat else 0))
+            self._new_line(indent + (_INDENT_AFTER_COMMENT if flat else 0))
             self.keeps_blank = part.keeps_blank
 
     def _lexeme(self, lexeme: Lexeme, indent: int) -> None:
         row = self.rows[-1]
         if lexeme.text == "," and not lexeme.leading:
             row.text += ","
-            self.gap = ""
+            self.pending_spaces = ""
             return
         if row.comments or (lexeme.leading and row.text):
-            self._new_row(indent + _BEHIND_COMMENT)
+            self._new_line(indent + _INDENT_AFTER_COMMENT)
         blank = self.keeps_blank
         for comment in lexeme.leading:
             self.comment(comment, self.rows[-1].indent, blank=comment.blank and blank)
             blank = True
         row = self.rows[-1]
         if row.text:
-            row.text += self.gap
+            row.text += self.pending_spaces
         else:
             row.blank = lexeme.blank and blank
         row.text += lexeme.text
         row.comments = lexeme.trailing
-        self.gap = ""
+        self.pending_spaces = ""
 
-    def _new_row(self, indent: int) -> None:
+    def _new_line(self, indent: int) -> None:
         if self.rows[-1].text:
             self.rows.append(LayoutLine(indent))
         else:
             self.rows[-1] = LayoutLine(indent)
-        self.gap = ""
+        self.pending_spaces = ""
         self.keeps_blank = False
 
     def _fits(self, first: list[_Pending], stack: list[_Pending], width: int, gap: int = 0) -> bool:
         """Return True if the next parts fit on the line, up to the next place where it may be broken."""
         room = width - self.rows[-1].indent - len(self.rows[-1].text)
         begun = bool(self.rows[-1].text)
-        gap = max(gap, len(self.gap)) if begun else 0
+        gap = max(gap, len(self.pending_spaces)) if begun else 0
         todo, below = list(first), len(stack)
         while room >= 0 and (todo or below):
             if todo:
@@ -231,20 +231,20 @@ class Writer:
                     begun, gap = True, 0
                     if part.trailing and room >= 0:
                         return True
-                case Gap(width=wide):
+                case Blank(width=wide):
                     gap = max(gap, wide)
                 case Break(flat=text):
                     if not flat:
                         return True
                     gap = max(gap, len(text))
                 case Group() | Indented() | Either():
-                    todo.extend(_inside(part, flat=flat))
+                    todo.extend(_measured_parts(part, flat=flat))
                 case _:
                     assert_never(part)
         return room >= 0
 
 
-def _inside(part: Group | Indented | Either, *, flat: bool) -> Iterator[_Pending]:
+def _measured_parts(part: Group | Indented | Either, *, flat: bool) -> Iterator[_Pending]:
     """Return the parts of a part for measuring, the last one first.
 
     A group is measured as one line, unless it is always broken.
@@ -264,7 +264,7 @@ def _inside(part: Group | Indented | Either, *, flat: bool) -> Iterator[_Pending
 # ---- rows
 
 
-def text_of(rows: Sequence[LayoutLine]) -> str:
+def render_lines(rows: Sequence[LayoutLine]) -> str:
     """Return the text of the lines. Comments after lines of one run are aligned in one column."""
     lines: list[str] = []
     runs = list(_runs(rows))
@@ -276,7 +276,7 @@ def text_of(rows: Sequence[LayoutLine]) -> str:
             if not row.comments:
                 lines.append(line)
                 continue
-            place = max(len(line) + _BEFORE_COMMENT, column)
+            place = max(len(line) + _SPACES_BEFORE_COMMENT, column)
             if row is run[-1] and following and following[0].is_comment and following[0].indent == place:
                 place += 1  # Otherwise the next comment would look like a continuation of this one.
             lines.append(f"{line:<{place}}{row.comments[0]}")
@@ -302,7 +302,9 @@ def _comment_column(run: Sequence[LayoutLine]) -> int:
     Return 0 if a common column would make lines too long; then each comment directly follows its line.
     """
     commented = [
-        (row.indent + len(row.text) + _BEFORE_COMMENT, max(map(len, row.comments))) for row in run if row.comments
+        (row.indent + len(row.text) + _SPACES_BEFORE_COMMENT, max(map(len, row.comments)))
+        for row in run
+        if row.comments
     ]
     column = max((begin for begin, _ in commented), default=0)
     fits = all(column + length <= WIDTH for begin, length in commented if begin + length <= WIDTH)

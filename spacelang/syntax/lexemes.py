@@ -47,21 +47,21 @@ class Lexeme:
     """The comment after it on its line, and comments directly below in the same column that continue it."""
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     r"""Return the text without a byte order mark and with `\n` for every line end."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def lexemes(text: str) -> list[Lexeme]:
     """Return the lexemes of a normalised text. The comments of commas are moved to their neighbours."""
-    found = list(_attached(text))
+    found = list(_with_comments(text))
     for before, comma, after in zip(found, found[1:], found[2:], strict=False):
         if comma.text == ",":
-            _pass_on(before, comma, after)
+            _move_comments(before, comma, after)
     return found
 
 
-def _attached(text: str) -> Iterator[Lexeme]:
+def _with_comments(text: str) -> Iterator[Lexeme]:
     last = Lexeme("", 0)
     leading: list[Comment] = []
     end = beneath = 0
@@ -84,7 +84,7 @@ def _attached(text: str) -> Iterator[Lexeme]:
     yield Lexeme("", len(text), leading)
 
 
-def _pass_on(before: Lexeme, comma: Lexeme, after: Lexeme) -> None:
+def _move_comments(before: Lexeme, comma: Lexeme, after: Lexeme) -> None:
     """Move the comments of a comma to its neighbours, in order. The layout may add and remove commas."""
     behind: list[Comment] = []
     if not before.trailing and not comma.leading:

@@ -12,28 +12,28 @@ from typing import Final, assert_never
 
 from spacelang.syntax import ast
 from spacelang.syntax.cursor import Cursor
+from spacelang.syntax.inline_printer import spell_file
 from spacelang.syntax.layout import (
     INDENT,
+    Blank,
     Break,
     Document,
     Either,
-    Gap,
     Indented,
     LayoutLine,
     Writer,
     is_broken,
-    text_of,
+    render_lines,
 )
-from spacelang.syntax.layout import group as grouped
-from spacelang.syntax.lexemes import Comment, Lexeme, lexemes, normalised
-from spacelang.syntax.reading import read
-from spacelang.syntax.spelling import spell_file
+from spacelang.syntax.layout import make_group as grouped
+from spacelang.syntax.lexemes import Comment, Lexeme, lexemes, normalise
+from spacelang.syntax.read_items import read
 from spacelang.text import Source
 
-SHORT: Final = 80
+MAX_STAGE_LINE: Final = 80
 """The longest line on which the alternatives of a stage are written side by side."""
 
-_ALIKE: Final = ((ast.Import, ast.Use), (ast.Abstract,), (ast.Rule,), (ast.Stage,))
+_GROUPED_ITEMS: Final = ((ast.Import, ast.Use), (ast.Abstract,), (ast.ConstraintStatement,), (ast.Stage,))
 """Kinds of items between which a blank line is optional."""
 
 
@@ -50,29 +50,33 @@ def format_text(text: str) -> str:
 
     Raises ValueError for a text with syntax errors.
     """
-    text = normalised(text)
+    text = normalise(text)
     reading = read(Source("", text), text)
     if reading.error is not None:
         raise ValueError("a text with syntax errors has no layout")
     layout = _Layout(lexemes(text))
-    blocks = [layout.block(item, following) for item, following in pairwise((*reading.items, None)) if item is not None]
+    blocks = [
+        layout.item_lines(item, following) for item, following in pairwise((*reading.items, None)) if item is not None
+    ]
     rows: list[LayoutLine] = []
     for place, block in enumerate(blocks):
-        if place and _apart(reading.items[place - 1], reading.items[place], blocks[place - 1], block):
+        if place and _needs_blank_line(reading.items[place - 1], reading.items[place], blocks[place - 1], block):
             block[0].blank = True
         rows.extend(block)
-    rows.extend(layout.end())
-    return text_of(rows)
+    rows.extend(layout.end_comments())
+    return render_lines(rows)
 
 
-def _apart(before: ast.Item, item: ast.Item, rows: Sequence[LayoutLine], following: Sequence[LayoutLine]) -> bool:
+def _needs_blank_line(
+    before: ast.Item, item: ast.Item, rows: Sequence[LayoutLine], following: Sequence[LayoutLine]
+) -> bool:
     """Return True if a blank line is always inserted between two items."""
-    if not any(isinstance(before, kinds) and isinstance(item, kinds) for kinds in _ALIKE):
+    if not any(isinstance(before, kinds) and isinstance(item, kinds) for kinds in _GROUPED_ITEMS):
         return True
-    return not isinstance(item, ast.Rule) and (_is_long(rows) or _is_long(following))
+    return not isinstance(item, ast.ConstraintStatement) and (_has_several_lines(rows) or _has_several_lines(following))
 
 
-def _is_long(rows: Sequence[LayoutLine]) -> bool:
+def _has_several_lines(rows: Sequence[LayoutLine]) -> bool:
     return sum(not row.text.startswith("#") for row in rows) > 1
 
 
@@ -84,22 +88,22 @@ class _Layout(Cursor):
 
     # ---- items
 
-    def block(self, item: ast.Item, following: ast.Item | None) -> list[LayoutLine]:
+    def item_lines(self, item: ast.Item, following: ast.Item | None) -> list[LayoutLine]:
         """Return the lines of an item.
 
         They include the comments before it and the indented comments directly after it.
         """
-        last = self.index(following.span.start) if following is not None else len(self.lexemes) - 1
-        tail = _tail(self.lexemes[last])
+        last = self.index_at(following.span.start) if following is not None else len(self.lexemes) - 1
+        tail = _take_tail_comments(self.lexemes[last])
         writer = Writer()
-        self.tight = False
+        self.after_unary_minus = False
         writer.write(self._item(item, long=bool(tail)))
         for comment in tail:
             writer.comment(comment, INDENT, blank=False)
         rows = writer.rows
         return rows if rows[-1].text else rows[:-1]
 
-    def end(self) -> list[LayoutLine]:
+    def end_comments(self) -> list[LayoutLine]:
         """Return the comments at the end of the file as lines."""
         writer = Writer()
         for comment in self.lexemes[-1].leading:
@@ -109,92 +113,92 @@ class _Layout(Cursor):
     def _item(self, item: ast.Item, *, long: bool) -> list[Document]:
         match item:
             case ast.SpaceName() | ast.Import() | ast.Use():
-                return self.upto(item.span.end)
+                return self.take_until(item.span.end)
             case ast.Params(body=body):
-                return [*self.upto(body.span.start), Gap(), *self._body(body, long=True)]
+                return [*self.take_until(body.span.start), Blank(), *self._body(body, long=True)]
             case ast.Abstract(body=inside):
                 if inside is None:
-                    return self.upto(item.span.end)
-                return [*self.upto(inside.span.start), Gap(), *self._body(inside)]
+                    return self.take_until(item.span.end)
+                return [*self.take_until(inside.span.start), Blank(), *self._body(inside)]
             case ast.Stage() | ast.Pipeline():
-                return self._assigned(item, long=long)
-            case ast.Rule():
-                return self._rule(item)
+                return self._assignment(item, long=long)
+            case ast.ConstraintStatement():
+                return self._constraint(item)
             case ast.Task():
                 return self._task(item)
             case _:
                 assert_never(item)
 
-    def _assigned(self, item: ast.Stage | ast.Pipeline, *, long: bool) -> list[Document]:
+    def _assignment(self, item: ast.Stage | ast.Pipeline, *, long: bool) -> list[Document]:
         structure = item.structure
-        head = self.upto(self.sign_before(structure, "=").start + 1)
+        head = self.take_until(self.sign_before(structure, "=").start + 1)
         bar = self.take() if self.peek() == "|" else None
-        if not isinstance(structure, ast.Joined):
-            self.hand_on(bar)
-            return [*head, Gap(), *self._structure(structure)]
+        if not isinstance(structure, ast.JoinedStructures):
+            self.pass_comments_on(bar)
+            return [*head, Blank(), *self._structure(structure)]
         if structure.sign != "|" or isinstance(item, ast.Pipeline):
-            self.hand_on(bar)
+            self.pass_comments_on(bar)
             inside = self._joined(structure)
             return [grouped([*head, Indented((Break(), *inside))], broken=is_broken(inside))]
         first = self.lexemes[self.place]
         if bar is None:
             bar, first.leading, first.blank = Lexeme("|", first.start, first.leading), [], False
-        inside = [Either((), (bar,)), Gap(), Indented((*self._structure(structure.parts[0]),))]
+        inside = [Either((), (bar,)), Blank(), Indented((*self._structure(structure.parts[0]),))]
         for part in structure.parts[1:]:
-            inside += [Break(keeps_blank=True), self.take(), Gap(), Indented((*self._structure(part),))]
-        return [grouped([*head, Indented((Break(), *inside))], broken=long or is_broken(inside), width=SHORT)]
+            inside += [Break(keeps_blank=True), self.take(), Blank(), Indented((*self._structure(part),))]
+        return [grouped([*head, Indented((Break(), *inside))], broken=long or is_broken(inside), width=MAX_STAGE_LINE)]
 
-    def _rule(self, rule: ast.Rule) -> list[Document]:
-        return [self.take(), Gap(), *self._expression(rule.expression)]
+    def _constraint(self, rule: ast.ConstraintStatement) -> list[Document]:
+        return [self.take(), Blank(), *self._expression(rule.expression)]
 
     def _task(self, task: ast.Task) -> list[Document]:
-        head: list[Document] = [self.take(), Gap(), self.take(), Gap(), self.take()]
+        head: list[Document] = [self.take(), Blank(), self.take(), Blank(), self.take()]
         width = max((len(setting.keyword) for setting in task.settings), default=0)
         inside: list[Document] = []
         for place, setting in enumerate(task.settings):
             inside += [Break(keeps_blank=place > 0), self.take()]
-            inside += [Gap(), self.take()] if " " in setting.keyword else []
-            inside += [Gap(1 + width - len(setting.keyword)), *self._setting(setting)]
+            inside += [Blank(), self.take()] if " " in setting.keyword else []
+            inside += [Blank(1 + width - len(setting.keyword)), *self._setting(setting)]
         return self._braced([*head], inside, long=True)
 
     def _setting(self, setting: ast.Setting) -> list[Document]:
         (first, *rest) = setting.arguments
         if rest or isinstance(first, ast.Word):
-            return self.upto(setting.span.end)
+            return self.take_until(setting.span.end)
         return self._expression(first)
 
     # ---- structure
 
     def _structure(self, structure: ast.Structure) -> list[Document]:
         match structure:
-            case ast.Nothing():
-                return self.upto(structure.span.end)
+            case ast.NoneStep():
+                return self.take_until(structure.span.end)
             case ast.Operator(body=body):
-                inside = [*self.upto(body.span.start), Gap(), *self._body(body)] if body is not None else []
-                return [*inside, *self.upto(structure.span.end)]
-            case ast.Joined():
+                inside = [*self.take_until(body.span.start), Blank(), *self._body(body)] if body is not None else []
+                return [*inside, *self.take_until(structure.span.end)]
+            case ast.JoinedStructures():
                 inside = self._joined(structure)
                 return [grouped(inside, broken=is_broken(inside))]
-            case ast.Maybe(part=part):
-                return [*self._structure(part), *self.upto(structure.span.end)]
+            case ast.OptionalStructure(part=part):
+                return [*self._structure(part), *self.take_until(structure.span.end)]
             case ast.Parenthesised(part=part):
-                return self._enclosed([part], structure)
+                return self._parenthesised([part], structure)
             case ast.Columns(parts=pairs):
-                return self._enclosed([part for _, part in pairs], structure)
+                return self._parenthesised([part for _, part in pairs], structure)
             case ast.Permute(parts=parts):
-                return self._enclosed(parts, structure)
+                return self._parenthesised(parts, structure)
             case _:
                 assert_never(structure)
 
-    def _joined(self, joined: ast.Joined) -> list[Document]:
+    def _joined(self, joined: ast.JoinedStructures) -> list[Document]:
         # In parentheses, a leading `|` may mark this as a decision.
-        bar: list[Document] = [self.take(), Gap()] if self.peek() == "|" else []
+        bar: list[Document] = [self.take(), Blank()] if self.peek() == "|" else []
         inside = [*bar, *self._structure(joined.parts[0])]
         for part in joined.parts[1:]:
-            inside += [Break(keeps_blank=joined.sign == "|"), self.take(), Gap(), *self._structure(part)]
+            inside += [Break(keeps_blank=joined.sign == "|"), self.take(), Blank(), *self._structure(part)]
         return inside
 
-    def _enclosed(
+    def _parenthesised(
         self, parts: Sequence[ast.Structure], structure: ast.Parenthesised | ast.Columns | ast.Permute
     ) -> list[Document]:
         """Return structures in parentheses, each with its label or selector."""
@@ -204,14 +208,18 @@ class _Layout(Cursor):
             inside.append(Break("" if place == 0 else " ", keeps_blank=place > 0))
             labels = structure.labels if isinstance(structure, ast.Permute) else ()
             is_called = isinstance(structure, ast.Columns) or any(labels[place : place + 1])
-            inside += [self.take(), self.take(), Gap()] if is_called else []
-            inside += self._joined(part) if isinstance(part, ast.Joined) and len(parts) == 1 else self._structure(part)
+            inside += [self.take(), self.take(), Blank()] if is_called else []
+            inside += (
+                self._joined(part)
+                if isinstance(part, ast.JoinedStructures) and len(parts) == 1
+                else self._structure(part)
+            )
             self.skip_comma()
             inside += [Lexeme(",", 0)] if place < len(parts) - 1 else []
         end = self.take()
-        inside += _before_closing(end, inside)
+        inside += _take_closing_comments(end, inside)
         whole = grouped([*head, Indented((*inside,)), Break(""), end], broken=is_broken(inside))
-        return [whole, *self.upto(structure.span.end)]
+        return [whole, *self.take_until(structure.span.end)]
 
     # ---- bodies
 
@@ -226,12 +234,12 @@ class _Layout(Cursor):
                 inside.append(Either((comma,), (comma,) if _needs_comma(member) else ()))
             inside += [Break(keeps_blank=place > 0), *self._member(member, widths[place])]
             self.skip_comma()
-        searched = sum(isinstance(member, ast.Parameter | ast.Rule) for member in body.members)
+        searched = sum(isinstance(member, ast.Parameter | ast.ConstraintStatement) for member in body.members)
         return self._braced([start], inside, long=long or searched > 1)
 
     def _braced(self, head: list[Document], inside: list[Document], *, long: bool) -> list[Document]:
         end = self.take()
-        inside = [*inside, *_before_closing(end, inside)]
+        inside = [*inside, *_take_closing_comments(end, inside)]
         space = " " if inside else ""
         parts = [*head, Indented((*inside,)), Break(space), end]
         return [grouped(parts, broken=(long and bool(inside)) or is_broken(inside))]
@@ -243,12 +251,15 @@ class _Layout(Cursor):
         """
         columns: list[list[ast.Member]] = []
         for member in body.members:
-            first = self.lexemes[self.index(member.span.start)]
+            first = self.lexemes[self.index_at(member.span.start)]
             if not columns or first.blank or any(comment.blank for comment in first.leading):
                 columns.append([])
             columns[-1].append(member)
         widths = [
-            max((_width(each.name) for each in column if isinstance(each, ast.Parameter | ast.Fixed)), default=0)
+            max(
+                (_width(each.name) for each in column if isinstance(each, ast.Parameter | ast.FixedParameter)),
+                default=0,
+            )
             for column in columns
         ]
         return [width for column, width in zip(columns, widths, strict=True) for _ in column]
@@ -257,30 +268,30 @@ class _Layout(Cursor):
         match member:
             case ast.Parameter():
                 return self._parameter(member, width)
-            case ast.Fixed(name=name, value=value):
-                start = [self.take(), _padding(name, width), self.take(), Gap()]
-                return [*start, *self._conditional(self._given(value), member.condition)]
+            case ast.FixedParameter(name=name, value=value):
+                start = [self.take(), _padding(name, width), self.take(), Blank()]
+                return [*start, *self._conditional(self._value_or_arithmetic(value), member.condition)]
             case ast.Include():
-                return self.upto(member.span.end)
-            case ast.Rule():
-                return self._rule(member)
+                return self.take_until(member.span.end)
+            case ast.ConstraintStatement():
+                return self._constraint(member)
             case _:
                 assert_never(member)
 
     def _parameter(self, parameter: ast.Parameter, width: int) -> list[Document]:
-        name = [self.take(), _padding(parameter.name, width), self.take(), Gap()]
+        name = [self.take(), _padding(parameter.name, width), self.take(), Blank()]
         inside = self._domain(parameter.domain)
         if parameter.default is not None:
-            inside += [Gap(), self.take(), Gap(), *self._given(parameter.default)]
-        return [*name, *self._conditional(inside, parameter.condition), *self.upto(parameter.span.end)]
+            inside += [Blank(), self.take(), Blank(), *self._value_or_arithmetic(parameter.default)]
+        return [*name, *self._conditional(inside, parameter.condition), *self.take_until(parameter.span.end)]
 
     def _conditional(self, inside: list[Document], condition: ast.Expression | None) -> list[Document]:
         """Return parts and their condition, which moves to the next line if one line would be too long."""
         if condition is None:
             return inside
-        when = self.index(condition.span.start) - 1
-        before = [*inside, *self.upto(self.lexemes[when].start)]
-        behind = [Break(), self.take(), Gap(), *self._expression(condition)]
+        when = self.index_at(condition.span.start) - 1
+        before = [*inside, *self.take_until(self.lexemes[when].start)]
+        behind = [Break(), self.take(), Blank(), *self._expression(condition)]
         return [grouped([*before, Indented((Indented((*behind,)),))])]
 
     def _domain(self, domain: ast.Domain) -> list[Document]:
@@ -288,21 +299,21 @@ class _Layout(Cursor):
             case ast.UnionDomain(parts=parts):
                 inside = self._domain(parts[0])
                 for part in parts[1:]:
-                    inside += [Indented((Break(), self.take(), Gap(), *self._domain(part)))]
+                    inside += [Indented((Break(), self.take(), Blank(), *self._domain(part)))]
                 return [grouped(inside, broken=is_broken(inside))]
             case ast.Range(lower=lower, upper=upper):
-                bounds = [*self.upto(lower.span.start), *self._expression(lower)]
-                bounds += [*self.upto(upper.span.start), *self._expression(upper)]
+                bounds = [*self.take_until(lower.span.start), *self._expression(lower)]
+                bounds += [*self.take_until(upper.span.start), *self._expression(upper)]
                 if domain.step is None:
-                    return [*bounds, *self.upto(domain.span.end)]
-                step = [*self.upto(domain.step.span.start), Gap(), *self._given(domain.step)]
-                return [*bounds, *step, *self.upto(domain.span.end)]
+                    return [*bounds, *self.take_until(domain.span.end)]
+                step = [*self.take_until(domain.step.span.start), Blank(), *self._value_or_arithmetic(domain.step)]
+                return [*bounds, *step, *self.take_until(domain.span.end)]
             case ast.Values(values=values, ordered=ordered):
-                head: list[Document] = [self.take(), Gap()] if ordered else []
+                head: list[Document] = [self.take(), Blank()] if ordered else []
                 return [*head, *self._list(values)]
             case ast.Booleans():
-                return self.upto(domain.span.end)
-            case ast.Nothing() | ast.Operator() | ast.Parenthesised():
+                return self.take_until(domain.span.end)
+            case ast.NoneStep() | ast.Operator() | ast.Parenthesised():
                 return self._structure(domain)
             case _:
                 assert_never(domain)
@@ -314,25 +325,25 @@ class _Layout(Cursor):
             case ast.Tuple(items=items):
                 return self._list(items, only=len(items) == 1)
             case ast.OperatorValue(body=body):
-                return [*self.upto(body.span.start), Gap(), *self._body(body)]
+                return [*self.take_until(body.span.start), Blank(), *self._body(body)]
             case ast.Number():
                 return self._number(value)
-            case ast.Text() | ast.Keyword() | ast.Dotted():
-                return self.upto(value.span.end)
+            case ast.Text() | ast.Keyword() | ast.DottedName():
+                return self.take_until(value.span.end)
             case _:
                 assert_never(value)
 
-    def _given(self, given: ast.Value | ast.Expression) -> list[Document]:
+    def _value_or_arithmetic(self, given: ast.Value | ast.Expression) -> list[Document]:
         """Return a value or an arithmetic expression, which may have parentheses of its own."""
         match given:
             case ast.Number() | ast.OperatorValue():
                 return self._value(given)
-            case ast.Tuple() if self._opens(given):
+            case ast.Tuple() if self._is_tuple_next(given):
                 return self._value(given)
             case _:
                 return self._expression(given)
 
-    def _opens(self, value: ast.Tuple) -> bool:
+    def _is_tuple_next(self, value: ast.Tuple) -> bool:
         """Return True if the next parenthesis begins the tuple itself, rather than enclosing it."""
         first: ast.Value | None = value
         depth = 0
@@ -342,8 +353,8 @@ class _Layout(Cursor):
 
     def _number(self, number: ast.Number) -> list[Document]:
         sign = [self.take()] if self.peek() == "-" else []
-        self.tight = bool(sign)
-        return [*sign, *self.upto(number.span.end)]
+        self.after_unary_minus = bool(sign)
+        return [*sign, *self.take_until(number.span.end)]
 
     def _list(self, values: Sequence[ast.Value], *, only: bool = False) -> list[Document]:
         """Return values in brackets. Long lists fill several lines.
@@ -357,7 +368,7 @@ class _Layout(Cursor):
             self.skip_comma()
             inside += [Lexeme(",", 0)] if only or place < len(values) - 1 else []
         end = self.take()
-        inside += _before_closing(end, inside)
+        inside += _take_closing_comments(end, inside)
         return [grouped([start, Indented((*inside,)), Break(""), end], broken=is_broken(inside))]
 
     def _expression(self, expression: ast.Expression) -> list[Document]:
@@ -365,31 +376,31 @@ class _Layout(Cursor):
         inside: list[Document] = []
         match expression:
             case ast.Logical(terms=terms):
-                inside = [*self.upto(terms[0].span.start), *self._expression(terms[0])]
+                inside = [*self.take_until(terms[0].span.start), *self._expression(terms[0])]
                 for term in terms[1:]:
-                    inside += [Indented((Break(), self.take(), Gap(), *self._expression(term)))]
+                    inside += [Indented((Break(), self.take(), Blank(), *self._expression(term)))]
                 inside = [grouped(inside)]
             case ast.Unary(term=term):
-                inside = [*self.upto(term.span.start), *self._expression(term)]
+                inside = [*self.take_until(term.span.start), *self._expression(term)]
             case ast.Binary(left=left, right=right):
-                inside = [*self.upto(left.span.start), *self._expression(left)]
-                inside += [*self.upto(right.span.start), *self._expression(right)]
+                inside = [*self.take_until(left.span.start), *self._expression(left)]
+                inside += [*self.take_until(right.span.start), *self._expression(right)]
             case ast.FunctionCall(arguments=arguments):
                 for argument in arguments:
-                    inside += [*self.upto(argument.span.start), *self._expression(argument)]
+                    inside += [*self.take_until(argument.span.start), *self._expression(argument)]
             case ast.Membership(item=item, values=values):
-                inside = [*self.upto(item.span.start), *self._expression(item)]
-                inside += [Gap(), self.take(), Gap(), *self._list(values)]
+                inside = [*self.take_until(item.span.start), *self._expression(item)]
+                inside += [Blank(), self.take(), Blank(), *self._list(values)]
             case ast.IsTest(decision=decision):
-                inside = [*self.upto(decision.span.start), *self._expression(decision)]
-            case ast.Number() | ast.Text() | ast.Keyword() | ast.Dotted() | ast.Tuple() | ast.Quantity():
+                inside = [*self.take_until(decision.span.start), *self._expression(decision)]
+            case ast.Number() | ast.Text() | ast.Keyword() | ast.DottedName() | ast.Tuple() | ast.Quantity():
                 pass
             case _:
                 assert_never(expression)
-        return [*inside, *self.upto(expression.span.end)]
+        return [*inside, *self.take_until(expression.span.end)]
 
 
-def _tail(lexeme: Lexeme) -> list[Comment]:
+def _take_tail_comments(lexeme: Lexeme) -> list[Comment]:
     """Remove and return the indented comments directly after the previous item.
 
     They are stored as leading comments of `lexeme`, the first one of the next item.
@@ -401,7 +412,7 @@ def _tail(lexeme: Lexeme) -> list[Comment]:
     return tail
 
 
-def _before_closing(closing: Lexeme, inside: Sequence[Document]) -> list[Document]:
+def _take_closing_comments(closing: Lexeme, inside: Sequence[Document]) -> list[Document]:
     """Move the comments before a closing bracket inside the brackets, and return them."""
     comments, closing.leading, closing.blank = closing.leading, [], False
     return [Break(keeps_blank=bool(inside)), Lexeme("", closing.start, comments)] if comments else []
@@ -412,7 +423,7 @@ def _width(name: ast.Word) -> int:
 
 
 def _padding(name: ast.Word, width: int) -> Document:
-    return Either((Gap(),), (Gap(1 + width - _width(name)),))
+    return Either((Blank(),), (Blank(1 + width - _width(name)),))
 
 
 def _needs_comma(member: ast.Member) -> bool:
@@ -420,4 +431,4 @@ def _needs_comma(member: ast.Member) -> bool:
 
     On a new line, `log =` would give the range above a default, and `pipeline =` would begin an item.
     """
-    return isinstance(member, ast.Fixed) and member.name.text in ("log", "pipeline")
+    return isinstance(member, ast.FixedParameter) and member.name.text in ("log", "pipeline")

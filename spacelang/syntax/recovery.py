@@ -11,30 +11,32 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.syntax.driver import Unexpected
-from spacelang.syntax.mistakes import SPACE, Mistake, diagnose, locate
-from spacelang.syntax.reading import ReadItems, read
+from spacelang.syntax.lr_driver import UnexpectedToken
+from spacelang.syntax.read_items import ReadItems, read
+from spacelang.syntax.syntax_errors import WHITESPACE, SyntaxMistake, diagnose, locate
 from spacelang.text import Source
 
-MISTAKES_AN_ITEM: Final = 20
+MAX_MISTAKES_PER_ITEM: Final = 20
 """The most mistakes that are reported for one item."""
 
-MOST_MISTAKES: Final = 500
+MAX_MISTAKES: Final = 500
 """The most mistakes that are reported for one text. The rest of the text is not checked."""
 
-MOST_CHARACTERS: Final = 60_000
+MAX_REREAD_CHARACTERS: Final = 60_000
 """The most characters that are read again after mistakes. Dense text of this length takes half a second."""
 
 _LEXEME = re.compile(r'#[^\r\n]*|"(?:[^"\\\r\n]|\\[^\r\n])*"?|`[^`\r\n]*`?|[\[\](){}]|^[A-Za-z_]\w*', re.MULTILINE)
-_CERTAIN = re.compile(
+_CERTAIN_ITEM_START = re.compile(
     r"(?:space|params|stage|task|abstract)\s+\w|use\s+\w+[^\S\n]*$|import\s*\"|(?:pipeline)\s*=", re.MULTILINE
 )
 """Text that begins a new item even if an earlier bracket is still open."""
 
-_GOES_ON = ("=", "|", "&", ">", ",", ":", "(")
+_CONTINUATIONS = ("=", "|", "&", ">", ",", ":", "(")
 """Signs after which an item continues on the next line, whatever that begins with."""
 
-_NAMED = re.compile(r"\s*(?:(?!forbid|require|use|import)\w+\s+(\w+)|(pipeline)|import\b.*\bas\s+(\w+)|(\w+)\s*[=:])")
+_DECLARED_NAME = re.compile(
+    r"\s*(?:(?!forbid|require|use|import)\w+\s+(\w+)|(pipeline)|import\b.*\bas\s+(\w+)|(\w+)\s*[=:])"
+)
 _CAPITALS = re.compile(r"(?:True|False|None)\b")
 
 
@@ -46,42 +48,44 @@ class _Progress:
     readings: list[ReadItems]
     mistakes: list[Diagnostic] = field(default_factory=list)
     damaged: set[str] = field(default_factory=set)
-    left: int = MOST_CHARACTERS
+    left: int = MAX_REREAD_CHARACTERS
 
 
 def recover(
-    source: Source, reading: ReadItems, error: Unexpected
+    source: Source, reading: ReadItems, error: UnexpectedToken
 ) -> tuple[ReadItems, tuple[Diagnostic, ...], frozenset[str]]:
     """Return the readable part of a text after a first error, with all errors.
 
     The last value has the names of the stages and parameter groups that are damaged.
     """
-    text = _without_comments(source.text)
+    text = _blank_out_comments(source.text)
     start = reading.items[-1].span.end if reading.items else 0
     progress = _Progress(source, [reading])
     first = locate(error, text)
-    for begin, end in _items(text, start):
-        if len(progress.mistakes) >= MOST_MISTAKES:
+    for begin, end in _split_items(text, start):
+        if len(progress.mistakes) >= MAX_MISTAKES:
             break
-        here = begin == start and (first.place < end or (first.at_end and end == len(text)))
-        _read_item(progress, text[begin:end], begin, first.within(begin, end) if here else None)
-    return _together(progress.readings, error), tuple(progress.mistakes), frozenset(progress.damaged)
+        here = begin == start and (first.place < end or (first.is_at_end and end == len(text)))
+        _read_item(progress, text[begin:end], begin, first.relative_to(begin, end) if here else None)
+    return _merge(progress.readings, error), tuple(progress.mistakes), frozenset(progress.damaged)
 
 
-def _together(readings: Sequence[ReadItems], error: Unexpected) -> ReadItems:
+def _merge(readings: Sequence[ReadItems], error: UnexpectedToken) -> ReadItems:
     return ReadItems(
         tuple(item for reading in readings for item in reading.items),
         tuple(body for reading in readings for body in reading.bodies),
-        max((reading.deepest for reading in readings if reading.deepest is not None), default=None),
+        max(
+            (reading.highest_expression for reading in readings if reading.highest_expression is not None), default=None
+        ),
         error,
     )
 
 
-def _without_comments(text: str) -> str:
+def _blank_out_comments(text: str) -> str:
     return _LEXEME.sub(lambda found: " " * len(found[0]) if found[0].startswith("#") else found[0], text)
 
 
-def _items(text: str, start: int) -> Iterator[tuple[int, int]]:
+def _split_items(text: str, start: int) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each piece of text that is an item, complete or not."""
     depth = 0
     begin = start
@@ -93,37 +97,37 @@ def _items(text: str, start: int) -> Iterator[tuple[int, int]]:
             depth = max(depth - 1, 0)
         elif word[0] not in '"`':
             before = lexeme.start() - 1
-            while before >= begin and text[before] in SPACE:
+            while before >= begin and text[before] in WHITESPACE:
                 before -= 1
-            free = depth == 0 and text[before] not in _GOES_ON
-            if before >= begin and (free or _CERTAIN.match(text, lexeme.start())):
+            free = depth == 0 and text[before] not in _CONTINUATIONS
+            if before >= begin and (free or _CERTAIN_ITEM_START.match(text, lexeme.start())):
                 yield begin, lexeme.start()
                 begin, depth = lexeme.start(), 0
-    if text[begin:].strip(SPACE):
+    if text[begin:].strip(WHITESPACE):
         yield begin, len(text)
 
 
-def _read_item(progress: _Progress, text: str, shift: int, known: Mistake | None) -> None:
+def _read_item(progress: _Progress, text: str, shift: int, known: SyntaxMistake | None) -> None:
     """Read a piece of text again after each mistake in it. Its first mistake may be known already."""
-    mistakes: list[Mistake] = []
-    while len(mistakes) < MISTAKES_AN_ITEM:
+    mistakes: list[SyntaxMistake] = []
+    while len(mistakes) < MAX_MISTAKES_PER_ITEM:
         mistake = known if known is not None and not mistakes else _next_mistake(progress, text, shift)
-        if mistake is None or (mistakes and mistake.at_end and not text[mistakes[-1].place :].strip(SPACE)):
+        if mistake is None or (mistakes and mistake.is_at_end and not text[mistakes[-1].place :].strip(WHITESPACE)):
             break  # A text that ends in the middle of a line also has open brackets. That is the same mistake.
-        again = bool(mistakes) and mistake.behind == mistakes[-1].behind
+        again = bool(mistakes) and mistake.previous_end == mistakes[-1].previous_end
         if not again:
             mistakes.append(mistake)
-        repaired = _without_line(text, mistake.behind - 1, torn=True) if again else _repaired(text, mistake)
+        repaired = _blank_out_line(text, mistake.previous_end - 1, torn=True) if again else _repair(text, mistake)
         progress.left -= len(text)
         if repaired is None or progress.left < 0:
             break
         text = repaired
     if mistakes:
         progress.mistakes.extend(diagnose(mistake, progress.source) for mistake in mistakes)
-        progress.damaged.update(_names(text))
+        progress.damaged.update(_declared_names(text))
 
 
-def _next_mistake(progress: _Progress, text: str, shift: int) -> Mistake | None:
+def _next_mistake(progress: _Progress, text: str, shift: int) -> SyntaxMistake | None:
     """Return the first mistake in a piece of text, or store its items and return None if there is none."""
     reading = read(progress.source, text, shift)
     if reading.error is not None:
@@ -132,27 +136,27 @@ def _next_mistake(progress: _Progress, text: str, shift: int) -> Mistake | None:
     return None
 
 
-def _names(text: str) -> list[str]:
-    found = _NAMED.match(text)
+def _declared_names(text: str) -> list[str]:
+    found = _DECLARED_NAME.match(text)
     return [name for name in found.groups() if name] if found else []
 
 
-def _repaired(text: str, mistake: Mistake) -> str | None:
+def _repair(text: str, mistake: SyntaxMistake) -> str | None:
     """Return the text with a mistake replaced or blanked out, in the same length, or None if impossible."""
     place = mistake.place
-    if mistake.at_end:
+    if mistake.is_at_end:
         return None
-    if (idiom := mistake.said) is not None and (rewritten := idiom.rewritten(text)) is not None:
+    if (idiom := mistake.idiom) is not None and (rewritten := idiom.rewrite(text)) is not None:
         return rewritten
     capital = _CAPITALS.match(text, place)
     if capital:
         return text[:place] + capital[0].lower() + text[capital.end() :]
-    if mistake.foreign:
+    if mistake.is_foreign_character:
         return text[:place] + " " * len(mistake.found) + text[place + len(mistake.found) :]
-    return _without_line(text, place)
+    return _blank_out_line(text, place)
 
 
-def _without_line(text: str, place: int, torn: bool = False) -> str | None:
+def _blank_out_line(text: str, place: int, torn: bool = False) -> str | None:
     """Return the text with the line of a mistake blanked out, or None if that would separate a pair of brackets.
 
     With `torn`, a round or square bracket may be removed without its other half, but no brace.
@@ -162,7 +166,7 @@ def _without_line(text: str, place: int, torn: bool = False) -> str | None:
     end = len(text) if end < 0 else end
     line = re.sub(r'"(?:[^"\\]|\\.)*"|`[^`]*`', "", text[start:end])
     whole = _open_brackets(line) == 0 or _open_brackets(text[:start]) == 0
-    if not text[:start].strip(SPACE) or not line.strip(SPACE) or line.count("{") != line.count("}"):
+    if not text[:start].strip(WHITESPACE) or not line.strip(WHITESPACE) or line.count("{") != line.count("}"):
         return None
     return text[:start] + " " * (end - start) + text[end:] if torn or whole else None
 

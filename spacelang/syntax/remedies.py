@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 
-def _listed(text: str, sign: str) -> str:
+def _joined_names(text: str, sign: str) -> str:
     """Join the names of a list by a sign. If the list contains anything else, use `…` instead of the names."""
     parts = [part.strip().strip("\"'") for part in text.strip("[] ").split(",") if part.strip()]
     return sign.join(parts) if parts and all(re.fullmatch(r"[\w.]+", part) for part in parts) else f"…{sign}…"
@@ -12,12 +12,12 @@ def _listed(text: str, sign: str) -> str:
 
 def as_alternatives(match: re.Match[str]) -> str:
     """Return a remedy that writes a list as the alternatives of a stage."""
-    return f"separate alternatives with `|`: write `{_listed(match['list'], ' | ')}`"
+    return f"separate alternatives with `|`: write `{_joined_names(match['list'], ' | ')}`"
 
 
 def as_steps(match: re.Match[str]) -> str:
     """Return a remedy that writes a list as the steps of a pipeline."""
-    return f"join steps with `->`: write `{_listed(match['list'], ' -> ')}`"
+    return f"join steps with `->`: write `{_joined_names(match['list'], ' -> ')}`"
 
 
 def as_set(match: re.Match[str]) -> str:
@@ -25,14 +25,14 @@ def as_set(match: re.Match[str]) -> str:
     return f"write `{{{match['list'].strip()}}}`"
 
 
-def as_rule(match: re.Match[str]) -> str:
+def as_constraint(match: re.Match[str]) -> str:
     """Return a remedy that writes a list of forbidden values as a `forbid` constraint."""
     clause = re.sub(r"\s*(?<![=!<>])=(?!=)\s*(?=[A-Z])", " is ", match["list"].strip())
     clause = re.sub(r"\s*(?<![=!<>])=(?!=)\s*", " == ", clause)
     return f"write `forbid {re.sub(r' *, *', ' and ', clause)}`"
 
 
-def as_share(match: re.Match[str]) -> str:
+def as_fraction(match: re.Match[str]) -> str:
     """Return a remedy that writes a percentage as a fraction."""
     return f"percentages are not supported: write `{float(match[1]) / 100:.6g}`, or `{match[1]}` for a percentile"
 
@@ -81,17 +81,17 @@ def as_declared(match: re.Match[str]) -> str:
     return f"write `{kind}[{match['low']}, {match['high']}]{' log' if match['log'] else ''}`"
 
 
-def beside_range(match: re.Match[str]) -> str:
+def as_union_with_range(match: re.Match[str]) -> str:
     """Return a remedy for a set that contains a range: a union of the set and the range."""
     others = [part.strip() for part in f"{match['before']},{match['after']}".split(",") if part.strip()]
     ordinary = f"{{{', '.join(others)}}} | " if others else ""
     return f"a set cannot contain a range: write `{ordinary}{match['range']}`"
 
 
-TICKED: Final = "write other names of parameters in backticks"
+BACKTICK_REMEDY: Final = "write other names of parameters in backticks"
 """The remedy for parameter names with characters that plain words do not have."""
 
 
 def as_parameter(match: re.Match[str]) -> str:
     """Return a remedy for a parameter name with signs: replace them, or write the name in backticks."""
-    return f"{as_name(match)}; {TICKED}"
+    return f"{as_name(match)}; {BACKTICK_REMEDY}"

@@ -10,32 +10,32 @@ from typing import Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.files import NotText, OutsideImport, TooLarge, UnreadableFile, UnreadableImport
-from spacelang.facts import fact
-from spacelang.resources import folder
-from spacelang.suggest import nearest
+from spacelang.frozen import frozen
+from spacelang.resources import resource_folder
+from spacelang.suggest import nearest_name
 from spacelang.text import Origin, Source, Span
 
-LARGEST: Final = 2**20
+MAX_BYTES: Final = 2**20
 """The size of the largest file that is read, in bytes."""
 
-LARGEST_JSON: Final = 2**23
+MAX_JSON_BYTES: Final = 2**23
 """The same for JSON: the document of a compiled space has more content and is about three times as long as its text."""
 
-STAGE: Final = re.compile(r"\bstage\s[^=]*=")
+STAGE_PATTERN: Final = re.compile(r"\bstage\s[^=]*=")
 """The beginning of a stage declaration, by which the text of a space is told from a path."""
 
-MOST_NEIGHBOURS: Final = 1000
+MAX_COMPARED_FILES: Final = 1000
 """The most files in a folder whose names are compared with that of a missing file."""
 
 
-def bundled() -> tuple[str, ...]:
+def bundled_names() -> tuple[str, ...]:
     """Return the names of the spaces that are included in the package."""
-    return tuple(sorted(path.stem for path in folder("spaces").glob("*.space")))
+    return tuple(sorted(path.stem for path in resource_folder("spaces").glob("*.space")))
 
 
 def is_text(reference: str) -> bool:
     """Return True if `reference` is the text of a space, not a path or name: it has several lines, or a stage."""
-    return "\n" in reference or STAGE.search(reference) is not None
+    return "\n" in reference or STAGE_PATTERN.search(reference) is not None
 
 
 def read_source(reference: str) -> Source | Diagnostic:
@@ -44,9 +44,9 @@ def read_source(reference: str) -> Source | Diagnostic:
     A diagnostic is returned if it cannot be read.
     """
     if not reference:
-        return _unreadable(reference, "the name is empty")
-    path = folder("spaces") / f"{reference}.space" if reference in bundled() else Path(reference)
-    return _read(path, reference, lambda reason: _unreadable(reference, reason))
+        return _unreadable_file(reference, "the name is empty")
+    path = resource_folder("spaces") / f"{reference}.space" if reference in bundled_names() else Path(reference)
+    return _read(path, reference, lambda reason: _unreadable_file(reference, reason))
 
 
 def read_file(path: str, remedy: str) -> Source | Diagnostic:
@@ -62,97 +62,99 @@ def read_file(path: str, remedy: str) -> Source | Diagnostic:
 
 def _read(path: Path, reference: str, unreadable: Callable[[str], Diagnostic]) -> Source | Diagnostic:
     start = Span(Source(reference, ""), 0, 0)
-    match _content(path):
+    match _read_text(path):
         case str() as text:
             real = Path(os.path.realpath(path))
             return Source(reference, text, Origin(real, real.parent))
-        case _Unreadable(reason):
+        case _UnreadableReason(reason):
             return unreadable(reason)
-        case _NoText(reason):
+        case _InvalidText(reason):
             return NotText(primary=start, path=reference, reason=reason)
-        case _TooLong(limit):
+        case _FileTooLarge(limit):
             return TooLarge(primary=start, what="the file", limit=limit)
 
 
-def source_of(name: str, content: bytes) -> Source | Diagnostic:
+def source_from_bytes(name: str, content: bytes) -> Source | Diagnostic:
     """Return the source of bytes that did not come from a file, such as standard input. Never raises.
 
     A diagnostic is returned if the bytes are not UTF-8 text or exceed the size limit.
     """
     start = Span(Source(name, ""), 0, 0)
-    match _TooLong() if len(content) > LARGEST else _decoded(content):
+    match _FileTooLarge() if len(content) > MAX_BYTES else _decode(content):
         case str() as text:
             return Source(name, text)
-        case _NoText(reason):
+        case _InvalidText(reason):
             return NotText(primary=start, path=name, reason=reason)
-        case _TooLong(limit):
+        case _FileTooLarge(limit):
             return TooLarge(primary=start, what="the file", limit=limit)
 
 
-@fact
-class FoundImport:
+@frozen
+class ImportLocation:
     """The location of an imported file, and the name under which it is shown."""
 
     name: str
     origin: Origin
 
 
-def find_import(reference: str, importer: Source, at: Span) -> FoundImport | Diagnostic:
+def find_import(reference: str, importer: Source, at: Span) -> ImportLocation | Diagnostic:
     """Return the location of an imported file, or a diagnostic. Opens no file.
 
     `reference` is a bundled name or a path relative to the importing file. With links resolved, the path must stay
     below the folder of the first file. `at` is the span of the reference. The diagnostic says that the file does not
     exist or may not be read.
     """
-    if reference in bundled():
-        root = Path(os.path.realpath(folder("spaces")))
-        return FoundImport(reference, Origin(root / f"{reference}.space", root))
+    if reference in bundled_names():
+        root = Path(os.path.realpath(resource_folder("spaces")))
+        return ImportLocation(reference, Origin(root / f"{reference}.space", root))
     if importer.origin is None:
         reason = "a text that is not a file can import bundled spaces only"
-        return UnreadableImport(primary=at, path=reference, reason=reason, near=nearest(reference, bundled()))
-    outside = _leaves_folder(reference)
+        return UnreadableImport(
+            primary=at, path=reference, reason=reason, near=nearest_name(reference, bundled_names())
+        )
+    outside = _refusal_reason(reference)
     if outside is not None:
         return OutsideImport(primary=at, path=reference, reason=outside)
     try:
         real = Path(os.path.realpath(importer.origin.path.parent / reference, strict=True))
     except (OSError, ValueError) as error:
-        near = nearest(reference, [*bundled(), *_importable(reference, importer.origin)])
-        return UnreadableImport(primary=at, path=reference, reason=_why(error), near=near)
+        near = nearest_name(reference, [*bundled_names(), *_importable_paths(reference, importer.origin)])
+        return UnreadableImport(primary=at, path=reference, reason=_error_reason(error), near=near)
     if not real.is_relative_to(importer.origin.root):
         return OutsideImport(primary=at, path=reference, reason="it is a link to a place outside the folder")
     name = str(Path(importer.name).parent / reference)
-    return FoundImport(name, Origin(real, importer.origin.root))
+    return ImportLocation(name, Origin(real, importer.origin.root))
 
 
-def read_import(place: FoundImport, reference: str, at: Span) -> Source | Diagnostic:
+def read_import(place: ImportLocation, reference: str, at: Span) -> Source | Diagnostic:
     """Read an imported file, or return a diagnostic. Never raises."""
-    match _content(place.origin.path):
+    match _read_text(place.origin.path):
         case str() as text:
             return Source(place.name, text, place.origin)
-        case _Unreadable(reason):
+        case _UnreadableReason(reason):
             return UnreadableImport(primary=at, path=reference, reason=reason)
-        case _NoText(reason):
+        case _InvalidText(reason):
             return NotText(primary=at, path=reference, reason=reason)
-        case _TooLong(limit):
+        case _FileTooLarge(limit):
             return TooLarge(primary=at, what="the imported file", limit=limit)
 
 
-@fact
-class _Unreadable:
+@frozen
+class _UnreadableReason:
     reason: str
 
 
-@fact
-class _NoText:
+@frozen
+class _InvalidText:
     reason: str
 
 
-@fact
-class _TooLong:
+@frozen
+class _FileTooLarge:
     limit: str = "1 MiB"
 
 
-def _content(path: Path) -> str | _Unreadable | _NoText | _TooLong:
+def _read_text(path: Path) -> str | _UnreadableReason | _InvalidText | _FileTooLarge:
     """Return the text of a regular file.
 
     Nothing else is ever opened, because reading a device or a pipe might never end.
@@ -160,32 +162,32 @@ def _content(path: Path) -> str | _Unreadable | _NoText | _TooLong:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            return _Unreadable("it is a folder" if stat.S_ISDIR(status.st_mode) else "it is not a regular file")
-        largest, limit = (LARGEST_JSON, "8 MiB") if path.suffix == ".json" else (LARGEST, "1 MiB")
+            return _UnreadableReason("it is a folder" if stat.S_ISDIR(status.st_mode) else "it is not a regular file")
+        largest, limit = (MAX_JSON_BYTES, "8 MiB") if path.suffix == ".json" else (MAX_BYTES, "1 MiB")
         if status.st_size > largest:
-            return _TooLong(limit)
+            return _FileTooLarge(limit)
         with path.open("rb") as file:
             content = file.read(largest + 1)
     except (OSError, ValueError) as error:
-        return _Unreadable(_why(error))
-    return _TooLong(limit) if len(content) > largest else _decoded(content)
+        return _UnreadableReason(_error_reason(error))
+    return _FileTooLarge(limit) if len(content) > largest else _decode(content)
 
 
-def _decoded(content: bytes) -> str | _NoText:
+def _decode(content: bytes) -> str | _InvalidText:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return _NoText(f"byte {error.start + 1} is not UTF-8")
-    return _NoText("it contains NUL characters") if "\0" in text else text
+        return _InvalidText(f"byte {error.start + 1} is not UTF-8")
+    return _InvalidText("it contains NUL characters") if "\0" in text else text
 
 
-def _why(error: OSError | ValueError) -> str:
+def _error_reason(error: OSError | ValueError) -> str:
     if isinstance(error, FileNotFoundError):
         return "the file does not exist"
     return error.strerror.lower() if isinstance(error, OSError) and error.strerror else "the path is not valid"
 
 
-def _leaves_folder(reference: str) -> str | None:
+def _refusal_reason(reference: str) -> str | None:
     """Return the reason why a path may not be imported, or None if it may.
 
     Only the spelling of the path counts, so the result is the same on every system.
@@ -198,7 +200,7 @@ def _leaves_folder(reference: str) -> str | None:
     return "it contains `..`" if ".." in windows.parts else None
 
 
-def _importable(reference: str, importer: Origin) -> list[str]:
+def _importable_paths(reference: str, importer: Origin) -> list[str]:
     """Return the paths of the spaces in the folder of a missing import, as they would have to be written.
 
     The importing file itself is excluded.
@@ -207,22 +209,22 @@ def _importable(reference: str, importer: Origin) -> list[str]:
         home = Path(os.path.realpath(importer.path.parent / reference)).parent
     except (OSError, ValueError):
         return []
-    beside = _beside(home) if home.is_relative_to(importer.root) else []
+    beside = _spaces_in_folder(home) if home.is_relative_to(importer.root) else []
     return [str(Path(reference).with_name(name)) for name in beside if home / name != importer.path]
 
 
-def _unreadable(reference: str, reason: str) -> UnreadableFile:
+def _unreadable_file(reference: str, reason: str) -> UnreadableFile:
     beside = Path(reference).parent
-    near = nearest(reference, [*bundled(), *(str(beside / name) for name in _beside(beside))])
+    near = nearest_name(reference, [*bundled_names(), *(str(beside / name) for name in _spaces_in_folder(beside))])
     # A program may pass the text of a space as a path by mistake.
     remedy = "this is the text of a space: write it to a file, or give it to `sl.load`" if is_text(reference) else None
     start = Span(Source(reference, ""), 0, 0)
     return UnreadableFile(primary=start, path=reference, reason=reason, near=near, remedy=remedy)
 
 
-def _beside(place: Path) -> list[str]:
+def _spaces_in_folder(place: Path) -> list[str]:
     """Return the file names of the spaces in a folder."""
     try:
-        return [path.name for path in islice(place.glob("*.space"), MOST_NEIGHBOURS)]
+        return [path.name for path in islice(place.glob("*.space"), MAX_COMPARED_FILES)]
     except (OSError, ValueError):
         return []

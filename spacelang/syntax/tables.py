@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
-from spacelang.resources import folder
+from spacelang.resources import resource_folder
 
 if TYPE_CHECKING:
     from lark import Lark
@@ -60,7 +60,7 @@ def load() -> Tables:
     They are read from the stored file if that is complete and up to date, and computed otherwise.
     """
     grammar = _grammar()
-    return _kept(grammar) or _compute(grammar)
+    return _stored(grammar) or _compute(grammar)
 
 
 def dump() -> str:
@@ -70,7 +70,7 @@ def dump() -> str:
     return f"[{_checksum(grammar, tables)},\n{tables}\n]\n"
 
 
-def by_lark(transformer: object = None) -> "Lark":
+def lark_parser(transformer: object = None) -> "Lark":
     """Return Lark's own parser of the grammar."""
     return _lark(_grammar(), transformer)
 
@@ -82,13 +82,13 @@ def _lark(grammar: str, transformer: object = None) -> "Lark":
 
 
 def _grammar() -> str:
-    return (folder("grammars") / GRAMMAR).read_text(encoding="utf-8")
+    return (resource_folder("grammars") / GRAMMAR).read_text(encoding="utf-8")
 
 
-def _kept(grammar: str) -> Tables | None:
+def _stored(grammar: str) -> Tables | None:
     """Return the stored tables, or None if they are missing, damaged or made for another grammar."""
     try:
-        head, tables, *_ = (folder("grammars") / TABLES).read_text(encoding="utf-8").split("\n")
+        head, tables, *_ = (resource_folder("grammars") / TABLES).read_text(encoding="utf-8").split("\n")
         return Tables(**json.loads(tables)) if head == f"[{_checksum(grammar, tables)}," else None
     except (OSError, ValueError):
         return None
@@ -112,7 +112,7 @@ def _compute(grammar: str) -> Tables:
         {begin[1]: name for name, begin in begins.items() if begin is not None},
         {each.value: name for name, each in patterns.items() if each.type == "str" and len(each.value) == 1},
         [_rule(rule) for rule in parser.rules],
-        _numbered(table.states, start, end, {rule: place for place, rule in enumerate(parser.rules)}),
+        _number_states(table.states, start, end, {rule: place for place, rule in enumerate(parser.rules)}),
     )
 
 
@@ -128,7 +128,9 @@ def _rule(rule: "Rule") -> tuple[str, int, str | None, list[int]]:
     return symbol, size, None, inlined
 
 
-def _numbered(states: Mapping[int, Any], start: int, end: int, rules: Mapping["Rule", int]) -> list[dict[str, int]]:
+def _number_states(
+    states: Mapping[int, Any], start: int, end: int, rules: Mapping["Rule", int]
+) -> list[dict[str, int]]:
     """Return the states in the order of a walk from the start state.
 
     Lark's own numbers depend on the iteration order of sets.
@@ -159,4 +161,4 @@ def _shifts(actions: Iterable[tuple[str, tuple[object, Any]]], shift: object) ->
 
 
 if __name__ == "__main__":
-    (folder("grammars") / TABLES).write_text(dump(), encoding="utf-8")
+    (resource_folder("grammars") / TABLES).write_text(dump(), encoding="utf-8")

@@ -1,6 +1,6 @@
 """Targets: compilers from a space to the form of an optimizer or library, with decoders and reports."""
 
-from spacelang.plugins import Plugins
+from spacelang.plugins import PluginRegistry
 
-TARGETS = Plugins("spacelang.targets", "spacelang.targets")
+TARGETS = PluginRegistry("spacelang.targets", "spacelang.targets")
 """Every target by its name; each loads to a class that fits `_lowered.Target`."""

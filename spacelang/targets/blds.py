@@ -13,18 +13,19 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
-from spacelang.draws.sampling import Sampler
+from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Structure, default_structure, structure_of
+from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import Completer
-from spacelang.targets._blds.drawing import draw, listing
-from spacelang.targets._blds.layers import Hurdle, Layer, hurdles_of, layers_of
-from spacelang.targets._chain import OF_DOMAINS
+from spacelang.solver.defaults import DefaultCompleter
+from spacelang.targets._blds.layers import ConstraintTable, Layer, constraint_tables_of, layers_of
+from spacelang.targets._blds.rendering import dot_graph, text_listing
 from spacelang.targets._constructs import Construct
-from spacelang.targets._lowered import ADVICE, Keeps, Lowered, approximated, exact, report_of
+from spacelang.targets._lowering import GUIDANCE, LoweringResult, PreservationTable, approximated, exact, make_report
+from spacelang.targets._reduction_chain import DOMAIN_CONSTRUCTS
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 Pipeline: TypeAlias = tuple[int, ...]
 """For each layer, the index of the branch that its decision takes, or NOT_REACHED if the decision is not reached."""
 NOT_REACHED: Final = -1
-AT_DEFAULTS = approximated("not searched: hyperparameters stay at their defaults; encoded configurations keep theirs")
+NOT_SEARCHED = approximated("not searched: hyperparameters stay at their defaults; encoded configurations keep theirs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +45,23 @@ class Blds:
         "Optimization, AAAI 2022"
     )
 
-    keeps: ClassVar[Keeps] = {
-        **ADVICE,
+    preserves: ClassVar[PreservationTable] = {
+        **GUIDANCE,
         Construct.DECISIONS: (exact("each decision is a layer, each admissible structure a leaf"),),
         Construct.NESTED: (exact("a layer with a single placeholder branch where the decision is not reached"),),
         Construct.ORDERS: (exact("the order of the steps is a layer"),),
-        **dict.fromkeys(OF_DOMAINS, (AT_DEFAULTS,)),
+        **dict.fromkeys(DOMAIN_CONSTRUCTS, (NOT_SEARCHED,)),
         Construct.CONDITIONS: (exact("the configuration of a leaf has exactly the active hyperparameters"),),
         Construct.RULES_ON_DECISIONS: (exact("excluded structures are not in the tree"),),
         Construct.RULES_ON_VALUES: (exact("a structure is a leaf if some values satisfy them"),),
         Construct.DEFAULTS: (exact("defaults are the heuristic's choices"),),
     }
 
-    def lower(self, structures: Structures) -> Lowered["DiscrepancyTree", "Leaf"]:
+    def lower(self, structures: Structures) -> LoweringResult["DiscrepancyTree", "Leaf"]:
         """Return the discrepancy tree of the space of the structures."""
         tree = DiscrepancyTree(structures)
-        report = report_of(structures.space, self.keeps)
-        return Lowered(tree, tree.encode, tree.decode, tree.reaches, tree.sample, report)
+        report = make_report(structures.space, self.preserves)
+        return LoweringResult(tree, tree.encode, tree.decode, tree.accepts, tree.sample, report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,15 @@ class Leaf:
     values: tuple[tuple[str, Value], ...] = ()
 
 
+@renamed_attributes(
+    leaves="leaf_count",
+    default="default_pipeline",
+    leaves_by_discrepancy="leaf_counts_by_discrepancy",
+    leaves_at="leaf_count_at",
+    leaves_within="leaf_count_within",
+    leaves_in_order="iter_leaves",
+    reaches="accepts",
+)
 class DiscrepancyTree:
     """A lazily walked tree whose leaves are the admissible structures of a space."""
 
@@ -83,35 +93,37 @@ class DiscrepancyTree:
         self.space = structures.space
         self.layers: tuple[Layer, ...] = layers_of(self.space)
         self._sampler = Sampler(structures)
-        self._completer = Completer(structures)
-        self._counts = lru_cache(maxsize=128)(lambda pipeline: structures.by_discrepancy(self.structure_of(pipeline)))
+        self._completer = DefaultCompleter(structures)
+        self._counts = lru_cache(maxsize=128)(
+            lambda pipeline: structures.count_by_discrepancy(self.structure_of(pipeline))
+        )
 
     @property
-    def leaves(self) -> int:
+    def leaf_count(self) -> int:
         """The number of leaves."""
         return self.structures.count
 
     @cached_property
-    def default(self) -> Pipeline:
+    def default_pipeline(self) -> Pipeline:
         """The pipeline in which every decision takes its default, as the heuristic chooses."""
         return self.pipeline_of(default_structure(self.space))
 
-    def leaves_by_discrepancy(self, pipeline: Pipeline) -> tuple[int, ...]:
+    def leaf_counts_by_discrepancy(self, pipeline: Pipeline) -> tuple[int, ...]:
         """Return the numbers of leaves that differ from a pipeline in exactly 0, 1, 2, ... decisions."""
         counts: tuple[int, ...] = self._counts(pipeline)
         return counts
 
-    def leaves_at(self, pipeline: Pipeline, discrepancy: int) -> int:
+    def leaf_count_at(self, pipeline: Pipeline, discrepancy: int) -> int:
         """Return the number of leaves that differ from a pipeline in exactly `discrepancy` decisions."""
-        counts = self.leaves_by_discrepancy(pipeline)
+        counts = self.leaf_counts_by_discrepancy(pipeline)
         return counts[discrepancy] if discrepancy < len(counts) else 0
 
-    def leaves_within(self, pipeline: Pipeline, discrepancy: int) -> int:
+    def leaf_count_within(self, pipeline: Pipeline, discrepancy: int) -> int:
         """Return the number of leaves that differ from a pipeline in at most `discrepancy` decisions.
 
         The pipeline itself is included.
         """
-        return sum(self.leaves_by_discrepancy(pipeline)[: discrepancy + 1])
+        return sum(self.leaf_counts_by_discrepancy(pipeline)[: discrepancy + 1])
 
     def walk(self, pipeline: Pipeline, discrepancy: int) -> Iterator[Pipeline]:
         """Yield the leaves within a discrepancy of a pipeline, itself included, in the order of BLDS.SEARCH.
@@ -119,23 +131,23 @@ class DiscrepancyTree:
         Layers are taken in order, and alternatives in the order of the text. Once the discrepancy is used up, the
         remaining layers stay as they are in the pipeline.
         """
-        waiting: list[tuple[Pipeline, int]] = [((), discrepancy)] if self.leaves else []
+        waiting: list[tuple[Pipeline, int]] = [((), discrepancy)] if self.leaf_count else []
         while waiting:
             prefix, left = waiting.pop()
             if left == 0 or len(prefix) == len(self.layers):
-                leaf = self._usual_leaf(prefix, pipeline)
+                leaf = self._leaf_without_discrepancies(prefix, pipeline)
                 if self._is_admissible(leaf, start=len(prefix)):
                     yield leaf
                 continue
-            usual = self._usual(prefix, pipeline)
-            for place in reversed(self._alternatives(prefix)):
+            usual = self._branch_without_discrepancy(prefix, pipeline)
+            for place in reversed(self._possible_branches(prefix)):
                 child = (*prefix, place)
                 if self._is_admissible(child, start=len(prefix)):
                     waiting.append((child, left - (place != usual)))
 
-    def leaves_in_order(self) -> Iterator[Pipeline]:
+    def iter_leaves(self) -> Iterator[Pipeline]:
         """Return a lazy iterator over all leaves, in the order in which the text lists their branches."""
-        return self.walk(self.default, len(self.layers))
+        return self.walk(self.default_pipeline, len(self.layers))
 
     def first_leaf(self, orders: Sequence[Sequence[int]]) -> Pipeline:
         """Return the first leaf if each layer tries its branches in its own order.
@@ -145,7 +157,7 @@ class DiscrepancyTree:
         if there is no leaf.
         """
         prefix: Pipeline = ()
-        untried = [iter(self._ordered(prefix, orders))] if self.leaves else []
+        untried = [iter(self._ordered_branches(prefix, orders))] if self.leaf_count else []
         while untried and len(prefix) < len(self.layers):
             place = next(untried[-1], None)
             if place is None:
@@ -153,7 +165,7 @@ class DiscrepancyTree:
                 prefix = prefix[:-1]
             elif self._is_admissible((*prefix, place), start=len(prefix)):
                 prefix = (*prefix, place)
-                untried.append(iter(self._ordered(prefix, orders)))
+                untried.append(iter(self._ordered_branches(prefix, orders)))
         if not untried:
             raise ValueError("the space is empty")
         return prefix
@@ -167,7 +179,7 @@ class DiscrepancyTree:
 
         This is much faster than calling `random_leaf` repeatedly.
         """
-        places = self._sampler.places(count, rng)
+        places = self._sampler.structure_columns(count, rng)
         unreached = [NOT_REACHED] * count
         columns = [places[layer.address].tolist() if layer.address in places else unreached for layer in self.layers]
         return list(zip(*columns, strict=True)) if columns else [()] * count
@@ -175,9 +187,9 @@ class DiscrepancyTree:
     def is_leaf(self, pipeline: Pipeline) -> bool:
         """Return True if a tuple of branch indices is an admissible pipeline."""
         return (
-            self.leaves > 0
+            self.leaf_count > 0
             and len(pipeline) == len(self.layers)
-            and all(place in self._alternatives(pipeline[:number]) for number, place in enumerate(pipeline))
+            and all(place in self._possible_branches(pipeline[:number]) for number, place in enumerate(pipeline))
             and self._is_admissible(pipeline)
         )
 
@@ -192,16 +204,16 @@ class DiscrepancyTree:
         """Return the branches of a pipeline, by the addresses of their decisions."""
         return {layer.address: layer.alternatives[place] for layer, place in self._reached(pipeline)}
 
-    def reaches(self, leaf: Leaf) -> bool:
+    def accepts(self, leaf: Leaf) -> bool:
         """Return True if the tree has the leaf and its values are those of a member."""
-        return self.is_leaf(leaf.pipeline) and exclusion(self.space, self.decode(leaf)) is None
+        return self.is_leaf(leaf.pipeline) and first_exclusion(self.space, self.decode(leaf)) is None
 
     def sample(self, count: int, rng: "Generator") -> list[Leaf]:
         """Draw `count` leaves without values, each uniformly from all leaves."""
         return [Leaf(self.random_leaf(rng)) for _ in range(count)]
 
     def complete(self, pipeline: Pipeline) -> Configuration:
-        """Return the configuration of a leaf with every active hyperparameter at its default (see `Completer`)."""
+        """Return the configuration of a leaf with all active hyperparameters at their defaults (`DefaultCompleter`)."""
         return self._completer.complete(self.structure_of(pipeline))
 
     def encode(self, configuration: Configuration) -> Leaf:
@@ -224,20 +236,22 @@ class DiscrepancyTree:
 
     def to_json(self) -> dict[str, object]:
         """Return the layers, the number of leaves, and the number at each discrepancy from the default."""
-        counts = enumerate(self.leaves_by_discrepancy(self.default))
+        counts = enumerate(self.leaf_counts_by_discrepancy(self.default_pipeline))
         return {
             "layers": [_layer_to_json(layer, self.layers) for layer in self.layers],
-            "leaves": self.leaves,
+            "leaves": self.leaf_count,
             "neighbours": {str(discrepancy): count for discrepancy, count in counts if discrepancy},
         }
 
     def to_text(self) -> str:
         """Return a listing of the layers, defaults first, and of the number of leaves by discrepancy."""
-        return listing(self.space.name, self.layers, self.leaves, self.leaves_by_discrepancy(self.default))
+        return text_listing(
+            self.space.name, self.layers, self.leaf_count, self.leaf_counts_by_discrepancy(self.default_pipeline)
+        )
 
     def to_dot(self) -> str:
         """Return a graph of the whole tree if it has few leaves, else of its layers."""
-        return draw(self.space.name, self.layers, self.leaves, self.leaves_in_order())
+        return dot_graph(self.space.name, self.layers, self.leaf_count, self.iter_leaves())
 
     def _reached(self, pipeline: Pipeline) -> Iterator[tuple[Layer, int]]:
         for layer, place in zip(self.layers, pipeline, strict=True):
@@ -247,12 +261,12 @@ class DiscrepancyTree:
     def _branches(self, pipeline: Pipeline) -> dict[str, Value]:
         return {layer.stage: layer.alternatives[place] for layer, place in self._reached(pipeline)}
 
-    def _alternatives(self, prefix: Sequence[int]) -> Sequence[int]:
+    def _possible_branches(self, prefix: Sequence[int]) -> Sequence[int]:
         """Return the branch indices that the layer after a prefix may take, ignoring constraints."""
         layer = self.layers[len(prefix)]
         return range(len(layer.alternatives)) if layer.is_reached(prefix) else (NOT_REACHED,)
 
-    def _ordered(self, prefix: Sequence[int], orders: Sequence[Sequence[int]]) -> Sequence[int]:
+    def _ordered_branches(self, prefix: Sequence[int], orders: Sequence[Sequence[int]]) -> Sequence[int]:
         """Return the branch indices that the layer after a prefix may take, in the given order.
 
         Constraints are ignored.
@@ -262,7 +276,7 @@ class DiscrepancyTree:
             return ()
         return orders[number] if self.layers[number].is_reached(prefix) else (NOT_REACHED,)
 
-    def _usual(self, prefix: Sequence[int], pipeline: Pipeline) -> int:
+    def _branch_without_discrepancy(self, prefix: Sequence[int], pipeline: Pipeline) -> int:
         """Return the branch index that the layer after a prefix takes without a discrepancy.
 
         It is that of the pipeline, or the default if the pipeline does not reach the layer.
@@ -272,19 +286,19 @@ class DiscrepancyTree:
             return NOT_REACHED
         return layer.default if pipeline[len(prefix)] == NOT_REACHED else pipeline[len(prefix)]
 
-    def _usual_leaf(self, prefix: Pipeline, pipeline: Pipeline) -> Pipeline:
+    def _leaf_without_discrepancies(self, prefix: Pipeline, pipeline: Pipeline) -> Pipeline:
         if self._is_flat:
             return prefix + pipeline[len(prefix) :]
         leaf = list(prefix)
         while len(leaf) < len(self.layers):
-            leaf.append(self._usual(leaf, pipeline))
+            leaf.append(self._branch_without_discrepancy(leaf, pipeline))
         return tuple(leaf)
 
     def _is_admissible(self, prefix: Pipeline, start: int = 0) -> bool:
         """Return True if the layers from `start` on satisfy all tables that connect them to earlier layers."""
-        hurdles = self._hurdles
+        hurdles = self._constraint_tables
         return not hurdles or all(
-            hurdle.is_passed(prefix) for number in range(start, len(prefix)) for hurdle in hurdles.get(number, ())
+            hurdle.is_satisfied(prefix) for number in range(start, len(prefix)) for hurdle in hurdles.get(number, ())
         )
 
     @cached_property
@@ -293,8 +307,8 @@ class DiscrepancyTree:
         return all(layer.owner is None for layer in self.layers)
 
     @cached_property
-    def _hurdles(self) -> dict[int, tuple[Hurdle, ...]]:
-        return hurdles_of(self.structures, self.layers)
+    def _constraint_tables(self) -> dict[int, tuple[ConstraintTable, ...]]:
+        return constraint_tables_of(self.structures, self.layers)
 
 
 def _layer_to_json(layer: Layer, layers: Sequence[Layer]) -> dict[str, object]:

@@ -13,24 +13,24 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
-from spacelang.draws.sampling import Sampler
-from spacelang.forms.as_text import UnwritableError, as_text
-from spacelang.forms.definition import to_json as definition_of
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Domain, describe
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.plugins import OptionError, option
-from spacelang.reductions.restriction import restricted
+from spacelang.reductions.restriction import restrict_space
+from spacelang.sampling.sampler import Sampler
+from spacelang.serialization.definition import to_json as definition_of
+from spacelang.serialization.space_text import UnwritableSpaceError, as_text
 from spacelang.solver.counting import Structures
 from spacelang.suggest import suggestion
 from spacelang.targets._boasf.partition import Partition, Subspace, Vector
-from spacelang.targets._boasf.pieces import describe_piece, is_whole, pieces_of
-from spacelang.targets._chain import OF_DOMAINS, RULES
+from spacelang.targets._boasf.pieces import describe_piece, is_single_piece, pieces_of
 from spacelang.targets._constructs import Construct
-from spacelang.targets._lowered import Keeps, Lowered, exact, report_of, rewritten
-from spacelang.targets._shown import quoted
-from spacelang.text import counted
+from spacelang.targets._lowering import LoweringResult, PreservationTable, exact, make_report, rewritten
+from spacelang.targets._reduction_chain import CONSTRAINT_CONSTRUCTS, DOMAIN_CONSTRUCTS
+from spacelang.targets._text_and_dot import quote_dot
+from spacelang.text import count_with_noun
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 Pull: TypeAlias = tuple[int, Configuration]
 """The index of an arm, counted from 0, and a configuration of that arm."""
 
-SHOWN: Final = 64
+MAX_SHOWN_ARMS: Final = 64
 """The maximum number of arms in text and graphs; JSON lists all of them."""
 
-EAGER: Final = 16
-"""Up to `EAGER * cap` candidate arms are generated in order to find and drop the empty ones."""
+CANDIDATE_FACTOR: Final = 16
+"""Up to `CANDIDATE_FACTOR * cap` candidate arms are generated in order to find and drop the empty ones."""
 
-_WITHIN = exact("unchanged in every arm")
+_UNCHANGED = exact("unchanged in every arm")
 _CUT = exact(
     "every arm has one piece of each hyperparameter that is cut; the pieces are disjoint and cover the domain, "
     "cut on the log scale under `log`"
@@ -57,18 +57,20 @@ class Boasf:
 
     paper: ClassVar[str] = "Zhu et al., BOASF: A Unified Framework for Speeding up Automatic Machine Learning, 2022"
 
-    keeps: ClassVar[Keeps] = {
+    preserves: ClassVar[PreservationTable] = {
         Construct.DECISIONS: (exact("one arm for each alternative of one stage; every arm has all other decisions"),),
         Construct.NESTED: (exact("unchanged within the arms"),),
-        **dict.fromkeys(OF_DOMAINS, (_WITHIN, _CUT)),
-        **dict.fromkeys((Construct.ORDERS, Construct.FIRST, Construct.WEIGHTS, Construct.PRIORS), (_WITHIN,)),
+        **dict.fromkeys(DOMAIN_CONSTRUCTS, (_UNCHANGED, _CUT)),
+        **dict.fromkeys((Construct.ORDERS, Construct.FIRST, Construct.WEIGHTS, Construct.PRIORS), (_UNCHANGED,)),
         Construct.CONDITIONS: (exact("an inactive hyperparameter counts as its first piece"),),
-        **dict.fromkeys(RULES, (exact("every arm has the constraints that apply to it; empty arms are dropped"),)),
+        **dict.fromkeys(
+            CONSTRAINT_CONSTRUCTS, (exact("every arm has the constraints that apply to it; empty arms are dropped"),)
+        ),
         Construct.DEFAULTS: (
             rewritten("a default outside an arm becomes the middle of the piece, or the nearest member"),
         ),
         Construct.SPLITS: (exact("`arms=subspaces` cuts the hyperparameter into that many pieces"),),
-        Construct.BOUNDS: (_WITHIN,),
+        Construct.BOUNDS: (_UNCHANGED,),
     }
 
     arms: Literal["models", "subspaces"] = option(
@@ -85,26 +87,26 @@ class Boasf:
         if self.arms == "subspaces" and self.stage:
             raise OptionError("`stage` has no effect with `arms=subspaces`", "omit `stage`, or set `arms=models`")
 
-    def lower(self, structures: Structures) -> Lowered["ArmSpaces", Pull]:
+    def lower(self, structures: Structures) -> LoweringResult["ArmSpaces", Pull]:
         """Return the arms of the space of the structures; raise OptionError if there are too many."""
         space = structures.space
-        arms = self._models(structures) if self.arms == "models" else self._subspaces(space)
+        arms = self._model_arms(structures) if self.arms == "models" else self._subspace_arms(space)
         # With `subspaces`, an arm has a piece of a domain: the report must not call the domain unchanged.
-        cut = dict.fromkeys(OF_DOMAINS, (_CUT,)) if self.arms == "subspaces" else {}
-        report = report_of(space, {**self.keeps, **cut})
-        return Lowered(arms, arms.encode, arms.decode, arms.reaches, arms.sample, report)
+        cut = dict.fromkeys(DOMAIN_CONSTRUCTS, (_CUT,)) if self.arms == "subspaces" else {}
+        report = make_report(space, {**self.preserves, **cut})
+        return LoweringResult(arms, arms.encode, arms.decode, arms.accepts, arms.sample, report)
 
     # ---- models
 
-    def _models(self, structures: Structures) -> "ArmSpaces":
+    def _model_arms(self, structures: Structures) -> "ArmSpaces":
         space = structures.space
         stage = self._stage(space)
         if stage is None:
             return ArmSpaces(space, (Arm(space, 1, space.title or space.name, Subspace()),), "the space as a whole")
-        alive = structures.existence.supported_branches()[stage.address]
+        alive = structures.existence_solver.supported_branches()[stage.address]
         names = [branch.name for place, branch in enumerate(stage.branches) if place in alive]
         if len(names) > self.cap:
-            self._refuse(len(names), "choose another stage with `--set stage=…`")
+            self._raise_too_many_arms(len(names), "choose another stage with `--set stage=…`")
         arms = tuple(
             Arm(space, number, name, Subspace({stage.address: frozenset({name})}))
             for number, name in enumerate(names, 1)
@@ -124,41 +126,43 @@ class Boasf:
 
     # ---- pieces
 
-    def _subspaces(self, space: Space) -> "ArmSpaces":
+    def _subspace_arms(self, space: Space) -> "ArmSpaces":
         partition = Partition(space, self._pieces)
-        most = partition.most
-        if most > EAGER * self.cap:
-            self._refuse_pieces(partition, most)
-        found = [(vector, part) for vector in partition.vectors() if (part := partition.part(vector)) is not None]
+        most = partition.max_arms
+        if most > CANDIDATE_FACTOR * self.cap:
+            self._raise_too_many_pieces(partition, most)
+        found = [
+            (vector, part) for vector in partition.vectors() if (part := partition.subspace_of(vector)) is not None
+        ]
         if len(found) > self.cap:
-            self._refuse_pieces(partition, len(found))
+            self._raise_too_many_pieces(partition, len(found))
         arms: list[Arm] = []
         vectors: list[Vector] = []
         for vector, part in found:
-            arm = Arm(space, len(arms) + 1, partition.name(vector, part) or "all of it", part)
-            # Without constraints, only conditions can make an arm empty, and `Partition.part` has found those.
-            if not (space.constraints or part.rules) or arm.part is not None:
+            arm = Arm(space, len(arms) + 1, partition.arm_name(vector, part) or "all of it", part)
+            # Without constraints, only conditions can make an arm empty, and `Partition.subspace_of` has found those.
+            if not (space.constraints or part.rules) or arm.space_or_none is not None:
                 arms.append(arm)
                 vectors.append(vector)
-        title = f"pieces of {counted(len(partition.cuts), 'hyperparameter')}"
+        title = f"pieces of {count_with_noun(len(partition.cuts), 'hyperparameter')}"
         return ArmSpaces(space, tuple(arms), title, partition=partition, vectors=tuple(vectors))
 
     def _pieces(self, node: Hyperparameter) -> tuple[Domain, ...]:
         number = self.k if node.split is None else node.split
-        if is_whole(node.domain, number):
+        if is_single_piece(node.domain, number):
             return (node.domain,)
-        if min(number, node.domain.size or number) > EAGER * self.cap:
-            self._refuse(min(number, node.domain.size or number), f"cut `{node.key}` into fewer pieces")
+        if min(number, node.domain.size or number) > CANDIDATE_FACTOR * self.cap:
+            self._raise_too_many_arms(min(number, node.domain.size or number), f"cut `{node.key}` into fewer pieces")
         return pieces_of(node.domain, number)
 
-    def _refuse_pieces(self, partition: Partition, number: int) -> None:
+    def _raise_too_many_pieces(self, partition: Partition, number: int) -> None:
         cuts = len(partition.cuts)
         smaller = "cuts into fewer pieces" if self.k > 2 else "cuts only where `@split(n)` is given"
         fewer = f"`--set k={self.k - 1}` {smaller}, " if self.k > 1 else ""
         remedy = f"{fewer}`@split(1)` keeps one of the {cuts:,} hyperparameters whole"
-        self._refuse(number, remedy)
+        self._raise_too_many_arms(number, remedy)
 
-    def _refuse(self, number: int, remedy: str) -> None:
+    def _raise_too_many_arms(self, number: int, remedy: str) -> None:
         raise OptionError(
             f"this makes {number:,} arms, more than the maximum of {self.cap:,} (`cap`)",
             f"{remedy}, or allow more arms with `--set cap=…`",
@@ -172,22 +176,24 @@ class Arm:
         """Make the arm with a number, counted from 1; `takes` restricts the whole space to the arm."""
         self.name = name
         self.number = number
-        self.takes = takes
+        self.subspace = takes
         self._whole = whole
 
     @cached_property
-    def part(self) -> Space | None:
+    def space_or_none(self) -> Space | None:
         """The arm as a space, or None if it is empty; the arms of `ArmSpaces` are never empty."""
         whole = self._whole
-        limited = replace(whole, constraints=(*whole.constraints, *self.takes.rules)) if self.takes.rules else whole
-        found = restricted(limited, self.takes.branches, self.takes.domains)
+        limited = (
+            replace(whole, constraints=(*whole.constraints, *self.subspace.rules)) if self.subspace.rules else whole
+        )
+        found = restrict_space(limited, self.subspace.branches, self.subspace.domains)
         return found and replace(found, name=f"{whole.name}_arm_{self.number}", title=self.name)
 
     @property
     def space(self) -> Space:
         """The arm as a space, with the name of the arm as its title."""
-        assert self.part is not None, "empty arms are dropped"
-        return self.part
+        assert self.space_or_none is not None, "empty arms are dropped"
+        return self.space_or_none
 
     @cached_property
     def structures(self) -> Structures:
@@ -223,13 +229,13 @@ class ArmSpaces:
         self._stage = stage
         self._partition = partition
         self._indices = {vector: index for index, vector in enumerate(vectors)}
-        self._named = {arm.name: index for index, arm in enumerate(arms)}
+        self._index_by_name = {arm.name: index for index, arm in enumerate(arms)}
 
     def index_of(self, configuration: Configuration) -> int:
         """Return the index of the arm to which a member of the space belongs."""
         if self._partition is not None:
             return self._indices[self._partition.vector_of(configuration)]
-        return 0 if self._stage is None else self._named[str(configuration[self._stage.key])]
+        return 0 if self._stage is None else self._index_by_name[str(configuration[self._stage.key])]
 
     def encode(self, configuration: Configuration) -> Pull:
         """Return the index of the arm of a member, and the member."""
@@ -239,10 +245,10 @@ class ArmSpaces:
         """Return the configuration, which is a configuration of the arm and also of the space."""
         return pull[1]
 
-    def reaches(self, pull: Pull) -> bool:
+    def accepts(self, pull: Pull) -> bool:
         """Return True if the arm with the index contains the configuration."""
         index, configuration = pull
-        return 0 <= index < len(self.arms) and exclusion(self.arms[index].space, configuration) is None
+        return 0 <= index < len(self.arms) and first_exclusion(self.arms[index].space, configuration) is None
 
     def sample(self, count: int, rng: "Generator") -> list[Pull]:
         """Draw `count` configurations: an arm uniformly, then one of its configurations."""
@@ -254,28 +260,31 @@ class ArmSpaces:
 
         A space that cannot be written as text, which only programs can build, has its definition instead.
         """
-        return {"arms": [{"name": arm.name, **_written(arm.space)} for arm in self.arms]}
+        return {"arms": [{"name": arm.name, **_space_to_json(arm.space)} for arm in self.arms]}
 
     def to_text(self) -> str:
         """Return a listing of the arms, each with its number of structures and its hyperparameters."""
-        lines = [f"{self.space.name}: {counted(len(self.arms), 'arm')}, {self._title}"]
-        for arm in self.arms[:SHOWN]:
+        lines = [f"{self.space.name}: {count_with_noun(len(self.arms), 'arm')}, {self._title}"]
+        for arm in self.arms[:MAX_SHOWN_ARMS]:
             count = arm.structures.count
-            lines += ["", f"{arm.number:>4}  {arm.name}", f"      {counted(count, 'structure')}"]
+            lines += ["", f"{arm.number:>4}  {arm.name}", f"      {count_with_noun(count, 'structure')}"]
             lines += [f"      {line}" for line in _aligned([*self._hyperparameters(arm)])]
-        if len(self.arms) > SHOWN:
-            lines += ["", f"and {len(self.arms) - SHOWN:,} more"]
+        if len(self.arms) > MAX_SHOWN_ARMS:
+            lines += ["", f"and {len(self.arms) - MAX_SHOWN_ARMS:,} more"]
         return "\n".join(lines)
 
     def to_dot(self) -> str:
         """Return a graph of the space with a node for each arm, in the DOT language."""
-        title = f"{self.space.name}: {counted(len(self.arms), 'arm')}"
-        lines = [f'  "{arm.number}" [label={quoted(arm.name)}];' for arm in self.arms[:SHOWN]]
-        lines += [f'  "space" -> "{arm.number}";' for arm in self.arms[:SHOWN]]
-        if len(self.arms) > SHOWN:
-            lines += [f'  "more" [label="and {len(self.arms) - SHOWN:,} more", style=dashed];', '  "space" -> "more";']
-        head = ["  rankdir=LR;", "  node [shape=box, style=rounded];", f'  "space" [label={quoted(title)}];']
-        return "\n".join([f"digraph {quoted(self.space.name)} {{", *head, *lines, "}"])
+        title = f"{self.space.name}: {count_with_noun(len(self.arms), 'arm')}"
+        lines = [f'  "{arm.number}" [label={quote_dot(arm.name)}];' for arm in self.arms[:MAX_SHOWN_ARMS]]
+        lines += [f'  "space" -> "{arm.number}";' for arm in self.arms[:MAX_SHOWN_ARMS]]
+        if len(self.arms) > MAX_SHOWN_ARMS:
+            lines += [
+                f'  "more" [label="and {len(self.arms) - MAX_SHOWN_ARMS:,} more", style=dashed];',
+                '  "space" -> "more";',
+            ]
+        head = ["  rankdir=LR;", "  node [shape=box, style=rounded];", f'  "space" [label={quote_dot(title)}];']
+        return "\n".join([f"digraph {quote_dot(self.space.name)} {{", *head, *lines, "}"])
 
     def _hyperparameters(self, arm: Arm) -> Iterator[tuple[str, str]]:
         """Yield the key and the domain of each hyperparameter to list for an arm.
@@ -294,10 +303,10 @@ class ArmSpaces:
                 yield node.key, describe(node.domain)
 
 
-def _written(space: Space) -> dict[str, object]:
+def _space_to_json(space: Space) -> dict[str, object]:
     try:
         return {"space": as_text(space)}
-    except UnwritableError:
+    except UnwritableSpaceError:
         return {"space": "", "definition": definition_of(space)}
 
 

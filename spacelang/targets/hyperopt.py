@@ -13,31 +13,31 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple, contains
-from spacelang.ir.value import is_number, plain
-from spacelang.optional import library
-from spacelang.reductions.questions import Draw, Slot
-from spacelang.reductions.unfolding import Fork, Free
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains
+from spacelang.ir.value import is_number, to_python_scalar
+from spacelang.optional_imports import import_optional
+from spacelang.reductions.questions import DrawnPiece, FreeDraw
+from spacelang.reductions.unfolding import Fork, FreeHyperparameter
 from spacelang.solver.counting import Structures
-from spacelang.targets._chain import keeps_of, questions, reported
 from spacelang.targets._constructs import Construct
-from spacelang.targets._exports.nested import FLATTEN, Nested, configuration_of, shares
-from spacelang.targets._exports.python import (
+from spacelang.targets._exports.nested_code import FLATTEN_SOURCE, NestedCode, case_shares, configuration_of
+from spacelang.targets._exports.python_nodes import (
     Code,
-    Keyed,
-    Listed,
-    Literal,
-    Paired,
+    DictNode,
+    ListNode,
+    LiteralNode,
+    TupleNode,
+    assignment_source,
     call,
-    evaluated,
-    functions,
+    evaluate,
     infix,
     member_of,
+    names_used,
     one_line,
-    source,
 )
-from spacelang.targets._exports.showing import QuestionForm
-from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact
+from spacelang.targets._exports.rendering import QuestionForm
+from spacelang.targets._lowering import OVERSIZED, LoweringResult, PreservationTable, approximated, exact
+from spacelang.targets._reduction_chain import build_questions, build_report, preserved_by_reductions
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 Values: TypeAlias = dict[str, Any]
 """Drawn values by label: the index of the option for a choice, a number for everything else."""
 
-LARGE: Final = 2**45
+EXACT_LOG_LIMIT: Final = 2**45
 """Below this bound, rounding errors of logarithms do not change any integer."""
 
 
-def accepts(part: Simple) -> bool:
+def accepts(part: SimpleDomain) -> bool:
     """Return True if hyperopt can draw the values: closed ranges, and integers that are consecutive or log-scaled."""
     match part:
         case Real():
@@ -66,22 +66,22 @@ class Hyperopt:
 
     paper: ClassVar[str] = "Bergstra et al., Making a Science of Model Search, ICML 2013"
 
-    keeps: ClassVar[Keeps] = {
-        **keeps_of(accepts, "`hp.choice`"),
+    preserves: ClassVar[PreservationTable] = {
+        **preserved_by_reductions(accepts, "`hp.choice`"),
         Construct.FLOATS: (exact("`hp.uniform`"),),
-        Construct.INTEGERS: (exact("`hp.uniformint`, which draws the two end values half as often"), GIANT),
+        Construct.INTEGERS: (exact("`hp.uniformint`, which draws the two end values half as often"), OVERSIZED),
         Construct.LOG: (exact("`hp.loguniform` and `hp.qloguniform`, clipped where rounding leaves the bounds"),),
         Construct.SETS: (exact("`hp.choice` of the values"),),
         Construct.DEFAULTS: (approximated("hyperopt has no defaults; `trials([default])` evaluates it first"),),
         Construct.WEIGHTS: (exact("`hp.pchoice`"),),
     }
 
-    def lower(self, structures: Structures) -> Lowered["HyperoptSpace", Values]:
+    def lower(self, structures: Structures) -> LoweringResult["HyperoptSpace", Values]:
         """Return the search space of the structures; hyperopt itself is imported when it is first needed."""
-        named = questions(structures, accepts, self.keeps)
-        report = reported(named, self.keeps)
+        named = build_questions(structures, accepts, self.preserves)
+        report = build_report(named, self.preserves)
         form = HyperoptSpace(named)
-        return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
+        return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
 class HyperoptSpace(QuestionForm):
@@ -90,8 +90,12 @@ class HyperoptSpace(QuestionForm):
     @cached_property
     def native(self) -> dict[str, Any]:
         """The search space for `fmin`; raises MissingLibraryError if hyperopt is not installed."""
-        names = {"hp": library("hyperopt").hp, "scope": library("hyperopt", "hyperopt.pyll").scope, "log": math.log}
-        found: dict[str, Any] = evaluated(self._code, names)
+        names = {
+            "hp": import_optional("hyperopt").hp,
+            "scope": import_optional("hyperopt", "hyperopt.pyll").scope,
+            "log": math.log,
+        }
+        found: dict[str, Any] = evaluate(self._code, names)
         return found
 
     def trials(self, points: Sequence[Mapping[str, Any]]) -> Any:
@@ -100,29 +104,29 @@ class HyperoptSpace(QuestionForm):
         Use this instead of `points_to_evaluate` of `fmin`: in spaces with choices, that makes searches that learn from
         trials fail at the labels that a point does not have.
         """
-        found = library("hyperopt").Trials()
-        found.insert_trial_docs([self.document(number, point) for number, point in enumerate(points)])
+        found = import_optional("hyperopt").Trials()
+        found.insert_trial_docs([self.trial_document(number, point) for number, point in enumerate(points)])
         found.refresh()
         return found
 
     @property
     def labels(self) -> Collection[str]:
         """The labels of everything that may be drawn; empty if there is nothing to choose."""
-        return self.named.by_name.keys()
+        return self.questions.by_name.keys()
 
-    def document(self, number: int, point: Mapping[str, Any]) -> dict[str, Any]:
+    def trial_document(self, number: int, point: Mapping[str, Any]) -> dict[str, Any]:
         """Return the hyperopt trial document of an unevaluated point; `number` is its trial id, counted from 0."""
         absent: list[Any] = []  # shared by all labels that do not occur in the trial; never modified
         drawn_here = {label: [number] if label in point else absent for label in self.labels}
         values = {label: [point[label]] if label in point else absent for label in self.labels}
         misc = {"tid": number, "cmd": _COMMAND, "idxs": drawn_here, "vals": values}
-        blank = {"result": {"status": "new"}, "state": 0, "spec": None, **dict.fromkeys(_EMPTY)}
+        blank = {"result": {"status": "new"}, "state": 0, "spec": None, **dict.fromkeys(_EMPTY_FIELDS)}
         return {**blank, "tid": number, "version": 0, "misc": misc}
 
     @staticmethod
     def values_of(document: Mapping[str, Any]) -> Values:
         """Return the values by label in a trial document, stored or suggested by hyperopt."""
-        return {label: plain(found[0]) for label, found in document["misc"]["vals"].items() if len(found)}
+        return {label: to_python_scalar(found[0]) for label, found in document["misc"]["vals"].items() if len(found)}
 
     @staticmethod
     def configuration(sample: Mapping[str, Any]) -> Configuration:
@@ -134,7 +138,7 @@ class HyperoptSpace(QuestionForm):
 
     def encode(self, configuration: Configuration) -> Values:
         """Return the values of a member by label, as in `trials.argmin` and `points_to_evaluate`."""
-        return self.named.encode(configuration)
+        return self.questions.encode(configuration)
 
     def decode(self, values: Mapping[str, Any]) -> Configuration:
         """Return the member that hyperopt itself makes of values by label, as `space_eval` does."""
@@ -143,9 +147,9 @@ class HyperoptSpace(QuestionForm):
             return self.configuration({})
         graph, nodes = self._graph
         known = {nodes[label]: value for label, value in values.items() if label in nodes}
-        return self.configuration(library("hyperopt", "hyperopt.pyll").rec_eval(graph, memo=known))
+        return self.configuration(import_optional("hyperopt", "hyperopt.pyll").rec_eval(graph, memo=known))
 
-    def reaches(self, values: Mapping[str, Any]) -> bool:
+    def accepts(self, values: Mapping[str, Any]) -> bool:
         """Return True if hyperopt can draw exactly these values.
 
         Each value must be in its distribution, and no label may be missing or superfluous.
@@ -153,33 +157,33 @@ class HyperoptSpace(QuestionForm):
         supports = self._supports
         if not all(label in supports and supports[label](value) for label, value in values.items()):
             return False
-        return self.named.are_answered(values)
+        return self.questions.are_answered(values)
 
     def sample(self, count: int, rng: "Generator") -> list[Values]:
         """Draw `count` points with the random search of hyperopt (`hyperopt.rand.suggest`)."""
         if not self.labels or not count:
             return [{} for _ in range(count)]  # nothing to draw
-        base, rand = library("hyperopt", "hyperopt.base"), library("hyperopt", "hyperopt.rand")
+        base, rand = import_optional("hyperopt", "hyperopt.base"), import_optional("hyperopt", "hyperopt.rand")
         seed = int(rng.integers(2**31 - 1))
         trials = rand.suggest(range(count), base.Domain(None, self.native), base.Trials(), seed)
         return list(map(self.values_of, trials))
 
     def to_python(self) -> str:
         """Return a module with `space`, `default`, `configuration(sample)` and `decode(values)`; it needs hyperopt."""
-        used = {name.partition(".")[0] for name in functions(self._code)}
+        used = {name.partition(".")[0] for name in names_used(self._code)}
         imports = [
             *(["from math import log", ""] if "log" in used else []),
             "from hyperopt import hp, space_eval" if "hp" in used else "from hyperopt import space_eval",
             *(["from hyperopt.pyll import scope"] if "scope" in used else []),
         ]
-        default = Keyed(tuple((label, Literal(value)) for label, value in self.default.items()))
+        default = DictNode(tuple((label, LiteralNode(value)) for label, value in self.default.items()))
         advice = "# The default configuration, as values for `hyperopt.space_eval(space, default)`.\n"
         blocks = [
-            f'"""The search space `{one_line(self.named.space.name)}` for hyperopt."""',
+            f'"""The search space `{one_line(self.questions.space.name)}` for hyperopt."""',
             "\n".join(imports),
-            source("space", self._code),
-            advice + source("default", default),
-            "\n" + FLATTEN,
+            assignment_source("space", self._code),
+            advice + assignment_source("default", default),
+            "\n" + FLATTEN_SOURCE,
             "\n" + DECODE,
         ]
         return "\n\n".join(block for block in blocks if block)
@@ -190,29 +194,29 @@ class HyperoptSpace(QuestionForm):
 
         It is cached because `space_eval` would build it again for each call.
         """
-        pyll = library("hyperopt", "hyperopt.pyll")
+        pyll = import_optional("hyperopt", "hyperopt.pyll")
         graph = pyll.as_apply(self.native)
         drawn_nodes = (node for node in pyll.dfs(graph) if node.name == "hyperopt_param")
         return graph, {node.arg["label"].obj: node for node in drawn_nodes}
 
     @cached_property
-    def _code(self) -> Keyed:
-        return Nested(self.named, _choice, self._drawn).entries(self.named.parts)
+    def _code(self) -> DictNode:
+        return NestedCode(self.questions, _choice_code, self._draw_code).entries(self.questions.parts)
 
-    def _drawn(self, free: Free) -> Code:
-        return drawn(self.named.draws[id(free)])
+    def _draw_code(self, free: FreeHyperparameter) -> Code:
+        return draw_code(self.questions.draws[id(free)])
 
-    def says(self, part: Fork | Free) -> str:
+    def drawing_functions(self, part: Fork | FreeHyperparameter) -> str:
         """Return the names of the `hp` functions that draw a part."""
         if isinstance(part, Fork):
-            return "hp.choice" if shares(part) is None else "hp.pchoice"
-        used = sorted(name for name in functions(self._drawn(part)) if name.startswith("hp."))
+            return "hp.choice" if case_shares(part) is None else "hp.pchoice"
+        used = sorted(name for name in names_used(self._draw_code(part)) if name.startswith("hp."))
         return ", ".join(used)
 
     @cached_property
     def _supports(self) -> dict[str, Callable[[Any], bool]]:
         """For each label, a function that returns True if its distribution may give a value."""
-        return {name: _support(domain) for name, domain in self.named.domains.items()}
+        return {name: _support_test(domain) for name, domain in self.questions.domains.items()}
 
 
 DECODE: Final = '''\
@@ -220,56 +224,58 @@ def decode(values):
     """Return the configuration of the values by label that `fmin` returns, or of `trials.argmin`."""
     return configuration(space_eval(space, values)) if space else {}'''
 
-_EMPTY: Final = ("exp_key", "owner", "book_time", "refresh_time")
+_EMPTY_FIELDS: Final = ("exp_key", "owner", "book_time", "refresh_time")
 _COMMAND: Final = ("domain_attachment", "FMinIter_Domain")
 """Fields of an unevaluated trial besides its values, as hyperopt itself writes them."""
 
 
-def _choice(name: str, options: Sequence[Code], shares: Sequence[float] | None) -> Code:
+def _choice_code(name: str, options: Sequence[Code], shares: Sequence[float] | None) -> Code:
     if shares is None:
-        return call("hp.choice", name, Listed(tuple(options)))
-    pairs = (Paired((Literal(share), option)) for share, option in zip(shares, options, strict=True))
-    return call("hp.pchoice", name, Listed(tuple(pairs)))
+        return call("hp.choice", name, ListNode(tuple(options)))
+    pairs = (TupleNode((LiteralNode(share), option)) for share, option in zip(shares, options, strict=True))
+    return call("hp.pchoice", name, ListNode(tuple(pairs)))
 
 
-def drawn(draw: Draw) -> Code:
+def draw_code(draw: FreeDraw) -> Code:
     """Return the code that draws a value of an independent hyperparameter."""
-    pieces = [_slot(piece) if isinstance(piece, Slot) else Literal(piece.value) for piece in draw.pieces]
-    return call("hp.choice", draw.choice, Listed(tuple(pieces))) if len(pieces) > 1 else pieces[0]
+    pieces = [_slot_code(piece) if isinstance(piece, DrawnPiece) else LiteralNode(piece.value) for piece in draw.pieces]
+    return call("hp.choice", draw.choice, ListNode(tuple(pieces))) if len(pieces) > 1 else pieces[0]
 
 
-def _slot(slot: Slot) -> Code:
+def _slot_code(slot: DrawnPiece) -> Code:
     match slot.part:
         case Ordinal(values=values):
-            return call("scope.getitem", Listed(tuple(map(Literal, values))), _number(slot.name, slot.domain))
+            return call(
+                "scope.getitem", ListNode(tuple(map(LiteralNode, values))), _number_code(slot.name, slot.domain)
+            )
         case Categorical(values=values):
-            return call("hp.choice", slot.name, Listed(tuple(map(Literal, values))))
+            return call("hp.choice", slot.name, ListNode(tuple(map(LiteralNode, values))))
         case Grid() as part if not accepts(part):
-            return member_of(part, _number(slot.name, slot.domain))
+            return member_of(part, _number_code(slot.name, slot.domain))
         case _:
-            return _number(slot.name, slot.domain)
+            return _number_code(slot.name, slot.domain)
 
 
-def _number(name: str, domain: Simple) -> Code:
+def _number_code(name: str, domain: SimpleDomain) -> Code:
     """Return the code that draws a number from a range that hyperopt supports."""
     match domain:
         case Grid(log=True):
-            return _log_integer(name, domain)
+            return _log_integer_code(name, domain)
         case Grid():
             return call("hp.uniformint", name, domain.lower, domain.upper)
         case Real():
-            return _real(name, domain)
+            return _real_code(name, domain)
         case Categorical():
             raise TypeError("sets are drawn by their indices")
 
 
-def _log_integer(name: str, part: Grid) -> Code:
+def _log_integer_code(name: str, part: Grid) -> Code:
     last = part.greatest
     bounds = call("log", part.lower), call("log", last)
     if part.step == 1:
         whole = call("scope.int", call("hp.qloguniform", name, *bounds, 1))
         # Below LARGE, rounding errors of logarithms cannot move a bound.
-        return whole if last < LARGE else call("scope.max", part.lower, call("scope.min", last, whole))
+        return whole if last < EXACT_LOG_LIMIT else call("scope.max", part.lower, call("scope.min", last, whole))
     # Round to the nearest step: `int` truncates.
     away = infix(infix(call("hp.loguniform", name, *bounds), "-", part.lower), "/", part.step)
     place = call("scope.int", infix(away, "+", 0.5))
@@ -277,7 +283,7 @@ def _log_integer(name: str, part: Grid) -> Code:
     return member_of(part, inside)
 
 
-def _real(name: str, part: Real) -> Code:
+def _real_code(name: str, part: Real) -> Code:
     lower, upper = part.lower, part.upper
     if part.log:
         number: Code = call("hp.loguniform", name, call("log", lower), call("log", upper))
@@ -287,18 +293,18 @@ def _real(name: str, part: Real) -> Code:
     return number if is_safe else call("scope.max", lower, call("scope.min", upper, number))
 
 
-def _support(domain: Simple) -> Callable[[Any], bool]:
+def _support_test(domain: SimpleDomain) -> Callable[[Any], bool]:
     """Return a function that tests whether hyperopt may draw a value of a domain, allowing for rounding."""
     match domain:
         case Grid(log=False):
             return lambda value: contains(domain, value)
         case Grid() | Real():
-            return _numbers(domain.least, domain.greatest)
+            return _interval_test(domain.least, domain.greatest)
         case Categorical():
             raise TypeError("sets are drawn by their indices")
 
 
-def _numbers(lower: float, upper: float) -> Callable[[Any], bool]:
+def _interval_test(lower: float, upper: float) -> Callable[[Any], bool]:
     """Return a function that tests whether a number is within bounds, up to rounding errors of logarithms."""
     return lambda value: (
         is_number(value)

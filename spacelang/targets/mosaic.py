@@ -15,20 +15,28 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from spacelang.draws.batch import Batch
-from spacelang.draws.neighbours import Neighbourhood
-from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Choice, Space
 from spacelang.ir.walk import Structure, default_structure, structure_of
+from spacelang.sampling.batch import Batch
+from spacelang.sampling.neighbours import Neighbourhood
+from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import Completer
-from spacelang.targets._chain import keeps_of, uniform_priors
+from spacelang.solver.defaults import DefaultCompleter
 from spacelang.targets._constructs import Construct
-from spacelang.targets._lowered import Finding, Keeps, Lowered, approximated, exact, refuse_giants, report_of
+from spacelang.targets._lowering import (
+    Finding,
+    LoweringResult,
+    PreservationTable,
+    approximated,
+    exact,
+    make_report,
+    refuse_oversized_integers,
+)
 from spacelang.targets._mosaic.order import tree_order
-from spacelang.targets._mosaic.outline import Level, graph, outline
+from spacelang.targets._mosaic.outline import Level, dot_graph, outline
 from spacelang.targets._mosaic.vectors import Vectors
+from spacelang.targets._reduction_chain import preserved_by_reductions, uniform_prior_findings
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -36,7 +44,7 @@ if TYPE_CHECKING:
 Prefix: TypeAlias = tuple[str, ...]
 """A node of the tree: the names of the branches taken by the reached decisions above the node, in tree order."""
 Vector: TypeAlias = NDArray[np.float64]
-KEPT: Final = 4_096
+MAX_CACHED_NODES: Final = 4_096
 """The maximum number of nodes that are cached."""
 
 _FIRST = exact("the decision comes first in the tree")
@@ -49,8 +57,8 @@ class Mosaic:
 
     paper: ClassVar[str] = "Rakotoarison et al., Automated Machine Learning with Monte-Carlo Tree Search, IJCAI 2019"
 
-    keeps: ClassVar[Keeps] = {
-        **keeps_of(lambda _: True),
+    preserves: ClassVar[PreservationTable] = {
+        **preserved_by_reductions(lambda _: True),
         Construct.DECISIONS: (exact("each decision is a level of the tree, each admissible structure a leaf"),),
         Construct.NESTED: (exact("a level below the branch that leads to it, and only there"),),
         Construct.ORDERS: (exact("the order of the steps is a level"),),
@@ -65,12 +73,12 @@ class Mosaic:
         Construct.FIRST: (_FIRST, _FIRST_INSIDE),
     }
 
-    def lower(self, structures: Structures) -> Lowered["StructuralTree", Vector]:
+    def lower(self, structures: Structures) -> LoweringResult["StructuralTree", Vector]:
         """Return the structural tree of the space of the structures."""
-        refuse_giants(structures.space, self.keeps)
+        refuse_oversized_integers(structures.space, self.preserves)
         tree = StructuralTree(structures)
-        report = report_of(structures.space, self.keeps, _findings(structures.space))
-        return Lowered(tree, tree.encode, tree.decode, tree.reaches, tree.draw, report)
+        report = make_report(structures.space, self.preserves, _findings(structures.space))
+        return LoweringResult(tree, tree.encode, tree.decode, tree.accepts, tree.sample_vectors, report)
 
 
 class StructuralTree:
@@ -94,17 +102,17 @@ class StructuralTree:
 
     def actions(self, prefix: Prefix) -> tuple[str, ...]:
         """Return the branches that may follow, in the order of the text; each has an admissible completion."""
-        return tuple(self.counts(prefix))
+        return tuple(self.structure_counts(prefix))
 
-    def counts(self, prefix: Prefix) -> Mapping[str, int]:
+    def structure_counts(self, prefix: Prefix) -> Mapping[str, int]:
         """Return the number of structures below each branch that may follow."""
         return self._node(prefix).counts
 
-    def structures_below(self, prefix: Prefix) -> int:
+    def count_structures(self, prefix: Prefix) -> int:
         """Return the number of admissible structures that begin with the prefix."""
         return self._node(prefix).structures
 
-    def leaves(self, prefix: Prefix = ()) -> Iterator[Prefix]:
+    def iter_leaves(self, prefix: Prefix = ()) -> Iterator[Prefix]:
         """Yield the whole structures that begin with the prefix, lazily, in the order of the tree."""
         waiting = [prefix]
         while waiting:
@@ -119,16 +127,16 @@ class StructuralTree:
 
     def prefix_of(self, configuration: Configuration) -> Prefix:
         """Return the whole structure of a member, as a prefix."""
-        return self._prefix(structure_of(self.space, configuration))
+        return self._prefix_of_structure(structure_of(self.space, configuration))
 
     # ---- configurations below a node
 
     def default_completion(self, prefix: Prefix) -> Configuration:
         """Return the member below a node that is nearest to all defaults.
 
-        See `Structures.nearest` and `Completer.complete`.
+        See `Structures.nearest_structure` and `DefaultCompleter.complete`.
         """
-        return self._completer.complete(self.structures.nearest(self._node(prefix).taken))
+        return self._completer.complete(self.structures.nearest_structure(self._node(prefix).taken))
 
     def sample(self, prefix: Prefix, count: int, rng: "Generator") -> Batch:
         """Draw `count` configurations below a node: uniformly over structures, then over admissible values.
@@ -136,7 +144,7 @@ class StructuralTree:
         This is the set D(X(s)) of the paper. Values are drawn as by `Sampler`, log-uniformly under `log`; it may raise
         UnlikelyError.
         """
-        return self._sampler.columns(count, rng, self._node(prefix).taken)
+        return self._sampler.batch(count, rng, self._node(prefix).taken)
 
     def neighbours(self, configuration: Configuration, prefix: Prefix, rng: "Generator") -> list[Configuration]:
         """Return the neighbors of a member by one exchange that stay below the prefix.
@@ -147,8 +155,8 @@ class StructuralTree:
         """
         kept = self._node(prefix).taken
         fixed = [(self._keys[address], branch) for address, branch in kept.items()]
-        inside = self._moved_inside(structure_of(self.space, configuration))
-        found = [*self._neighbourhood.of(configuration, rng), *inside]
+        inside = self._inner_neighbours(structure_of(self.space, configuration))
+        found = [*self._neighbourhood.neighbours_of(configuration, rng), *inside]
         views = ((other, other.view) for other in found)
         return [other for other, view in views if all(view[key] == branch for key, branch in fixed)]
 
@@ -172,7 +180,7 @@ class StructuralTree:
 
         Numbers are scaled to [0, 1], branches and values are indices, and inactive entries are -1.
         """
-        return self._vectors.scaled(self.encode_all(configurations))
+        return self._vectors.scale(self.encode_all(configurations))
 
     def encode(self, configuration: Configuration) -> Vector:
         """Return the row of one member."""
@@ -183,12 +191,12 @@ class StructuralTree:
         """Return the member of one row."""
         return self.decode_all(vector[np.newaxis])[0]
 
-    def reaches(self, vector: Vector) -> bool:
+    def accepts(self, vector: Vector) -> bool:
         """Return True if the branches of a row are a leaf of the tree and its other columns are those of a member."""
         is_row = vector.shape == (len(self.feature_names),) and bool(np.isfinite(vector).all())
-        return is_row and self._is_leaf(vector) and self._vectors.has(vector)
+        return is_row and self._is_leaf(vector) and self._vectors.is_valid_row(vector)
 
-    def draw(self, count: int, rng: "Generator") -> list[Vector]:
+    def sample_vectors(self, count: int, rng: "Generator") -> list[Vector]:
         """Draw `count` configurations from the whole space, as rows."""
         return list(self.encode_all(self.sample((), count, rng)))
 
@@ -200,7 +208,7 @@ class StructuralTree:
             "decisions": [choice.address for choice in self.decisions],
             "structures": self.structures.count,
             "default": self.default_completion(()).to_dict(),
-            "root": [{"alternative": name, "structures": count} for name, count in self.counts(()).items()],
+            "root": [{"alternative": name, "structures": count} for name, count in self.structure_counts(()).items()],
             "tree": [self._level_to_json(choice) for choice in self.decisions],
             "vector": {"columns": list(self.feature_names), "inactive": -1},
         }
@@ -211,13 +219,13 @@ class StructuralTree:
 
     def to_dot(self) -> str:
         """Return the tree along its default path as a graph in the DOT language."""
-        return graph(self.space.name, self.structures.count, self._default_path())
+        return dot_graph(self.space.name, self.structures.count, self._default_path())
 
     # ---- inside
 
     @cached_property
-    def _completer(self) -> Completer:
-        return Completer(self.structures)
+    def _completer(self) -> DefaultCompleter:
+        return DefaultCompleter(self.structures)
 
     @cached_property
     def _sampler(self) -> Sampler:
@@ -236,27 +244,27 @@ class StructuralTree:
         return {choice.address: choice.key for choice in self.decisions}
 
     @cached_property
-    def _nesting(self) -> frozenset[tuple[str, str]]:
+    def _branches_with_decisions(self) -> frozenset[tuple[str, str]]:
         """The branches that contain decisions, as pairs of an address and a branch."""
         variables = self.space.variables
         return frozenset(owner for choice in self.decisions for owner in variables[choice.address].owners)
 
     @cached_property
-    def _known(self) -> dict[Prefix, "_Node"]:
+    def _node_cache(self) -> dict[Prefix, "_Node"]:
         return {(): self._make_node(0, {}, self.structures.count)}
 
     def _node(self, prefix: Prefix) -> "_Node":
         known = prefix
-        while known not in self._known:
+        while known not in self._node_cache:
             known = known[:-1]
-        node = self._known[known]
+        node = self._node_cache[known]
         for place in range(len(known), len(prefix)):
-            node = self._known[prefix[: place + 1]] = self._below(node, prefix, prefix[place])
-        if len(self._known) > KEPT:
-            del self._known
+            node = self._node_cache[prefix[: place + 1]] = self._child_of(node, prefix, prefix[place])
+        if len(self._node_cache) > MAX_CACHED_NODES:
+            del self._node_cache
         return node
 
-    def _below(self, node: "_Node", prefix: Prefix, branch: str) -> "_Node":
+    def _child_of(self, node: "_Node", prefix: Prefix, branch: str) -> "_Node":
         if node.decision is None or branch not in node.counts:
             raise ValueError(f"no admissible structure begins with {', '.join(map(repr, prefix))}")
         taken = {**node.taken, node.decision.address: branch}
@@ -265,13 +273,13 @@ class StructuralTree:
     def _make_node(self, level: int, taken: Structure, structures: int) -> "_Node":
         for place, choice in enumerate(self.decisions[level:], level):
             if all(taken.get(owner) == branch for owner, branch in self.space.variables[choice.address].owners):
-                shares = self.structures.existence.given(taken).shares(choice)
+                shares = self.structures.existence_solver.condition(taken).branch_shares(choice)
                 whole = sum(shares.values())
                 counts = {branch: structures * share // whole for branch, share in shares.items()}
                 return _Node(taken, structures, place, choice, counts)
         return _Node(taken, structures, len(self.decisions), None, {})
 
-    def _prefix(self, structure: Structure) -> Prefix:
+    def _prefix_of_structure(self, structure: Structure) -> Prefix:
         return tuple(structure[choice.address] for choice in self.decisions if choice.address in structure)
 
     def _is_leaf(self, vector: Vector) -> bool:
@@ -283,18 +291,18 @@ class StructuralTree:
             prefix = (*prefix, branches[int(place)].name)
         return True
 
-    def _moved_inside(self, structure: Structure) -> Iterator[Configuration]:
+    def _inner_neighbours(self, structure: Structure) -> Iterator[Configuration]:
         """Yield structural neighbors for branches whose inner decisions cannot all take their defaults."""
         for address, taken in structure.items():
-            for branch in self.space.variables[address].node.places:  # type: ignore[union-attr]
-                if branch == taken or (address, branch) not in self._nesting:
+            for branch in self.space.variables[address].node.branch_indices:  # type: ignore[union-attr]
+                if branch == taken or (address, branch) not in self._branches_with_decisions:
                     continue
-                if not self.structures.admits(default_structure(self.space, {**structure, address: branch})):
-                    kept = {**self._outside(structure, address), address: branch}
-                    if self.structures.existence.given(kept).exists:
-                        yield self._completer.complete(self.structures.nearest(kept))
+                if not self.structures.is_admissible(default_structure(self.space, {**structure, address: branch})):
+                    kept = {**self._branches_outside(structure, address), address: branch}
+                    if self.structures.existence_solver.condition(kept).exists:
+                        yield self._completer.complete(self.structures.nearest_structure(kept))
 
-    def _outside(self, structure: Structure, address: str) -> Structure:
+    def _branches_outside(self, structure: Structure, address: str) -> Structure:
         """Return the branches of a structure that are not below a decision."""
         variables = self.space.variables
         return {
@@ -305,9 +313,9 @@ class StructuralTree:
 
     def _default_path(self) -> list[Level]:
         # Imported here because it loads the syntax tree, which is not needed unless a tree is shown.
-        from spacelang.forms.wording import spelled
+        from spacelang.serialization.syntax_nodes import spelled_names
 
-        taken, names = self.structures.nearest({}), spelled(self.space)
+        taken, names = self.structures.nearest_structure({}), spelled_names(self.space)
         path: list[Level] = []
         prefix: Prefix = ()
         while (node := self._node(prefix)).decision is not None:
@@ -320,7 +328,7 @@ class StructuralTree:
         document: dict[str, object] = {
             "decision": choice.address,
             "stage": choice.key,
-            "alternatives": list(choice.places),
+            "alternatives": list(choice.branch_indices),
             "default": choice.branches[choice.default].name,
         }
         owners = self.space.variables[choice.address].owners
@@ -346,7 +354,7 @@ class _Node:
 
 
 def _findings(space: Space) -> Iterator[Finding]:
-    yield from uniform_priors(space)
+    yield from uniform_prior_findings(space)
     for choice in space.decisions:
         if choice.first and space.variables[choice.address].owners:
             yield Finding(Construct.FIRST, _FIRST_INSIDE, choice.span)

@@ -14,17 +14,26 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Choice
-from spacelang.ir.value import Value, plain
-from spacelang.optional import library
-from spacelang.reductions.questions import Question, Questions, Slot
-from spacelang.reductions.unfolding import Case, Fork, Free, Parts
+from spacelang.ir.value import Value, to_python_scalar
+from spacelang.optional_imports import import_optional
+from spacelang.reductions.questions import DrawnPiece, Question, Questions
+from spacelang.reductions.unfolding import Case, Fork, FreeHyperparameter, Parts
 from spacelang.solver.counting import Structures
-from spacelang.targets._chain import keeps_of, questions, reported
 from spacelang.targets._constructs import Construct
-from spacelang.targets._exports.optuna_questions import accepts, asked, asking, question_of, words_of
-from spacelang.targets._exports.python import Code, Keyed, Literal, evaluated, expression, one_line, source, text
-from spacelang.targets._exports.showing import QuestionForm
-from spacelang.targets._lowered import GIANT, Keeps, Lowered, approximated, exact, rewritten
+from spacelang.targets._exports.optuna_questions import accepts, draw_code, labels_of, question_code, question_text
+from spacelang.targets._exports.python_nodes import (
+    Code,
+    DictNode,
+    LiteralNode,
+    assignment_source,
+    evaluate,
+    expression_source,
+    literal_source,
+    one_line,
+)
+from spacelang.targets._exports.rendering import QuestionForm
+from spacelang.targets._lowering import OVERSIZED, LoweringResult, PreservationTable, approximated, exact, rewritten
+from spacelang.targets._reduction_chain import build_questions, build_report, preserved_by_reductions
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -32,7 +41,7 @@ if TYPE_CHECKING:
 Parameters: TypeAlias = dict[str, Any]
 """The parameters of a trial, by the names under which they were suggested."""
 
-DEEP: Final = 6
+MAX_MATCH_DEPTH: Final = 6
 """The maximum nesting depth of `match` statements in generated code."""
 
 
@@ -50,25 +59,25 @@ class Optuna:
 
     paper: ClassVar[str] = "Akiba et al., Optuna: A Next-generation Hyperparameter Optimization Framework, KDD 2019"
 
-    keeps: ClassVar[Keeps] = {
-        **keeps_of(accepts, "`suggest_categorical`"),
+    preserves: ClassVar[PreservationTable] = {
+        **preserved_by_reductions(accepts, "`suggest_categorical`"),
         Construct.FLOATS: (exact("`suggest_float`"),),
-        Construct.INTEGERS: (exact("`suggest_int`"), GIANT),
+        Construct.INTEGERS: (exact("`suggest_int`"), OVERSIZED),
         Construct.LOG: (exact("`log=True`"),),
         Construct.STEPS: (
             rewritten("`step=…`, rounded to the decimals of the step; under `log` the nearest step"),
-            GIANT,
+            OVERSIZED,
         ),
         Construct.DEFAULTS: (approximated("optuna has no defaults; enqueue `default` with `enqueue_trial`"),),
         Construct.SETS: (exact("`suggest_categorical`, of strings where optuna cannot tell the values apart"),),
     }
 
-    def lower(self, structures: Structures) -> Lowered["OptunaFunction", Parameters]:
+    def lower(self, structures: Structures) -> LoweringResult["OptunaFunction", Parameters]:
         """Return the function for the space of the structures; optuna itself is imported when it is first needed."""
-        named = questions(structures, accepts, self.keeps)
-        report = reported(named, self.keeps)
+        named = build_questions(structures, accepts, self.preserves)
+        report = build_report(named, self.preserves)
         form = OptunaFunction(named)
-        return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
+        return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
 class OptunaFunction(QuestionForm):
@@ -77,38 +86,38 @@ class OptunaFunction(QuestionForm):
     def __init__(self, named: Questions) -> None:
         """Make the function from questions; optuna is imported only to build trials."""
         super().__init__(named)
-        self._asking = {name: asking(name, question) for name, question in named.by_name.items()}
-        self._words = {n: words_of(each) for n, each in named.by_name.items() if not isinstance(each, Slot)}
+        self._question_codes = {name: question_code(name, question) for name, question in named.by_name.items()}
+        self._labels = {n: labels_of(each) for n, each in named.by_name.items() if not isinstance(each, DrawnPiece)}
 
     def native(self, trial: Any) -> dict[str, Value]:
         """Ask a trial for a configuration and return it as a dictionary; to be called by an objective."""
 
         def answer(name: str, question: Question) -> Any:
-            found = evaluated(self._asking[name], {"trial": trial, "round": round})
-            if not isinstance(question, Slot):
-                return self._words[name].index(found)
+            found = evaluate(self._question_codes[name], {"trial": trial, "round": round})
+            if not isinstance(question, DrawnPiece):
+                return self._labels[name].index(found)
             # Optuna returns NumPy numbers near the ends of ranges.
-            return plain(found)
+            return to_python_scalar(found)
 
-        return self.named.ask(answer)
+        return self.questions.ask_values(answer)
 
     def encode(self, configuration: Configuration) -> Parameters:
         """Return the parameters of a trial that gives a member."""
         return {
-            name: self._words[name][answer] if name in self._words else answer
-            for name, answer in self.named.encode(configuration).items()
+            name: self._labels[name][answer] if name in self._labels else answer
+            for name, answer in self.questions.encode(configuration).items()
         }
 
     def decode(self, parameters: Mapping[str, Any]) -> Configuration:
         """Return the member of a trial with these parameters; raise ValueError for missing or invalid ones."""
-        return Configuration(self.native(library("optuna").trial.FixedTrial(dict(parameters))))
+        return Configuration(self.native(import_optional("optuna").trial.FixedTrial(dict(parameters))))
 
-    def reaches(self, parameters: Mapping[str, Any]) -> bool:
+    def accepts(self, parameters: Mapping[str, Any]) -> bool:
         """Return True if a trial can have exactly these parameters.
 
         Each value must be in its distribution, and no parameter may be missing or superfluous.
         """
-        trial = library("optuna").trial.FixedTrial(dict(parameters))
+        trial = import_optional("optuna").trial.FixedTrial(dict(parameters))
         try:
             # Optuna only warns about values outside a distribution.
             with warnings.catch_warnings():
@@ -120,9 +129,9 @@ class OptunaFunction(QuestionForm):
 
     def sample(self, count: int, rng: "Generator") -> list[Parameters]:
         """Return the parameters of `count` trials of a study with the random sampler of optuna."""
-        optuna = library("optuna")
+        optuna = import_optional("optuna")
         sampler = optuna.samplers.RandomSampler(seed=int(rng.integers(2**31 - 1)))
-        with quiet(optuna):
+        with silence_optuna(optuna):
             study = optuna.create_study(sampler=sampler)
         trials = [study.ask() for _ in range(count)]
         for trial in trials:
@@ -131,34 +140,37 @@ class OptunaFunction(QuestionForm):
 
     def to_python(self) -> str:
         """Return a module with `suggest(trial)`, `decode(parameters)` and a `default` trial; it needs optuna only."""
-        default = Keyed(tuple((name, Literal(value)) for name, value in self.default.items()))
+        default = DictNode(tuple((name, LiteralNode(value)) for name, value in self.default.items()))
         blocks = [
-            f'"""The search space `{one_line(self.named.space.name)}` for optuna."""',
-            "# The default configuration, for `study.enqueue_trial(default)`.\n" + source("default", default),
-            *_Source(self).functions(),
+            f'"""The search space `{one_line(self.questions.space.name)}` for optuna."""',
+            "# The default configuration, for `study.enqueue_trial(default)`.\n"
+            + assignment_source("default", default),
+            *_SourceWriter(self).functions(),
             DECODE,
         ]
         return "\n\n\n".join(blocks)
 
-    def words(self, fork: Fork) -> tuple[str, ...]:
+    def case_labels(self, fork: Fork) -> tuple[str, ...]:
         """Return the labels of the cases of a fork; the fork must have several cases."""
-        return self._words[self.named.forks[id(fork)]]
+        return self._labels[self.questions.forks[id(fork)]]
 
-    def question(self, fork: Fork) -> Code:
+    def question_code(self, fork: Fork) -> Code:
         """Return the code that asks for the case of a fork."""
-        return self._asking[self.named.forks[id(fork)]]
+        return self._question_codes[self.questions.forks[id(fork)]]
 
-    def says(self, part: Fork | Free) -> str:
+    def drawing_functions(self, part: Fork | FreeHyperparameter) -> str:
         """Return the names of the trial methods that suggest a part."""
         if isinstance(part, Fork):
             return "suggest_categorical"
         return ", ".join(
-            dict.fromkeys(question_of(self._asking[name]) for name in self.named.draws[id(part)].questions)
+            dict.fromkeys(
+                question_text(self._question_codes[name]) for name in self.questions.draws[id(part)].questions
+            )
         )
 
 
 @contextmanager
-def quiet(optuna: Any) -> Iterator[None]:
+def silence_optuna(optuna: Any) -> Iterator[None]:
     """Suppress optuna log messages below errors, and its warnings about experimental features."""
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -170,7 +182,7 @@ def quiet(optuna: Any) -> Iterator[None]:
         optuna.logging.set_verbosity(verbosity)
 
 
-class _Source:
+class _SourceWriter:
     """A writer of the function as source.
 
     Forks that are used in several places or nested deeply become functions of their own.
@@ -178,71 +190,71 @@ class _Source:
 
     def __init__(self, form: OptunaFunction) -> None:
         self._form = form
-        cases = [case.parts for part in form.named.all if isinstance(part, Fork) for case in part.cases]
-        self._uses = Counter(id(part) for parts in (form.named.parts, *cases) for part in parts)
+        cases = [case.parts for part in form.questions.every_part if isinstance(part, Fork) for case in part.cases]
+        self._uses = Counter(id(part) for parts in (form.questions.parts, *cases) for part in parts)
         self._names: dict[int, str] = {}
         self._written: list[str] = []
 
     def functions(self) -> list[str]:
         """Return the source of every function, `suggest` last."""
         head = ["def suggest(trial):", '    """Ask a trial of optuna for a configuration."""', "    found = {}"]
-        last = "\n".join([*head, *self._lines(self._form.named.parts, 1), "    return found"])
+        last = "\n".join([*head, *self._part_lines(self._form.questions.parts, 1), "    return found"])
         return [*self._written, last]
 
-    def _lines(self, several: Parts, depth: int) -> Iterator[str]:
+    def _part_lines(self, several: Parts, depth: int) -> Iterator[str]:
         for part in several:
-            if isinstance(part, Free):
-                yield from self._value(part, depth)
+            if isinstance(part, FreeHyperparameter):
+                yield from self._value_lines(part, depth)
             elif isinstance(part, Fork):
-                is_choice = id(part) in self._form.named.forks
-                if is_choice and (self._uses[id(part)] > 1 or depth > DEEP):
-                    yield f"{'    ' * depth}{self._function(part)}(trial, found)"
+                is_choice = id(part) in self._form.questions.forks
+                if is_choice and (self._uses[id(part)] > 1 or depth > MAX_MATCH_DEPTH):
+                    yield f"{'    ' * depth}{self._function_name(part)}(trial, found)"
                 else:
-                    yield from self._fork(part, depth)
+                    yield from self._fork_lines(part, depth)
 
-    def _function(self, fork: Fork) -> str:
+    def _function_name(self, fork: Fork) -> str:
         if id(fork) not in self._names:
-            word = "".join(c if c.isalnum() and c.isascii() else "_" for c in self._form.named.forks[id(fork)])
+            word = "".join(c if c.isalnum() and c.isascii() else "_" for c in self._form.questions.forks[id(fork)])
             name = f"_{word}"
             while name in self._names.values():
                 name += "_"
             self._names[id(fork)] = name
-            self._written.append("\n".join([f"def {name}(trial, found):", *self._fork(fork, 1)]))
+            self._written.append("\n".join([f"def {name}(trial, found):", *self._fork_lines(fork, 1)]))
         return self._names[id(fork)]
 
-    def _fork(self, fork: Fork, depth: int) -> Iterator[str]:
+    def _fork_lines(self, fork: Fork, depth: int) -> Iterator[str]:
         indent = "    " * depth
         if len(fork.cases) == 1:
-            yield from self._case(fork, fork.cases[0], depth)
+            yield from self._case_lines(fork, fork.cases[0], depth)
             return
-        question = expression(self._form.question(fork), len(indent), 20)
-        told = list(zip(self._form.words(fork), fork.cases, strict=True))
+        question = expression_source(self._form.question_code(fork), len(indent), 20)
+        told = list(zip(self._form.case_labels(fork), fork.cases, strict=True))
         if isinstance(fork.node, Choice) and all(case.branch is not None for case in fork.cases):
-            entry = f"found[{text(fork.node.key)}]"
-            yield f"{indent}{entry} = {expression(self._form.question(fork), len(indent), len(entry) + 3)}"
-            bodies = [(word, list(self._lines(case.parts, depth + 2))) for word, case in told]
+            entry = f"found[{literal_source(fork.node.key)}]"
+            yield f"{indent}{entry} = {expression_source(self._form.question_code(fork), len(indent), len(entry) + 3)}"
+            bodies = [(word, list(self._part_lines(case.parts, depth + 2))) for word, case in told]
             question = entry
         else:
-            bodies = [(word, list(self._case(fork, case, depth + 2))) for word, case in told]
+            bodies = [(word, list(self._case_lines(fork, case, depth + 2))) for word, case in told]
         if any(body for _, body in bodies):
             yield f"{indent}match {question}:"
         for word, body in bodies:
             if body:
-                yield f"{indent}    case {text(word)}:"
+                yield f"{indent}    case {literal_source(word)}:"
                 yield from body
 
-    def _case(self, fork: Fork, case: Case, depth: int) -> Iterator[str]:
+    def _case_lines(self, fork: Fork, case: Case, depth: int) -> Iterator[str]:
         if isinstance(fork.node, Choice) and case.branch is not None:
-            yield f"{'    ' * depth}found[{text(fork.node.key)}] = {text(case.branch)}"
-        yield from self._lines(case.parts, depth)
+            yield f"{'    ' * depth}found[{literal_source(fork.node.key)}] = {literal_source(case.branch)}"
+        yield from self._part_lines(case.parts, depth)
 
-    def _value(self, free: Free, depth: int) -> Iterator[str]:
-        question, pieces = asked(self._form.named.draws[id(free)])
-        indent, entry = "    " * depth, f"found[{text(free.node.key)}]"
+    def _value_lines(self, free: FreeHyperparameter, depth: int) -> Iterator[str]:
+        question, pieces = draw_code(self._form.questions.draws[id(free)])
+        indent, entry = "    " * depth, f"found[{literal_source(free.node.key)}]"
         if question is None:
-            yield f"{indent}{entry} = {expression(pieces[0][1], len(indent), len(entry) + 3)}"
+            yield f"{indent}{entry} = {expression_source(pieces[0][1], len(indent), len(entry) + 3)}"
             return
-        yield f"{indent}match {expression(question, len(indent), 7)}:"
+        yield f"{indent}match {expression_source(question, len(indent), 7)}:"
         for word, code in pieces:
-            yield f"{indent}    case {text(word)}:"
-            yield f"{indent}        {entry} = {expression(code, len(indent) + 8, len(entry) + 3)}"
+            yield f"{indent}    case {literal_source(word)}:"
+            yield f"{indent}        {entry} = {expression_source(code, len(indent) + 8, len(entry) + 3)}"

@@ -7,27 +7,39 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from spacelang.codings.domains import Rows, selected
-from spacelang.codings.rows import RowCoding
-from spacelang.draws.batch import Batch
-from spacelang.draws.sampling import Sampler, UnlikelyError
+from spacelang.encodings.domains import EncodedRows, selector_encoding
+from spacelang.encodings.rows import RowEncoding
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Grid, Simple, literal
+from spacelang.ir.domain import Categorical, Grid, SimpleDomain, literal
 from spacelang.ir.value import Value, to_json
 from spacelang.plugins import OptionError, option
+from spacelang.sampling.batch import Batch
+from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import nearest_admissible
-from spacelang.targets._chain import RULES, keeps_of, of_rules, uniform_priors
+from spacelang.solver.defaults import nearest_to_default
 from spacelang.targets._constructs import Construct
-from spacelang.targets._lowered import Keeps, Lowered, exact, refuse_giants, refused, report_of
+from spacelang.targets._lowering import (
+    LoweringResult,
+    PreservationTable,
+    exact,
+    make_report,
+    refuse_oversized_integers,
+    refused,
+)
 from spacelang.targets._random.layout import MatrixColumn, columns_of
 from spacelang.targets._random.source import source
-from spacelang.targets._shown import quoted
+from spacelang.targets._reduction_chain import (
+    CONSTRAINT_CONSTRUCTS,
+    constraint_findings,
+    preserved_by_reductions,
+    uniform_prior_findings,
+)
+from spacelang.targets._text_and_dot import quote_dot
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-UNLIKELY = refused("values drawn from the compared ranges almost never satisfy it")
+RARELY_SATISFIED = refused("values drawn from the compared ranges almost never satisfy it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +49,14 @@ class Random:
     n: int = option(1000, "number of configurations to draw, at least 1")
     seed: int = option(0, "random seed, at least 0")
 
-    keeps: ClassVar[Keeps] = {
-        **keeps_of(lambda _: True),
+    preserves: ClassVar[PreservationTable] = {
+        **preserved_by_reductions(lambda _: True),
         Construct.DECISIONS: (exact("the index of the alternative"),),
         Construct.NESTED: (exact("the index of the alternative, NaN where the decision is not reached"),),
         Construct.ORDERS: (exact("the index of the order"),),
         Construct.UNIONS: (exact("the index of the part, and the value within it"),),
         Construct.CONDITIONS: (exact("NaN where the hyperparameter is not active"),),
-        **dict.fromkeys(RULES, (exact("every row satisfies them"), UNLIKELY)),
+        **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (exact("every row satisfies them"), RARELY_SATISFIED)),
         Construct.DEFAULTS: (exact("the row of the default configuration is included"),),
     }
 
@@ -54,20 +66,20 @@ class Random:
             if number < least:
                 raise OptionError(f"`{name}` cannot be {number}", f"set `{name}` to {least} or more")
 
-    def lower(self, structures: Structures) -> Lowered["RandomArrays", Rows]:
+    def lower(self, structures: Structures) -> LoweringResult["RandomArrays", EncodedRows]:
         """Return `n` configurations of the space of the structures, drawn by its sampler with the seed."""
         space = structures.space
-        refuse_giants(space, self.keeps)
+        refuse_oversized_integers(space, self.preserves)
         sampler = Sampler(structures)
         try:
-            columns = sampler.columns(self.n, np.random.default_rng(self.seed))
-        except UnlikelyError:
+            columns = sampler.batch(self.n, np.random.default_rng(self.seed))
+        except SamplingFailedError:
             tied = [rule for rule in space.constraints if len(rule.scope) > 1] or space.constraints
-            report_of(space, self.keeps, of_rules(tied, UNLIKELY))
+            make_report(space, self.preserves, constraint_findings(tied, RARELY_SATISFIED))
             raise
         form = RandomArrays(structures, sampler, columns, self.seed)
-        report = report_of(space, self.keeps, uniform_priors(space))
-        return Lowered(form, form.encode, form.decode, form.reaches, form.sample, report)
+        report = make_report(space, self.preserves, uniform_prior_findings(space))
+        return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
 class RandomArrays:
@@ -82,80 +94,80 @@ class RandomArrays:
         self._sampler = sampler
 
     @cached_property
-    def values(self) -> Rows:
+    def values(self) -> EncodedRows:
         """The configurations as rows, shape (n, d); inactive entries are NaN."""
-        return self._coding.encode(self.columns)
+        return self._row_encoding.encode(self.columns)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the d columns; a union has an additional column for its part."""
-        return tuple(column.name for column in self._described)
+        return tuple(column.name for column in self._matrix_columns)
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kind of each column: decision, part, categorical, ordinal, int, float or mixed."""
-        return tuple(column.kind for column in self._described)
+        return tuple(column.kind for column in self._matrix_columns)
 
     @property
-    def bounds(self) -> Rows:
+    def bounds(self) -> EncodedRows:
         """The least and greatest number of each column, shape (d, 2)."""
-        return np.array([(column.lower, column.upper) for column in self._described]).reshape(-1, 2)
+        return np.array([(column.lower, column.upper) for column in self._matrix_columns]).reshape(-1, 2)
 
     @property
     def log(self) -> "np.typing.NDArray[np.bool_]":
         """A boolean for each column, True on a logarithmic scale, shape (d,)."""
-        return np.array([column.log for column in self._described], bool)
+        return np.array([column.log for column in self._matrix_columns], bool)
 
     @property
     def categories(self) -> tuple[tuple[Value, ...] | None, ...]:
         """The values that the indices of each column represent; None for columns of plain numbers."""
-        return tuple(column.categories for column in self._described)
+        return tuple(column.categories for column in self._matrix_columns)
 
     @cached_property
-    def default(self) -> Rows:
+    def default(self) -> EncodedRows:
         """The row of the default configuration, shape (d,).
 
         If constraints exclude the default configuration, it is the row of the nearest member.
         """
-        return self.encode(nearest_admissible(self.structures)[1])
+        return self.encode(nearest_to_default(self.structures)[1])
 
-    def encode(self, configuration: Configuration) -> Rows:
+    def encode(self, configuration: Configuration) -> EncodedRows:
         """Return the row of a member, shape (d,)."""
-        row: Rows = self.encode_all([configuration])[0]
+        row: EncodedRows = self.encode_all([configuration])[0]
         return row
 
-    def decode(self, row: Rows) -> Configuration:
+    def decode(self, row: EncodedRows) -> Configuration:
         """Return the configuration of a row; raise ValueError for numbers that encode nothing."""
         return self.decode_all(np.asarray(row, float).reshape(1, -1))[0]
 
-    def encode_all(self, configurations: Sequence[Configuration]) -> Rows:
+    def encode_all(self, configurations: Sequence[Configuration]) -> EncodedRows:
         """Return the rows of members, shape (n, d)."""
-        return self._coding.encode(configurations)
+        return self._row_encoding.encode(configurations)
 
-    def decode_all(self, rows: Rows) -> list[Configuration]:
+    def decode_all(self, rows: EncodedRows) -> list[Configuration]:
         """Return the configurations of rows; raise ValueError for numbers that encode nothing.
 
         `rows` has the shape (n, d); any other shape raises ValueError.
         """
-        if rows.ndim != 2 or rows.shape[1] != len(self._described):
-            raise ValueError(f"expected rows with {len(self._described)} columns")
-        return self._coding.decode(rows).configurations()
+        if rows.ndim != 2 or rows.shape[1] != len(self._matrix_columns):
+            raise ValueError(f"expected rows with {len(self._matrix_columns)} columns")
+        return self._row_encoding.decode(rows).configurations()
 
-    def reaches(self, row: Rows) -> bool:
+    def accepts(self, row: EncodedRows) -> bool:
         """Return True if a row is the encoding of a member, with nothing else in it."""
-        return self._coding.has(row)
+        return self._row_encoding.is_valid_row(row)
 
-    def sample(self, count: int, rng: "Generator") -> list[Rows]:
+    def sample(self, count: int, rng: "Generator") -> list[EncodedRows]:
         """Draw `count` further rows."""
-        return list(self._coding.encode(self._sampler.columns(count, rng)))
+        return list(self._row_encoding.encode(self._sampler.batch(count, rng)))
 
     def to_json(self) -> dict[str, object]:
         """Return the columns, the rows with null for inactive entries, and the default row."""
         return {
             "seed": self.seed,
-            "columns": [self._column_to_json(column) for column in self._described],
-            "default": _listed(self.default),
-            "rows": [_listed(row) for row in self.values],
+            "columns": [self._column_to_json(column) for column in self._matrix_columns],
+            "default": _row_to_json(self.default),
+            "rows": [_row_to_json(row) for row in self.values],
         }
 
     def to_text(self) -> str:
@@ -163,8 +175,8 @@ class RandomArrays:
         active = (~np.isnan(self.values)).sum(axis=0).tolist()
         lines = [f"{self.space.name}: {len(self.columns)} rows, {len(self.names)} columns, seed {self.seed}"]
         wide = max(map(len, self.names), default=0)
-        for column, rows in zip(self._described, active, strict=True):
-            lines.append(f"  {column.name:{wide}}  {rows:>7,}  {column.kind:11}  {_range(column)}".rstrip())
+        for column, rows in zip(self._matrix_columns, active, strict=True):
+            lines.append(f"  {column.name:{wide}}  {rows:>7,}  {column.kind:11}  {_range_text(column)}".rstrip())
         return "\n".join(lines)
 
     def to_dot(self) -> str:
@@ -173,24 +185,24 @@ class RandomArrays:
 
     def to_python(self) -> str:
         """Return a module that reads the rows of a JSON file and decodes them into dictionaries."""
-        return source(self.space.name, self._specifications())
+        return source(self.space.name, self._column_specifications())
 
     @cached_property
-    def _coding(self) -> RowCoding:
-        return RowCoding(self.space, selected)
+    def _row_encoding(self) -> RowEncoding:
+        return RowEncoding(self.space, selector_encoding)
 
     @cached_property
-    def _described(self) -> tuple[MatrixColumn, ...]:
+    def _matrix_columns(self) -> tuple[MatrixColumn, ...]:
         return columns_of(self.space)
 
     def _edges(self) -> Iterator[str]:
-        for column in self._described:
-            yield f"  {quoted(column.name)} [label={quoted(f'{column.name}: {column.kind}')}];"
+        for column in self._matrix_columns:
+            yield f"  {quote_dot(column.name)} [label={quote_dot(f'{column.name}: {column.kind}')}];"
             owners = self.space.variables[column.address].owners
             if owners:
                 owner, branch = owners[-1]
-                above = next(other.name for other in self._described if other.address == owner)
-                yield f"  {quoted(above)} -> {quoted(column.name)} [label={quoted(branch)}];"
+                above = next(other.name for other in self._matrix_columns if other.address == owner)
+                yield f"  {quote_dot(above)} -> {quote_dot(column.name)} [label={quote_dot(branch)}];"
 
     def _column_to_json(self, column: MatrixColumn) -> dict[str, object]:
         node = self.space.variables[column.address].node
@@ -202,25 +214,25 @@ class RandomArrays:
             found["parts"] = [self._column_to_json(inner) for inner in column.inner]
         return found
 
-    def _specifications(self) -> Iterator[Mapping[str, object]]:
+    def _column_specifications(self) -> Iterator[Mapping[str, object]]:
         """Yield, for each variable, its key, its first column, and how to read the numbers of each part."""
-        for field in self._coding.fields:
-            read = [_read_as(part) for part in field.coding.parts]
+        for field in self._row_encoding.fields:
+            read = [_decoding_of(part) for part in field.coding.parts]
             yield {"key": field.variable.key, "start": field.start, "parts": read}
 
 
-def _read_as(part: Simple) -> tuple[object, ...]:
+def _decoding_of(part: SimpleDomain) -> tuple[object, ...]:
     """Return how to read the numbers of a part: as indices of listed values, as integers or as floats."""
     if isinstance(part, Categorical):
         return ("values", list(part.values))
     return ("int",) if isinstance(part, Grid) and part.is_integral else ("float",)
 
 
-def _listed(row: Rows) -> list[float | None]:
+def _row_to_json(row: EncodedRows) -> list[float | None]:
     return [None if number != number else number for number in row.tolist()]  # noqa: PLR0124 - NaN
 
 
-def _range(column: MatrixColumn) -> str:
+def _range_text(column: MatrixColumn) -> str:
     if column.categories is not None:
         return "{" + ", ".join(map(literal, column.categories)) + "}"
     return f"[{column.lower:g}, {column.upper:g}]{' log' if column.log else ''}"

@@ -10,9 +10,9 @@ Class attributes tell a suite what it needs to know about the plug-in. `examples
 draws for each property (`class TestBetterHalf(OptimizerConformance): examples = 100`). The settings of Hypothesis
 decide whether these cases are the same in every run.
 
-The helpers of the suites can be used on their own: `driving` answers a search without evaluating anything, `crews` has
-workers without processes, `journals` stores trials in memory, `small_spaces` builds and draws small spaces (with the
-functions of `drawing`), and `misbehaving` has evaluations that crash, hang or leak.
+The helpers of the suites can be used on their own: `driving` answers a search without evaluating anything,
+`simulated_workers` has workers without processes, `memory_storage` stores trials in memory, `small_spaces` builds and
+draws small spaces (with the functions of `draw_functions`), and `faults` has evaluations that crash, hang or leak.
 
 The suites need `pip install 'spacelang[testing]'`.
 """
@@ -20,6 +20,8 @@ The suites need `pip install 'spacelang[testing]'`.
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from spacelang.deprecation import rename_module
 
 if TYPE_CHECKING:
     from spacelang.testing.executors import BoundingConformance, ExecutorConformance
@@ -48,7 +50,15 @@ _HOMES = {
     "SelectorConformance": "selectors",
     "TargetConformance": "targets",
 }
-_WITH_ASSERTIONS = (*_HOMES.values(), "driving", "resuming", "target_laws")
+_WITH_ASSERTIONS = (*_HOMES.values(), "driving", "resume_tests", "target_laws")
+
+for _old, _new in {
+    "crews": "simulated_workers",
+    "drawing": "draw_functions",
+    "journals": "memory_storage",
+    "misbehaving": "faults",
+}.items():
+    rename_module(f"{__name__}.{_old}", f"{__name__}.{_new}")
 
 if (pytest := sys.modules.get("pytest")) is not None:
     pytest.register_assert_rewrite(*(f"{__name__}.{module}" for module in _WITH_ASSERTIONS))

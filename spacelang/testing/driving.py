@@ -5,26 +5,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from zlib import crc32
 
-from spacelang.ir.asking import Ask, Later, Search, Told
-from spacelang.ir.scale import UNIT, Scale
+from spacelang.deprecation import renamed_names
+from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
+from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchEvent
 from spacelang.ir.trial import Request, Status, Trial
-from spacelang.runtime.proposals import Proposals
+from spacelang.runtime.proposals import LazyRequestRegistry
 
 LossFunction = Callable[[Request], float | None]
 """A function from a request to its loss, or None if the trial fails."""
 
 
 @dataclass(frozen=True)
-class Driven:
-    """The committed trials of a search in order, and whether the search returned by itself (`ended`).
+class SearchLog:
+    """The committed trials of a search in order, and whether the search returned by itself (`returned`).
 
-    `early` has the trials of speculative requests. `idle` counts how often a worker had nothing to do.
+    `speculative` has the trials of speculative requests. `idle_count` counts how often a worker had nothing to do.
     """
 
     trials: tuple[Trial, ...]
-    ended: bool
-    early: tuple[Trial, ...] = ()
-    idle: int = 0
+    returned: bool
+    speculative: tuple[Trial, ...] = ()
+    idle_count: int = 0
 
     @property
     def requests(self) -> tuple[Request, ...]:
@@ -37,47 +38,51 @@ class SimulatedWorkers:
     """A pool of `count` workers that prefer committed requests and finish jobs in the order of their start."""
 
     count: int
-    proposals: Proposals
+    proposals: LazyRequestRegistry
     ask: Ask = field(default_factory=Ask)
     waiting: deque[Request] = field(default_factory=deque)
     running: deque[tuple[Request, bool]] = field(default_factory=deque)
     """The running requests, and whether each is committed."""
-    known: deque[Trial] = field(default_factory=deque)
+    finished_requested: deque[Trial] = field(default_factory=deque)
     """Trials that finished as speculative ones and are now requested by the search."""
-    early: dict[Request, Trial] = field(default_factory=dict)
+    finished_speculative: dict[Request, Trial] = field(default_factory=dict)
     """Trials that finished as speculative ones and were not requested since, by request."""
-    told: set[Request] = field(default_factory=set)
-    wishes: dict[Request, deque[Request | Later]] = field(default_factory=dict)
+    reported: set[Request] = field(default_factory=set)
+    unreported: dict[Request, deque[Request | LazyRequest]] = field(default_factory=dict)
     """Committed requests that were not reported yet, in order, by the request that is evaluated."""
 
-    def take(self, ask: Ask) -> None:
+    def accept(self, ask: Ask) -> None:
         """Start as many requests of an ask as there are workers: first the committed ones, then speculative ones."""
         self.ask = ask
-        for wish in map(self.proposals.wish, ask.begin):
+        for wish in map(self.proposals.commit, ask.requests):
             request = wish.request
-            self.wishes.setdefault(request, deque()).append(wish.asked)
-            if request in self.early:
-                self.known.append(self.early.pop(request))
+            self.unreported.setdefault(request, deque()).append(wish.asked)
+            if request in self.finished_speculative:
+                self.finished_requested.append(self.finished_speculative.pop(request))
             elif (request, False) in self.running:
                 self.running[self.running.index((request, False))] = request, True
             else:
                 self.waiting.append(request)
-        while self.waiting and (len(self.running) < self.count or self._give_up()):
+        while self.waiting and (len(self.running) < self.count or self._drop_speculative()):
             self.running.append((self.waiting.popleft(), True))
-        for request in ask.ahead:
+        for request in ask.speculative:
             if len(self.running) < self.count and self._is_new(request):
                 self.running.append((request, False))
 
     @property
-    def out(self) -> int:
+    def outstanding(self) -> int:
         """The number of committed requests that were not reported yet."""
-        return len(self.waiting) + len(self.known) + sum(is_wanted for _, is_wanted in self.running)
+        return len(self.waiting) + len(self.finished_requested) + sum(is_wanted for _, is_wanted in self.running)
 
     def _is_new(self, request: Request) -> bool:
-        going = (*self.waiting, *(each for each, _ in self.running), *(each.request for each in self.known))
-        return request not in self.told and request not in self.early and request not in going
+        going = (
+            *self.waiting,
+            *(each for each, _ in self.running),
+            *(each.request for each in self.finished_requested),
+        )
+        return request not in self.reported and request not in self.finished_speculative and request not in going
 
-    def _give_up(self) -> bool:
+    def _drop_speculative(self) -> bool:
         """Drop the latest running speculative request, if any, and return True if there was one."""
         unwanted = [place for place, (_, is_wanted) in enumerate(self.running) if not is_wanted]
         if unwanted:
@@ -90,11 +95,11 @@ def drive(
     objective: LossFunction,
     limit: int,
     known: Sequence[Trial] = (),
-    scale: Scale = UNIT,
+    scale: LossScale = UNIT_SCALE,
     *,
     workers: int = 1,
     seed: int = 0,
-) -> Driven:
+) -> SearchLog:
     """Answer a search until it returns or `limit` committed trials were reported.
 
     The first trials are taken from `known`. The search must request these again, as in a resumed run. Each of the
@@ -103,59 +108,71 @@ def drive(
     """
     trials: list[Trial] = []
     early: list[Trial] = []
-    crew, room, idle = SimulatedWorkers(workers, Proposals(seed)), None, 0
+    crew, room, idle = SimulatedWorkers(workers, LazyRequestRegistry(seed)), None, 0
 
     def answer(request: Request) -> Trial:
         stored = known[len(trials)] if len(trials) < len(known) else None
         assert stored is None or stored.request == request, "a replay requests the same trials"
-        return stored or answered(request, objective(request), scale)
+        return stored or make_trial(request, objective(request), scale)
 
     try:
-        crew.take(next(search))
+        crew.accept(next(search))
         while True:
             ended: Trial | None = None
-            asked: Request | Later | None = None
+            asked: Request | LazyRequest | None = None
             probable: Trial | None = None
-            if crew.out and len(trials) == limit:
+            if crew.outstanding and len(trials) == limit:
                 search.close()
-                return Driven(tuple(trials), False, tuple(early), idle)
-            idle += 0 if crew.known else workers - len(crew.running)
-            if crew.known:
-                ended = crew.known.popleft()
-            elif crew.out:
+                return SearchLog(tuple(trials), False, tuple(early), idle)
+            idle += 0 if crew.finished_requested else workers - len(crew.running)
+            if crew.finished_requested:
+                ended = crew.finished_requested.popleft()
+            elif crew.outstanding:
                 request, is_wanted = crew.running.popleft()
                 ended, probable = (answer(request), None) if is_wanted else (None, answer(request))
             else:
                 assert room != workers, "a search without pending trials requests something"
             if ended is not None:
                 trials.append(ended)
-                crew.told.add(ended.request)
-                asked = crew.wishes[ended.request].popleft()
+                crew.reported.add(ended.request)
+                asked = crew.unreported[ended.request].popleft()
             if probable is not None:
                 early.append(probable)
-                crew.early[probable.request] = probable
-            room = max(workers - crew.out, 0)
-            crew.take(search.send(Told(ended, room, probable, asked)))
+                crew.finished_speculative[probable.request] = probable
+            room = max(workers - crew.outstanding, 0)
+            crew.accept(search.send(SearchEvent(ended, room, probable, asked)))
     except StopIteration:
-        assert not crew.out, "a search that returns has no pending trials"
-        return Driven(tuple(trials), True, tuple(early), idle)
+        assert not crew.outstanding, "a search that returns has no pending trials"
+        return SearchLog(tuple(trials), True, tuple(early), idle)
 
 
-def answered(request: Request, loss: float | None, scale: Scale = UNIT) -> Trial:
+def make_trial(request: Request, loss: float | None, scale: LossScale = UNIT_SCALE) -> Trial:
     """Return the trial of a request with a loss; None makes it a failed trial."""
     return Trial(request, loss, 1.0, Status.ERROR if loss is None else Status.SUCCESS, scale=scale)
 
 
-def arbitrary(request: Request) -> float:
+def hash_loss(request: Request) -> float:
     """Return a loss in [0, 1) that is a hash of the request."""
     return crc32(f"{request.configuration.identity} {request.fidelity}".encode()) / 2**32
 
 
-def moody(request: Request) -> float | None:
-    """Return a loss as `arbitrary` does, or None for the third of all requests that fail."""
-    loss = arbitrary(request)
+def flaky_loss(request: Request) -> float | None:
+    """Return a loss as `hash_loss` does, or None for the third of all requests that fail."""
+    loss = hash_loss(request)
     return None if loss < 1 / 3 else loss
 
 
-def failing(request: Request) -> None:
+def failing_loss(request: Request) -> None:
     """Return None: every request fails."""
+
+
+__getattr__ = renamed_names(
+    __name__,
+    {
+        "Driven": "SearchLog",
+        "answered": "make_trial",
+        "arbitrary": "hash_loss",
+        "failing": "failing_loss",
+        "moody": "flaky_loss",
+    },
+)

@@ -13,14 +13,23 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.executors import Evaluate, Executor, Finished, Job
-from spacelang.testing.misbehaving import FAULTS, LIMITS, LONG, NUISANCES, Fault, evaluate, wanted, well
-from spacelang.testing.processes_seen import Marked, marking
+from spacelang.runtime.executors import Evaluate, Executor, FinishedJob, Job
+from spacelang.testing.faults import (
+    FAULTS,
+    LIMITS,
+    MAX_SECONDS,
+    NUISANCES,
+    Fault,
+    evaluate,
+    make_request,
+    successful_trial,
+)
+from spacelang.testing.marked_processes import MarkedProcesses, mark_processes
 
 Make = Callable[..., Executor]
 
 
-class Executors:
+class ExecutorTests:
     """Base class of the suites; the fixture `make` creates executors and closes them.
 
     A suite in another package overrides the method `executor`.
@@ -34,13 +43,13 @@ class Executors:
         raise NotImplementedError
 
     @pytest.fixture
-    def marked(self) -> Iterator[Marked]:
+    def marked(self) -> Iterator[MarkedProcesses]:
         """Provide the processes that the test has started."""
-        with marking() as found:
+        with mark_processes() as found:
             yield found
 
     @pytest.fixture
-    def make(self, marked: Marked) -> Iterator[Make]:
+    def make(self, marked: MarkedProcesses) -> Iterator[Make]:
         """Provide a function that creates executors.
 
         Executors that are still open at the end of the test are closed. They must not leave any processes.
@@ -57,7 +66,7 @@ class Executors:
         assert not marked()
 
 
-class ExecutorConformance(Executors):
+class ExecutorConformance(ExecutorTests):
     """Conformance suite for executors.
 
     An executor returns every job once, with the result of a direct call, and never returns a job that was stopped or
@@ -66,14 +75,14 @@ class ExecutorConformance(Executors):
 
     def test_every_job_is_answered_once(self, make: Make) -> None:
         executor = make(evaluate)
-        finished = work(executor, [wanted(number) for number in range(50)])
+        finished = evaluate_all(executor, [make_request(number) for number in range(50)])
         assert Counter(each.job.number for each in finished) == Counter(range(1, 51))
-        assert all(each.trial == well(each.job.request) for each in finished)
+        assert all(each.trial == successful_trial(each.job.request) for each in finished)
         assert all(each.attempts == 1 for each in finished)
         assert {each.worker for each in finished} <= set(executor.free)
         assert executor.wait() == ()
 
-    def test_answers_are_those_of_a_call(self, make: Make) -> None:
+    def test_results_equal_those_of_a_direct_call(self, make: Make) -> None:
         base = 7.5
         requests = [
             Request(Configuration({"a": number, "b": text, "c": None}), fidelity)
@@ -87,14 +96,14 @@ class ExecutorConformance(Executors):
             )
 
         executor = make(closure)
-        answers = {each.job.request: each.trial for each in work(executor, requests)}
+        answers = {each.job.request: each.trial for each in evaluate_all(executor, requests)}
         for request in requests:
             called = closure(request)
             assert answers[request] == called
             assert answers[request].predictions == called.predictions
 
-    def test_a_lambda_is_as_good(self, make: Make) -> None:
-        (finished,) = work(make(lambda request: Trial(request, 1.5)), [wanted(0)])
+    def test_a_lambda_can_be_evaluated(self, make: Make) -> None:
+        (finished,) = evaluate_all(make(lambda request: Trial(request, 1.5)), [make_request(0)])
         assert finished.trial.loss == 1.5
 
     def test_a_worker_with_a_job_is_not_free(self, make: Make) -> None:
@@ -105,10 +114,10 @@ class ExecutorConformance(Executors):
         assert len(set(names)) == len(names)
         for number, name in enumerate(names):
             assert name in executor.free
-            executor.start(name, Job(number, wanted(number)))
+            executor.start(name, Job(number, make_request(number)))
             assert name not in executor.free
         assert not executor.free
-        finished: list[Finished] = []
+        finished: list[FinishedJob] = []
         while len(finished) < len(names):
             finished.extend(executor.wait())
         assert tuple(executor.free) == names
@@ -116,76 +125,76 @@ class ExecutorConformance(Executors):
             (name, i) for i, name in enumerate(names)
         ]
 
-    def test_waiting_for_nothing_returns_at_once(self, make: Make) -> None:
+    def test_waiting_without_jobs_returns_at_once(self, make: Make) -> None:
         executor = make(evaluate)
         executor.ready()
         assert executor.wait() == ()
         assert executor.wait(60) == ()
 
-    def test_a_mistake_of_who_asks_is_raised(self, make: Make) -> None:
+    def test_an_input_error_of_the_evaluation_is_raised(self, make: Make) -> None:
         def mistaken(_: Request) -> Trial:
             raise BuildError("no such thing", "ask for another")
 
         executor = make(mistaken)
-        executor.start(executor.free[0], Job(1, wanted(1)))
+        executor.start(executor.free[0], Job(1, make_request(1)))
         with pytest.raises(BuildError, match="no such thing") as caught:
             executor.wait()
         assert caught.value.help == "ask for another"
 
-    def test_closing_again_does_nothing(self, make: Make, marked: Marked) -> None:
+    def test_closing_twice_does_nothing(self, make: Make, marked: MarkedProcesses) -> None:
         executor = make(evaluate)
         executor.close()
         assert not marked()
         executor.close()
 
-    def test_closing_drops_what_was_started(self, make: Make, marked: Marked) -> None:
+    def test_closing_drops_running_jobs(self, make: Make, marked: MarkedProcesses) -> None:
         executor = make(evaluate)
         for number, name in enumerate(executor.free):
-            executor.start(name, Job(number, wanted(number, "sleep")))
+            executor.start(name, Job(number, make_request(number, "sleep")))
         executor.close()
         assert not marked()
         assert executor.wait() == ()
 
-    def test_what_is_stopped_is_never_answered(self, make: Make) -> None:
+    def test_stopped_jobs_are_never_returned(self, make: Make) -> None:
         executor = make(evaluate)
         names = tuple(executor.free)
         for number, name in enumerate(names):
-            executor.start(name, Job(number, wanted(number, "sleep")))
+            executor.start(name, Job(number, make_request(number, "sleep")))
         if self.runs_apart:
             assert executor.wait(0.2) == ()
         started = time.monotonic()
         executor.stop()
         assert tuple(executor.free) == names
         assert executor.wait(0) == ()
-        finished = work(executor, [wanted(number) for number in range(4)])
+        finished = evaluate_all(executor, [make_request(number) for number in range(4)])
         assert sorted(each.trial.loss for each in finished if each.trial.loss is not None) == [0, 1, 2, 3]
         executor.stop()
-        assert len(work(executor, [wanted(7)])) == 1
-        assert time.monotonic() - started < LONG, "a stopped job was still running"
+        assert len(evaluate_all(executor, [make_request(7)])) == 1
+        assert time.monotonic() - started < MAX_SECONDS, "a stopped job was still running"
 
-    def test_whoever_is_stopped_alone_is_never_answered_and_the_others_go_on(self, make: Make) -> None:
+    def test_stopping_one_worker_leaves_the_others_running(self, make: Make) -> None:
         executor = make(evaluate)
         executor.ready()
         names = tuple(executor.free)
         stopped, *others = names
         for number, name in enumerate(names):
-            executor.start(name, Job(number, wanted(number, "sleep" if name == stopped else "well")))
+            executor.start(name, Job(number, make_request(number, "sleep" if name == stopped else "well")))
         executor.stop(())
         assert not executor.free
         answered = [*executor.wait(0.2)] if self.runs_apart else []
         started = time.monotonic()
         executor.stop((stopped,))
         assert stopped in executor.free
-        executor.start(stopped, Job(99, wanted(99)))
+        executor.start(stopped, Job(99, make_request(99)))
         while not {stopped, *others} <= {*executor.free}:
             answered.extend(executor.wait(20))
         assert sorted(each.job.number for each in answered) == [*range(1, len(names)), 99]
         assert all(each.trial.loss == each.job.number and each.attempts == 1 for each in answered)
-        assert len(work(executor, [wanted(number) for number in range(3)])) == 3
-        assert time.monotonic() - started < LONG, "a stopped job was still running"
+        assert len(evaluate_all(executor, [make_request(number) for number in range(3)])) == 3
+        assert time.monotonic() - started < MAX_SECONDS, "a stopped job was still running"
 
 
-class BoundingConformance(Executors):
+class BoundingConformance(ExecutorTests):
     """Conformance suite for executors that enforce limits on trials.
 
     A fault ends only its own trial, in time, and leaves nothing behind.
@@ -194,29 +203,29 @@ class BoundingConformance(Executors):
     many: ClassVar[int] = 120
     """The number of trials in the longest test; a tenth of them misbehave."""
 
-    def test_a_job_may_have_a_limit_of_its_own(self, make: Make) -> None:
+    def test_a_job_can_have_its_own_time_limit(self, make: Make) -> None:
         executor = make(evaluate, Limits(trial_seconds=0.1))
         (name, *_) = executor.free
-        for request, seconds in ((wanted(1, "share_with_children"), 20.0), (wanted(2, "sleep"), 0.3)):
+        for request, seconds in ((make_request(1, "share_with_children"), 20.0), (make_request(2, "sleep"), 0.3)):
             executor.start(name, Job(1, request, seconds))
             (finished,) = executor.wait(20)
             if seconds == 20:
                 assert finished.trial.loss == 1, finished.trial.reason
             else:
                 assert finished.trial.reason == "it took longer than 300ms"
-        (finished,) = work(executor, [wanted(3, "sleep")])
+        (finished,) = evaluate_all(executor, [make_request(3, "sleep")])
         assert finished.trial.reason == "it took longer than 100ms"
 
-    def test_a_request_may_allow_less_than_the_run_does_and_never_more(self, make: Make) -> None:
+    def test_a_request_can_shorten_the_time_limit_but_not_extend_it(self, make: Make) -> None:
         executor = make(evaluate, Limits(trial_seconds=0.3))
-        sleeps = wanted(1, "sleep")
+        sleeps = make_request(1, "sleep")
         for seconds, limit in ((0.1, "100ms"), (20.0, "300ms"), (None, "300ms")):
-            (finished,) = work(executor, [replace(sleeps, seconds=seconds)])
+            (finished,) = evaluate_all(executor, [replace(sleeps, seconds=seconds)])
             assert finished.trial.reason == f"it took longer than {limit}"
-            assert finished.trial.answers(sleeps) == (seconds != 0.1)
-            assert finished.trial.answers(replace(sleeps, seconds=0.05))
+            assert finished.trial.is_answer_to(sleeps) == (seconds != 0.1)
+            assert finished.trial.is_answer_to(replace(sleeps, seconds=0.05))
 
-    def test_what_takes_longer_than_next_to_nothing_is_no_crash(self, make: Make) -> None:
+    def test_a_tiny_time_limit_gives_a_timeout_and_not_a_crash(self, make: Make) -> None:
         """Check that limits shorter than the start of a process give timeouts, and a single attempt each.
 
         An optimizer may request a trial with very little time left.
@@ -224,80 +233,83 @@ class BoundingConformance(Executors):
         executor = make(evaluate, Limits(trial_seconds=20))
         for number in range(10):
             limit = 1e-4 * 4 ** (number % 4)
-            (finished,) = work(executor, [replace(wanted(number, "sleep"), seconds=limit)])
+            (finished,) = evaluate_all(executor, [replace(make_request(number, "sleep"), seconds=limit)])
             assert finished.trial.status is Status.TIMEOUT, finished.trial.reason
             assert finished.trial.cost >= limit
             assert finished.attempts == 1
 
-    def test_waiting_ends_in_time(self, make: Make) -> None:
+    def test_waiting_returns_after_its_timeout(self, make: Make) -> None:
         executor = make(evaluate, Limits(trial_seconds=20))
         executor.ready()
-        executor.start(executor.free[0], Job(1, wanted(1, "sleep")))
+        executor.start(executor.free[0], Job(1, make_request(1, "sleep")))
         assert executor.wait(0) == ()
         started = time.monotonic()
         assert executor.wait(0.2) == ()
-        assert 0.15 < time.monotonic() - started < LONG / 3
+        assert 0.15 < time.monotonic() - started < MAX_SECONDS / 3
 
-    def test_closing_is_quick_whatever_goes_on(self, make: Make, marked: Marked) -> None:
+    def test_closing_is_quick_whatever_jobs_do(self, make: Make, marked: MarkedProcesses) -> None:
         for action in ("sleep_in_c", "ignore_signals", "hang_in_a_child", "be_stopped"):
             executor = make(evaluate)
             executor.ready()
             for number, name in enumerate(executor.free):
-                executor.start(name, Job(number, wanted(number, action)))
+                executor.start(name, Job(number, make_request(number, action)))
             assert executor.wait(0.2) == ()
             started = time.monotonic()
             executor.close()
-            assert time.monotonic() - started < LONG / 3
+            assert time.monotonic() - started < MAX_SECONDS / 3
             assert not marked()
 
     @pytest.mark.parametrize("faults", [FAULTS[::2], FAULTS[1::2]], ids=["even", "odd"])
-    def test_a_fault_ends_one_trial_alone(self, make: Make, marked: Marked, faults: Sequence[Fault]) -> None:
-        executor = make(evaluate, Limits(trial_seconds=LONG / 3, trial_bytes=LIMITS.trial_bytes))
+    def test_a_fault_ends_only_its_own_trial(
+        self, make: Make, marked: MarkedProcesses, faults: Sequence[Fault]
+    ) -> None:
+        executor = make(evaluate, Limits(trial_seconds=MAX_SECONDS / 3, trial_bytes=LIMITS.trial_bytes))
         executor.ready()
         around = len(marked())
         for fault in faults:
             started = time.monotonic()
             # Only faults that hang have a short limit; for others the speed of the machine does not matter.
             seconds = LIMITS.trial_seconds if fault.status is Status.TIMEOUT else None
-            (failed,) = work(executor, [replace(wanted(1, fault.deed), seconds=seconds)])
-            is_as_told(failed, fault, time.monotonic() - started)
-            assert len(marked()) <= around + len(executor.free), f"`{fault.deed}` left more processes than workers"
-            after = work(executor, [wanted(number) for number in range(4)])
+            (failed,) = evaluate_all(executor, [replace(make_request(1, fault.action), seconds=seconds)])
+            check_failure(failed, fault, time.monotonic() - started)
+            assert len(marked()) <= around + len(executor.free), f"`{fault.action}` left more processes than workers"
+            after = evaluate_all(executor, [make_request(number) for number in range(4)])
             assert [each.trial.loss for each in sorted(after, key=lambda each: each.job.number)] == [0, 1, 2, 3], fault
 
     @pytest.mark.parametrize("actions", [NUISANCES[::2], NUISANCES[1::2]], ids=["even", "odd"])
-    def test_a_nuisance_is_survived_and_leaves_nothing(
-        self, make: Make, marked: Marked, actions: Sequence[str]
+    def test_a_nuisance_succeeds_and_leaves_no_processes(
+        self, make: Make, marked: MarkedProcesses, actions: Sequence[str]
     ) -> None:
         executor = make(evaluate, Limits(trial_seconds=20, trial_bytes=LIMITS.trial_bytes))
         executor.ready()
         around = len(marked())
         for action in actions:
-            for finished in work(executor, [wanted(number, action) for number in range(6)]):
+            for finished in evaluate_all(executor, [make_request(number, action) for number in range(6)]):
                 assert finished.trial.status is Status.SUCCESS, action
                 assert finished.trial.loss == finished.job.number - 1
                 assert finished.attempts == 1, action
             assert len(marked()) <= around + len(executor.free), action
 
-    def test_a_fault_leaves_the_other_trials_alone(self, make: Make) -> None:
+    def test_a_fault_does_not_affect_other_trials(self, make: Make) -> None:
         executor = make(evaluate, Limits(trial_seconds=20, trial_bytes=LIMITS.trial_bytes))
         actions = ["well", "segfault", "well", "exit_at_once", "leave_a_daemon", "well"] * 3
-        finished = work(executor, [wanted(number, action) for number, action in enumerate(actions)])
+        finished = evaluate_all(executor, [make_request(number, action) for number, action in enumerate(actions)])
         for each in finished:
             failed = each.job.request.configuration["action"] in ("segfault", "exit_at_once")
             assert each.trial.status is (Status.CRASH if failed else Status.SUCCESS)
 
-    def test_of_many_trials_every_one_has_one_end(self, make: Make, marked: Marked) -> None:
+    def test_each_of_many_trials_ends_exactly_once(self, make: Make, marked: MarkedProcesses) -> None:
         chance = random.Random(5)
-        faults = {fault.deed: fault for fault in FAULTS}
+        faults = {fault.action: fault for fault in FAULTS}
         actions = [chance.choice([*faults, *NUISANCES]) if chance.random() < 0.1 else "well" for _ in range(self.many)]
         # Only faults that hang have a short limit; for others the speed of the machine does not matter.
         hang = {action for action, fault in faults.items() if fault.status is Status.TIMEOUT}
         limits = [LIMITS.trial_seconds if action in hang else None for action in actions]
-        executor = make(evaluate, Limits(trial_seconds=LONG / 3, trial_bytes=LIMITS.trial_bytes))
+        executor = make(evaluate, Limits(trial_seconds=MAX_SECONDS / 3, trial_bytes=LIMITS.trial_bytes))
         pairs = zip(actions, limits, strict=True)
-        finished = work(
-            executor, [replace(wanted(number, action), seconds=limit) for number, (action, limit) in enumerate(pairs)]
+        finished = evaluate_all(
+            executor,
+            [replace(make_request(number, action), seconds=limit) for number, (action, limit) in enumerate(pairs)],
         )
         assert Counter(each.job.number for each in finished) == Counter(range(1, self.many + 1))
         for each in finished:
@@ -306,24 +318,24 @@ class BoundingConformance(Executors):
         assert len(marked()) <= 2 * len(executor.free)
 
 
-def is_as_told(failed: Finished, fault: Fault, seconds: float) -> None:
+def check_failure(failed: FinishedJob, fault: Fault, seconds: float) -> None:
     """Check that a trial has failed as its fault says, and in time; `seconds` is the elapsed time."""
     assert failed.trial.status is fault.status, fault
     assert fault.reason in failed.trial.reason
     assert "\n" not in failed.trial.reason
     assert failed.trial.loss is None
     assert failed.attempts == fault.attempts, fault
-    assert seconds < LONG / 3, fault
+    assert seconds < MAX_SECONDS / 3, fault
     assert failed.trial.cost <= seconds
     if fault.status is Status.TIMEOUT:
         assert LIMITS.trial_seconds is not None
         assert failed.trial.cost >= LIMITS.trial_seconds
 
 
-def work(executor: Executor, requests: Sequence[Request]) -> list[Finished]:
+def evaluate_all(executor: Executor, requests: Sequence[Request]) -> list[FinishedJob]:
     """Evaluate all requests on all workers, as the run loop does, and return the finished jobs."""
     jobs = [Job(number, request) for number, request in enumerate(requests, 1)]
-    todo, finished = jobs[::-1], list[Finished]()
+    todo, finished = jobs[::-1], list[FinishedJob]()
     while len(finished) < len(jobs):
         while todo and (free := executor.free):
             executor.start(free[0], todo.pop())

@@ -10,24 +10,24 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.loss_scale import LossScale
 from spacelang.ir.problem import Problem
-from spacelang.ir.scale import Scale
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers.random import Random
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.loop import run
-from spacelang.runtime.objective import Graded, Objective
+from spacelang.runtime.objective import FixedFidelityObjective, Objective
+from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.testing.crews import Shuffled
-from spacelang.testing.searching import Clock
-from spacelang.testing.suite import Suite
+from spacelang.testing.search_tests import Clock
+from spacelang.testing.simulated_workers import ShuffledWorkers
+from spacelang.testing.suite import ConformanceSuite
 
 
-class ObjectiveConformance(Suite):
+class ObjectiveConformance(ConformanceSuite):
     """Conformance suite for objectives.
 
     The method `objective` creates a new one, and `space` is the space of its configurations. `evaluate` returns a trial
@@ -53,37 +53,37 @@ class ObjectiveConformance(Suite):
 
     # ---- trials
 
-    def test_every_request_becomes_its_trial(self) -> None:
+    def test_evaluate_returns_a_consistent_trial_of_the_request(self) -> None:
         objective = self.objective()
         for request in self.requests():
             trial = objective.evaluate(request)
             assert trial.request == request
-            assert is_sound(trial)
+            assert is_consistent(trial)
             if trial.loss is not None:
                 assert tuple(each.bound for each in trial.constraints) == tuple(objective.bounds)
 
-    def test_what_fails_is_a_trial_that_says_why(self) -> None:
+    def test_a_failing_configuration_gives_a_failed_trial_with_a_reason(self) -> None:
         objective = self.objective()
         for configuration in self.failing:
             trial = objective.evaluate(Request(configuration))
             assert trial.loss is None
-            assert is_sound(trial)
+            assert is_consistent(trial)
 
-    def test_trials_are_the_same_in_any_order_and_of_an_objective_made_anew(self) -> None:
+    def test_results_depend_neither_on_the_order_nor_on_the_instance(self) -> None:
         requests = self.requests()
         first, second = self.objective(), self.objective()
-        forward = {request: came(first.evaluate(request)) for request in requests}
-        again = {request: came(first.evaluate(request)) for request in requests}
-        backward = {request: came(second.evaluate(request)) for request in reversed(requests)}
+        forward = {request: repeatable_result(first.evaluate(request)) for request in requests}
+        again = {request: repeatable_result(first.evaluate(request)) for request in requests}
+        backward = {request: repeatable_result(second.evaluate(request)) for request in reversed(requests)}
         assert again == forward
         assert backward == forward
 
-    def test_another_process_can_have_it(self) -> None:
+    def test_evaluate_can_be_pickled(self) -> None:
         objective = self.objective()
         evaluate = pickle.loads(cloudpickle.dumps(objective.evaluate))
         for request in self.requests()[:5]:
             trial = objective.evaluate(request)
-            assert came(pickle.loads(pickle.dumps(evaluate(request)))) == came(trial)
+            assert repeatable_result(pickle.loads(pickle.dumps(evaluate(request)))) == repeatable_result(trial)
 
     # ---- descriptions
 
@@ -94,18 +94,20 @@ class ObjectiveConformance(Suite):
         assert all(1 <= each < objective.training_size for each in self.fidelities)
         for request in self.requests()[:3]:
             whole, all_rows = Request(request.configuration), Request(request.configuration, objective.training_size)
-            assert came(objective.evaluate(all_rows)) == came(objective.evaluate(whole))
+            assert repeatable_result(objective.evaluate(all_rows)) == repeatable_result(objective.evaluate(whole))
 
-    def test_its_scale_tells_better_from_worse(self) -> None:
+    def test_its_scale_preserves_the_order_of_losses(self) -> None:
         objective = self.objective()
         scale = objective.scale
         assert scale == self.objective().scale
         losses = [trial.loss for trial in map(objective.evaluate, self.requests()) if trial.loss is not None]
-        normalized = [(Scale.around(losses[0]) if scale is None else scale).standing(loss) for loss in sorted(losses)]
+        normalized = [
+            (LossScale.centered_on(losses[0]) if scale is None else scale).normalize(loss) for loss in sorted(losses)
+        ]
         assert all(0 <= each <= 1 for each in normalized)
         assert all(one <= other for one, other in pairwise(normalized))
 
-    def test_it_says_what_makes_two_runs_the_same(self) -> None:
+    def test_its_description_is_the_same_for_every_instance(self) -> None:
         first, second = self.objective(), self.objective()
         assert first.facts == second.facts
         assert first.facts.name
@@ -119,26 +121,26 @@ class ObjectiveConformance(Suite):
         assert first.validation == second.validation
         assert isinstance(first.is_cheap, bool)
 
-    def test_what_trials_share_is_a_function_of_the_request(self) -> None:
+    def test_the_route_depends_only_on_the_request(self) -> None:
         route = self.objective().route
         if route is not None:
             for request in self.requests():
                 assert route(request) == route(request)
 
-    def test_fidelities_that_it_does_not_have_are_refused(self) -> None:
+    def test_unavailable_fidelities_are_refused(self) -> None:
         objective = self.objective()
-        if isinstance(objective, Graded):
-            objective.check_sizes((*self.fidelities, objective.training_size))
+        if isinstance(objective, FixedFidelityObjective):
+            objective.check_fidelities((*self.fidelities, objective.training_size))
             with pytest.raises(InputError) as caught:
-                objective.check_sizes((objective.training_size + 1,))
+                objective.check_fidelities((objective.training_size + 1,))
             assert caught.value.help
 
-    def test_a_search_finds_the_best_of_what_it_has_evaluated(self) -> None:
+    def test_a_search_returns_the_best_evaluated_trial(self) -> None:
         objective = self.objective()
         search = Random().search(Problem(self.space, objective.training_size, np.random.default_rng(0)))
         outcome = run(
             search,
-            Shuffled(objective.evaluate, 3),
+            ShuffledWorkers(objective.evaluate, 3),
             Budget(trials=self.examples),
             clock=Clock(),
             training_size=objective.training_size,
@@ -152,12 +154,12 @@ class ObjectiveConformance(Suite):
             assert outcome.best.trial.loss == min(losses)
 
 
-def came(trial: Trial) -> tuple[object, ...]:
+def repeatable_result(trial: Trial) -> tuple[object, ...]:
     """Return the repeatable part of a trial's result, without costs and measured bounds."""
     return trial.status, trial.loss, trial.training_loss, [bound.bound for bound in trial.constraints]
 
 
-def is_sound(trial: Trial) -> bool:
+def is_consistent(trial: Trial) -> bool:
     """Return True if a trial is consistent: a success has a finite loss, a failure only a reason."""
     costs = [cost for cost in (trial.cost, trial.cost_alone) if cost is not None]
     if not all(cost >= 0 and math.isfinite(cost) for cost in costs):

@@ -9,39 +9,39 @@ from hypothesis import strategies as st
 
 from spacelang.ir.domain import Real
 from spacelang.ir.expr import Is
-from spacelang.ir.membership import exclusion
-from spacelang.ir.scale import UNIT, Scale
+from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
-from spacelang.optimizers import Hyperparameters, hyperparameters_in
-from spacelang.plugins import Plugins
+from spacelang.optimizers import HyperparameterMode, hyperparameter_mode
+from spacelang.plugins import PluginRegistry
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
-from spacelang.testing.driving import LossFunction, arbitrary, drive, failing, moody
-from spacelang.testing.resuming import Resumed
-from spacelang.testing.searching import LIMIT, PLENTY, SIZE, WORKERS, named, some
+from spacelang.testing.driving import LossFunction, drive, failing_loss, flaky_loss, hash_loss
+from spacelang.testing.resume_tests import ResumeTests
+from spacelang.testing.search_tests import EXHAUSTIVE_TRIALS, LIMIT, SIZE, WORKERS, sample_members, space_name
 from spacelang.testing.small_spaces import (
     FINITE,
     SMALL,
     branch,
     choice,
-    constrained,
-    continuous,
+    conditional_space,
+    constrained_space,
+    continuous_space,
     forbid,
-    made,
-    number,
-    plain,
+    hyperparameter,
+    make_space,
+    plain_space,
     spaces,
-    tuned,
 )
 
 
-class OptimizerConformance(Resumed):
+class OptimizerConformance(ResumeTests):
     """Conformance suite for optimizers: set `optimizer` to the class, and `options` to options for the tests.
 
     An optimizer requests only valid configurations and fidelities. It depends only on its seed and the events it
     receives, ends when a finite space is exhausted, accepts losses in any unit, and resumes after a kill. If it has an
-    option `hyperparameters`, the option behaves as `Hyperparameters` says.
+    option `hyperparameters`, the option behaves as `HyperparameterMode` says.
     """
 
     def test_is_a_frozen_dataclass_with_documented_options(self) -> None:
@@ -49,155 +49,157 @@ class OptimizerConformance(Resumed):
         assert is_dataclass(optimizer)
         assert self.optimizer.paper
         assert self.optimizer.__doc__
-        assert all(option.doc for option in Plugins.options(self.optimizer))
+        assert all(option.doc for option in PluginRegistry.options(self.optimizer))
         with pytest.raises((FrozenInstanceError, AttributeError, TypeError)):
-            setattr(self.configured(), next((each.name for each in fields(optimizer)), "field"), 1)
+            setattr(self.configure(), next((each.name for each in fields(optimizer)), "field"), 1)
 
-    @pytest.mark.parametrize("space", SMALL, ids=named)
-    @pytest.mark.parametrize("objective", [arbitrary, moody], ids=["arbitrary", "moody"])
-    def test_asks_only_for_members_on_some_of_the_rows(self, space: Space, objective: LossFunction) -> None:
+    @pytest.mark.parametrize("space", SMALL, ids=space_name)
+    @pytest.mark.parametrize("objective", [hash_loss, flaky_loss], ids=["arbitrary", "moody"])
+    def test_requests_are_members_with_valid_fidelities(self, space: Space, objective: LossFunction) -> None:
         driven = drive(self.start(space), objective, LIMIT)
         assert driven.trials
         for request in driven.requests:
-            assert exclusion(space, request.configuration) is None
+            assert first_exclusion(space, request.configuration) is None
             assert request.fidelity is None or 1 <= request.fidelity < SIZE
 
     @WORKERS
-    @pytest.mark.parametrize("space", SMALL, ids=named)
+    @pytest.mark.parametrize("space", SMALL, ids=space_name)
     def test_the_same_seed_and_objective_give_the_same_requests(self, space: Space, workers: int) -> None:
-        first, second = (drive(self.start(space, seed=3), arbitrary, LIMIT, workers=workers) for _ in range(2))
+        first, second = (drive(self.start(space, seed=3), hash_loss, LIMIT, workers=workers) for _ in range(2))
         assert first == second
 
     @pytest.mark.parametrize("workers", [1, 8])
-    @pytest.mark.parametrize("space", [constrained(), tuned(), continuous()], ids=named)
-    def test_what_a_run_is_to_begin_with_is_evaluated_first(self, space: Space, workers: int) -> None:
-        initial = some(space, 4)
-        driven = drive(self.start(space, initial=initial), moody, 60, workers=workers)
+    @pytest.mark.parametrize("space", [constrained_space(), conditional_space(), continuous_space()], ids=space_name)
+    def test_initial_configurations_are_evaluated_first(self, space: Space, workers: int) -> None:
+        initial = sample_members(space, 4)
+        driven = drive(self.start(space, initial=initial), flaky_loss, 60, workers=workers)
         assert {*driven.requests} >= {*map(Request, initial)}
         assert self.repeats or len(set(driven.requests)) == len(driven.requests)
         if workers == 1:
             assert driven.requests[: len(initial)] == tuple(map(Request, initial))
 
-    def test_another_seed_gives_another_run(self) -> None:
+    def test_another_seed_gives_other_requests(self) -> None:
         if not self.draws:
             pytest.skip("the optimizer draws nothing")
-        space = plain(5, 5, 5)
-        runs = {drive(self.start(space, seed), arbitrary, 20, seed=seed).requests for seed in range(5)}
+        space = plain_space(5, 5, 5)
+        runs = {drive(self.start(space, seed), hash_loss, 20, seed=seed).requests for seed in range(5)}
         assert len(runs) > 1
 
     @WORKERS
-    @pytest.mark.parametrize("space", FINITE, ids=named)
-    @pytest.mark.parametrize("objective", [arbitrary, moody, failing], ids=["arbitrary", "moody", "failing"])
+    @pytest.mark.parametrize("space", FINITE, ids=space_name)
+    @pytest.mark.parametrize("objective", [hash_loss, flaky_loss, failing_loss], ids=["arbitrary", "moody", "failing"])
     def test_ends_when_a_finite_space_is_exhausted(self, space: Space, objective: LossFunction, workers: int) -> None:
-        assert drive(self.start(space), objective, PLENTY, workers=workers).ended
+        assert drive(self.start(space), objective, EXHAUSTIVE_TRIALS, workers=workers).returned
 
     @WORKERS
-    @pytest.mark.parametrize("space", FINITE, ids=named)
+    @pytest.mark.parametrize("space", FINITE, ids=space_name)
     @pytest.mark.parametrize("size", [1, 7, 101])
     def test_runs_on_few_rows(self, space: Space, size: int, workers: int) -> None:
-        assert drive(self.start(space, size=size), moody, PLENTY, workers=workers).ended
+        assert drive(self.start(space, size=size), flaky_loss, EXHAUSTIVE_TRIALS, workers=workers).returned
 
-    def test_a_giant_space_is_walked_in_little_memory(self) -> None:
-        space = plain(*[10] * 20)
-        drive(self.start(space, seed=1), arbitrary, 1)  # warm up: load modules and fill caches
+    def test_a_giant_space_needs_little_memory(self) -> None:
+        space = plain_space(*[10] * 20)
+        drive(self.start(space, seed=1), hash_loss, 1)  # warm up: load modules and fill caches
         tracemalloc.start()
-        driven = drive(self.start(space), arbitrary, self.giant)
+        driven = drive(self.start(space), hash_loss, self.giant)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert len(driven.trials) == self.giant
         assert peak < 16 * 2**20
 
     def test_a_failing_objective_never_stops_a_run(self) -> None:
-        driven = drive(self.start(continuous()), failing, 10)
-        space = plain(5, 5, 5)
+        driven = drive(self.start(continuous_space()), failing_loss, 10)
+        space = plain_space(5, 5, 5)
         assert driven.trials
-        assert len(drive(self.start(space), failing, 100).trials) == 100
+        assert len(drive(self.start(space), failing_loss, 100).trials) == 100
 
     def test_an_empty_space_is_exhausted_at_once(self) -> None:
-        space = plain(2)
-        empty = made("empty", *space.stages, constraints=(forbid(Is("s0", ("a0", "a1"))),))
-        driven = drive(self.start(empty), arbitrary, 10)
-        assert driven.ended
+        space = plain_space(2)
+        empty = make_space("empty", *space.stages, constraints=(forbid(Is("s0", ("a0", "a1"))),))
+        driven = drive(self.start(empty), hash_loss, 10)
+        assert driven.returned
         assert not driven.trials
 
     # ---- hyperparameters
 
     @WORKERS
-    @pytest.mark.parametrize("space", FINITE, ids=named)
-    @pytest.mark.parametrize("objective", [arbitrary, failing], ids=["arbitrary", "failing"])
-    def test_what_ends_has_evaluated_every_pipeline_on_all_rows_and_nothing_twice(
+    @pytest.mark.parametrize("space", FINITE, ids=space_name)
+    @pytest.mark.parametrize("objective", [hash_loss, failing_loss], ids=["arbitrary", "failing"])
+    def test_a_finished_search_has_evaluated_every_pipeline_once_on_all_rows(
         self, space: Space, objective: LossFunction, workers: int
     ) -> None:
-        self.needs("hyperparameters")
+        self.require_option("hyperparameters")
         tree = DiscrepancyTree(Structures(space))
         search = self.start(space, hyperparameters="default")
-        requests = drive(search, objective, PLENTY, workers=workers).requests
+        requests = drive(search, objective, EXHAUSTIVE_TRIALS, workers=workers).requests
         assert len(set(requests)) == len(requests)
         whole = [request.configuration for request in requests if request.fidelity is None]
-        assert sorted(map(str, whole)) == sorted(str(tree.complete(leaf)) for leaf in tree.leaves_in_order())
+        assert sorted(map(str, whole)) == sorted(str(tree.complete(leaf)) for leaf in tree.iter_leaves())
 
-    @pytest.mark.parametrize("space", SMALL, ids=named)
-    def test_draws_hyperparameters_where_it_is_told_to(self, space: Space) -> None:
-        self.needs("hyperparameters")
-        driven = drive(self.start(space, hyperparameters="sample"), arbitrary, LIMIT)
+    @pytest.mark.parametrize("space", SMALL, ids=space_name)
+    def test_sampled_hyperparameters_give_members(self, space: Space) -> None:
+        self.require_option("hyperparameters")
+        driven = drive(self.start(space, hyperparameters="sample"), hash_loss, LIMIT)
         assert driven.trials
-        assert driven == drive(self.start(space, hyperparameters="sample"), arbitrary, LIMIT)
+        assert driven == drive(self.start(space, hyperparameters="sample"), hash_loss, LIMIT)
         for request in driven.requests:
-            assert exclusion(space, request.configuration) is None
+            assert first_exclusion(space, request.configuration) is None
 
     @pytest.mark.parametrize("rule", ["sample", "default"])
-    def test_what_becomes_of_hyperparameters_is_as_it_says(self, rule: str) -> None:
-        self.needs("hyperparameters")
-        rates = [number(f"e.{each}.rate", Real(0.0, 1.0), 0.5, key="e.rate") for each in "fgh"]
-        space = made("rates", choice("s", "a", "b"), choice("e", *map(branch, "fgh", rates)))
-        optimizer = self.configured(hyperparameters=rule)
+    def test_hyperparameters_follow_the_declared_rule(self, rule: str) -> None:
+        self.require_option("hyperparameters")
+        rates = [hyperparameter(f"e.{each}.rate", Real(0.0, 1.0), 0.5, key="e.rate") for each in "fgh"]
+        space = make_space("rates", choice("s", "a", "b"), choice("e", *map(branch, "fgh", rates)))
+        optimizer = self.configure(hyperparameters=rule)
         seen: dict[object, set[object]] = {}
-        for request in drive(self.start(space, hyperparameters=rule), arbitrary, LIMIT).requests:
+        for request in drive(self.start(space, hyperparameters=rule), hash_loss, LIMIT).requests:
             configuration = request.configuration
             seen.setdefault((configuration["s"], configuration["e"]), set()).add(configuration["e.rate"])
-        match hyperparameters_in(space, optimizer):
-            case Hyperparameters.DEFAULT:
+        match hyperparameter_mode(space, optimizer):
+            case HyperparameterMode.DEFAULT:
                 assert set().union(*seen.values()) == {0.5}
-            case Hyperparameters.ONCE:
+            case HyperparameterMode.ONCE:
                 assert all(len(values) == 1 for values in seen.values())
                 assert len(set().union(*seen.values())) == len(seen) == 6
-            case Hyperparameters.SEARCHED:
+            case HyperparameterMode.SEARCHED:
                 assert all(len(values) > 10 for values in seen.values())
-        assert hyperparameters_in(plain(2, 2), optimizer) is Hyperparameters.SEARCHED, "no hyperparameters"
+        assert hyperparameter_mode(plain_space(2, 2), optimizer) is HyperparameterMode.SEARCHED, "no hyperparameters"
 
     # ---- the scale of losses
 
     @pytest.mark.parametrize("times", [1000, 1_000_000, 3])
-    def test_the_unit_in_which_losses_are_given_changes_no_request(self, times: int) -> None:
+    def test_the_unit_of_losses_changes_no_request(self, times: int) -> None:
         def law(space: Space, seed: int) -> None:
-            ones = drive(self.start(space, seed), counted(1), LIMIT)
-            many = drive(self.start(space, seed), counted(times), LIMIT, scale=Scale(0.0, times))
+            ones = drive(self.start(space, seed), stepped_losses(1), LIMIT)
+            many = drive(self.start(space, seed), stepped_losses(times), LIMIT, scale=LossScale(0.0, times))
             assert ones.requests == many.requests
 
-        self.holds(law, 1 / 3, space=spaces(), seed=st.integers(0, 9))
+        self.check_law(law, 1 / 3, space=spaces(), seed=st.integers(0, 9))
 
-    def test_nor_does_the_unit_where_the_first_success_is_the_scale(self) -> None:
+    def test_the_unit_changes_no_request_if_the_first_success_sets_the_scale(self) -> None:
         def law(space: Space, seed: int, first: float) -> None:
             steps = int(first * 1024) + 1
-            ones, many = (Scale.around(steps / 1024 * times) for times in (1, 1000))
+            ones, many = (LossScale.centered_on(steps / 1024 * times) for times in (1, 1000))
             for offset in (0, -1024):  # losses that can be negative, too
                 assert (
-                    drive(self.start(space, seed), counted(1, offset), LIMIT, scale=ones).requests
-                    == drive(self.start(space, seed), counted(1000, offset), LIMIT, scale=many).requests
+                    drive(self.start(space, seed), stepped_losses(1, offset), LIMIT, scale=ones).requests
+                    == drive(self.start(space, seed), stepped_losses(1000, offset), LIMIT, scale=many).requests
                 )
 
-        self.holds(law, 1 / 2, space=spaces(), seed=st.integers(0, 9), first=st.floats(0.001, 1000))
+        self.check_law(law, 1 / 2, space=spaces(), seed=st.integers(0, 9), first=st.floats(0.001, 1000))
 
-    @pytest.mark.parametrize("scale", [Scale(0.0, 80.0), Scale(0.0, 43.0), Scale.around(42.0), UNIT], ids=str)
-    def test_failures_are_trained_on_all_rows_no_more_often_than_at_random(self, scale: Scale) -> None:
+    @pytest.mark.parametrize(
+        "scale", [LossScale(0.0, 80.0), LossScale(0.0, 43.0), LossScale.centered_on(42.0), UNIT_SCALE], ids=str
+    )
+    def test_failures_are_trained_on_all_rows_no_more_often_than_at_random(self, scale: LossScale) -> None:
         """Check that an optimizer does not prefer pipelines that fail, on any scale.
 
         Losses are around 40, and three of eight pipelines fail.
         """
 
         def error(request: Request) -> float | None:
-            fails = int(arbitrary(Request(request.configuration)) * 8) < 3
-            return None if fails else 40 + 6 * arbitrary(request)
+            fails = int(hash_loss(Request(request.configuration)) * 8) < 3
+            return None if fails else 40 + 6 * hash_loss(request)
 
         def failed(seed: int) -> int:
             """Return how many of ten trials on all rows fail, after the `opening` first ones."""
@@ -212,7 +214,7 @@ class OptimizerConformance(Resumed):
                 return loss
 
             with suppress(EnoughError):
-                drive(self.start(plain(5, 5, 5), seed), answer, 500, scale=scale, seed=seed)
+                drive(self.start(plain_space(5, 5, 5), seed), answer, 500, scale=scale, seed=seed)
             return sum(full[self.opening :])
 
         assert sum(map(failed, range(5))) <= self.failures, "of 50"
@@ -222,7 +224,7 @@ class EnoughError(Exception):
     """An exception that ends a search when a test has seen enough."""
 
 
-def counted(times: int, offset: int = 0) -> LossFunction:
+def stepped_losses(times: int, offset: int = 0) -> LossFunction:
     """Return a loss function with losses in exact steps, of which a third fail.
 
     Losses range from 0 to 2 in steps of 1/1024, multiplied by `times`. The steps are so coarse that the products are
@@ -230,7 +232,7 @@ def counted(times: int, offset: int = 0) -> LossFunction:
     """
 
     def loss(request: Request) -> float | None:
-        number = int(arbitrary(request) * 3072)
+        number = int(hash_loss(request) * 3072)
         return None if number < 1024 else (number - 1024 + offset) / 1024 * times
 
     return loss

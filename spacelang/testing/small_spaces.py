@@ -5,13 +5,24 @@ from itertools import product
 
 from hypothesis import strategies as st
 
+from spacelang.deprecation import renamed_names
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, members, parts
 from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Expr, Is, Not, Or, Reference
-from spacelang.ir.membership import exclusion
-from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Operator, Product, Space
+from spacelang.ir.membership import first_exclusion
+from spacelang.ir.space import (
+    SKIPPED_STEP,
+    Branch,
+    Choice,
+    Constraint,
+    Hyperparameter,
+    Operator,
+    Product,
+    ProductKind,
+    Space,
+)
 from spacelang.ir.value import Value
-from spacelang.testing.drawing import FLAGS, one, whole
+from spacelang.testing.draw_functions import BOOLEAN_STRATEGY, draw_integer, draw_one
 from spacelang.text import Source, Span
 
 Structure = dict[str, str]
@@ -28,14 +39,16 @@ def branch(name: str, *children: Choice | Hyperparameter) -> Branch:
     return Branch(name, Operator(name, f"toy.{name}", children))
 
 
-def number(address: str, domain: Domain, default: Value, when: Expr | None = None, key: str = "") -> Hyperparameter:
+def hyperparameter(
+    address: str, domain: Domain, default: Value, when: Expr | None = None, key: str = ""
+) -> Hyperparameter:
     """Return a hyperparameter."""
     return Hyperparameter(address.rpartition(".")[2], address, key or address, domain, default, when)
 
 
-def made(name: str, *stages: Choice | Hyperparameter, constraints: tuple[Constraint, ...] = ()) -> Space:
+def make_space(name: str, *stages: Choice | Hyperparameter, constraints: tuple[Constraint, ...] = ()) -> Space:
     """Return a space with these stages and constraints."""
-    return Space(name, Product(Kind.SEQUENCE, stages), constraints)
+    return Space(name, Product(ProductKind.SEQUENCE, stages), constraints)
 
 
 def forbid(expression: Expr, span: Span | None = None) -> Constraint:
@@ -48,13 +61,13 @@ def require(expression: Expr) -> Constraint:
     return Constraint(expression, False)
 
 
-def plain(*sizes: int) -> Space:
+def plain_space(*sizes: int) -> Space:
     """Return a space with stages s0, s1, ... of alternatives a0, a1, ... and nothing else."""
     stages = (choice(f"s{n}", *(f"a{k}" for k in range(size))) for n, size in enumerate(sizes))
-    return made("x".join(map(str, sizes)), *stages)
+    return make_space("x".join(map(str, sizes)), *stages)
 
 
-def nested() -> Space:
+def nested_space() -> Space:
     """Return a space with decisions inside alternatives, two levels deep.
 
     The defaults are not the first alternatives.
@@ -62,15 +75,17 @@ def nested() -> Space:
     deepest = choice("b.r.in.y.at", "u", "v", default=1, key="b.in.at")
     inner = choice("b.r.in", "x", branch("y", deepest), "z", default=2, key="b.in")
     other = choice("b.q.in", "k", "l", key="b.in")
-    return made("nested", choice("a", "m", "n", default=1), choice("b", "p", branch("q", other), branch("r", inner)))
+    return make_space(
+        "nested", choice("a", "m", "n", default=1), choice("b", "p", branch("q", other), branch("r", inner))
+    )
 
 
-def constrained() -> Space:
+def constrained_space() -> Space:
     """Return a nested space with a constraint into an alternative, and one that allows a single pair."""
-    space = nested()
+    space = nested_space()
     return Space(
         "constrained",
-        Product(Kind.SEQUENCE, (*space.stages, choice("c", "g", "h", "i"))),
+        Product(ProductKind.SEQUENCE, (*space.stages, choice("c", "g", "h", "i"))),
         (
             forbid(And((Is("a", ("m",)), Is("b.r.in", ("x", "y"))))),
             require(Or((Not(Is("b", ("p",))), Is("c", ("i",))))),
@@ -79,19 +94,19 @@ def constrained() -> Space:
     )
 
 
-def tuned() -> Space:
+def conditional_space() -> Space:
     """Return a finite space with hyperparameters, conditions and constraints.
 
     The defaults violate a constraint in one structure (a choice of one alternative for every reached decision), and one
     constraint concerns an alternative.
     """
-    low = number("e.f.low", Grid(0, 3), 2)
-    high = number("e.f.high", Grid(1, 4), 2)
-    kernel = number("e.g.kernel", Categorical(("rbf", "poly", None)), "rbf")
-    degree = number("e.g.degree", Grid(2, 3), 3, when=Compare("==", Reference("e.g.kernel"), Constant("poly")))
-    return made(
+    low = hyperparameter("e.f.low", Grid(0, 3), 2)
+    high = hyperparameter("e.f.high", Grid(1, 4), 2)
+    kernel = hyperparameter("e.g.kernel", Categorical(("rbf", "poly", None)), "rbf")
+    degree = hyperparameter("e.g.degree", Grid(2, 3), 3, when=Compare("==", Reference("e.g.kernel"), Constant("poly")))
+    return make_space(
         "tuned",
-        choice("s", Branch("none", NOTHING), "scale"),
+        choice("s", Branch("none", SKIPPED_STEP), "scale"),
         choice("e", branch("f", low, high), branch("g", kernel, degree)),
         constraints=(
             require(Compare("<", Reference("e.f.low"), Reference("e.f.high"))),
@@ -100,35 +115,42 @@ def tuned() -> Space:
     )
 
 
-def continuous() -> Space:
+def continuous_space() -> Space:
     """Return a space with a continuous range, and with a structure without hyperparameters."""
-    rate = number("e.f.rate", Real(1e-3, 1.0, log=True), 0.1)
-    return made("continuous", choice("s", "none", "scale"), choice("e", branch("f", rate), "g"))
+    rate = hyperparameter("e.f.rate", Real(1e-3, 1.0, log=True), 0.1)
+    return make_space("continuous", choice("s", "none", "scale"), choice("e", branch("f", rate), "g"))
 
 
-def single() -> Space:
+def single_member_space() -> Space:
     """Return a space with a single configuration and no decision."""
-    return made("single", number("only", Grid(1, 1), 1))
+    return make_space("single", hyperparameter("only", Grid(1, 1), 1))
 
 
-def pinned() -> Space:
+def pinned_range_space() -> Space:
     """Return a space with a continuous range of which a constraint leaves one value, so it is finite."""
-    rate = number("e.f.rate", Real(0.0, 1.0), 0.5)
+    rate = hyperparameter("e.f.rate", Real(0.0, 1.0), 0.5)
     fixed = require(Compare("==", Reference("e.f.rate"), Constant(0.5)))
-    return made("pinned", choice("e", branch("f", rate), "g"), constraints=(fixed,))
+    return make_space("pinned", choice("e", branch("f", rate), "g"), constraints=(fixed,))
 
 
-def shares() -> Space:
+def decimal_sum_space() -> Space:
     """Return a finite space with a constraint on a sum of decimals, which floats would get wrong (0.1 + 0.2 == 0.3)."""
-    first = number("e.f.first", Grid(0.0, 0.3, step=0.1), 0.1)
-    second = number("e.f.second", Categorical((0.3, 0.2, 0.1)), 0.2)
-    third = number("e.f.third", Grid(0, 1), 0, when=Compare("<=", Reference("e.f.first"), Constant(0.1)))
+    first = hyperparameter("e.f.first", Grid(0.0, 0.3, step=0.1), 0.1)
+    second = hyperparameter("e.f.second", Categorical((0.3, 0.2, 0.1)), 0.2)
+    third = hyperparameter("e.f.third", Grid(0, 1), 0, when=Compare("<=", Reference("e.f.first"), Constant(0.1)))
     whole = Compare("==", Arithmetic("+", Reference("e.f.first"), Reference("e.f.second")), Constant(0.3))
-    return made("shares", choice("e", branch("f", first, second, third), "g"), constraints=(require(whole),))
+    return make_space("shares", choice("e", branch("f", first, second, third), "g"), constraints=(require(whole),))
 
 
-FINITE = (plain(2, 2, 2), plain(2, 3, 2), nested(), constrained(), tuned(), single())
-SMALL = (*FINITE, continuous(), pinned())
+FINITE = (
+    plain_space(2, 2, 2),
+    plain_space(2, 3, 2),
+    nested_space(),
+    constrained_space(),
+    conditional_space(),
+    single_member_space(),
+)
+SMALL = (*FINITE, continuous_space(), pinned_range_space())
 
 
 def all_structures(space: Space) -> list[Structure]:
@@ -148,7 +170,7 @@ def all_structures(space: Space) -> list[Structure]:
     return found
 
 
-def members_by_force(space: Space, structure: Structure) -> Iterator[Configuration]:
+def brute_force_members(space: Space, structure: Structure) -> Iterator[Configuration]:
     """Yield the members of a structure by trying all subsets of its hyperparameters with all values.
 
     Domains must be finite.
@@ -160,21 +182,21 @@ def members_by_force(space: Space, structure: Structure) -> Iterator[Configurati
     ]
     keys = {decision.address: decision.key for decision in space.decisions}
     decided = {keys[address]: name for address, name in structure.items()}
-    for chosen in product(*([(), *((value,) for value in values(node.domain))] for node in nodes)):
+    for chosen in product(*([(), *((value,) for value in domain_values(node.domain))] for node in nodes)):
         given = {node.key: picked[0] for node, picked in zip(nodes, chosen, strict=True) if picked}
         configuration = Configuration({**decided, **given})
-        if exclusion(space, configuration) is None:
+        if first_exclusion(space, configuration) is None:
             yield configuration
 
 
-def values(domain: Domain) -> list[Value]:
+def domain_values(domain: Domain) -> list[Value]:
     """Return all values of a finite domain."""
     return [value for part in parts(domain) for value in members(part)]
 
 
 def admissible_structures(space: Space) -> list[Structure]:
     """Return the structures that have members."""
-    return [structure for structure in all_structures(space) if any(members_by_force(space, structure))]
+    return [structure for structure in all_structures(space) if any(brute_force_members(space, structure))]
 
 
 def span_of(text: str, part: str) -> Span:
@@ -191,43 +213,62 @@ def spaces(draw: st.DrawFn) -> Space:
     """
     shapes = draw(_SHAPES)
     left = {"decisions": 2, "hyperparameters": 3}
-    stages = tuple(_choices(draw, f"s{n}", f"s{n}", count, left) for n, count in enumerate(shapes))
-    space = made("drawn", *stages)
-    constraints = tuple(_constraints(draw, space) for _ in range(whole(draw, 0, 3)))
+    stages = tuple(_draw_choice(draw, f"s{n}", f"s{n}", count, left) for n, count in enumerate(shapes))
+    space = make_space("drawn", *stages)
+    constraints = tuple(_draw_constraint(draw, space) for _ in range(draw_integer(draw, 0, 3)))
     return Space("drawn", space.root, constraints)
 
 
 _SHAPES = st.lists(st.integers(1, 3), min_size=1, max_size=3)
 
 
-def _choices(draw: st.DrawFn, address: str, key: str, count: int, left: dict[str, int]) -> Choice:
+def _draw_choice(draw: st.DrawFn, address: str, key: str, count: int, left: dict[str, int]) -> Choice:
     branches = []
     for name in "xyz"[:count]:
         children: list[Choice | Hyperparameter] = []
         inside = f"{address}.{name}"
-        if left["decisions"] and draw(FLAGS):
+        if left["decisions"] and draw(BOOLEAN_STRATEGY):
             left["decisions"] -= 1
-            children.append(_choices(draw, f"{inside}.n", f"{key}.n", whole(draw, 1, 3), left))
-        if left["hyperparameters"] and draw(FLAGS):
+            children.append(_draw_choice(draw, f"{inside}.n", f"{key}.n", draw_integer(draw, 1, 3), left))
+        if left["hyperparameters"] and draw(BOOLEAN_STRATEGY):
             left["hyperparameters"] -= 1
-            children.append(number(f"{inside}.p", Categorical((True, None, 1.5)), None, key=f"{key}.p"))
-            if left["hyperparameters"] and draw(FLAGS):
+            children.append(hyperparameter(f"{inside}.p", Categorical((True, None, 1.5)), None, key=f"{key}.p"))
+            if left["hyperparameters"] and draw(BOOLEAN_STRATEGY):
                 left["hyperparameters"] -= 1
                 when = Compare("==", Reference(f"{inside}.p"), Constant(1.5))
-                children.append(number(f"{inside}.i", Grid(0, 2), 1, when=when, key=f"{key}.i"))
+                children.append(hyperparameter(f"{inside}.i", Grid(0, 2), 1, when=when, key=f"{key}.i"))
         branches.append(branch(name, *children))
-    return choice(address, *branches, default=whole(draw, 0, count - 1), key=key)
+    return choice(address, *branches, default=draw_integer(draw, 0, count - 1), key=key)
 
 
-def _constraints(draw: st.DrawFn, space: Space) -> Constraint:
+def _draw_constraint(draw: st.DrawFn, space: Space) -> Constraint:
     atoms: list[Expr] = []
-    for _ in range(whole(draw, 1, 3)):
-        variable = space.variables[one(draw, sorted(space.variables))].node
+    for _ in range(draw_integer(draw, 1, 3)):
+        variable = space.variables[draw_one(draw, sorted(space.variables))].node
         if isinstance(variable, Choice):
-            atoms.append(Is(variable.address, (one(draw, variable.branches).name,)))
+            atoms.append(Is(variable.address, (draw_one(draw, variable.branches).name,)))
         else:
-            value = one(draw, values(variable.domain))
+            value = draw_one(draw, domain_values(variable.domain))
             atoms.append(Compare("==", Reference(variable.address), Constant(value)))
     joins: tuple[type[And] | type[Or], ...] = (And, Or)
-    expression = atoms[0] if len(atoms) == 1 else one(draw, joins)(tuple(atoms))
-    return Constraint(expression, draw(FLAGS))
+    expression = atoms[0] if len(atoms) == 1 else draw_one(draw, joins)(tuple(atoms))
+    return Constraint(expression, draw(BOOLEAN_STRATEGY))
+
+
+__getattr__ = renamed_names(
+    __name__,
+    {
+        "constrained": "constrained_space",
+        "continuous": "continuous_space",
+        "made": "make_space",
+        "members_by_force": "brute_force_members",
+        "nested": "nested_space",
+        "number": "hyperparameter",
+        "pinned": "pinned_range_space",
+        "plain": "plain_space",
+        "shares": "decimal_sum_space",
+        "single": "single_member_space",
+        "tuned": "conditional_space",
+        "values": "domain_values",
+    },
+)

@@ -8,13 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import SearchStrategy
 
 
-class Suite:
+class ConformanceSuite:
     """Base class of test suites that the tests of another package inherit."""
 
     examples: ClassVar[int] = 15
     """The number of cases that each property is tested with."""
 
-    def holds(self, law: Callable[..., None], share: float = 1.0, **drawn: SearchStrategy[Any]) -> None:
+    def check_law(self, law: Callable[..., None], share: float = 1.0, **drawn: SearchStrategy[Any]) -> None:
         """Check a property with a share of the examples; `law` takes the drawn arguments by name.
 
         A method that is decorated with `given` cannot be inherited by several classes, so each test defines its

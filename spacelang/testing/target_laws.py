@@ -12,23 +12,31 @@ import numpy as np
 from hypothesis import reject
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.solver.counting import Structures
 from spacelang.targets._constructs import Construct, constructs_of
-from spacelang.targets._lowered import Keeps, Lowered, Preservation, RefusedError, ReportEntry, Target, Verdict
+from spacelang.targets._lowering import (
+    LoweringResult,
+    Preservation,
+    PreservationTable,
+    RefusedError,
+    ReportEntry,
+    Target,
+    Verdict,
+)
 
-DRAWS = 20
+SAMPLES = 20
 
 
-def lower(target: Target, space: Space) -> Lowered[Any, Any]:
+def lower(target: Target, space: Space) -> LoweringResult[Any, Any]:
     """Compile a space that the target must not refuse."""
     found = target.lower(Structures(space))
-    assert isinstance(found, Lowered)
+    assert isinstance(found, LoweringResult)
     return found
 
 
-def lower_drawn(target: Target, space: Space) -> Lowered[Any, Any]:
+def lower_drawn(target: Target, space: Space) -> LoweringResult[Any, Any]:
     """Compile a drawn space; reject the example if it is empty, or if the target refuses it as declared."""
     structures = Structures(space)
     if not structures.count:
@@ -38,18 +46,18 @@ def lower_drawn(target: Target, space: Space) -> Lowered[Any, Any]:
     except RefusedError as error:
         report = error.report
     assert any(entry.status is Preservation.REFUSED for entry in report)
-    says_what_is_declared(report, target.keeps)
+    check_declared_verdicts(report, target.preserves)
     return reject()
 
 
-def says_what_is_declared(report: Iterable[ReportEntry], keeps: Keeps) -> None:
+def check_declared_verdicts(report: Iterable[ReportEntry], keeps: PreservationTable) -> None:
     """Check that every entry of a report is a verdict that the target declares, and has spans."""
     for entry in report:
         assert Verdict(entry.status, entry.message) in keeps[Construct(entry.construct)]
         assert entry.spans
 
 
-def tells_every_construct(form: Lowered[Any, Any], space: Space) -> None:
+def check_constructs_reported(form: LoweringResult[Any, Any], space: Space) -> None:
     """Check that the report covers every construct of the space at all its places."""
     told: Counter[str] = Counter()
     for entry in form.report:
@@ -59,29 +67,29 @@ def tells_every_construct(form: Lowered[Any, Any], space: Space) -> None:
     assert all(told[construct] >= places for construct, places in there.items())
 
 
-def comes_back(form: Lowered[Any, Any], members: Iterable[Configuration]) -> None:
+def check_round_trip(form: LoweringResult[Any, Any], members: Iterable[Configuration]) -> None:
     """Check that decoding an encoded configuration returns it."""
     for configuration in members:
         assert form.decode(form.encode(configuration)) == configuration
 
 
-def is_reached(form: Lowered[Any, Any], members: Iterable[Configuration]) -> None:
+def check_accepted(form: LoweringResult[Any, Any], members: Iterable[Configuration]) -> None:
     """Check that the compiled space accepts the encoding of every given member."""
     for configuration in members:
-        assert form.reaches(form.encode(configuration)), configuration
+        assert form.accepts(form.encode(configuration)), configuration
 
 
-def draws_members(form: Lowered[Any, Any], space: Space, seed: int) -> None:
+def check_samples(form: LoweringResult[Any, Any], space: Space, seed: int) -> None:
     """Check that samples of the compiled space are accepted by it and decode to members of the space."""
-    drawn = form.sample(DRAWS, np.random.default_rng(seed))
-    assert len(drawn) == DRAWS
+    drawn = form.sample(SAMPLES, np.random.default_rng(seed))
+    assert len(drawn) == SAMPLES
     for encoding in drawn:
-        assert form.reaches(encoding)
-        found = exclusion(space, form.decode(encoding))
+        assert form.accepts(encoding)
+        found = first_exclusion(space, form.decode(encoding))
         assert found is None, found
 
 
-def keeps_logarithms(form: Lowered[Any, Any], keeps: Keeps, key: str, middle: float) -> None:
+def check_log_scale(form: LoweringResult[Any, Any], keeps: PreservationTable, key: str, middle: float) -> None:
     """Check that about half of the samples of a log-scaled range lie below its geometric middle.
 
     Sampled uniformly, only a few of a hundred would. The check is skipped if the target does not declare that it

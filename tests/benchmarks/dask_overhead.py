@@ -1,11 +1,11 @@
-"""What an executor costs beside the evaluations: prints figures, and ratios to the search's own process in this run.
+"""Measure the overhead of executors: times, and ratios to evaluations in this process.
 
     python tests/benchmarks/dask_overhead.py [--reduced] [--trials N]
 
-Each evaluation fits and scores a naive Bayes pipeline on breast_cancer and says how long it took; what passes beyond
-that is the overhead, a median over the trials of a worker that has one trial at a time. The processor time of a trial
-is that of the search's own process, dask's scheduler included. Memory is what this process has grown by
-from the first tenth of the trials to the last.
+Each evaluation fits and scores a naive Bayes pipeline on breast_cancer, and measures its own time. The remaining time
+of a trial is the overhead. Its median over the trials of one worker with one trial at a time is printed. The processor
+time of a trial is that of this process, including dask's scheduler. Memory growth is that of this process from the
+first tenth of the trials to the last.
 """
 
 import argparse
@@ -32,37 +32,37 @@ from spacelang.runtime.executors.processes import Processes
 
 LIMITS: Final = Limits(trial_seconds=60, trial_bytes=2e9)
 
-ASKED: Final = {"processes": 5.0, "dask": 30.0}
-"""The most milliseconds that were asked for."""
+MAX_MILLISECONDS: Final = {"processes": 5.0, "dask": 30.0}
+"""The maximum overhead that is required, in milliseconds."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print all figures."""
+    """Print all measurements."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    options.add_argument("--reduced", action="store_true", help="few trials: that it runs, not how fast")
-    options.add_argument("--trials", type=int, default=500, help="how many each executor is given")
+    options.add_argument("--reduced", action="store_true", help="few trials, to check only that the benchmark runs")
+    options.add_argument("--trials", type=int, default=500, help="number of trials of each executor")
     chosen = options.parse_args(arguments)
     trials = 20 if chosen.reduced else chosen.trials
-    evaluate = evaluation()
+    evaluate = make_evaluation()
     print(f"{trials} trials, one at a time")
     print("executor     ready in  overhead, median  of here  processor time  growth")
     base = 0.0
-    for name, make in executors().items():
+    for name, make in list_executors().items():
         started = time.perf_counter()
         with closing(make(evaluate)) as executor:
             executor.ready()
             seconds = time.perf_counter() - started
-            processor, overheads, growth = measured(executor, trials)
+            processor, overheads, growth = measure(executor, trials)
         overhead = statistics.median(overheads)
         base = base or overhead
-        spent = f"{processor * 1e3:11.2f} ms" if name in ASKED else " " * 14
-        figures = f"{seconds:7.2f} s  {overhead * 1e3:13.2f} ms  {overhead / base:7.0f}  {spent}"
-        asked = f"  (asked: below {ASKED[name]:g} ms)" if name in ASKED else ""
-        print(f"{name:<12}{figures}  {growth / 1e6:3.0f} MB{asked}")
+        spent = f"{processor * 1e3:11.2f} ms" if name in MAX_MILLISECONDS else " " * 14
+        columns = f"{seconds:7.2f} s  {overhead * 1e3:13.2f} ms  {overhead / base:7.0f}  {spent}"
+        required = f"  (required: below {MAX_MILLISECONDS[name]:g} ms)" if name in MAX_MILLISECONDS else ""
+        print(f"{name:<12}{columns}  {growth / 1e6:3.0f} MB{required}")
 
 
-def executors() -> dict[str, Callable[[Evaluate], Executor]]:
-    """All that are compared, the base first."""
+def list_executors() -> dict[str, Callable[[Evaluate], Executor]]:
+    """Return the executors to compare, the base first."""
     return {
         "here": Here,
         "processes": lambda evaluate: Processes(evaluate, limits=LIMITS),
@@ -70,8 +70,8 @@ def executors() -> dict[str, Callable[[Evaluate], Executor]]:
     }
 
 
-def evaluation() -> Evaluate:
-    """What is evaluated; it takes its data along."""
+def make_evaluation() -> Evaluate:
+    """Return the evaluation, which contains its data."""
     features, labels = load_breast_cancer(return_X_y=True)
     training, held_out, target, truth = train_test_split(features, labels, random_state=0)
 
@@ -84,12 +84,12 @@ def evaluation() -> Evaluate:
     return evaluate
 
 
-def measured(executor: Executor, trials: int) -> tuple[float, list[float], float]:
-    """The processor time of a trial in this process, the overheads of all, and by how many bytes this has grown."""
+def measure(executor: Executor, trials: int) -> tuple[float, list[float], float]:
+    """Return the processor seconds per trial in this process, all overheads, and the growth in bytes."""
     this = psutil.Process()
     processor = time.process_time()
     overheads, sizes = [], []
-    for overhead in evaluated(executor, trials):
+    for overhead in time_trials(executor, trials):
         overheads.append(overhead)
         sizes.append(this.memory_info().rss)
     tenth = max(trials // 10, 1)
@@ -97,8 +97,8 @@ def measured(executor: Executor, trials: int) -> tuple[float, list[float], float
     return (time.process_time() - processor) / trials, overheads, growth
 
 
-def evaluated(executor: Executor, trials: int) -> Iterator[float]:
-    """Of each trial, the seconds that it took beyond its own."""
+def time_trials(executor: Executor, trials: int) -> Iterator[float]:
+    """Yield the seconds of each trial beyond its evaluation."""
     for number in range(trials):
         started = time.perf_counter()
         executor.start(executor.free[0], Job(number, Request(Configuration({"number": number}))))

@@ -1,16 +1,16 @@
-"""What an ensemble is worth beside the best pipeline of the same run, on rows that neither has seen.
+"""Compare the ensemble of a run with its best pipeline, on test rows.
 
     python tests/benchmarks/ensembles.py DATASETS [--sets sonar pc4 …] [--rows 1500] [--trials 40] [--votes 32]
 
-DATASETS is a folder with sets as `NAME.csv.gz`, their labels in the column `target`. Of each set at most so many rows
-are drawn, a part of them is kept for testing, and one run searches the others; its best pipeline and the ensemble of
-its trials, both fitted on all that the run may see, are judged on the test rows.
+DATASETS is a folder of data sets `NAME.csv.gz`, with labels in the column `target`. At most `--rows` rows of each set
+are sampled, and a share of them is the test set. One run searches the other rows. Its best pipeline and its ensemble
+are both fitted on all these rows, and scored on the test set.
 
-Printed are, for each set, the loss (1 - AUROC of two classes, 1 - balanced accuracy of more) of both on the rows of the
-search and on the test rows, and the difference there (ensemble minus best pipeline) with its 95 % interval: by the
-bootstrap, the same rows drawn for both. `no worse` says that this interval does not lie above 0, `better` that it lies
-below. `members` have the votes, and `fit` is what fitting them took, as a share of the seconds of the search. Nothing
-is asserted.
+For each set the script prints both losses (1 - AUROC of two classes, 1 - balanced accuracy of more) in the search and
+on the test set. It also prints the difference on the test set (ensemble minus best pipeline) with a 95 % interval, by
+bootstrap over the rows. `no worse` means that this interval is not above 0, `better` that it is below 0. `members` is
+the number of pipelines in the ensemble, and `fit` the time to fit them, as a share of the time of the search. The
+script asserts nothing.
 """
 
 import argparse
@@ -43,52 +43,52 @@ SETS = (
 
 
 @dataclass(frozen=True)
-class Compared:
-    """Losses on the rows of the search and on the test rows, of the best pipeline and of the ensemble."""
+class Comparison:
+    """The losses of the best pipeline and of the ensemble, in the search and on the test set."""
 
     rows: tuple[int, int]
-    searched: tuple[float, float]
-    tested: tuple[float, float]
+    search_losses: tuple[float, float]
+    test_losses: tuple[float, float]
     interval: tuple[float, float]
     members: int
     fit: float
 
     @property
     def difference(self) -> float:
-        """By how much the ensemble is worse on the test rows."""
-        return self.tested[1] - self.tested[0]
+        """Return the loss of the ensemble minus that of the best pipeline, on the test set."""
+        return self.test_losses[1] - self.test_losses[0]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print a line for each set, and how often the ensemble was no worse, better, and lower at all."""
+    """Print a line for each set, and how often the ensemble was no worse, better, and at most equal."""
     options = parse(arguments)
     print(
         f"{options.trials} trials of {options.optimizer} on {options.space}, {options.votes} votes, seed {options.seed}"
     )
     print(f"{'set':22}  rows test | search: best  ens. | test: best  ens. | difference [95 %]          | members  fit")
-    found = []
+    comparisons = []
     for name in options.sets:
         each = compare(pd.read_csv(options.datasets / f"{name}.csv.gz", low_memory=False), options)
-        found.append(each)
-        print(line(name, each), flush=True)
-    no_worse = sum(each.interval[0] <= 0 for each in found)
-    better = sum(each.interval[1] < 0 for each in found)
-    lower = sum(each.difference <= 0 for each in found)
-    print(f"no worse: {no_worse} of {len(found)}, better: {better}, as low or lower: {lower}", end="; ")
-    print(f"mean difference {np.mean([each.difference for each in found]):+.4f}")
+        comparisons.append(each)
+        print(format_line(name, each), flush=True)
+    no_worse = sum(each.interval[0] <= 0 for each in comparisons)
+    better = sum(each.interval[1] < 0 for each in comparisons)
+    lower = sum(each.difference <= 0 for each in comparisons)
+    print(f"no worse: {no_worse} of {len(comparisons)}, better: {better}, equal or better: {lower}", end="; ")
+    print(f"mean difference {np.mean([each.difference for each in comparisons]):+.4f}")
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The options of the command line."""
-    parser = argparse.ArgumentParser(description="Ensembles beside best pipelines, on test rows.")
-    parser.add_argument("datasets", type=Path)
-    parser.add_argument("--sets", nargs="+", default=SETS)
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(description="Compare ensembles with best pipelines, on test rows.")
+    parser.add_argument("datasets", type=Path, help="folder of the data sets")
+    parser.add_argument("--sets", nargs="+", default=SETS, help="names of data sets")
     parser.add_argument("--space", default="admm_table_a3")
     parser.add_argument("--optimizer", default="random")
-    parser.add_argument("--rows", type=int, default=1_500)
-    parser.add_argument("--share", type=float, default=0.4, help="of the rows for testing")
+    parser.add_argument("--rows", type=int, default=1_500, help="maximum number of rows of a set")
+    parser.add_argument("--share", type=float, default=0.4, help="share of the rows in the test set")
     parser.add_argument("--trials", type=int, default=40)
-    parser.add_argument("--votes", type=int, default=32)
+    parser.add_argument("--votes", type=int, default=32, help="size of the ensemble")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--trial-limit", default="10s")
     parser.add_argument("--workers", type=int, default=1)
@@ -96,11 +96,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def compare(table: pd.DataFrame, options: argparse.Namespace) -> Compared:
-    """One run on a part of a table, and what came of it on another."""
+def compare(table: pd.DataFrame, options: argparse.Namespace) -> Comparison:
+    """Make one run on a part of a table, and score it on the test set."""
     rows = table.sample(min(len(table), options.rows), random_state=options.seed)
     seen, test = train_test_split(rows, test_size=options.share, random_state=options.seed, stratify=rows["target"])
-    begun = time.perf_counter()
+    started = time.perf_counter()
     result = sl.search(
         options.space,
         seen.drop(columns="target"),
@@ -115,25 +115,25 @@ def compare(table: pd.DataFrame, options: argparse.Namespace) -> Compared:
     assert result.loss is not None
     assert result.ensemble_loss is not None
     assert result.ensemble_members is not None
-    took = time.perf_counter() - begun
-    judged = [Judged(model, test) for model in (result.best_pipeline, result.ensemble)]
-    everything = np.arange(len(test))
+    seconds = time.perf_counter() - started
+    predictions = [TestPredictions(model, test) for model in (result.best_pipeline, result.ensemble)]
+    all_rows = np.arange(len(test))
     rng = np.random.default_rng(options.seed)
-    drawn = [rng.integers(0, len(test), len(test)) for _ in range(options.resamples)]
-    differences = [judged[1].loss(places) - judged[0].loss(places) for places in drawn]
+    samples = [rng.integers(0, len(test), len(test)) for _ in range(options.resamples)]
+    differences = [predictions[1].loss(places) - predictions[0].loss(places) for places in samples]
     low, high = np.nanpercentile(differences, (2.5, 97.5))
-    return Compared(
+    return Comparison(
         rows=(len(seen), len(test)),
-        searched=(result.loss, result.ensemble_loss),
-        tested=(judged[0].loss(everything), judged[1].loss(everything)),
+        search_losses=(result.loss, result.ensemble_loss),
+        test_losses=(predictions[0].loss(all_rows), predictions[1].loss(all_rows)),
         interval=(float(low), float(high)),
         members=len(result.ensemble_members),
-        fit=float(result.ensemble_members["seconds"].sum()) / took,
+        fit=float(result.ensemble_members["seconds"].sum()) / seconds,
     )
 
 
-class Judged:
-    """What a fitted classifier says of test rows, to be judged on any of them."""
+class TestPredictions:
+    """The predictions of a fitted classifier for test rows, which can be scored on any sample of them."""
 
     def __init__(self, model: Any, test: pd.DataFrame) -> None:
         features = test.drop(columns="target")
@@ -143,7 +143,7 @@ class Judged:
         self.answers = model.predict_proba(features)[:, 1] if self.is_binary else model.predict(features)
 
     def loss(self, places: Any) -> float:
-        """1 - AUROC of two classes, 1 - balanced accuracy of more, as searches have it; nan where it is undefined."""
+        """Return 1 - AUROC of two classes, or 1 - balanced accuracy of more; NaN where it is undefined."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if self.is_binary:
@@ -151,14 +151,16 @@ class Judged:
             return 1 - float(balanced_accuracy_score(self.labels[places], self.answers[places]))
 
 
-def line(name: str, each: Compared) -> str:
-    """The line of a set."""
-    searched, tested = (f"{best:.4f} {ensemble:.4f}" for best, ensemble in (each.searched, each.tested))
+def format_line(name: str, each: Comparison) -> str:
+    """Return the line of a data set."""
+    search_losses, test_losses = (
+        f"{best:.4f} {ensemble:.4f}" for best, ensemble in (each.search_losses, each.test_losses)
+    )
     difference = f"{each.difference:+.4f} [{each.interval[0]:+.4f}, {each.interval[1]:+.4f}]"
     counted = "".join(f"{count:5}" for count in each.rows)
     word = "better" if each.interval[1] < 0 else "no worse" if each.interval[0] <= 0 else "worse"
     members = f"{each.members:5} {each.fit:6.1%}"
-    return f"{name:22} {counted} |   {searched}   |  {tested}   | {difference}  {word:8} | {members}"
+    return f"{name:22} {counted} |   {search_losses}   |  {test_losses}   | {difference}  {word:8} | {members}"
 
 
 if __name__ == "__main__":

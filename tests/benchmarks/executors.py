@@ -1,12 +1,11 @@
-"""What trials in processes of their own cost: prints times in milliseconds, the best of a few rounds.
+"""Measure the overhead of trials in worker processes: times in milliseconds, the best of a few rounds.
 
     python tests/benchmarks/executors.py [--quick]
 
-The overhead of a trial is what it takes beyond the evaluation, which here does nothing; it is measured without limits,
-with both, with two workers, and isolated, with a process of its own for each. A start is that of an executor whose
-evaluation is an objective over the pipelines of `blds_table1` on breast_cancer, with all the libraries that those need,
-as are the isolated trials; a restart is what a trial takes longer than others whose worker must be forked anew, because
-the trial before it crashed.
+The overhead of a trial is its time beyond the evaluation, which does nothing here. It is measured without limits, with
+limits, with two workers, and isolated, with a process per trial. The start is that of an executor whose objective has
+the pipelines of `blds_table1` on breast_cancer and all their libraries; isolated trials use the same objective. A
+restart is the additional time of a trial after a crash, when its worker must be forked again.
 """
 
 import argparse
@@ -34,24 +33,26 @@ def main() -> None:
         ("a trial, limits of time and memory", 1, LIMITED),
         ("a trial, limits, two workers", 2, LIMITED),
     ]:
-        show(name, min(overhead(workers, limits, trials) for _ in range(rounds)))
-    evaluate = objective()
-    show("a trial, limits, isolated", min(overhead(1, LIMITED, trials // 20, evaluate) for _ in range(rounds)))
-    for name, stage in [("until the constructor returns", 0), ("until it is ready", 1), ("until it is closed", 2)]:
-        show(name, min(start(evaluate)[stage] for _ in range(rounds)))
-    show("a restart of a worker", restart(evaluate, rounds * 5))
+        print_time(name, min(measure_overhead(workers, limits, trials) for _ in range(rounds)))
+    evaluate = make_objective()
+    print_time(
+        "a trial, limits, isolated", min(measure_overhead(1, LIMITED, trials // 20, evaluate) for _ in range(rounds))
+    )
+    for name, stage in [("constructor returns after", 0), ("ready after", 1), ("closed after", 2)]:
+        print_time(name, min(measure_start(evaluate)[stage] for _ in range(rounds)))
+    print_time("a restart of a worker", measure_restart(evaluate, rounds * 5))
 
 
-def show(name: str, seconds: float) -> None:
+def print_time(name: str, seconds: float) -> None:
     print(f"{name:<40} {1e3 * seconds:9.3f} ms")
 
 
-def nothing(request: Request) -> Trial:
+def evaluate_nothing(request: Request) -> Trial:
     return Trial(request, 0.0)
 
 
-def objective() -> Evaluate:
-    """An evaluation that has all that the trials of a search have and does nothing, or crashes."""
+def make_objective() -> Evaluate:
+    """Return an evaluation that has the data of a search and does nothing, or crashes."""
     import spacelang
     from spacelang.runtime.data.labels import check_labels
     from spacelang.runtime.data.loading import load_dataset
@@ -68,26 +69,26 @@ def objective() -> Evaluate:
     return evaluate
 
 
-def overhead(workers: int, limits: Limits, trials: int, isolated: Evaluate | None = None) -> float:
-    """The seconds of one trial among many."""
-    executor = Processes(isolated or nothing, workers=workers, limits=limits, isolate=isolated is not None)
+def measure_overhead(workers: int, limits: Limits, trials: int, isolated: Evaluate | None = None) -> float:
+    """Return the mean seconds of one trial among many."""
+    executor = Processes(isolated or evaluate_nothing, workers=workers, limits=limits, isolate=isolated is not None)
     executor.ready()
     try:
-        everyone(executor)
+        start_workers(executor)
         started = time.perf_counter()
-        begun = ended = 0
-        while ended < trials:
-            while begun < trials and (free := executor.free):
-                executor.start(free[0], Job(begun, Request(Configuration({"x": 0, "number": begun}))))
-                begun += 1
-            ended += len(executor.wait())
+        started_trials = finished_trials = 0
+        while finished_trials < trials:
+            while started_trials < trials and (free := executor.free):
+                executor.start(free[0], Job(started_trials, Request(Configuration({"x": 0, "number": started_trials}))))
+                started_trials += 1
+            finished_trials += len(executor.wait())
         return (time.perf_counter() - started) / trials
     finally:
         executor.close()
 
 
-def everyone(executor: Processes) -> None:
-    """Have all workers forked."""
+def start_workers(executor: Processes) -> None:
+    """Start all workers."""
     names = executor.free
     for name in names:
         executor.start(name, Job(0, Request(Configuration({"x": 0}))))
@@ -95,19 +96,18 @@ def everyone(executor: Processes) -> None:
         executor.wait()
 
 
-def start(evaluate: Evaluate) -> tuple[float, float, float]:
-    """The seconds of starting and ending."""
+def measure_start(evaluate: Evaluate) -> tuple[float, float, float]:
+    """Return the seconds until the constructor returns, until the executor is ready, and until it is closed."""
     moments = [time.perf_counter()]
     executor = Processes(evaluate, workers=2, limits=LIMITED)
-    for act in (lambda: None, executor.ready, lambda: everyone(executor), executor.close):
+    for act in (lambda: None, executor.ready, lambda: start_workers(executor), executor.close):
         act()
         moments.append(time.perf_counter())
     return moments[1] - moments[0], moments[2] - moments[0], moments[4] - moments[3]
 
 
-def restart(evaluate: Evaluate, rounds: int) -> float:
-    """The seconds that a trial takes longer after a crash."""
-
+def measure_restart(evaluate: Evaluate, rounds: int) -> float:
+    """Return the additional seconds of a trial after a crash."""
     executor = Processes(evaluate, limits=LIMITED)
 
     def timed(value: int) -> float:
@@ -118,18 +118,18 @@ def restart(evaluate: Evaluate, rounds: int) -> float:
 
     try:
         executor.ready()
-        usual = min(timed(0) for _ in range(rounds))
+        normal = min(timed(0) for _ in range(rounds))
 
-        def after_a_crash() -> float:
+        def time_after_crash() -> float:
             timed(1)
             return timed(0)
 
-        return best(after_a_crash, rounds) - usual
+        return time_best(time_after_crash, rounds) - normal
     finally:
         executor.close()
 
 
-def best(act: Callable[[], float], rounds: int) -> float:
+def time_best(act: Callable[[], float], rounds: int) -> float:
     return min(act() for _ in range(rounds))
 
 

@@ -1,16 +1,18 @@
-"""How fast the front end is: prints seconds, memory and ratios to a peer of the same run.
+"""Measure the front end: seconds, memory, and ratios to a reference in the same run.
 
     python tests/benchmarks/front_end.py
 
-Peers: an interpreter that imports Lark for the command, Lark's own tree building for parsing, half of the chain for a
-chain of conditions. Seconds are those of the processor, so that other programs of the machine matter little.
+The references are: for the command, a Python process that imports Lark; for parsing, Lark's own tree building; for a
+chain of conditions, a chain of half the length. Times are processor times, so that other load on the machine matters
+little.
 
-On a quiet machine of two cores, Python 3.11: a check of a bundled space takes 1.3 to 2.4 times the import of Lark
+On two cores without other load, Python 3.11: checking a bundled space takes 1.3 to 2.4 times the import of Lark
 (`admm_table_a2` 2.4, `mosaic` 2.2). Chains of 100, 200, 400 and 800 conditions take 0.21, 0.38, 0.63 and 1.32 s. A
-thousand alternatives of ten hyperparameters are parsed and checked in 1.3 s, with conditions on a sibling in 1.7 s, on
-another stage in 1.7 to 2.4 s (repetitions differ so much; 250 and 500 take 0.5 and 1.05 s), on a hyperparameter of that
-stage in 1.8 s, and take 28 to 34 MiB; parsing is 0.6 to 0.8 of Lark's trees. A `forbid` in each body, each a network of
-its own, makes it 16 s and 192 MiB, 11 to 17 ms an alternative.
+thousand alternatives of ten hyperparameters are parsed and checked in 1.3 s. With conditions on a sibling this takes
+1.7 s. With conditions on another stage it takes 1.7 to 2.4 s in different repetitions (250 and 500 alternatives take
+0.5 and 1.05 s), and on a hyperparameter of that stage 1.8 s. These spaces take 28 to 34 MiB; parsing is 0.6 to 0.8 of
+Lark's trees. With a `forbid` in each body, which is a separate network each, it takes 16 s and 192 MiB, 11 to 17 ms per
+alternative.
 """
 
 import gc
@@ -25,57 +27,59 @@ import spacelang
 from spacelang.analysis import check
 from spacelang.cli import OBJECTS_BETWEEN_COLLECTIONS
 from spacelang.syntax.parser import parse
-from spacelang.syntax.sources import bundled
-from spacelang.syntax.tables import by_lark
+from spacelang.syntax.sources import bundled_names
+from spacelang.syntax.tables import lark_parser
 from spacelang.text import Source
 
 REPEATS = 7
 
 
 def main() -> None:
-    """Print all figures; garbage is collected as seldom as by the command."""
+    """Print all measurements, with the garbage collector configured as in the command."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     print(f"spacelang {spacelang.__version__}, Python {sys.version.split()[0]}")
-    peer = shell(["-c", "import lark"])
-    print(f"an interpreter that imports lark: {peer * 1000:.0f} ms")
-    for name in bundled():
-        seconds = shell(["-m", "spacelang", "check", name])
-        print(f"check {name} from the shell: {seconds * 1000:.0f} ms = {seconds / peer:.1f} times the import of lark")
-    chains()
+    reference = time_command(["-c", "import lark"])
+    print(f"importing lark in a new process: {reference * 1000:.0f} ms")
+    for name in bundled_names():
+        seconds = time_command(["-m", "spacelang", "check", name])
+        print(
+            f"check {name} from the shell: {seconds * 1000:.0f} ms = {seconds / reference:.1f} times the import of lark"
+        )
+    measure_chains()
     for variant in VARIANTS:
         for alternatives in (250, 500, 1000):
-            grow(alternatives, variant)
+            measure_large_space(alternatives, variant)
 
 
-def shell(arguments: list[str]) -> float:
-    """The least seconds of a Python command."""
-    return min(timed(lambda: subprocess.run([sys.executable, *arguments], capture_output=True, check=True)))
+def time_command(arguments: list[str]) -> float:
+    """Return the smallest seconds of a Python command."""
+    return min(time_repeats(lambda: subprocess.run([sys.executable, *arguments], capture_output=True, check=True)))
 
 
-def chains() -> None:
-    """Chains of conditions, each twice as long as the one before: a ratio of 2 is linear."""
+def measure_chains() -> None:
+    """Measure chains of conditions, each twice as long as the previous one; a ratio of 2 is linear."""
     before = None
     for length in (100, 200, 400, 800):
-        source = Source("chain", chain(length))
-        seconds = min(timed(lambda source=source: check(source), 2))  # type: ignore[misc]
-        ratio = "" if before is None else f" = {seconds / before:.1f} times half of it"
+        source = Source("chain", write_chain(length))
+        seconds = min(time_repeats(lambda source=source: check(source), 2))  # type: ignore[misc]
+        ratio = "" if before is None else f" = {seconds / before:.1f} times that of half the length"
         print(f"a chain of {length} conditions: {seconds:.2f} s{ratio}")
         before = seconds
 
 
-def chain(length: int) -> str:
-    """A body in which every hyperparameter is there for some values of the one before."""
+def write_chain(length: int) -> str:
+    """Return the text of a body in which each hyperparameter has a condition on the previous one."""
     members = [f"  x{number} : int[0, 9] = 5 when x{number - 1} > 2" for number in range(1, length)]
     return "\n".join(["abstract A", "stage e = A {", "  x0 : int[0, 9] = 5", *members, "}"])
 
 
-def grow(alternatives: int, variant: str) -> None:
-    """Parsing and checking of a large space: time, peak memory of Python objects, ratio to Lark's trees."""
-    source = Source("large", large(alternatives, variant))
-    plain = by_lark()
-    peer = min(timed(lambda: plain.parse(source.text), 2))
-    parsing = min(timed(lambda: parse(source), 2))
-    checking = min(timed(lambda: check(source), 2))
+def measure_large_space(alternatives: int, variant: str) -> None:
+    """Measure parsing and checking of a large space: time, peak memory, and ratio to Lark's trees."""
+    source = Source("large", write_large_space(alternatives, variant))
+    plain = lark_parser()
+    reference = min(time_repeats(lambda: plain.parse(source.text), 2))
+    parsing = min(time_repeats(lambda: parse(source), 2))
+    checking = min(time_repeats(lambda: check(source), 2))
     tracemalloc.start()
     checked = check(source)
     peak = tracemalloc.get_traced_memory()[1]
@@ -83,8 +87,8 @@ def grow(alternatives: int, variant: str) -> None:
     assert checked.space is not None, checked.diagnostics[:3]
     print(
         f"{alternatives} alternatives, {10 * alternatives} hyperparameters {variant}: parse {parsing:.2f} s"
-        f" ({parsing / peer:.2f} of Lark's trees), parse and check {checking:.2f} s"
-        f" = {checking / alternatives * 1000:.2f} ms an alternative, peak {peak / 2**20:.0f} MiB"
+        f" ({parsing / reference:.2f} of Lark's trees), parse and check {checking:.2f} s"
+        f" = {checking / alternatives * 1000:.2f} ms per alternative, peak {peak / 2**20:.0f} MiB"
     )
 
 
@@ -95,11 +99,11 @@ VARIANTS = {
     "with conditions on a hyperparameter of another stage": (" when scaler.KBinsDiscretizer.n_bins > 5", ""),
     "with a `forbid` in each body": ("", "forbid bootstrap and max_samples > 0.5 and min_samples_leaf > max_depth"),
 }
-"""What is said of three of the hyperparameters, and what stands besides in each body."""
+"""The condition of three hyperparameters and the constraint of each body, by variant."""
 
 
-def large(alternatives: int, variant: str) -> str:
-    """A space of that many alternatives with ten hyperparameters each, and a stage before them."""
+def write_large_space(alternatives: int, variant: str) -> str:
+    """Return the text of a space with many alternatives of ten hyperparameters, and a stage before them."""
     when, rule = VARIANTS[variant]
     body = f"""
       n_estimators : int[10, 500] log = 100
@@ -120,18 +124,18 @@ def large(alternatives: int, variant: str) -> str:
     )
 
 
-def timed(action: Callable[[], object], repeats: int = REPEATS) -> list[float]:
-    """Seconds of each repetition."""
+def time_repeats(action: Callable[[], object], repeats: int = REPEATS) -> list[float]:
+    """Return the seconds of each repetition."""
     seconds = []
     for _ in range(repeats):
-        started = processor()
+        started = processor_seconds()
         action()
-        seconds.append(processor() - started)
+        seconds.append(processor_seconds() - started)
     return seconds
 
 
-def processor() -> float:
-    """The processor's seconds of this process and of those that it waited for."""
+def processor_seconds() -> float:
+    """Return the processor seconds of this process and of its finished child processes."""
     ended = getrusage(RUSAGE_CHILDREN)
     return time.process_time() + ended.ru_utime + ended.ru_stime
 

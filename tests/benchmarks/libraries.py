@@ -1,16 +1,16 @@
-"""Do libraries search as well through spacelang as by hand? Prints final losses side by side, with intervals.
+"""Compare libraries used through spacelang with libraries used by hand: final losses with intervals.
 
     python tests/benchmarks/libraries.py [--seeds 10] [--trials 100] [--only smac,optuna] [--spaces nested,…]
 
-Five spaces, each as a `.space` text and as what somebody who knows the library writes for it: plain numbers; pipelines
-with conditions two levels deep; integers, some logarithmic; categories alone; and a constraint between a category and
-an integer. Losses are formulas that take no time. Each pair of runs has the same seed; `difference` is the mean loss of
-the best of all trials through spacelang less that by hand, with a 95 % percentile bootstrap interval over the seeds.
-Where the interval does not hold 0 the construct is named by which the forms differ.
+There are five spaces, each as a `.space` text and as code that a user of the library would write: plain numbers;
+pipelines with conditions two levels deep; integers, some of them logarithmic; categories only; and a constraint between
+a category and an integer. Losses are formulas that take no time. Both runs of a pair have the same seed. `difference`
+is the mean final loss through spacelang minus that by hand, with a 95 % percentile bootstrap interval over the seeds.
+If the interval does not contain 0, the line names the construct that the library represents differently.
 
-With 10 seeds and 100 trials all five intervals hold 0 for hyperopt's TPE, for Optuna's TPESampler and for SMAC's facade
-for hyperparameters, and four for Optuna's NSGAIISampler: on `nested` it is worse through spacelang by 0.033 [0.005,
-0.063]. One of ten such intervals misses 0 by chance every second time, so that this is no proof.
+With 10 seeds and 100 trials, all five intervals contain 0 for hyperopt's TPE, for Optuna's TPESampler and for SMAC's
+facade for hyperparameters, and four for Optuna's NSGAIISampler: on `nested` it is worse through spacelang by 0.033
+[0.005, 0.063]. Among ten such intervals, one misses 0 by chance every second time, so this is no proof.
 """
 
 import argparse
@@ -28,10 +28,10 @@ from typing import Any, Final
 import numpy as np
 
 import spacelang
-from spacelang.ir.problem import Allowance, Problem
+from spacelang.ir.problem import Problem, TotalBudget
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._opening import begun
+from spacelang.optimizers._initial_trials import with_initial_trials
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.loop import run
@@ -43,21 +43,21 @@ RESAMPLES: Final = 10_000
 
 @dataclass(frozen=True)
 class Task:
-    """A space as a text, its loss, and by which construct the forms of libraries differ from those by hand."""
+    """A space as a text, its loss, and the construct that libraries represent differently by hand."""
 
     name: str
     text: str
     loss: Loss
-    differs: str
+    difference: str
 
 
 def numbers_loss(values: Values) -> float:
-    """A bowl in two numbers and the logarithm of a third."""
+    """Return the loss of a bowl in two numbers and the logarithm of a third."""
     return float(((values["x"] - 1) ** 2 + (values["y"] + 2) ** 2) / 50 + (log10(values["rate"]) + 3) ** 2 / 25)
 
 
 def nested_loss(values: Values) -> float:
-    """The least is a support vector machine of degree 3 behind a scaler."""
+    """Return a loss whose minimum is a support vector machine of degree 3 after a standard scaler."""
     scaled = {"none": 0.1, "standard": 0.0, "minmax": 0.05}[values["scaler"]]
     match values["estimator"]:
         case "svm":
@@ -70,24 +70,24 @@ def nested_loss(values: Values) -> float:
 
 
 def integers_loss(values: Values) -> float:
-    """A valley between the layers and the units of a net."""
+    """Return a loss with a valley between the layers and the units of a network."""
     units = np.log2(values["units"])
     return float((units + values["layers"] - 9) ** 2 / 20 + (units - 6) ** 2 / 60 + (values["dropout"] - 0.2) ** 2)
 
 
 def categories_loss(values: Values) -> float:
-    """Four categories, the last two of which are good together only."""
+    """Return a loss of four categories; the last two are good only in one combination."""
     apart = sum(abs(int(values[name][1:]) - best) for name, best in (("p", 3), ("q", 1)))
     return apart / 8 + (0.0 if (values["r"], values["s"]) == ("r2", "s4") else 0.2 + 0.01 * int(values["s"][1:]))
 
 
 def constrained_loss(values: Values) -> float:
-    """Better the deeper, for the slow mode too, which must not be deep."""
+    """Return a loss that prefers deep trees, also in the slow mode, which must not be deep."""
     return float(abs(values["depth"] - (45 if values["mode"] == "fast" else 18)) / 50) + (values["mode"] == "fast") / 5
 
 
-def stage(letter: str, count: int) -> str:
-    """A decision among abstract alternatives without anything."""
+def write_stage(letter: str, count: int) -> str:
+    """Return the text of a stage of abstract alternatives without hyperparameters."""
     names = [f"{letter}{place}" for place in range(count)]
     return "\n".join(f"abstract {name}" for name in names) + f"\nstage {letter} = {' | '.join(names)}\n"
 
@@ -111,27 +111,27 @@ TASKS: Final = (
         "abstract linear { alpha : float[1e-6, 10] log = 1e-3 }\n"
         "stage scaler = none | standard | minmax\nstage estimator = svm | forest | linear\n",
         nested_loss,
-        "conditions, worked into choices",
+        "conditions, expressed as choices",
     ),
     Task(
         "integers",
         "space integers\nabstract net {\n  layers : int[1, 6] = 2\n  units : int[8, 512] log = 64\n"
         "  dropout : float[0, 0.5] = 0\n}\nstage f = net\n",
         integers_loss,
-        "logarithmic integers, drawn from floats that are rounded",
+        "logarithmic integers, sampled as rounded floats",
     ),
     Task(
         "categories",
-        "space categories\n" + "".join(stage(letter, count) for letter, count in SIZES.items()),
+        "space categories\n" + "".join(write_stage(letter, count) for letter, count in SIZES.items()),
         categories_loss,
-        "none of the form: what was evaluated before is known and no trial, by hand it is one more",
+        "none: through spacelang a repeated configuration costs no trial, by hand it does",
     ),
     Task(
         "constrained",
         "space constrained\nabstract tree {\n  mode : {slow, fast} = fast\n  depth : int[1, 50] = 10\n"
         "  forbid mode == slow and depth > 20\n}\nstage f = tree\n",
         constrained_loss,
-        "the constraint, worked into what is asked, where by hand it is a penalty or a forbidden clause",
+        "the constraint, expressed as choices; by hand it is a penalty or a forbidden clause",
     ),
 )
 
@@ -139,44 +139,46 @@ TASKS: Final = (
 # ---- through spacelang
 
 
-def through(name: str, options: Mapping[str, str], task: Task, seed: int, trials: int) -> float:
-    """The least loss of a run."""
+def run_spacelang(name: str, options: Mapping[str, str], task: Task, seed: int, trials: int) -> float:
+    """Return the final loss of a run through spacelang."""
     space = spacelang.parse(task.text).checked
     optimizer = OPTIMIZERS.configure(OPTIMIZERS.load(name), options)
-    problem = Problem(space, 1, np.random.default_rng(seed), budget=Allowance(None, trials))
+    problem = Problem(space, 1, np.random.default_rng(seed), budget=TotalBudget(None, trials))
 
     def evaluate(request: Request) -> Trial:
         values = {key.rpartition(".")[2]: value for key, value in request.configuration.items()}
         return Trial(request, task.loss(values))
 
-    outcome = run(begun(optimizer, problem), Here(evaluate), Budget(trials=trials), clock=lambda: 0.0, seed=seed)
+    outcome = run(
+        with_initial_trials(optimizer, problem), Here(evaluate), Budget(trials=trials), clock=lambda: 0.0, seed=seed
+    )
     return min(each.trial.loss for each in outcome.records if each.trial.loss is not None)
 
 
 # ---- by hand: Optuna
 
 
-def asked(trial: Any, name: str) -> Values:
-    """What a trial of Optuna is asked for, as somebody writes it."""
+def suggest_values(trial: Any, name: str) -> Values:
+    """Return the values of an Optuna trial, as a user would define them."""
     match name:
         case "numbers":
             found = {each: trial.suggest_float(each, -5, 5) for each in "xy"}
             return {**found, "rate": trial.suggest_float("rate", 1e-5, 1, log=True)}
         case "nested":
-            return asked_nested(trial)
+            return suggest_nested_values(trial)
         case "integers":
             layers, units = trial.suggest_int("layers", 1, 6), trial.suggest_int("units", 8, 512, log=True)
             return {"layers": layers, "units": units, "dropout": trial.suggest_float("dropout", 0, 0.5)}
         case "categories":
-            return {name: trial.suggest_categorical(name, words(name)) for name in SIZES}
+            return {name: trial.suggest_categorical(name, list_alternatives(name)) for name in SIZES}
         case _:
             mode = trial.suggest_categorical("mode", ["slow", "fast"])
             most = 20 if mode == "slow" else 50
             return {"mode": mode, "depth": trial.suggest_int(f"depth_{mode}", 1, most)}
 
 
-def asked_nested(trial: Any) -> Values:
-    """The same for pipelines."""
+def suggest_nested_values(trial: Any) -> Values:
+    """Return the values of an Optuna trial for pipelines."""
     found = {
         "scaler": trial.suggest_categorical("scaler", ["none", "standard", "minmax"]),
         "estimator": trial.suggest_categorical("estimator", ["svm", "forest", "linear"]),
@@ -196,30 +198,30 @@ def asked_nested(trial: Any) -> Values:
     return found
 
 
-def words(letter: str) -> list[str]:
-    """The alternatives of a category."""
+def list_alternatives(letter: str) -> list[str]:
+    """Return the alternatives of a category."""
     return [f"{letter}{place}" for place in range(SIZES[letter])]
 
 
-def optuna_alone(sampler: str, **settings: Any) -> Callable[[Task, int, int], float]:
-    """A study of Optuna."""
+def make_optuna_study(sampler: str, **settings: Any) -> Callable[[Task, int, int], float]:
+    """Return a function that runs a study of Optuna."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
 
-    def alone(task: Task, seed: int, trials: int) -> float:
+    def run_study(task: Task, seed: int, trials: int) -> float:
         study = optuna.create_study(sampler=getattr(optuna.samplers, sampler)(seed=seed, **settings))
-        study.optimize(lambda trial: task.loss(asked(trial, task.name)), n_trials=trials)
+        study.optimize(lambda trial: task.loss(suggest_values(trial, task.name)), n_trials=trials)
         return float(study.best_value)
 
-    return alone
+    return run_study
 
 
 # ---- by hand: hyperopt
 
 
-def hyperopt_space(name: str) -> Any:
-    """What `fmin` takes, as somebody writes it."""
+def make_hyperopt_space(name: str) -> Any:
+    """Return the space for `fmin`, as a user would write it."""
     from hyperopt import hp
     from hyperopt.pyll import scope
 
@@ -233,75 +235,81 @@ def hyperopt_space(name: str) -> Any:
             kernel = [{"kernel": "rbf"}, {"kernel": "poly", "degree": hp.uniformint("degree", 2, 5)}]
             svm = {"C": logs("C", 1e-3, 1e3), "gamma": logs("gamma", 1e-4, 10), "inner": hp.choice("kernel", kernel)}
             forest = {"depth": hp.uniformint("depth", 1, 30), "share": hp.uniform("share", 0.1, 1)}
-            several = [("svm", svm), ("forest", forest), ("linear", {"alpha": logs("alpha", 1e-6, 10)})]
-            estimator = hp.choice("estimator", [{"estimator": each, "inner": inside} for each, inside in several])
+            alternatives = [("svm", svm), ("forest", forest), ("linear", {"alpha": logs("alpha", 1e-6, 10)})]
+            estimator = hp.choice("estimator", [{"estimator": each, "inner": inside} for each, inside in alternatives])
             return {"scaler": hp.choice("scaler", ["none", "standard", "minmax"]), "inner": estimator}
         case "integers":
             units = scope.int(hp.qloguniform("units", np.log(8), np.log(512), 1))
             dropout = hp.uniform("dropout", 0, 0.5)
             return {"layers": hp.uniformint("layers", 1, 6), "units": units, "dropout": dropout}
         case "categories":
-            return {letter: hp.choice(letter, words(letter)) for letter in SIZES}
+            return {letter: hp.choice(letter, list_alternatives(letter)) for letter in SIZES}
         case _:
             return {"mode": hp.choice("mode", ["slow", "fast"]), "depth": hp.uniformint("depth", 1, 50)}
 
 
-def flat(values: Values) -> dict[str, Any]:
-    """What hyperopt gives, without what is within something else."""
+def flatten(values: Values) -> dict[str, Any]:
+    """Return the values of hyperopt without nesting."""
     found = {key: value for key, value in values.items() if key != "inner"}
-    return {**found, **flat(values["inner"])} if "inner" in values else found
+    return {**found, **flatten(values["inner"])} if "inner" in values else found
 
 
-def breaks(task: Task, values: Values) -> bool:
-    """Whether values are none of the constrained space, for whoever cannot say the constraint."""
+def violates_constraint(task: Task, values: Values) -> bool:
+    """Return True if the values violate the constraint, which hyperopt cannot express."""
     return task.name == "constrained" and values["mode"] == "slow" and bool(values["depth"] > 20)
 
 
-def hyperopt_alone(task: Task, seed: int, trials: int) -> float:
-    """`fmin` of hyperopt; what breaks the constraint has failed."""
+def run_hyperopt(task: Task, seed: int, trials: int) -> float:
+    """Return the final loss of hyperopt's `fmin`; values that violate the constraint are failures."""
     from hyperopt import STATUS_FAIL, STATUS_OK, Trials, fmin, tpe
 
     def evaluate(values: Values) -> dict[str, Any]:
-        found = flat(values)
-        return {"status": STATUS_FAIL} if breaks(task, found) else {"status": STATUS_OK, "loss": task.loss(found)}
+        found = flatten(values)
+        return (
+            {"status": STATUS_FAIL}
+            if violates_constraint(task, found)
+            else {"status": STATUS_OK, "loss": task.loss(found)}
+        )
 
-    kept = Trials()
+    trial_store = Trials()
     rng = np.random.default_rng(seed)
-    space = hyperopt_space(task.name)
-    fmin(evaluate, space, tpe.suggest, trials, trials=kept, rstate=rng, show_progressbar=False, verbose=False)
-    return min((each["loss"] for each in kept.results if each["status"] == STATUS_OK), default=inf)
+    space = make_hyperopt_space(task.name)
+    fmin(evaluate, space, tpe.suggest, trials, trials=trial_store, rstate=rng, show_progressbar=False, verbose=False)
+    return min((each["loss"] for each in trial_store.results if each["status"] == STATUS_OK), default=inf)
 
 
 # ---- by hand: SMAC
 
 
-def configuration_space(name: str) -> Any:
-    """A ConfigurationSpace, as somebody writes it."""
+def make_configuration_space(name: str) -> Any:
+    """Return a ConfigurationSpace, as a user would write it."""
     import ConfigSpace
 
     match name:
         case "numbers":
             rate = ConfigSpace.Float("rate", (1e-5, 1), log=True)
-            return space_of([ConfigSpace.Float("x", (-5, 5)), ConfigSpace.Float("y", (-5, 5)), rate])
+            return combine_parameters([ConfigSpace.Float("x", (-5, 5)), ConfigSpace.Float("y", (-5, 5)), rate])
         case "nested":
-            return nested_space()
+            return make_nested_space()
         case "integers":
             units = ConfigSpace.Integer("units", (8, 512), log=True)
-            return space_of([ConfigSpace.Integer("layers", (1, 6)), units, ConfigSpace.Float("dropout", (0, 0.5))])
+            return combine_parameters(
+                [ConfigSpace.Integer("layers", (1, 6)), units, ConfigSpace.Float("dropout", (0, 0.5))]
+            )
         case "categories":
-            return space_of([ConfigSpace.Categorical(letter, words(letter)) for letter in SIZES])
+            return combine_parameters([ConfigSpace.Categorical(letter, list_alternatives(letter)) for letter in SIZES])
         case _:
             mode = ConfigSpace.Categorical("mode", ["slow", "fast"], default="fast")
             depth = ConfigSpace.Integer("depth", (1, 50), default=10)
             deep = ConfigSpace.ForbiddenInClause(depth, list(range(21, 51)))
-            return space_of(
+            return combine_parameters(
                 [mode, depth],
                 [ConfigSpace.ForbiddenAndConjunction(ConfigSpace.ForbiddenEqualsClause(mode, "slow"), deep)],
             )
 
 
-def nested_space() -> Any:
-    """The same for pipelines."""
+def make_nested_space() -> Any:
+    """Return a ConfigurationSpace of pipelines."""
     import ConfigSpace
 
     estimator = ConfigSpace.Categorical("estimator", ["svm", "forest", "linear"])
@@ -316,26 +324,26 @@ def nested_space() -> Any:
         "linear": [ConfigSpace.Float("alpha", (1e-6, 10), log=True)],
     }
     active = [
-        ConfigSpace.EqualsCondition(each, estimator, word) for word, several in inside.items() for each in several
+        ConfigSpace.EqualsCondition(each, estimator, word) for word, parameters in inside.items() for each in parameters
     ]
     scaler = ConfigSpace.Categorical("scaler", ["none", "standard", "minmax"])
-    numbers = [each for several in inside.values() for each in several]
-    return space_of(
+    numbers = [each for parameters in inside.values() for each in parameters]
+    return combine_parameters(
         [scaler, estimator, *numbers, degree], [*active, ConfigSpace.EqualsCondition(degree, kernel, "poly")]
     )
 
 
-def space_of(several: Sequence[Any], others: Sequence[Any] = ()) -> Any:
-    """A ConfigurationSpace of hyperparameters, conditions and clauses."""
+def combine_parameters(hyperparameters: Sequence[Any], others: Sequence[Any] = ()) -> Any:
+    """Return a ConfigurationSpace of hyperparameters, conditions and clauses."""
     import ConfigSpace
 
-    found = ConfigSpace.ConfigurationSpace()
-    found.add(*several, *others)
-    return found
+    space = ConfigSpace.ConfigurationSpace()
+    space.add(*hyperparameters, *others)
+    return space
 
 
-def smac_alone(task: Task, seed: int, trials: int) -> float:
-    """`optimize` of SMAC's facade for hyperparameters."""
+def run_smac(task: Task, seed: int, trials: int) -> float:
+    """Return the final loss of SMAC's facade for hyperparameters."""
     from smac import HyperparameterOptimizationFacade, Scenario
     from smac.main.exceptions import ConfigurationSpaceExhaustedException
 
@@ -346,10 +354,10 @@ def smac_alone(task: Task, seed: int, trials: int) -> float:
         return losses[-1]
 
     with TemporaryDirectory() as folder:
-        given = {"deterministic": True, "n_trials": trials, "seed": seed, "output_directory": Path(folder)}
-        scenario = Scenario(configuration_space(task.name), **given)
+        settings = {"deterministic": True, "n_trials": trials, "seed": seed, "output_directory": Path(folder)}
+        scenario = Scenario(make_configuration_space(task.name), **settings)
         facade = HyperparameterOptimizationFacade(scenario, evaluate, overwrite=True, logging_level=False)
-        with suppress(ConfigurationSpaceExhaustedException):  # a small space, of which nothing is left
+        with suppress(ConfigurationSpaceExhaustedException):  # a small space without further configurations
             facade.optimize()
     return min(losses)
 
@@ -359,74 +367,76 @@ def smac_alone(task: Task, seed: int, trials: int) -> float:
 
 @dataclass(frozen=True)
 class Pair:
-    """An optimizer with its options, and the same by hand."""
+    """An optimizer with its options, and the function that runs the same optimizer by hand."""
 
     name: str
     options: Mapping[str, str]
-    alone: Callable[[Task, int, int], float]
+    by_hand: Callable[[Task, int, int], float]
 
     @property
     def label(self) -> str:
-        """How it is called in the table."""
-        said = ", ".join(f"{name}={value}" for name, value in self.options.items())
-        return f"{self.name}({said})" if said else self.name
+        """Return the optimizer's name in the table."""
+        options = ", ".join(f"{name}={value}" for name, value in self.options.items())
+        return f"{self.name}({options})" if options else self.name
 
 
-def pairs() -> Iterator[Pair]:
-    """All pairs of which both are there."""
+def list_pairs() -> Iterator[Pair]:
+    """Yield all pairs whose library is installed."""
     found = (
-        Pair("tpe", {"library": "hyperopt"}, hyperopt_alone),
-        Pair("tpe", {"library": "optuna"}, optuna_alone("TPESampler", n_startup_trials=20)),
-        Pair("optuna", {"sampler": "TPESampler"}, optuna_alone("TPESampler")),
-        Pair("optuna", {"sampler": "NSGAIISampler"}, optuna_alone("NSGAIISampler")),
-        Pair("smac", {}, smac_alone),
+        Pair("tpe", {"library": "hyperopt"}, run_hyperopt),
+        Pair("tpe", {"library": "optuna"}, make_optuna_study("TPESampler", n_startup_trials=20)),
+        Pair("optuna", {"sampler": "TPESampler"}, make_optuna_study("TPESampler")),
+        Pair("optuna", {"sampler": "NSGAIISampler"}, make_optuna_study("NSGAIISampler")),
+        Pair("smac", {}, run_smac),
     )
     return (pair for pair in found if pair.name in OPTIMIZERS.names())
 
 
-def interval(differences: Sequence[float]) -> tuple[float, float]:
-    """The 95 % percentile bootstrap interval of the mean."""
+def bootstrap_interval(differences: Sequence[float]) -> tuple[float, float]:
+    """Return the 95 % percentile bootstrap interval of the mean."""
     rng = np.random.default_rng(0)
     means = rng.choice(np.array(differences), (RESAMPLES, len(differences))).mean(axis=1)
     low, high = np.percentile(means, [2.5, 97.5])
     return float(low), float(high)
 
 
-def line(pair: Pair, task: Task, seeds: int, trials: int) -> str:
-    """One line of the table."""
-    ours = [through(pair.name, pair.options, task, seed, trials) for seed in range(seeds)]
-    theirs = [pair.alone(task, seed, trials) for seed in range(seeds)]
+def compare(pair: Pair, task: Task, seeds: int, trials: int) -> str:
+    """Return one line of the table."""
+    ours = [run_spacelang(pair.name, pair.options, task, seed, trials) for seed in range(seeds)]
+    theirs = [pair.by_hand(task, seed, trials) for seed in range(seeds)]
     differences = [here - there for here, there in zip(ours, theirs, strict=True)]
-    low, high = interval(differences)
-    verdict = "holds 0" if low <= 0 <= high else f"does not hold 0; {task.differs}"
+    low, high = bootstrap_interval(differences)
+    verdict = "contains 0" if low <= 0 <= high else f"does not contain 0; {task.difference}"
     means = f"{np.mean(ours):>10.4f}{np.mean(theirs):>10.4f}{np.mean(differences):>+10.4f}"
     return f"  {task.name:<13}{pair.label:<32}{means}  [{low:+.4f}, {high:+.4f}]  {verdict}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table, a line as soon as it is known."""
+    """Print the table, each line as soon as it is known."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    options.add_argument("--seeds", type=int, default=10, help="pairs of runs")
-    options.add_argument("--trials", type=int, default=100, help="trials of each run")
-    options.add_argument("--only", default="", help="optimizers, by name or as the table calls them")
-    options.add_argument("--spaces", default=",".join(task.name for task in TASKS), help="which of the five")
+    options.add_argument("--seeds", type=int, default=10, help="number of pairs of runs")
+    options.add_argument("--trials", type=int, default=100, help="number of trials of each run")
+    options.add_argument("--only", default="", help="optimizers, by name or by label in the table; separated by commas")
+    options.add_argument(
+        "--spaces", default=",".join(task.name for task in TASKS), help="names of spaces, separated by commas"
+    )
     chosen = options.parse_args(arguments)
     only, spaces = ({*filter(None, each.split(","))} for each in (chosen.only, chosen.spaces))
-    known = {name for pair in pairs() for name in (pair.name, pair.label)}
-    for given, there in ((only, known), (spaces, {task.name for task in TASKS})):
-        for word in sorted(given - there):
-            options.error(f"there is no `{word}`, but {', '.join(sorted(there))}")
+    known = {name for pair in list_pairs() for name in (pair.name, pair.label)}
+    for names, valid in ((only, known), (spaces, {task.name for task in TASKS})):
+        for word in sorted(names - valid):
+            options.error(f"unknown name `{word}`; choose from {', '.join(sorted(valid))}")
     logging.getLogger("smac").setLevel(logging.ERROR)
     warnings.simplefilter("ignore")
     print(
         f"spacelang {spacelang.__version__}, Python {sys.version.split()[0]}: {chosen.seeds} pairs of {chosen.trials}"
     )
     print(f"  {'space':<13}{'optimizer':<32}{'through':>10}{'by hand':>10}  difference, 95 % interval")
-    for pair in pairs():
+    for pair in list_pairs():
         if not only or {pair.name, pair.label} & only:
             for task in TASKS:
                 if task.name in spaces:
-                    print(line(pair, task, chosen.seeds, chosen.trials), flush=True)
+                    print(compare(pair, task, chosen.seeds, chosen.trials), flush=True)
 
 
 if __name__ == "__main__":

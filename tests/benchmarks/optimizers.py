@@ -1,13 +1,13 @@
-"""How much time and memory optimizers take for themselves: prints figures of searches that are answered from a table.
+"""Measure the time and memory of optimizers without evaluations.
 
     python tests/benchmarks/optimizers.py [--quick] [--workers N]
 
-Only what happens between an answer and the next request is timed, in processor time, the preparation of the search
-included. `table` is the space of the BLDS paper, 3,072 pipelines with a loss that falls with the rows; a search ends
-there once it has nothing left to ask for. `wide` has 20 stages of 10 alternatives each: 10^20 pipelines. `ranges` is a
-space of the ADMM paper, 108 pipelines with 36 hyperparameters. Memory is the largest that Python has allocated during a
-run, what it keeps of its trials included. With `--workers` so many trials go on at a time, and `early` counts those
-that ended before they were wanted, if they ever were; the figures are those of a trial that was wanted.
+Only the processor time between an answer and the next request is measured, including the preparation of the search.
+`table` is the space of the BLDS paper, 3,072 pipelines with a loss that falls with the number of rows; a search ends
+there if it has no more requests. `wide` has 20 stages of 10 alternatives each, 10^20 pipelines. `ranges` is a space of
+the ADMM paper, 108 pipelines with 36 hyperparameters. Memory is the peak that Python has allocated during a run,
+including stored trials. With `--workers`, several trials run at a time. `early` is the number of speculative trials,
+which ended before the search asked for them; times are per trial that the search used.
 """
 
 import argparse
@@ -22,9 +22,9 @@ from typing import Any, Final
 import numpy as np
 
 import spacelang
-from spacelang.bench.simulated import Simulated
-from spacelang.ir.asking import Search, Told
+from spacelang.bench.simulated_executor import SimulatedExecutor
 from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Search, SearchEvent
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
@@ -37,39 +37,39 @@ LIBRARIES: Final = {"boasf", "random_forest_tpe", "select_best", "tpe"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print all figures."""
+    """Print all measurements."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    options.add_argument("--quick", action="store_true", help="few requests: that it runs, not how fast")
-    options.add_argument("--workers", type=int, default=1, help="how many trials go on at a time")
+    options.add_argument("--quick", action="store_true", help="few requests, to check only that the benchmark runs")
+    options.add_argument("--workers", type=int, default=1, help="number of trials in parallel")
     chosen = options.parse_args(arguments)
     limit, rounds = (200, 1) if chosen.quick else (REQUESTS, 3)
     print(f"spacelang {spacelang.__version__}, Python {sys.version.split()[0]}; best of {rounds}, processor time")
-    for label, space in spaces():
+    for label, space in list_spaces():
         print(f"\n{label}: {space.structures:,} pipelines, up to {limit:,} requests of {SIZE:,} rows")
         print("  optimizer                 requests    early   seconds   us a request   before the first   memory")
-        for name, optimizer in optimizers():
-            print(f"  {name:<24}{measured(optimizer, space.checked, limit, chosen.workers, rounds)}")
+        for name, optimizer in list_optimizers():
+            print(f"  {name:<24}{measure(optimizer, space.checked, limit, chosen.workers, rounds)}")
 
 
-def spaces() -> Iterator[tuple[str, Any]]:
-    """What is searched."""
+def list_spaces() -> Iterator[tuple[str, Any]]:
+    """Yield the name and the space of each search."""
     yield "table", spacelang.load("blds_table1")
-    yield "wide", spacelang.parse(wide())
+    yield "wide", spacelang.parse(write_wide_space())
     yield "ranges", spacelang.load("admm_table_a3")
 
 
-def wide() -> str:
-    """Twenty stages of ten alternatives."""
+def write_wide_space() -> str:
+    """Return the text of twenty stages of ten alternatives."""
     names = [f"{letter}{stage}" for stage in range(20) for letter in "ABCDEFGHIJ"]
     abstract = "\n".join(f"abstract {name}" for name in names)
     stages = "\n".join(f"stage s{n} = {' | '.join(names[10 * n : 10 * n + 10])}" for n in range(20))
     return f"space wide\n{abstract}\n{stages}\n"
 
 
-def optimizers() -> Iterator[tuple[str, Any]]:
-    """Every optimizer with its defaults, and with another discrepancy, but for those that wait for a library's model.
+def list_optimizers() -> Iterator[tuple[str, Any]]:
+    """Yield every optimizer with its defaults, and with another discrepancy, except those with a library's model.
 
-    `proposals.py` has the times of these.
+    `proposals.py` measures these.
     """
     for name in (each for each in OPTIMIZERS.names() if each not in LIBRARIES):
         optimizer = OPTIMIZERS.load(name)()
@@ -79,57 +79,59 @@ def optimizers() -> Iterator[tuple[str, Any]]:
 
 
 @dataclass
-class Searched:
-    """How many trials a search was told of, how many had ended early, and its time: all, and before its first wish."""
+class SearchStatistics:
+    """The trials and speculative trials of a search, and its seconds: in total, and before the first request."""
 
     requests: int = 0
-    early: int = 0
+    speculative: int = 0
     seconds: float = 0.0
     first: float = 0.0
 
 
-def measured(optimizer: Any, space: Space, limit: int, workers: int, rounds: int) -> str:
-    """One line of figures."""
-    found = min((searched(optimizer, space, limit, workers) for _ in range(rounds)), key=lambda each: each.seconds)
+def measure(optimizer: Any, space: Space, limit: int, workers: int, rounds: int) -> str:
+    """Return one line of the table."""
+    statistics = min(
+        (run_search(optimizer, space, limit, workers) for _ in range(rounds)), key=lambda each: each.seconds
+    )
     tracemalloc.start()
-    searched(optimizer, space, limit, workers)
+    run_search(optimizer, space, limit, workers)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    each = found.seconds / found.requests * 1e6
+    each = statistics.seconds / statistics.requests * 1e6
     return (
-        f"{found.requests:>10,}{found.early:>9,}{found.seconds:>10.3f}{each:>15.1f}"
-        f"{found.first * 1000:>16.1f} ms{peak / 2**20:>6.1f} MB"
+        f"{statistics.requests:>10,}{statistics.speculative:>9,}{statistics.seconds:>10.3f}{each:>15.1f}"
+        f"{statistics.first * 1000:>16.1f} ms{peak / 2**20:>6.1f} MB"
     )
 
 
-def searched(optimizer: Any, space: Space, limit: int, workers: int) -> Searched:
-    """Answer a search until it ends or was told of so many trials."""
-    found = Searched()
-    crew = Simulated(answers(), workers=workers)
-    asking = timed(optimizer.search(Problem(space, SIZE, np.random.default_rng(0))), found)
-    outcome = run(asking, crew, Budget(trials=limit), clock=crew.clock, training_size=SIZE)
-    found.early = sum(record.is_early for record in outcome.records)
-    return found
+def run_search(optimizer: Any, space: Space, limit: int, workers: int) -> SearchStatistics:
+    """Run a search until it ends or has used `limit` trials, and return its statistics."""
+    statistics = SearchStatistics()
+    executor = SimulatedExecutor(make_answers(), workers=workers)
+    search = time_search(optimizer.search(Problem(space, SIZE, np.random.default_rng(0))), statistics)
+    outcome = run(search, executor, Budget(trials=limit), clock=executor.clock, training_size=SIZE)
+    statistics.speculative = sum(record.is_speculative for record in outcome.records)
+    return statistics
 
 
-def timed(asking: Search, found: Searched) -> Search:
-    """The same search; the time that it takes is added up."""
-    told: Told | None = None
+def time_search(search: Search, statistics: SearchStatistics) -> Search:
+    """Yield the same requests, and add up the time of the search."""
+    event: SearchEvent | None = None
     while True:
         before = time.process_time()
         try:
-            ask = next(asking) if told is None else asking.send(told)
+            ask = next(search) if event is None else search.send(event)
         except StopIteration:
             return
         finally:
-            found.seconds += time.process_time() - before
-        found.first = found.first or (found.seconds if ask.begin else 0.0)
-        told = yield ask
-        found.requests += told.ended is not None
+            statistics.seconds += time.process_time() - before
+        statistics.first = statistics.first or (statistics.seconds if ask.requests else 0.0)
+        event = yield ask
+        statistics.requests += event.finished is not None
 
 
-def answers() -> Any:
-    """Losses that fall with the rows, drawn for each request as it comes; nothing is kept."""
+def make_answers() -> Any:
+    """Return a function that answers a request with a random loss that falls with the number of rows."""
     rng = random.Random(0)
 
     def answer(request: Request) -> Trial:

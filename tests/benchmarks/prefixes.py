@@ -1,13 +1,13 @@
-"""What trials save by sharing the beginnings of their pipelines: ratios of an unshared to a shared evaluation.
+"""Measure how much time trials save by sharing the first steps of their pipelines.
 
     python tests/benchmarks/prefixes.py [--reduced] [--workers N] [--validation cv]
 
-Every pipeline of `blds_table1` on breast_cancer, 8 x 8 x 6 x 8 = 3,072 of them, in the order of an agenda; once over
-all eight estimators, once over the four that are fitted in milliseconds. `limit` is what the ratio would be if keeping,
-looking up and copying took no time at all: the unshared time over what of it is left without the repetitions. With one
-worker processor time is taken in this process, with more, wall-clock time in processes;
-the two evaluations take turns, so that what else the machine does hits both.
-`--reduced` takes every second alternative of the first three stages.
+The script prints ratios of an evaluation without sharing to one with sharing. It evaluates all 8 x 8 x 6 x 8 = 3,072
+pipelines of `blds_table1` on breast_cancer in the order of an affinity queue: once with all eight estimators, once with
+the four that are fitted in milliseconds. `limit` is the ratio if storing, looking up and copying took no time: the time
+without sharing, divided by this time without the repeated work. With one worker, processor time of this process is
+measured; with several, wall-clock time. The two evaluations alternate, so that other load on the machine affects both.
+`--reduced` uses every second alternative of the first three stages.
 """
 
 import argparse
@@ -22,24 +22,24 @@ import spacelang
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import CrossValidation, Holdout
 from spacelang.ir.trial import Request, Trial
-from spacelang.runtime.agenda import Agenda
+from spacelang.runtime.affinity_queue import AffinityQueue
 from spacelang.runtime.data.labels import check_labels
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.prefixes import Prefixes
-from spacelang.runtime.evaluation.settings import CACHE_BYTES, Settings
+from spacelang.runtime.evaluation.prefix_cache import PrefixCache
+from spacelang.runtime.evaluation.settings import CACHE_BYTES, EvaluationSettings
 from spacelang.runtime.executors import Job
 from spacelang.runtime.executors.processes import Processes
 
 BLOCK: Final = 192
-"""How many requests several workers evaluate before those of the other evaluation have their turn."""
+"""The number of requests that several workers evaluate before the other evaluation continues."""
 
 CHEAP: Final = ("GaussianNB", "KNeighborsClassifier", "QuadraticDiscriminantAnalysis", "DecisionTreeClassifier")
 
 
 @dataclass(slots=True)
-class Measured:
-    """An objective, the trials of all requests by their numbers, and the seconds that these took."""
+class Measurement:
+    """An objective, the trials of all requests by number, and the seconds that they took."""
 
     objective: DataObjective
     trials: dict[int, Trial] = field(default_factory=dict)
@@ -47,26 +47,26 @@ class Measured:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print all figures."""
+    """Print all measurements."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    options.add_argument("--reduced", action="store_true", help="an eighth of the prefixes")
-    options.add_argument("--workers", type=int, default=1, help="how many trials at once")
+    options.add_argument("--reduced", action="store_true", help="use an eighth of the prefixes")
+    options.add_argument("--workers", type=int, default=1, help="number of trials in parallel")
     options.add_argument("--validation", choices=("holdout", "cv"), default="holdout")
-    options.add_argument("--only", choices=("all", "cheap"), help="over all eight estimators, or over the cheap ones")
+    options.add_argument("--only", choices=("all", "cheap"), help="use all eight estimators, or only the cheap ones")
     chosen = options.parse_args(arguments)
     print(f"spacelang {spacelang.__version__}, Python {sys.version.split()[0]}; {chosen.workers} workers")
     for label in (chosen.only,) if chosen.only else ("cheap", "all"):
-        wishes = requests(label, step=2 if chosen.reduced else 1)
-        alone, shared = (Measured(objective(chosen.validation, size)) for size in (0.0, CACHE_BYTES))
+        requests = make_requests(label, step=2 if chosen.reduced else 1)
+        unshared, shared = (Measurement(make_objective(chosen.validation, size)) for size in (0.0, CACHE_BYTES))
         if chosen.workers == 1:
-            in_turn(wishes, alone, shared)
+            evaluate_in_turn(requests, unshared, shared)
         else:
-            in_processes(wishes, chosen.workers, alone, shared)
-        report(label, alone, shared)
+            evaluate_in_processes(requests, chosen.workers, unshared, shared)
+        report(label, unshared, shared)
 
 
-def requests(label: str, step: int) -> list[Request]:
-    """Every pipeline, of every `step`-th alternative of all stages but the last."""
+def make_requests(label: str, step: int) -> list[Request]:
+    """Return every pipeline, with every `step`-th alternative of all stages except the last."""
     *before, last = spacelang.load("blds_table1").checked.stages
     names = [[branch.name for branch in stage.branches][::step] for stage in before]
     names.append([branch.name for branch in last.branches if label == "all" or branch.name in CHEAP])
@@ -74,77 +74,79 @@ def requests(label: str, step: int) -> list[Request]:
     return [Request(Configuration(dict(zip(keys, values, strict=True)))) for values in product(*names)]
 
 
-def objective(validation: str, cache_bytes: float) -> DataObjective:
-    """What evaluates, with so much room for what trials share."""
+def make_objective(validation: str, cache_bytes: float) -> DataObjective:
+    """Return the objective, with a prefix cache of at most `cache_bytes`."""
     dataset = check_labels(load_dataset("sklearn:breast_cancer"), "classification")
     rows = CrossValidation(3) if validation == "cv" else Holdout(0.3)
     return DataObjective(
-        spacelang.load("blds_table1").checked, dataset, Settings(validation=rows, cache_bytes=cache_bytes)
+        spacelang.load("blds_table1").checked, dataset, EvaluationSettings(validation=rows, cache_bytes=cache_bytes)
     )
 
 
-def in_turn(wishes: Sequence[Request], *all_measured: Measured) -> None:
-    """Evaluate each request with each objective, one after the other: what else the machine does hits all alike."""
-    for each in all_measured:
-        each.objective.evaluate(wishes[-1])
-        each.objective._prefixes = Prefixes(each.objective._prefixes.limit, clock=time.process_time)
-    agenda = Agenda([Job(number, wish) for number, wish in enumerate(wishes)], all_measured[0].objective.route)
+def evaluate_in_turn(requests: Sequence[Request], *measurements: Measurement) -> None:
+    """Evaluate each request with each objective, one after the other."""
+    for each in measurements:
+        each.objective.evaluate(requests[-1])
+        each.objective._prefixes = PrefixCache(each.objective._prefixes.limit, clock=time.process_time)
+    agenda = AffinityQueue(
+        [Job(number, request) for number, request in enumerate(requests)], measurements[0].objective.route
+    )
     while agenda:
-        job = agenda.take("")
-        for each in all_measured[:: -1 if job.number % 2 else 1]:
+        job = agenda.take_job("")
+        for each in measurements[:: -1 if job.number % 2 else 1]:
             started = time.process_time()
             each.trials[job.number] = each.objective.evaluate(job.request)
             each.seconds += time.process_time() - started
 
 
-def in_processes(wishes: Sequence[Request], workers: int, *all_measured: Measured) -> None:
-    """Evaluate all requests by several workers each, block after block in turn, so that caches live on."""
-    executors = [Processes(each.objective.evaluate, workers=workers) for each in all_measured]
-    route = all_measured[0].objective.route
-    jobs = [Job(number, wish) for number, wish in enumerate(sorted(wishes, key=route))]
+def evaluate_in_processes(requests: Sequence[Request], workers: int, *measurements: Measurement) -> None:
+    """Evaluate all requests with several workers, in alternating blocks, so that caches persist."""
+    executors = [Processes(each.objective.evaluate, workers=workers) for each in measurements]
+    route = measurements[0].objective.route
+    jobs = [Job(number, request) for number, request in enumerate(sorted(requests, key=route))]
     for first in range(0, len(jobs), BLOCK):
-        pairs = [*zip(executors, all_measured, strict=True)]
+        pairs = [*zip(executors, measurements, strict=True)]
         for executor, each in pairs[:: -1 if first // BLOCK % 2 else 1]:
             executor.ready()
             started = time.perf_counter()
-            each.trials |= evaluated(executor, Agenda(jobs[first : first + BLOCK], route))
+            each.trials |= evaluate_all(executor, AffinityQueue(jobs[first : first + BLOCK], route))
             each.seconds += time.perf_counter() - started
     for executor in executors:
         executor.close()
 
 
-def evaluated(executor: Processes, agenda: Agenda) -> dict[int, Trial]:
-    """The trials of all jobs by their numbers."""
+def evaluate_all(executor: Processes, agenda: AffinityQueue) -> dict[int, Trial]:
+    """Return the trials of all jobs by number."""
     trials: dict[int, Trial] = {}
     count = len(agenda)
     while len(trials) < count:
         while agenda and (free := executor.free):
-            executor.start(free[0], agenda.take(free[0]))
+            executor.start(free[0], agenda.take_job(free[0]))
         trials |= {finished.job.number: finished.trial for finished in executor.wait()}
     return trials
 
 
-def report(label: str, alone: Measured, shared: Measured) -> None:
-    """Print the ratios of two runs of the same requests."""
-    count, ratio = len(alone.trials), alone.seconds / shared.seconds
+def report(label: str, unshared: Measurement, shared: Measurement) -> None:
+    """Print the ratios of two evaluations of the same requests."""
+    count, ratio = len(unshared.trials), unshared.seconds / shared.seconds
     differing = sum(
         (trial.loss, trial.status, trial.reason) != (other.loss, other.status, other.reason)
-        for trial, other in ((alone.trials[number], shared.trials[number]) for number in alone.trials)
+        for trial, other in ((unshared.trials[number], shared.trials[number]) for number in unshared.trials)
     )
-    failed = sum(trial.loss is None for trial in alone.trials.values())
+    failed = sum(trial.loss is None for trial in unshared.trials.values())
     print(f"\n{label}: {count:,} trials, {failed:,} of them failed, {differing} differ in loss or reason")
-    print(f"  unshared {alone.seconds:.1f} s, shared {shared.seconds:.1f} s: ratio {ratio:.3f}")
-    taken = [trial for trial in shared.trials.values() if trial.cost_alone is not None]
-    print(f"  {len(taken):,} trials took something from the cache")
+    print(f"  unshared {unshared.seconds:.1f} s, shared {shared.seconds:.1f} s: ratio {ratio:.3f}")
+    reused = [trial for trial in shared.trials.values() if trial.cost_alone is not None]
+    print(f"  {len(reused):,} trials reused cached steps")
     prefixes = shared.objective._prefixes
     if prefixes.total.saved:
         saved, spent = prefixes.total.saved, prefixes.total.spent
-        limit = alone.seconds / (alone.seconds - saved)
-        print(f"  limit {limit:.3f}; keeping and taking cost {spent / count * 1e3:.3f} ms a trial")
-        print(f"  peak of the cache {prefixes.peak / 1e6:.1f} MB in {len(prefixes):,} prefixes")
+        limit = unshared.seconds / (unshared.seconds - saved)
+        print(f"  limit {limit:.3f}; storing and loading take {spent / count * 1e3:.3f} ms a trial")
+        print(f"  peak size of the cache {prefixes.peak / 1e6:.1f} MB in {len(prefixes):,} prefixes")
     else:
-        saved = sum((trial.cost_alone or trial.cost) - trial.cost for trial in taken)
-        print(f"  {saved:.1f} s of work were saved, as the trials say")
+        saved = sum((trial.cost_alone or trial.cost) - trial.cost for trial in reused)
+        print(f"  {saved:.1f} s of work saved, according to the trials")
 
 
 if __name__ == "__main__":

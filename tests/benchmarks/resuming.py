@@ -1,9 +1,9 @@
-"""What a resumed run takes until it goes on, as a share of the time that making its proposals again would take.
+"""Measure how long resuming a run takes, as a share of the time to compute its proposals again.
 
     python tests/benchmarks/resuming.py [--trials 1000] [--proposal 0.05] [--workers 4]
 
-A search whose proposals take so many seconds each is run with a store, and resumed for one trial more; its trials
-themselves take no time. Nothing is asserted here.
+A search whose proposals take a fixed time is run with a store, and resumed for one more trial. Its trials take no time.
+The script asserts nothing.
 """
 
 import argparse
@@ -20,15 +20,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from storing import kept
 
-from spacelang.bench.simulated import Simulated
-from spacelang.ir.asking import Ask, Later, Search
+from spacelang.bench.simulated_executor import SimulatedExecutor
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.search_protocol import Ask, LazyRequest, Search
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.loop import run
 
 KEYS = 20
-"""So many hyperparameters has a configuration."""
+"""The number of hyperparameters of a configuration."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -36,48 +36,48 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse(arguments)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"
-        first = searched(path, options.trials, options)
-        resumed = searched(path, options.trials + 1, options)
-    made = options.trials * options.proposal
-    print(f"{'proposals':10} {made:8.2f} s, {options.trials:,} of {1000 * options.proposal:g} ms")
+        first = measure_run(path, options.trials, options)
+        resumed = measure_run(path, options.trials + 1, options)
+    total = options.trials * options.proposal
+    print(f"{'proposals':10} {total:8.2f} s, {options.trials:,} of {1000 * options.proposal:g} ms")
     for name, seconds in (("the run", first), ("resumed", resumed)):
-        print(f"{name:10} {seconds:8.2f} s {seconds / made:8.3f} times the proposals")
+        print(f"{name:10} {seconds:8.2f} s {seconds / total:8.3f} times the proposals")
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The options of the command."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=1_000)
-    parser.add_argument("--proposal", type=float, default=0.05, help="the seconds that making a proposal takes")
-    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--trials", type=int, default=1_000, help="number of trials")
+    parser.add_argument("--proposal", type=float, default=0.05, help="seconds of a proposal")
+    parser.add_argument("--workers", type=int, default=4, help="number of workers")
     return parser.parse_args(arguments)
 
 
-def searched(path: Path, trials: int, options: argparse.Namespace) -> float:
-    """The seconds of a run, which goes on where there is one in the file."""
-    began = time.perf_counter()
+def measure_run(path: Path, trials: int, options: argparse.Namespace) -> float:
+    """Return the seconds of a run, which is resumed if the file exists."""
+    started = time.perf_counter()
     with kept(path) as journal:
-        crew = Simulated(evaluate, workers=options.workers, now=journal.seconds)
-        run(search(options.proposal), crew, Budget(trials=trials), clock=crew.clock, journal=journal)
-    return time.perf_counter() - began
+        executor = SimulatedExecutor(evaluate, workers=options.workers, now=journal.seconds)
+        run(search(options.proposal), executor, Budget(trials=trials), clock=executor.clock, journal=journal)
+    return time.perf_counter() - started
 
 
 def search(seconds: float) -> Search:
-    """Whoever has nothing to do is given what takes so long to propose."""
-    told = yield Ask()
+    """Yield one slow lazy request for each idle worker."""
+    event = yield Ask()
     while True:
-        told = yield Ask(tuple(Later(partial(propose, seconds)) for _ in range(told.room)))
+        event = yield Ask(tuple(LazyRequest(partial(propose, seconds)) for _ in range(event.idle_workers)))
 
 
 def propose(seconds: float, rng: np.random.Generator) -> Request:
-    """A point, with the numbers that it was made of."""
+    """Return a random point, with its numbers as the memo, after some seconds."""
     time.sleep(seconds)
     numbers = tuple(rng.random(KEYS).tolist())
     return Request(Configuration({f"key {place}": number for place, number in enumerate(numbers)}), memo=numbers)
 
 
 def evaluate(request: Request) -> Trial:
-    """The first of its numbers, at once."""
+    """Return a trial whose loss is the first number of the memo."""
     return Trial(request, float(request.memo[0]), cost=1.0)
 
 

@@ -1,11 +1,11 @@
-"""How fast spaces are built, counted, sampled and walked: prints rates, and ratios to ConfigSpace in the same run.
+"""Measure how fast spaces are built, counted and sampled: prints rates, and ratios to ConfigSpace.
 
     python tests/benchmarks/sampling.py [--quick] [--pcs FILE]
 
-`--pcs` names the file of the MOSAIC space, by default the one beside this repository; without it only the bundled
-spaces are measured. ConfigSpace is given the same decisions, hyperparameters and pairs of alternatives that are
-forbidden, but no conditions on values and no constraints over values, which is in its favour. Its vectors are what
-`sample_configuration` gives, its dictionaries these with `dict` around each.
+`--pcs` is the file of the MOSAIC space, by default the one next to this repository; without it only bundled spaces are
+measured. ConfigSpace has the same decisions, hyperparameters and forbidden pairs of alternatives. It has no conditions
+on values and no constraints over values, which is an advantage for it. Its vectors are the results of
+`sample_configuration`; its dictionaries are these results, converted with `dict`.
 """
 
 import argparse
@@ -21,11 +21,11 @@ import numpy as np
 
 import spacelang
 from spacelang.analysis import check
-from spacelang.draws.neighbours import Neighbourhood
-from spacelang.draws.sampling import Sampler
-from spacelang.ir.domain import Categorical, Grid, Simple, parts
+from spacelang.ir.domain import Categorical, Grid, SimpleDomain, parts
 from spacelang.ir.expr import And, Is
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
+from spacelang.sampling.neighbours import Neighbourhood
+from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.syntax.sources import read_source
 from spacelang.text import Source
@@ -37,15 +37,15 @@ except ImportError:
     ConfigSpace = None
 
 ROUNDS, CENTRES = 7, 40
-"""How often, and of how many configurations each time, neighbours are asked for."""
+"""The number of rounds, and of configurations per round, whose neighbours are measured."""
 PCS = Path(__file__).parents[3] / "shared" / "data" / "pcs" / "mosaic_1_0.pcs"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print all figures."""
+    """Print all measurements."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    options.add_argument("--quick", action="store_true", help="small sizes: that it runs, not how fast")
-    options.add_argument("--pcs", type=Path, default=PCS, help="the MOSAIC space")
+    options.add_argument("--quick", action="store_true", help="small sizes, to check only that the benchmark runs")
+    options.add_argument("--pcs", type=Path, default=PCS, help="file of the MOSAIC space")
     chosen = options.parse_args(arguments)
     size = 2_000 if chosen.quick else 1_000_000
     peer = (
@@ -54,21 +54,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"spacelang {spacelang.__version__}, Python {sys.version.split()[0]}, {peer}")
     for name in ("admm_table_a2",) if chosen.quick else ("admm_table_a2", "mosaic"):
         space = spacelang.load(name).checked
-        measure(name, space, (lambda made=space: configuration_space(made)), size)
+        measure(name, space, (lambda space=space: make_configuration_space(space)), size)
     if chosen.pcs.exists():
         measure_imported(chosen.pcs, size)
     else:
-        print(f"no file {chosen.pcs}: the imported MOSAIC space is left out")
-    front_end("admm_table_a2")
-    grow(chosen.quick)
-    count()
+        print(f"skipped the imported MOSAIC space: the file {chosen.pcs} does not exist")
+    measure_front_end("admm_table_a2")
+    measure_growth(chosen.quick)
+    measure_counting()
 
 
 def measure_imported(path: Path, size: int) -> None:
-    """The rates of an imported PCS file, which ConfigSpace reads itself."""
-    from spacelang.importers._importing import to_space
+    """Measure an imported PCS file, which ConfigSpace reads itself."""
+    from spacelang.importers._import_steps import import_space
 
-    imported, problems = to_space(Source(str(path), path.read_text()))
+    imported, problems = import_space(Source(str(path), path.read_text()))
     assert imported is not None, problems
     space = check(Source(path.name, imported.text)).space
     assert space is not None
@@ -76,7 +76,7 @@ def measure_imported(path: Path, size: int) -> None:
 
 
 def read_pcs(path: Path) -> Any:
-    """ConfigSpace's own reading of a file; it says that the format will get no more support."""
+    """Read a file with ConfigSpace, without the warning that the format is deprecated."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         from ConfigSpace.read_and_write import pcs_new
@@ -85,47 +85,49 @@ def read_pcs(path: Path) -> Any:
 
 
 def measure(name: str, space: Space, build: Callable[[], Any], size: int) -> None:
-    """Columns, objects and neighbours of a space, and of ConfigSpace's form of it."""
+    """Measure columns, configurations and neighbours of a space, and the same with ConfigSpace."""
     sampler, rng = Sampler(Structures(space)), np.random.default_rng(0)
     addresses = [node.address for node in space.hyperparameters]
     rounds = 1 if size < 100_000 else ROUNDS
-    near = neighbours_of(sampler, rng, rounds)
-    columns = size / best(lambda: sampler.columns(size, rng))
-    dense = size // 10 / best(lambda: list(map(sampler.columns(size // 10, rng).dense, addresses)))
-    objects = size // 10 / best(lambda: sampler.columns(size // 10, rng).configurations())
+    neighbour_seconds = time_neighbours(sampler, rng, rounds)
+    columns = size / time_best(lambda: sampler.batch(size, rng))
+    dense = size // 10 / time_best(lambda: list(map(sampler.batch(size // 10, rng).dense_column, addresses)))
+    objects = size // 10 / time_best(lambda: sampler.batch(size // 10, rng).configurations())
     print(f"\n{name}: {sampler.structures.count} structures, {len(addresses)} hyperparameters")
     if ConfigSpace is None:
-        print(f"  columns {columns:,.0f}/s, dense {dense:,.0f}/s, objects {objects:,.0f}/s, 60 neighbours {near:.2e} s")
+        print(f"  columns {columns:,.0f}/s, dense {dense:,.0f}/s, configurations {objects:,.0f}/s")
+        print(f"  60 neighbours {neighbour_seconds:.2e} s")
         return
     theirs, few = build(), max(size // 50, 200)
     theirs.seed(0)
     theirs.sample_configuration(few)
-    vectors = few / best(lambda: theirs.sample_configuration(few))
-    dictionaries = few / best(lambda: list(map(dict, theirs.sample_configuration(few))), 2)
-    their_near = their_neighbours(theirs, rounds)
-    rows = (("columns", columns, vectors), ("dense columns", dense, vectors), ("objects", objects, dictionaries))
+    vectors = few / time_best(lambda: theirs.sample_configuration(few))
+    dictionaries = few / time_best(lambda: list(map(dict, theirs.sample_configuration(few))), 2)
+    their_seconds = time_their_neighbours(theirs, rounds)
+    rows = (("columns", columns, vectors), ("dense columns", dense, vectors), ("configurations", objects, dictionaries))
     for what, mine, other in rows:
-        print(f"  {what}: {mine:,.0f}/s = {mine / other:.1f} times ConfigSpace's {other:,.0f}/s")
+        print(f"  {what}: {mine:,.0f}/s = {mine / other:.1f} times ConfigSpace ({other:,.0f}/s)")
     print(
-        f"  60 neighbours: {near * 1e3:.3f} ms = 1/{their_near / near:.1f} of ConfigSpace's {their_near * 1e3:.3f} ms"
+        f"  60 neighbours: {neighbour_seconds * 1e3:.3f} ms"
+        f" = 1/{their_seconds / neighbour_seconds:.1f} of ConfigSpace ({their_seconds * 1e3:.3f} ms)"
     )
 
 
-def neighbours_of(sampler: Sampler, rng: np.random.Generator, rounds: int) -> float:
-    """Seconds for 60 neighbours of random configurations, each of which is asked for once."""
+def time_neighbours(sampler: Sampler, rng: np.random.Generator, rounds: int) -> float:
+    """Return the seconds for 60 neighbours of random configurations, each of which is used once."""
     neighbourhood = Neighbourhood(sampler.structures)
     rates = []
     for _ in range(rounds):
-        centres, found = sampler.columns(CENTRES, rng).configurations(), 0
+        centres, found = sampler.batch(CENTRES, rng).configurations(), 0
         started = time.perf_counter()
         for centre in centres:
-            found += len(neighbourhood.of(centre, rng))
+            found += len(neighbourhood.neighbours_of(centre, rng))
         rates.append((time.perf_counter() - started) / found * 60)
     return min(rates)
 
 
-def their_neighbours(space: Any, rounds: int) -> float:
-    """The same for ConfigSpace."""
+def time_their_neighbours(space: Any, rounds: int) -> float:
+    """Return the seconds for 60 neighbours with ConfigSpace."""
     rates = []
     for _ in range(rounds):
         centres, found = space.sample_configuration(CENTRES), 0
@@ -136,49 +138,49 @@ def their_neighbours(space: Any, rounds: int) -> float:
     return min(rates)
 
 
-def front_end(name: str) -> None:
-    """Text to checked space in a warm process."""
+def measure_front_end(name: str) -> None:
+    """Measure checking a space from its text, in a warm process."""
     source = read_source(name)
     assert isinstance(source, Source)
     space = check(source).space
     assert space is not None
-    seconds = best(lambda: check(source))
+    seconds = time_best(lambda: check(source))
     ratio = ""
     if ConfigSpace is not None:
-        other = best(lambda: configuration_space(space))
-        ratio = f" = {seconds / other:.2f} of ConfigSpace's {other * 1e3:.0f} ms"
+        other = time_best(lambda: make_configuration_space(space))
+        ratio = f" = {seconds / other:.2f} of ConfigSpace ({other * 1e3:.0f} ms)"
     print(f"\n{name}, text to checked space: {seconds * 1e3:.1f} ms{ratio}")
 
 
-def grow(quick: bool) -> None:
-    """Spaces of more and more hyperparameters under a condition on one other."""
+def measure_growth(quick: bool) -> None:
+    """Measure spaces with growing numbers of hyperparameters under one condition."""
     for children in (10, 20) if quick else (50, 100, 200):
         lines = "\n".join(f"  p{number} : float[0, 1] = 0.5 when kind == a" for number in range(children))
         text = f"space grown\nabstract Grown {{\n  kind : {{a, b}} = a\n{lines}\n}}\nstage estimator = Grown\n"
         source = Source("grown", text)
         assert check(source).space is not None, check(source).diagnostics
-        mine = best(lambda source=source: check(source))
+        mine = time_best(lambda source=source: check(source))
         ratio = ""
         if ConfigSpace is not None:
-            other = best(lambda children=children: children_of_one(children), 1)
-            ratio = f" = {mine / other:.3f} of ConfigSpace's {other:.2f} s"
+            other = time_best(lambda children=children: make_children(children), 1)
+            ratio = f" = {mine / other:.3f} of ConfigSpace ({other:.2f} s)"
         print(f"{children} conditional children: {mine:.3f} s{ratio}")
 
 
-def children_of_one(children: int) -> Any:
-    """ConfigSpace's form of so many hyperparameters under a condition on one."""
-    made = ConfigSpace.ConfigurationSpace()
+def make_children(children: int) -> Any:
+    """Return a ConfigurationSpace with `children` hyperparameters under one condition."""
+    result = ConfigSpace.ConfigurationSpace()
     kind = ConfigSpace.CategoricalHyperparameter("kind", ["a", "b"])
-    made.add(kind)
+    result.add(kind)
     for number in range(children):
         child = ConfigSpace.UniformFloatHyperparameter(f"p{number}", 0.0, 1.0)
-        made.add(child)
-        made.add(ConfigSpace.EqualsCondition(child, kind, "a"))
-    return made
+        result.add(child)
+        result.add(ConfigSpace.EqualsCondition(child, kind, "a"))
+    return result
 
 
-def count() -> None:
-    """40 stages of 20 alternatives with 30 constraints over pairs of stages."""
+def measure_counting() -> None:
+    """Measure counting 40 stages of 20 alternatives with 30 constraints over pairs of stages."""
     random = Random(5)
     alternatives = " | ".join(f"A{number}" for number in range(20))
     declared = "\n".join(f"abstract A{number} {{}}" for number in range(20))
@@ -187,65 +189,67 @@ def count() -> None:
     for _ in range(30):
         first, second = random.sample(range(40), 2)
         left, right = (random.sample(range(20), 3) for _ in range(2))
-        rules.append(f"forbid s{first} in {names(left)} and s{second} in {names(right)}")
+        rules.append(f"forbid s{first} in {format_set(left)} and s{second} in {format_set(right)}")
     checked = check(Source("pairs", f"space pairs\n{declared}\n{stages}\n" + "\n".join(rules)))
     assert checked.space is not None, checked.diagnostics[:3]
     space = checked.space
-    seconds = best(lambda: Structures(space).count)
+    seconds = time_best(lambda: Structures(space).count)
     print(f"\n40 stages of 20 alternatives, 30 pairs: counted in {seconds:.3f} s")
 
 
-def names(numbers: Sequence[int]) -> str:
-    """A set of alternatives as the language writes it."""
+def format_set(numbers: Sequence[int]) -> str:
+    """Return the text of a set of alternatives."""
     return "{" + ", ".join(f"A{number}" for number in numbers) + "}"
 
 
-# --- ConfigSpace's form of a space -------------------------------------------------------------------------------
+# ---- conversion of a space to ConfigSpace
 
 
-def configuration_space(space: Space) -> Any:
-    """The decisions and hyperparameters of a space with what they are below, and its forbidden pairs of branches."""
-    made = ConfigSpace.ConfigurationSpace()
+def make_configuration_space(space: Space) -> Any:
+    """Return a ConfigurationSpace with the decisions, hyperparameters and forbidden pairs of a space."""
+    result = ConfigSpace.ConfigurationSpace()
     known: dict[str, Any] = {}
     for address, variable in space.variables.items():
-        known[address] = add(made, variable, known)
+        known[address] = add(result, variable, known)
     for constraint in space.constraints:
         tests = constraint.expression.terms if isinstance(constraint.expression, And) else ()
         if constraint.forbidden and tests and all(isinstance(test, Is) for test in tests):
             clauses = [ConfigSpace.ForbiddenInClause(known[test.address], list(test.branches)) for test in tests]
-            made.add(ConfigSpace.ForbiddenAndConjunction(*clauses))
-    return made
+            result.add(ConfigSpace.ForbiddenAndConjunction(*clauses))
+    return result
 
 
-def add(made: Any, variable: Variable, known: dict[str, Any]) -> Any:
-    """Add a variable with the conditions that its owners make; a union becomes a choice of its parts."""
+def add(result: Any, variable: Variable, known: dict[str, Any]) -> Any:
+    """Add a variable with the conditions of its owners; a union becomes a choice of its parts."""
     address, node = variable.address, variable.node
     if isinstance(node, Choice):
         default = node.branches[node.default].name
-        return placed(made, ConfigSpace.CategoricalHyperparameter(address, list(node.places), default), variable, known)
+        return add_under_owner(
+            result, ConfigSpace.CategoricalHyperparameter(address, list(node.branch_indices), default), variable, known
+        )
     assert isinstance(node, Hyperparameter)
     found = parts(node.domain)
     if len(found) == 1:
-        return placed(made, simple(address, found[0]), variable, known)
+        return add_under_owner(result, make_parameter(address, found[0]), variable, known)
     choice = ConfigSpace.CategoricalHyperparameter(f"{address} part", list(range(len(found))))
-    placed(made, choice, variable, known)
+    add_under_owner(result, choice, variable, known)
     for number, part in enumerate(found):
-        child = simple(f"{address} {number}", part)
-        made.add(child)
-        made.add(ConfigSpace.EqualsCondition(child, choice, number))
+        child = make_parameter(f"{address} {number}", part)
+        result.add(child)
+        result.add(ConfigSpace.EqualsCondition(child, choice, number))
     return choice
 
 
-def placed(made: Any, parameter: Any, variable: Variable, known: dict[str, Any]) -> Any:
-    """Add a parameter below its innermost owner, which is below the others."""
-    made.add(parameter)
+def add_under_owner(result: Any, parameter: Any, variable: Variable, known: dict[str, Any]) -> Any:
+    """Add a parameter under its innermost owner, which is under the others."""
+    result.add(parameter)
     for owner, branch in variable.owners[-1:]:
-        made.add(ConfigSpace.EqualsCondition(parameter, known[owner], branch))
+        result.add(ConfigSpace.EqualsCondition(parameter, known[owner], branch))
     return parameter
 
 
-def simple(name: str, part: Simple) -> Any:
-    """A parameter with a simple domain."""
+def make_parameter(name: str, part: SimpleDomain) -> Any:
+    """Return a parameter with a simple domain."""
     if isinstance(part, Categorical):
         return ConfigSpace.CategoricalHyperparameter(name, [repr(value) for value in part.values])
     if part.lower == part.upper:
@@ -255,8 +259,8 @@ def simple(name: str, part: Simple) -> Any:
     return ConfigSpace.UniformFloatHyperparameter(name, part.lower, part.upper, log=part.log)
 
 
-def best(action: Callable[[], object], repeats: int = 3) -> float:
-    """The seconds of the fastest repetition."""
+def time_best(action: Callable[[], object], repeats: int = 3) -> float:
+    """Return the seconds of the fastest repetition."""
     seconds = []
     for _ in range(repeats):
         started = time.perf_counter()

@@ -1,12 +1,12 @@
-"""How long a proposal takes: prints figures, and ratios to Optuna's TPESampler on the same history.
+"""Measure how long a proposal takes: prints times, and ratios to Optuna's TPESampler on the same history.
 
     python tests/benchmarks/surrogates.py [--quick]
 
-The function has 10 dimensions and some noise; 100 or 1,000 evaluations of random points are known, and then so many
-proposals are made and evaluated, one after the other. What is shown is the mean of their processor time on one thread,
-fits included, and the least number that they came to. Optuna and SMAC are asked the same where they are installed; the
-first proposal of SMAC is a point of its design, which it has to have, and it fits its forest after each eighth. Below
-that a single fit of the Gaussian process is compared with that of scikit-learn's, from as many starts.
+The function has 10 dimensions and some noise. First, 100 or 1,000 evaluations of random points are known; then
+proposals are made and evaluated one after the other. The script prints the mean processor time of a proposal on one
+thread, including fits, and the smallest value. Optuna and SMAC are measured the same way if they are installed. The
+first proposal of SMAC is a point of its required initial design, and SMAC fits its forest after every eighth. Finally,
+a single fit of the Gaussian process is compared with scikit-learn's, with the same number of starts.
 """
 
 import argparse
@@ -25,68 +25,68 @@ from typing import Any, Final
 import numpy as np
 
 import spacelang
-from spacelang.draws.codes import Array
+from spacelang.sampling.value_codes import Array
 from spacelang.surrogates import cubic_rbf
 from spacelang.surrogates.dimensions import Dimension
-from spacelang.surrogates.growth import Growing
-from spacelang.surrogates.improvement import close_to, most_promising
-from spacelang.surrogates.likelihood import STARTS, most_likely
+from spacelang.surrogates.improvement import make_closeness_test, maximise_expected_improvement
+from spacelang.surrogates.incremental_process import IncrementalProcess
+from spacelang.surrogates.likelihood import STARTS, fit_kernel
 from spacelang.surrogates.threads import one_thread
-from spacelang.surrogates.tpe import Parzen
+from spacelang.surrogates.tpe import ParzenSettings
 
 DIMENSIONS: Final = 10
 SEED: Final = 0
 NAMES: Final = tuple(f"x{column}" for column in range(DIMENSIONS))
 
 Proposer = Callable[[Array, Array], Array]
-"""The next point after those that are known and their numbers."""
+"""A function that returns the next point, from the known points and their values."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print all figures."""
+    """Print all measurements."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    options.add_argument("--quick", action="store_true", help="few proposals: that it runs, not how fast")
+    options.add_argument("--quick", action="store_true", help="few proposals, to check only that the benchmark runs")
     quick = options.parse_args(arguments).quick
     proposals, sizes = (2, (30,)) if quick else (200, (100, 1_000))
     print(f"spacelang {spacelang.__version__}, Python {sys.version.split()[0]}; means of {proposals}, processor time")
     with one_thread():
         for size in sizes:
             print(f"\n{size:,} evaluations in {DIMENSIONS} dimensions")
-            print("                        ms a proposal   longest   of Optuna's   least number")
-            found = {name: measured(make, size, proposals) for name, make in proposers()}
-            for name, (times, least) in found.items():
-                ratio = f"{fmean(times) / fmean(found['Optuna TPE'][0]):.2f}" if "Optuna TPE" in found else "-"
+            print("                        ms a proposal   longest   of Optuna's   least value")
+            results = {name: measure(make, size, proposals) for name, make in list_proposers()}
+            for name, (times, least) in results.items():
+                ratio = f"{fmean(times) / fmean(results['Optuna TPE'][0]):.2f}" if "Optuna TPE" in results else "-"
                 print(f"  {name:<24}{fmean(times):>11.1f}{max(times):>10.0f}{ratio:>14}{least:>15.3f}")
         for size in (20,) if quick else (100, 384):
-            print(f"\na fit to {size} points takes {fitted(size):.1f} times as long with scikit-learn")
+            print(f"\na fit to {size} points takes {compare_fits(size):.1f} times as long in scikit-learn")
 
 
-def proposers() -> Iterator[tuple[str, Callable[[Array, Array], Proposer]]]:
-    """Whoever proposes, by name: what makes it from the evaluations that are known at first."""
-    yield "Gaussian process", gaussian_process
-    yield "cubic RBF", rbf
-    yield "TPE", tpe
+def list_proposers() -> Iterator[tuple[str, Callable[[Array, Array], Proposer]]]:
+    """Yield the name of each proposer, and a function that creates it from the initial evaluations."""
+    yield "Gaussian process", make_gaussian_process
+    yield "cubic RBF", make_rbf
+    yield "TPE", make_tpe
     if find_spec("optuna"):
-        yield "Optuna TPE", optuna_tpe
+        yield "Optuna TPE", make_optuna_tpe
     if find_spec("smac"):
-        yield "SMAC", smac
+        yield "SMAC", make_smac
 
 
 def evaluate(point: Array, rng: np.random.Generator) -> float:
-    """A bowl with ripples and noise."""
+    """Return the value of a bowl with ripples and noise."""
     return float(((point - 0.3) ** 2).sum() + 0.3 * np.sin(8 * point).sum() + 0.02 * rng.normal())
 
 
-def history(size: int) -> tuple[Array, Array]:
-    """So many evaluations of random points."""
+def make_history(size: int) -> tuple[Array, Array]:
+    """Return evaluations of `size` random points."""
     rng = np.random.default_rng(SEED)
     points = rng.random((size, DIMENSIONS))
     return points, np.array([evaluate(point, rng) for point in points])
 
 
-def measured(make: Callable[[Array, Array], Proposer], size: int, proposals: int) -> tuple[list[float], float]:
-    """The milliseconds of each proposal, and the least number in the end."""
-    points, numbers = history(size)
+def measure(make: Callable[[Array, Array], Proposer], size: int, proposals: int) -> tuple[list[float], float]:
+    """Return the milliseconds of each proposal, and the smallest value at the end."""
+    points, numbers = make_history(size)
     propose, rng, times = make(points, numbers), np.random.default_rng(SEED), []
     for _ in range(proposals):
         before = time.process_time()
@@ -96,34 +96,36 @@ def measured(make: Callable[[Array, Array], Proposer], size: int, proposals: int
     return times, float(numbers.min())
 
 
-def gaussian_process(_points: Array, _numbers: Array) -> Proposer:
-    """Expected improvement."""
-    growing, rng = Growing(), np.random.default_rng(SEED)
+def make_gaussian_process(_points: Array, _numbers: Array) -> Proposer:
+    """Return a proposer with a Gaussian process and expected improvement."""
+    process, rng = IncrementalProcess(), np.random.default_rng(SEED)
 
     def propose(points: Array, numbers: Array) -> Array:
-        model = growing.model(points, numbers, points[:0])
-        best = float(model.standardised(numbers.min()))
-        return most_promising(model.process, best, points[numbers.argmin()], rng, close_to(points))
+        model = process.model(points, numbers, points[:0])
+        best = float(model.standardise(numbers.min()))
+        return maximise_expected_improvement(
+            model.process, best, points[numbers.argmin()], rng, make_closeness_test(points)
+        )
 
     return propose
 
 
-def rbf(_points: Array, _numbers: Array) -> Proposer:
-    """The spline and the distance."""
+def make_rbf(_points: Array, _numbers: Array) -> Proposer:
+    """Return a proposer with a cubic RBF and the distance from known points."""
     rng = np.random.default_rng(SEED)
-    return lambda points, numbers: cubic_rbf.next_point(points, numbers, points[:0], rng)
+    return lambda points, numbers: cubic_rbf.propose_point(points, numbers, points[:0], rng)
 
 
-def tpe(_points: Array, _numbers: Array) -> Proposer:
-    """Parzen estimators."""
-    import hyperopt.tpe  # noqa: F401 - it takes longer than any proposal
+def make_tpe(_points: Array, _numbers: Array) -> Proposer:
+    """Return a proposer with Parzen estimators."""
+    import hyperopt.tpe  # noqa: F401 - importing it takes longer than any proposal
 
     rng = np.random.default_rng(SEED)
-    return lambda points, numbers: Parzen().suggest([Dimension()] * DIMENSIONS, points, numbers, rng)
+    return lambda points, numbers: ParzenSettings().suggest([Dimension()] * DIMENSIONS, points, numbers, rng)
 
 
-def optuna_tpe(points: Array, numbers: Array) -> Proposer:
-    """Optuna's, which is told what is new when it is asked again."""
+def make_optuna_tpe(points: Array, numbers: Array) -> Proposer:
+    """Return a proposer with Optuna's sampler, which gets the last value with the next proposal."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -132,63 +134,63 @@ def optuna_tpe(points: Array, numbers: Array) -> Proposer:
     for point, number in zip(points.tolist(), numbers.tolist(), strict=True):
         values = dict(zip(NAMES, point, strict=True))
         study.add_trial(optuna.trial.create_trial(params=values, distributions=ranges, value=number))
-    asked: list[Any] = []
+    pending: list[Any] = []
 
     def propose(_: Array, numbers: Array) -> Array:
-        if asked:
-            study.tell(asked.pop(), float(numbers[-1]))
-        asked.append(study.ask(ranges))
-        return np.array([asked[-1].params[name] for name in NAMES])
+        if pending:
+            study.tell(pending.pop(), float(numbers[-1]))
+        pending.append(study.ask(ranges))
+        return np.array([pending[-1].params[name] for name in NAMES])
 
     return propose
 
 
-def smac(points: Array, numbers: Array) -> Proposer:
-    """SMAC's random forest, which is told what is new when it is asked again."""
+def make_smac(points: Array, numbers: Array) -> Proposer:
+    """Return a proposer with SMAC's random forest, which gets the last value with the next proposal."""
     from ConfigSpace import Configuration, ConfigurationSpace
     from smac import HyperparameterOptimizationFacade, Scenario
     from smac.runhistory import TrialInfo, TrialValue
 
     folder = mkdtemp()
-    atexit.register(rmtree, folder, ignore_errors=True)  # SMAC writes there as long as it is asked
+    atexit.register(rmtree, folder, ignore_errors=True)  # SMAC writes there until the end
     space = ConfigurationSpace(dict.fromkeys(NAMES, (0.0, 1.0)), seed=SEED)
     trials = len(points) + 1_000
     scenario = Scenario(space, output_directory=Path(folder), deterministic=True, n_trials=trials, seed=SEED)
     design = HyperparameterOptimizationFacade.get_initial_design(scenario, n_configs=1)
-    facade = HyperparameterOptimizationFacade(scenario, _unasked, initial_design=design, logging_level=False)
+    facade = HyperparameterOptimizationFacade(scenario, _fail, initial_design=design, logging_level=False)
     for point, number in zip(points.tolist(), numbers.tolist(), strict=True):
         known = Configuration(space, values=dict(zip(NAMES, point, strict=True)))
         facade.tell(TrialInfo(known, seed=SEED), TrialValue(number), save=False)
-    asked: list[Any] = []
+    pending: list[Any] = []
 
     def propose(_: Array, numbers: Array) -> Array:
-        if asked:
-            facade.tell(asked.pop(), TrialValue(float(numbers[-1])), save=False)
-        asked.append(facade.ask())
-        return np.array([asked[-1].config[name] for name in NAMES])
+        if pending:
+            facade.tell(pending.pop(), TrialValue(float(numbers[-1])), save=False)
+        pending.append(facade.ask())
+        return np.array([pending[-1].config[name] for name in NAMES])
 
     return propose
 
 
-def _unasked(configuration: Any, seed: int = 0) -> float:
-    raise AssertionError("it is told what it is not asked to evaluate")
+def _fail(configuration: Any, seed: int = 0) -> float:
+    raise AssertionError("SMAC must not evaluate; values are passed by `tell`")
 
 
-def fitted(size: int) -> float:
-    """How many times as long as here a fit to so many points takes with scikit-learn."""
+def compare_fits(size: int) -> float:
+    """Return the time of a fit in scikit-learn, as a multiple of the time here."""
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
-    points, numbers = history(size)
+    points, numbers = make_history(size)
     numbers = (numbers - numbers.mean()) / numbers.std()
     bell = Matern(np.ones(DIMENSIONS), (0.01, 100), nu=2.5)
     kernel = ConstantKernel(1.0, (0.01, 1_000)) * bell + WhiteKernel(1e-2, (1e-8, 1))
     theirs = GaussianProcessRegressor(kernel, n_restarts_optimizer=len(STARTS) - 1, random_state=SEED)
     before = time.process_time()
-    most_likely(points, numbers)
+    fit_kernel(points, numbers)
     own = time.process_time() - before
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what has no upper end stops at its bound
+        warnings.simplefilter("ignore")  # parameters may stop at their bounds
         theirs.fit(points, numbers)
     return (time.process_time() - before - own) / own
 

@@ -1,4 +1,4 @@
-"""The count of failing configurations: what it prints, and that it always ends."""
+"""Tests of the benchmark `failures.py`: its output, and its time limit."""
 
 import re
 import subprocess
@@ -21,8 +21,8 @@ stage estimator = MLPClassifier { alpha : float[0.1, 1], max_iter = 1_000_000, t
 """
 
 
-def table(folder: Path, *arguments: str) -> tuple[dict[str, list[str]], str]:
-    """The columns behind the name of each line of the table, and what stands under the table."""
+def run_script(folder: Path, *arguments: str) -> tuple[dict[str, list[str]], str]:
+    """Return the columns of each line of the table by space, and the text after the table."""
     command = [sys.executable, str(SCRIPT), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True, cwd=folder)
     head, _, rest = done.stdout.partition("\n\n")
@@ -32,20 +32,24 @@ def table(folder: Path, *arguments: str) -> tuple[dict[str, list[str]], str]:
 
 
 @pytest.mark.full
-def test_the_bounds_show_against_the_control(tmp_path: Path) -> None:
+def test_without_bounds_most_configurations_fail(tmp_path: Path) -> None:
     (tmp_path / "reduced.space").write_text(REDUCED, encoding="utf-8")
-    lines, reasons = table(tmp_path, "reduced.space", "-n", "8", "--data", "iris")
-    bound, free = lines["reduced.space"], lines["reduced.space without bounds"]
-    assert bound[:4] == ["iris", "8", "0", "0"]
-    assert free[:2] == ["iris", "8"]
-    assert int(free[2]) >= 6
-    assert free[3] == "0"
-    assert reasons.startswith(f"reduced.space without bounds, iris:\n{int(free[2]):5} ValueError: n_components(N) must")
+    lines, reasons = run_script(tmp_path, "reduced.space", "-n", "8", "--data", "iris")
+    bounded, unbounded = lines["reduced.space"], lines["reduced.space without bounds"]
+    assert bounded[:4] == ["iris", "8", "0", "0"]
+    assert unbounded[:2] == ["iris", "8"]
+    assert int(unbounded[2]) >= 6
+    assert unbounded[3] == "0"
+    assert reasons.startswith(
+        f"reduced.space without bounds, iris:\n{int(unbounded[2]):5} ValueError: n_components(N) must"
+    )
 
 
 @pytest.mark.full
-def test_a_fit_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+def test_a_fit_over_the_limit_is_a_timeout(tmp_path: Path) -> None:
     (tmp_path / "endless.space").write_text(ENDLESS, encoding="utf-8")
-    lines, reasons = table(tmp_path, "endless.space", "-n", "2", "--data", "iris", "--limit", "0.5", "--no-control")
+    lines, reasons = run_script(
+        tmp_path, "endless.space", "-n", "2", "--data", "iris", "--limit", "0.5", "--no-control"
+    )
     assert lines["endless.space"][:4] == ["iris", "2", "0", "2"]
     assert reasons.endswith("2 timeout: MLPClassifier\n")

@@ -9,8 +9,8 @@ from chromium import WIDTHS, opened, served
 from pages import full, hostile
 from storing import stored
 
-from spacelang.report.page.rendering import page
-from spacelang.runtime.storing.store import Store
+from spacelang.report.page.rendering import render_page
+from spacelang.runtime.storage.store import Store
 
 PAGES = ("run.html", "hostile.html", "several.html", "empty.html")
 
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def written(path: Path, stores: Sequence[Path]) -> None:
     runs = [Store.read(each) for each in stores]
-    path.write_text(page(runs), encoding="utf-8")
+    path.write_text(render_page(runs), encoding="utf-8")
     for each in runs:
         each.close()
 

@@ -7,11 +7,11 @@ from chromium import dumped
 from pages import Page, configuration
 from storing import header, space, trial
 
-from spacelang.report.page.watching import Watch, Watched
-from spacelang.runtime.storing.store import Store, StoreError
+from spacelang.report.page.watch_server import WatchedPage, WatchServer
+from spacelang.runtime.storage.store import Store, StoreError
 
 
-class Followed(Watched):
+class Followed(WatchedPage):
     """A run that has a trial more when its page is asked for a second time, and cannot be read after that."""
 
     def __init__(self, path: Path) -> None:
@@ -28,7 +28,7 @@ class Followed(Watched):
 
 
 def test_a_page_follows_its_run_and_says_where_that_ends(tmp_path: Path) -> None:
-    with Watch(Followed(tmp_path / "run.db"), "token") as server:
+    with WatchServer(Followed(tmp_path / "run.db"), "token") as server:
         Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         said, console = dumped(server.address, tmp_path)
         server.shutdown()

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from hypothesis import Phase, settings
 
-from spacelang.ir.asking import Ask, Search, together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Ask, Search, ask_all
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers.random import Random
-from spacelang.runtime.loss_name import LOSS
-from spacelang.runtime.storing.header import DataFacts
+from spacelang.runtime.loss_name import UNNAMED_LOSS
+from spacelang.runtime.storage.header import DataFacts
 from spacelang.testing import ObjectiveConformance, OptimizerConformance
-from spacelang.testing.driving import answered, moody
-from spacelang.testing.small_spaces import plain
+from spacelang.testing.driving import flaky_loss, make_trial
+from spacelang.testing.small_spaces import plain_space
 
 TWO = {"s0": "a0", "s1": "a0", "s2": "a0"}
 
@@ -38,12 +38,12 @@ class Whole:
 class Endless(Whole):
     def search(self, _: Problem) -> Search:
         while True:
-            yield from together([Request(Configuration(TWO))])
+            yield from ask_all([Request(Configuration(TWO))])
 
 
 class Stranger(Whole):
     def search(self, _: Problem) -> Search:
-        yield from together([Request(Configuration({"s0": "elsewhere"}))])
+        yield from ask_all([Request(Configuration({"s0": "elsewhere"}))])
 
 
 class Lucky(Whole):
@@ -60,7 +60,7 @@ class Greedy(Whole):
                 ask = search.send(told)
             except StopIteration:
                 return
-            ask = Ask(tuple(replace(each, fidelity=problem.size) for each in ask.begin if isinstance(each, Request)))
+            ask = Ask(tuple(replace(each, fidelity=problem.size) for each in ask.requests if isinstance(each, Request)))
 
 
 class Unscaled(Whole):
@@ -70,7 +70,7 @@ class Unscaled(Whole):
         ask = next(search := Random().search(problem))
         while True:
             told = yield ask
-            if told.ended is not None and (told.ended.loss or 0) > 2:
+            if told.finished is not None and (told.finished.loss or 0) > 2:
                 return
             try:
                 ask = search.send(told)
@@ -88,7 +88,7 @@ class Remembering(Whole):
         return Random().search(replace(problem, rng=np.random.default_rng(next(NUMBERS))))
 
 
-SPACE = plain(2, 2, 2)
+SPACE = plain_space(2, 2, 2)
 
 
 def suite_of(optimizer: type[Any]) -> OptimizerConformance:
@@ -97,12 +97,12 @@ def suite_of(optimizer: type[Any]) -> OptimizerConformance:
 
 LAWS: dict[str, Callable[[OptimizerConformance], None]] = {
     "ends": lambda suite: suite.test_ends_when_a_finite_space_is_exhausted(SPACE, lambda _: 0.5, 2),
-    "members": lambda suite: suite.test_asks_only_for_members_on_some_of_the_rows(SPACE, lambda _: 0.5),
+    "members": lambda suite: suite.test_requests_are_members_with_valid_fidelities(SPACE, lambda _: 0.5),
     "seeds": lambda suite: suite.test_the_same_seed_and_objective_give_the_same_requests(SPACE, 1),
-    "units": lambda suite: suite.test_the_unit_in_which_losses_are_given_changes_no_request(1000),
-    "told again": lambda suite: suite.test_what_it_was_told_before_it_was_killed_it_is_told_again(2),
-    "begun anew": lambda suite: suite.test_it_makes_what_one_makes_whose_trials_were_begun_anew(SPACE, 2),
-    "told once": lambda suite: suite.test_until_it_ends_all_that_it_begins_is_told_once(2),
+    "units": lambda suite: suite.test_the_unit_of_losses_changes_no_request(1000),
+    "told again": lambda suite: suite.test_a_resumed_run_replays_the_same_events(2),
+    "begun anew": lambda suite: suite.test_a_resumed_run_equals_one_whose_trials_were_restarted(SPACE, 2),
+    "told once": lambda suite: suite.test_every_started_request_is_reported_once(2),
 }
 
 
@@ -144,7 +144,7 @@ class Function:
 
     facts = DataFacts("function", 0, 0, "1")
     training_size = 1
-    metric = LOSS
+    metric = UNNAMED_LOSS
     validation = None
     bounds = ()
     scale = None
@@ -154,8 +154,8 @@ class Function:
     route = None
 
     def evaluate(self, request: Request) -> Trial:
-        loss = moody(request)
-        return Trial(request, None, 1.0, Status.ERROR, "bad luck") if loss is None else answered(request, loss)
+        loss = flaky_loss(request)
+        return Trial(request, None, 1.0, Status.ERROR, "bad luck") if loss is None else make_trial(request, loss)
 
 
 class Unreasoned(Function):
@@ -175,7 +175,7 @@ class Raising(Function):
 
 class Noisy(Function):
     def evaluate(self, request: Request) -> Trial:
-        return answered(request, float(next(NUMBERS)))
+        return make_trial(request, float(next(NUMBERS)))
 
 
 class Bound(Function):
@@ -197,10 +197,10 @@ def objective_suite(objective: type[Any]) -> ObjectiveConformance:
 
 
 OBJECTIVE_LAWS: dict[str, Callable[[ObjectiveConformance], None]] = {
-    "trials": lambda suite: suite.test_every_request_becomes_its_trial(),
-    "the same": lambda suite: suite.test_trials_are_the_same_in_any_order_and_of_an_objective_made_anew(),
-    "elsewhere": lambda suite: suite.test_another_process_can_have_it(),
-    "facts": lambda suite: suite.test_it_says_what_makes_two_runs_the_same(),
+    "trials": lambda suite: suite.test_evaluate_returns_a_consistent_trial_of_the_request(),
+    "the same": lambda suite: suite.test_results_depend_neither_on_the_order_nor_on_the_instance(),
+    "elsewhere": lambda suite: suite.test_evaluate_can_be_pickled(),
+    "facts": lambda suite: suite.test_its_description_is_the_same_for_every_instance(),
 }
 
 

@@ -7,22 +7,22 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Domain, Real
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space
+from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.targets._constructs import Construct
-from spacelang.targets._lowered import Keeps, Lowered, exact, report_of
-from spacelang.testing.small_spaces import branch, choice, made, number, plain, tuned
+from spacelang.targets._lowering import LoweringResult, PreservationTable, exact, make_report
+from spacelang.testing.small_spaces import branch, choice, conditional_space, hyperparameter, make_space, plain_space
 from spacelang.testing.target_laws import (
-    comes_back,
-    draws_members,
-    is_reached,
-    keeps_logarithms,
+    check_accepted,
+    check_constructs_reported,
+    check_log_scale,
+    check_round_trip,
+    check_samples,
     lower,
-    tells_every_construct,
 )
 
 
@@ -43,17 +43,19 @@ class Form:
 class Identity:
     """A target whose form is the space itself, or what is left of it."""
 
-    keeps: ClassVar[Keeps] = {construct: (exact("as it stands"),) for construct in Construct}
+    preserves: ClassVar[PreservationTable] = {construct: (exact("as it stands"),) for construct in Construct}
 
-    def lower(self, structures: Structures) -> Lowered[Any, Any]:
+    def lower(self, structures: Structures) -> LoweringResult[Any, Any]:
         left = self.left_of(structures.space)
         sampler = Sampler(Structures(left))
 
         def draw(count: int, rng: np.random.Generator) -> Sequence[Configuration]:
-            return sampler.columns(count, rng).configurations()
+            return sampler.batch(count, rng).configurations()
 
-        report = report_of(structures.space, self.keeps)
-        return Lowered(Form(), lambda c: c, lambda c: c, lambda c: exclusion(left, c) is None, draw, report)
+        report = make_report(structures.space, self.preserves)
+        return LoweringResult(
+            Form(), lambda c: c, lambda c: c, lambda c: first_exclusion(left, c) is None, draw, report
+        )
 
     def left_of(self, space: Space) -> Space:
         return space
@@ -77,16 +79,16 @@ class WithoutLogarithms(Identity):
 class WithoutAnAlternative(Identity):
     def left_of(self, space: Space) -> Space:
         first, *others = space.stages
-        return made(space.name, replace(first, branches=first.branches[:-1]), *others)
+        return make_space(space.name, replace(first, branches=first.branches[:-1]), *others)
 
 
 class Silent(Identity):
-    def lower(self, structures: Structures) -> Lowered[Any, Any]:
+    def lower(self, structures: Structures) -> LoweringResult[Any, Any]:
         return replace(super().lower(structures), report=())
 
 
 class Forgetful(Identity):
-    def lower(self, structures: Structures) -> Lowered[Any, Any]:
+    def lower(self, structures: Structures) -> LoweringResult[Any, Any]:
         return replace(super().lower(structures), decode=lambda c: Configuration({**c, "e": "f"}))
 
 
@@ -105,42 +107,42 @@ def linear(domain: Domain) -> Domain:
 
 
 def members(space: Space) -> list[Configuration]:
-    return Sampler(Structures(space)).columns(200, np.random.default_rng(0)).configurations()
+    return Sampler(Structures(space)).batch(200, np.random.default_rng(0)).configurations()
 
 
 def test_a_whole_target_keeps_all_laws() -> None:
-    form, space = lower(Identity(), tuned()), tuned()
-    draws_members(form, space, seed=0)
-    is_reached(form, members(space))
-    comes_back(form, members(space))
-    tells_every_construct(form, space)
+    form, space = lower(Identity(), conditional_space()), conditional_space()
+    check_samples(form, space, seed=0)
+    check_accepted(form, members(space))
+    check_round_trip(form, members(space))
+    check_constructs_reported(form, space)
 
 
 @pytest.mark.parametrize("target", [WithoutConstraints(), WithoutConditions()], ids=lambda t: type(t).__name__)
 def test_what_should_not_be_drawn_is_found(target: Identity) -> None:
-    form = lower(target, tuned())
+    form = lower(target, conditional_space())
     with pytest.raises(AssertionError):
-        draws_members(form, tuned(), seed=0)
+        check_samples(form, conditional_space(), seed=0)
 
 
 def test_a_lost_alternative_is_found() -> None:
-    space = plain(2, 3)
+    space = plain_space(2, 3)
     with pytest.raises(AssertionError):
-        is_reached(lower(WithoutAnAlternative(), space), members(space))
+        check_accepted(lower(WithoutAnAlternative(), space), members(space))
 
 
 def test_a_lost_log_scale_is_found() -> None:
-    space = made("log", choice("e", branch("f", number("e.f.rate", Real(1e-4, 1e4, log=True), 0.1))))
-    keeps_logarithms(lower(Identity(), space), Identity.keeps, "e.f.rate", 1.0)
+    space = make_space("log", choice("e", branch("f", hyperparameter("e.f.rate", Real(1e-4, 1e4, log=True), 0.1))))
+    check_log_scale(lower(Identity(), space), Identity.preserves, "e.f.rate", 1.0)
     with pytest.raises(AssertionError):
-        keeps_logarithms(lower(WithoutLogarithms(), space), Identity.keeps, "e.f.rate", 1.0)
+        check_log_scale(lower(WithoutLogarithms(), space), Identity.preserves, "e.f.rate", 1.0)
 
 
 def test_a_lost_way_back_is_found() -> None:
     with pytest.raises(AssertionError):
-        comes_back(lower(Forgetful(), tuned()), members(tuned()))
+        check_round_trip(lower(Forgetful(), conditional_space()), members(conditional_space()))
 
 
 def test_a_silent_report_is_found() -> None:
     with pytest.raises(AssertionError):
-        tells_every_construct(lower(Silent(), tuned()), tuned())
+        check_constructs_reported(lower(Silent(), conditional_space()), conditional_space())

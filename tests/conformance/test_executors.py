@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from dask_clusters import close_shared, shared
 
-from spacelang.bench.simulated import Simulated
+from spacelang.bench.simulated_executor import SimulatedExecutor
 from spacelang.ir.task import Limits
 from spacelang.runtime.executors import Evaluate, Executor
 from spacelang.runtime.executors.dask import Dask
@@ -18,8 +18,8 @@ EXECUTORS: dict[str, Callable[[Evaluate, Limits], Executor]] = {
     "here": lambda evaluate, _: Here(evaluate),
     "processes-1": lambda evaluate, limits: Processes(evaluate, limits=limits),
     "processes-2": lambda evaluate, limits: Processes(evaluate, workers=2, limits=limits),
-    "simulated-1": lambda evaluate, _: Simulated(evaluate),
-    "simulated-3": lambda evaluate, _: Simulated(evaluate, workers=3),
+    "simulated-1": lambda evaluate, _: SimulatedExecutor(evaluate),
+    "simulated-3": lambda evaluate, _: SimulatedExecutor(evaluate, workers=3),
     "dask-in-process": lambda evaluate, limits: Dask(
         evaluate, workers=2, limits=limits, address=shared(processes=False)
     ),

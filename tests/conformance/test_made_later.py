@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from numpy.random import Generator
 
-from spacelang.contracts import Ask, DiscrepancyTree, Later, Problem, Request, Search, Structures, Trial, order_of
-from spacelang.optimizers._novelty import Novelty
+from spacelang.contracts import Ask, DiscrepancyTree, LazyRequest, Problem, Request, Search, Structures, Trial, sort_key
+from spacelang.optimizers._novelty import NoveltyTracker
 from spacelang.testing import OptimizerConformance
-from spacelang.testing.resuming import Resumed
+from spacelang.testing.resume_tests import ResumeTests
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,25 +22,25 @@ class Swayed:
     def search(self, problem: Problem) -> Search:
         """What is given, then a proposal for every idle worker, until ten in a row are known."""
         tree = DiscrepancyTree(Structures(problem.space))
-        if not tree.leaves:
+        if not tree.leaf_count:
             return
-        initial, novelty = [*problem.initial], Novelty([0], 10)
+        initial, novelty = [*problem.initial], NoveltyTracker([0], 10)
         best: Trial | None = None
         told, out = (yield Ask()), 0
         while True:
-            begin: list[Request | Later] = [Request(each) for each in initial[: told.room]]
-            del initial[: told.room]
+            begin: list[Request | LazyRequest] = [Request(each) for each in initial[: told.idle_workers]]
+            del initial[: told.idle_workers]
             if novelty.active:
-                begin += [Later(partial(propose, tree, best)) for _ in range(told.room - len(begin))]
+                begin += [LazyRequest(partial(propose, tree, best)) for _ in range(told.idle_workers - len(begin))]
             out += len(begin)
             if not out:
                 return
             told = yield Ask(tuple(begin))
-            if told.ended is not None:
+            if told.finished is not None:
                 out -= 1
-                novelty.note(0, told.ended.request)
-                if best is None or order_of(told.ended) < order_of(best):
-                    best = told.ended
+                novelty.record(0, told.finished.request)
+                if best is None or sort_key(told.finished) < sort_key(best):
+                    best = told.finished
 
 
 def propose(tree: DiscrepancyTree, best: Trial | None, rng: Generator) -> Request:
@@ -54,7 +54,7 @@ def propose(tree: DiscrepancyTree, best: Trial | None, rng: Generator) -> Reques
     return Request(tree.complete(chosen), memo=(likeness(chosen), float(rng.random())))
 
 
-class TestSwayed(OptimizerConformance if os.environ.get("SPACELANG_FULL") else Resumed):  # type: ignore[misc]
+class TestSwayed(OptimizerConformance if os.environ.get("SPACELANG_FULL") else ResumeTests):  # type: ignore[misc]
     optimizer = Swayed
     examples = 8
     repeats = True

@@ -3,10 +3,10 @@
 from cheap import PLAYOUTS
 
 from spacelang.optimizers.mosaic import Mosaic
-from spacelang.testing.resuming import Resumed
+from spacelang.testing.resume_tests import ResumeTests
 
 
-class TestPlayouts(Resumed):
+class TestPlayouts(ResumeTests):
     optimizer = Mosaic
     options = {**PLAYOUTS, "kappa": 1}  # noqa: RUF012 - as all suites are given their options
     examples = 4

@@ -11,16 +11,16 @@ import spacelang as sl
 from spacelang.bench.tables.objective import TableObjective
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import CrossValidation, FunctionBound, Holdout, Validation
-from spacelang.runtime.boxes.artificial import artificial
-from spacelang.runtime.boxes.function import box_of
+from spacelang.runtime.black_box.artificial import artificial
+from spacelang.runtime.black_box.function import make_function_objective
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.settings import Settings
+from spacelang.runtime.evaluation.settings import EvaluationSettings
 from spacelang.runtime.objective import Objective
 from spacelang.solver.counting import Structures
 from spacelang.testing import ObjectiveConformance
-from spacelang.testing.small_spaces import plain
+from spacelang.testing.small_spaces import plain_space
 
 PIPELINES = sl.parse(
     """\
@@ -54,14 +54,14 @@ class TestData(ObjectiveConformance):
     @pytest.fixture(autouse=True)
     def judged(self, validation: Validation) -> None:
         assert self.space.task is not None
-        self.settings = Settings(validation=validation, bounds=self.space.task.bounds)
+        self.settings = EvaluationSettings(validation=validation, bounds=self.space.task.bounds)
 
     def objective(self) -> Objective:
         return DataObjective(self.space, data(), self.settings)
 
 
 class TestTable(ObjectiveConformance):
-    space = plain(3, 4, 2)
+    space = plain_space(3, 4, 2)
     fidelities = SIZES[:-1]
 
     @pytest.fixture(autouse=True)
@@ -94,9 +94,9 @@ def moody(configuration: dict[str, object], fidelity: int) -> dict[str, object]:
 
 
 class TestFunction(ObjectiveConformance):
-    space = plain(3, 4, 2)
+    space = plain_space(3, 4, 2)
     fidelities = (1, 3)
     failing = (Configuration({"s0": "a0", "s1": "a3", "s2": "a0"}),)
 
     def objective(self) -> Objective:
-        return box_of(moody, fidelities=(1, 3, 9), bounds=(FunctionBound("size", 15.0),))
+        return make_function_objective(moody, fidelities=(1, 3, 9), bounds=(FunctionBound("size", 15.0),))

@@ -8,12 +8,12 @@ from cheap import HEAVY, OPTIONS, PARTIAL
 
 from spacelang.ir.problem import Problem
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.plugins import OptionError, Plugins
+from spacelang.plugins import OptionError, PluginRegistry
 from spacelang.testing import OptimizerConformance
-from spacelang.testing.driving import arbitrary, drive
-from spacelang.testing.resuming import Resumed
-from spacelang.testing.searching import PLENTY, SIZE
-from spacelang.testing.small_spaces import plain
+from spacelang.testing.driving import drive, hash_loss
+from spacelang.testing.resume_tests import ResumeTests
+from spacelang.testing.search_tests import EXHAUSTIVE_TRIALS, SIZE
+from spacelang.testing.small_spaces import plain_space
 
 ONE_BY_ONE = ("blds", "daub", "lds", "mlds")
 REPEATING = ("admm", "boasf", "jopt", "mosaic", "optuna", "smac", "tpe")
@@ -44,12 +44,12 @@ class TestOptimizers(OptimizerConformance):
         self.one_by_one = name in ONE_BY_ONE
         self.options = OPTIONS.get(name, {})
         self.draws = name != "enumerate"
-        self.failures = 12 if self.has("b") else type(self).failures
+        self.failures = 12 if self.has_option("b") else type(self).failures
         self.opening = OPENING.get(name, 0)
 
 
 @pytest.mark.parametrize("name", sorted(SLOWEST - {"smac"}))
-class TestHeavy(Resumed):
+class TestHeavy(ResumeTests):
     @pytest.fixture(autouse=True)
     def loaded(self, name: str) -> None:
         self.optimizer = OPTIMIZERS.load(name)
@@ -60,15 +60,17 @@ class TestHeavy(Resumed):
 
 def having(option: str) -> list[str]:
     return [
-        name for name in OPTIMIZERS.names() if option in {each.name for each in Plugins.options(OPTIMIZERS.load(name))}
+        name
+        for name in OPTIMIZERS.names()
+        if option in {each.name for each in PluginRegistry.options(OPTIMIZERS.load(name))}
     ]
 
 
 @pytest.mark.parametrize("name", having("b"))
 def test_a_first_rung_beyond_the_data_is_all_of_it(name: str) -> None:
-    search = OPTIMIZERS.load(name)(b=10**9).search(Problem(plain(2, 2), SIZE, np.random.default_rng(0)))
-    driven = drive(search, arbitrary, PLENTY)
-    assert driven.ended
+    search = OPTIMIZERS.load(name)(b=10**9).search(Problem(plain_space(2, 2), SIZE, np.random.default_rng(0)))
+    driven = drive(search, hash_loss, EXHAUSTIVE_TRIALS)
+    assert driven.returned
     assert [request.fidelity for request in driven.requests] == [None] * 4
 
 
@@ -76,6 +78,6 @@ def test_a_first_rung_beyond_the_data_is_all_of_it(name: str) -> None:
 @pytest.mark.parametrize("eta", ["1", "0.5", "-2", "0"])
 def test_rows_must_grow(name: str, eta: str) -> None:
     with pytest.raises(OptionError) as caught:
-        Plugins.configure(OPTIMIZERS.load(name), {"eta": eta})
+        PluginRegistry.configure(OPTIMIZERS.load(name), {"eta": eta})
     assert "`eta`" in caught.value.message
     assert caught.value.help

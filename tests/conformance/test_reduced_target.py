@@ -9,14 +9,14 @@ import numpy as np
 
 from spacelang import contracts
 from spacelang.analysis import check
-from spacelang.draws.sampling import Sampler
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.prior import Normal, Uniform
+from spacelang.sampling.sampler import Sampler
 from spacelang.targets._constructs import Construct, constructs_of
-from spacelang.targets._lowered import Preservation
+from spacelang.targets._lowering import Preservation
 from spacelang.testing import TargetConformance
-from spacelang.testing.small_spaces import made, number
-from spacelang.testing.target_laws import comes_back, is_reached, lower
+from spacelang.testing.small_spaces import hyperparameter, make_space
+from spacelang.testing.target_laws import check_accepted, check_round_trip, lower
 from spacelang.text import Source
 
 PATH = Path(dials.__file__)
@@ -83,9 +83,9 @@ def test_it_comes_back_from_what_it_does_not_accept() -> None:
     assert there >= REDUCED
     form = lower(dials.Dials(), structures.space)
     assert all(isinstance(domain, Grid | Real) for domain in form.form.dials.values())
-    members = Sampler(structures).columns(200, np.random.default_rng(0)).configurations()
-    comes_back(form, members)
-    is_reached(form, members)
+    members = Sampler(structures).batch(200, np.random.default_rng(0)).configurations()
+    check_round_trip(form, members)
+    check_accepted(form, members)
     assert {entry.construct: entry.status for entry in form.report if entry.construct == "log scales"} == {
         "log scales": Preservation.APPROXIMATED
     }
@@ -93,12 +93,14 @@ def test_it_comes_back_from_what_it_does_not_accept() -> None:
 
 def test_a_report_says_of_each_place_what_was_done_there() -> None:
     """Also of places without a text, which are all the same to look at."""
-    space = made("logs", number("x", Real(0.1, 1.0, log=True), 0.5), number("y", Grid(1, 9, log=True), 3))
+    space = make_space(
+        "logs", hyperparameter("x", Real(0.1, 1.0, log=True), 0.5), hyperparameter("y", Grid(1, 9, log=True), 3)
+    )
     report = lower(dials.Dials(), space).report
     logs = {entry.status: len(entry.spans) for entry in report if entry.construct == Construct.LOG.value}
     assert logs == {Preservation.APPROXIMATED: 1, Preservation.EXACT: 1}
-    even, normal = (number(name, Real(0.0, 1.0), 0.5) for name in "xy")
-    space = made("priors", replace(even, prior=Uniform()), replace(normal, prior=Normal(0.5, 0.1)))
+    even, normal = (hyperparameter(name, Real(0.0, 1.0), 0.5) for name in "xy")
+    space = make_space("priors", replace(even, prior=Uniform()), replace(normal, prior=Normal(0.5, 0.1)))
     report = lower(dials.Dials(), space).report
     priors = {entry.status: len(entry.spans) for entry in report if entry.construct == Construct.PRIORS.value}
     assert priors == {Preservation.APPROXIMATED: 1, Preservation.EXACT: 1}

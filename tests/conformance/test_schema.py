@@ -10,19 +10,19 @@ from jsonschema import Draft202012Validator
 from trying import IS_FULL
 
 from spacelang.analysis import check
-from spacelang.api.compiling import RefusalError, lowered
-from spacelang.api.schemas import SCHEMAS, laid_out
-from spacelang.forms.definition import VERSION, from_json
+from spacelang.api.compilation import CompilationError, compile_with_target
+from spacelang.api.schemas import SCHEMAS, format_json
 from spacelang.ir.space import Space
-from spacelang.resources import folder
+from spacelang.resources import resource_folder
+from spacelang.serialization.definition import VERSION, from_json
 from spacelang.solver.counting import Structures
-from spacelang.syntax.sources import bundled, read_source
+from spacelang.syntax.sources import bundled_names, read_source
 from spacelang.targets import TARGETS
-from spacelang.targets._lowered import document
+from spacelang.targets._lowering import compiled_document
 from spacelang.testing.small_spaces import SMALL, spaces
 from spacelang.text import Source
 
-SCHEMA: Any = json.loads((folder("grammars") / "compiled.schema.json").read_text(encoding="utf-8"))
+SCHEMA: Any = json.loads((resource_folder("grammars") / "compiled.schema.json").read_text(encoding="utf-8"))
 SOUND = Draft202012Validator(SCHEMA)
 
 
@@ -30,10 +30,10 @@ def written(name: str, structures: Structures) -> Any:
     """The document of a target as a file has it; None for a space that the target refuses."""
     target = TARGETS.load(name)()
     try:
-        form = lowered(name, target, structures)
-    except RefusalError:
+        form = compile_with_target(name, target, structures)
+    except CompilationError:
         return None
-    found = document(name, structures.space, form, asdict(target), {"n_features": None})
+    found = compiled_document(name, structures.space, form, asdict(target), {"n_features": None})
     return json.loads(json.dumps(found, allow_nan=False))
 
 
@@ -48,8 +48,8 @@ def test_the_schema_is_one_and_of_this_version() -> None:
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_the_schemas_are_those_of_the_forms(name: str) -> None:
-    written = (folder("grammars") / name).read_text(encoding="utf-8")
-    assert laid_out(SCHEMAS[name](json.loads(written))) + "\n" == written
+    written = (resource_folder("grammars") / name).read_text(encoding="utf-8")
+    assert format_json(SCHEMAS[name](json.loads(written))) + "\n" == written
 
 
 def test_everything_is_documented_and_nothing_left_over() -> None:
@@ -62,7 +62,7 @@ def test_everything_is_documented_and_nothing_left_over() -> None:
 
 @pytest.mark.takes_turns("space")
 @pytest.mark.parametrize("name", TARGETS.names())
-@pytest.mark.parametrize("space", bundled())
+@pytest.mark.parametrize("space", bundled_names())
 def test_documents_of_bundled_spaces(name: str, space: str) -> None:
     source = read_source(space)
     assert isinstance(source, Source)

@@ -7,14 +7,14 @@ from typing import ClassVar, TypeVar
 
 import pytest
 
-from spacelang.ir.asking import Asking, Search
 from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Search, SearchCoroutine
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._selection import Selection, Selector, look_around
-from spacelang.plugins import Part, part
+from spacelang.optimizers._selection import SelectionProblem, Selector, observe_idle_workers
+from spacelang.plugins import NestedPlugin, nested_plugin
 from spacelang.testing import SelectorConformance
-from spacelang.testing.resuming import Resumed
-from spacelang.testing.selectors import burden
+from spacelang.testing.resume_tests import ResumeTests
+from spacelang.testing.selectors import exact_penalty
 
 T = TypeVar("T")
 
@@ -36,14 +36,14 @@ class TestSelectors(SelectorConformance):
         return OPTIMIZERS.load(self.name)().selector()  # type: ignore[no-any-return]
 
 
-def with_room(part: Asking[T], room: int) -> Asking[tuple[T, int]]:
+def with_room(part: SearchCoroutine[T], room: int) -> SearchCoroutine[tuple[T, int]]:
     """The result of a part, and how much room there is when it has ended; `room` is how much there was before."""
     with closing(part):
         try:
             ask = next(part)
             while True:
                 told = yield ask
-                room = told.room
+                room = told.idle_workers
                 ask = part.send(told)
         except StopIteration as end:
             return end.value, room
@@ -55,20 +55,20 @@ class Alternating:
 
     paper: ClassVar[str] = "none"
 
-    z: Part = part(OPTIMIZERS, "cmab", "what selects", able_to="selector")
+    z: NestedPlugin = nested_plugin(OPTIMIZERS, "cmab", "what selects", able_to="selector")
 
     def search(self, problem: Problem) -> Search:
         selector: Selector = self.z.plugin.selector()
-        plain = yield from look_around(Selection.of(problem, "default"))
-        room, found = plain.room, None
+        plain = yield from observe_idle_workers(SelectionProblem.from_problem(problem, "default"))
+        room, found = plain.idle_workers, None
         for iterations in (1, 2, 2, None):
-            selection = replace(plain, room=room, penalty=burden if found else plain.penalty)
+            selection = replace(plain, idle_workers=room, penalty=exact_penalty if found else plain.penalty)
             found, room = yield from with_room(selector.select(selection, iterations, found), room)
             selector.forget(found)
 
 
 @pytest.mark.parametrize("name", SELECTORS if FULL else ["blds", "cmab", "daub", "hyperband"])
-class TestNested(Resumed):
+class TestNested(ResumeTests):
     """An optimizer that is made of one, killed and resumed with other workers: it replays as any other does."""
 
     optimizer = Alternating

@@ -9,7 +9,7 @@ from laws.spaces import finite_spaces
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.targets import TARGETS
-from spacelang.targets._lowered import Preservation, ReportEntry
+from spacelang.targets._lowering import Preservation, ReportEntry
 from spacelang.testing import TargetConformance
 from spacelang.testing.small_spaces import span_of
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import ClassVar
 
-from spacelang.contracts import Ask, Configurations, DiscrepancyTree, Problem, Request, Search, Structures, option
+from spacelang.contracts import Ask, UniqueConfigurations, DiscrepancyTree, Problem, Request, Search, Structures, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Spread:
     def search(self, problem: Problem) -> Search:
         """A new configuration for every idle worker; the best of them again, on all rows."""
         few = min(self.few, problem.size)
-        new = Configurations(DiscrepancyTree(Structures(problem.space)), problem.rng).each_once()
+        new = UniqueConfigurations(DiscrepancyTree(Structures(problem.space)), problem.rng).each_once()
         told, out, best = (yield Ask()), 0, inf
         again: list[Request] = []
         while True:

@@ -15,8 +15,8 @@ import spacelang as sl
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Trial
-from spacelang.runtime.history import Record
-from spacelang.runtime.judging import testing
+from spacelang.runtime.history import TrialRecord
+from spacelang.runtime.scoring import loss_on_unseen_rows
 
 SCRIPTS = Path(__file__).parents[2] / "examples" / "admm_paper"
 PCS = Path(__file__).parents[3] / "shared" / "data" / "pcs" / "mosaic_1_0.pcs"
@@ -25,7 +25,7 @@ NAMES = ("evidence", "artificial", "real_data", "constraints", "imported")
 
 @pytest.fixture
 def scripts(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
-    monkeypatch.setattr(testing, "RESAMPLES", 20)
+    monkeypatch.setattr(loss_on_unseen_rows, "MAX_RESAMPLES", 20)
     monkeypatch.syspath_prepend(str(SCRIPTS.parent))
     yield {name: import_module(f"admm_paper.{name}") for name in NAMES}
     for name in ("contests", "admm_paper", *(f"admm_paper.{name}" for name in NAMES)):
@@ -48,26 +48,26 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def trial(index: int, loss: float | None, *, memo: tuple[float, ...] = (), feasible: bool = True) -> Record:
+def trial(index: int, loss: float | None, *, memo: tuple[float, ...] = (), feasible: bool = True) -> TrialRecord:
     measured = Measurement(FunctionBound("leaves", 1.0), 1.0 if feasible else 2.0)
-    return Record(index, Trial(Request(Configuration({}), memo=memo), loss, constraints=(measured,)), 0.0, index)
+    return TrialRecord(index, Trial(Request(Configuration({}), memo=memo), loss, constraints=(measured,)), 0.0, index)
 
 
 def test_iterations_end_where_tuning_follows_selecting(scripts: dict[str, ModuleType]) -> None:
     turns = [(0.5, 1), (0.0, 1), (), (), (0.5, 1), (3, 1, 2), (2, 2, 2), (1.0, 1), ()]
-    assert scripts["evidence"].iterations(trial(place, 0.1, memo=memo) for place, memo in enumerate(turns)) == 2
-    assert scripts["evidence"].iterations([trial(1, 0.1, memo=("base64",)), trial(2, 0.1)]) == 0
+    assert scripts["evidence"].count_iterations(trial(place, 0.1, memo=memo) for place, memo in enumerate(turns)) == 2
+    assert scripts["evidence"].count_iterations([trial(1, 0.1, memo=("base64",)), trial(2, 0.1)]) == 0
 
 
 def test_curves_fall_and_know_feasible_successes_only(scripts: dict[str, ModuleType]) -> None:
     trials = [trial(1, None), trial(2, 0.5), trial(3, 0.6), trial(4, 0.1, feasible=False), trial(5, 0.4)]
-    assert list(scripts["evidence"].curve(trials)) == [(2, 0.5), (5, 0.4)]
+    assert list(scripts["evidence"].trace_incumbents(trials)) == [(2, 0.5), (5, 0.4)]
 
 
 def test_intervals_hold_their_median(scripts: dict[str, ModuleType]) -> None:
-    middle, low, high = scripts["evidence"].interval([0.3, 0.1, float("nan"), 0.2])
+    middle, low, high = scripts["evidence"].estimate_median([0.3, 0.1, float("nan"), 0.2])
     assert (middle, low, high) == (0.2, 0.1, 0.3)
-    assert np.isnan(scripts["evidence"].interval([])).all()
+    assert np.isnan(scripts["evidence"].estimate_median([])).all()
 
 
 def test_the_artificial_objective(
@@ -84,7 +84,7 @@ def test_the_artificial_objective(
     assert capsys.readouterr().out == first
     assert {path: path.read_bytes() for path in tmp_path.glob("*.db")} == made
     scripts["artificial"].main([*arguments, "--fixed"])
-    assert "of 1 objectives, in which all had 2 iterations or more" in capsys.readouterr().out
+    assert "of 1 objectives with at least 2 iterations in all runs" in capsys.readouterr().out
     assert {row["optimizer"] for row in rows(tmp_path / "fixed.csv")} == set(scripts["artificial"].FIXED)
 
 
@@ -94,7 +94,7 @@ def test_real_data(scripts: dict[str, ModuleType], datasets: Path, capsys: pytes
     told = capsys.readouterr().out
     assert told.count("fewer than 300: 2") == 3
     made = rows(datasets / "runs" / "small.csv")
-    assert [row["optimizer"] for row in made] == list(scripts["real_data"].NAMES)
+    assert [row["optimizer"] for row in made] == list(scripts["real_data"].VARIANT_NAMES)
     assert all(row["trials"] == "2" and 0 <= float(row["test"]) <= 1 for row in made)
 
 
@@ -104,9 +104,9 @@ def test_constraints(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    less = {"ROWS": (80, 40), "DRAWN": 2, "QUARTILES": (0.5,), "LIMITS": (1.0,)}
+    less = {"SAMPLE_SIZES": (80, 40), "RANDOM_PIPELINES": 2, "QUARTILES": (0.5,), "DISPARITY_LIMITS": (1.0,)}
     less |= {"DISPARITIES": {"sex": "disparity(roc_auc, sex)"}}
-    less |= {"ANY": ("predict_latency <= 1h", "disparity(roc_auc, sex) <= 1")}
+    less |= {"SATISFIED_BOUNDS": ("predict_latency <= 1h", "disparity(roc_auc, sex) <= 1")}
     for name, value in less.items():
         monkeypatch.setattr(scripts["constraints"], name, value)
     budget = ["--seconds", "600", "--trials", "2", "--seeds", "1", "--jobs", "1", "--workers", "0"]
@@ -122,6 +122,6 @@ def test_constraints(
 def test_the_imported_space(scripts: dict[str, ModuleType], datasets: Path) -> None:
     space = sl.import_space(PCS).space
     for configuration in space.sample(60, seed=0):
-        scripts["imported"].pipeline_of(configuration.to_dict())
-    objective = scripts["imported"].Held.read(datasets / "small.csv.gz")
+        scripts["imported"].build_pipeline(configuration.to_dict())
+    objective = scripts["imported"].HoldoutObjective.read(datasets / "small.csv.gz")
     assert 0 <= objective(space.default().to_dict()) < 0.5

@@ -16,9 +16,9 @@ from jsonschema import Draft202012Validator
 
 import spacelang as sl
 from spacelang.cli._app import run
-from spacelang.resources import folder as shipped
+from spacelang.resources import resource_folder as shipped
 from spacelang.runtime.archives.archive import ArchiveError
-from spacelang.runtime.storing.store import Store
+from spacelang.runtime.storage.store import Store
 
 SCHEMA: Any = json.loads((shipped("grammars") / "archive.schema.json").read_text(encoding="utf-8"))
 

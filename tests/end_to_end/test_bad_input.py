@@ -129,7 +129,12 @@ DATA = [
 
 OPTIONS = [
     case(
-        *GOOD, "--isolate", "--workers", "0", status=2, telling=("`--isolate` needs worker processes", "leave one of the two")
+        *GOOD,
+        "--isolate",
+        "--workers",
+        "0",
+        status=2,
+        telling=("`--isolate` needs worker processes", "leave one of the two"),
     ),
     case(*SMALL, "table:t.npz", "--isolate", status=2, telling=("`--isolate` has no effect on a table",)),
     case(*GOOD, "--optimizer", "bdls", status=2, telling=("unknown optimizer `bdls`", "did you mean `blds`?")),

@@ -19,7 +19,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 def test_the_benchmark_of_sampling_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     runpy.run_path(str(BENCHMARKS / "sampling.py"))["main"](["--quick", "--pcs", str(tmp_path / "none.pcs")])
     printed = capsys.readouterr().out
-    for line in ("admm_table_a2: 6776 structures", "columns", "60 neighbours", "the imported MOSAIC space is left out"):
+    for line in ("admm_table_a2: 6776 structures", "columns", "60 neighbours", "skipped the imported MOSAIC space"):
         assert line in printed
     assert "20 conditional children" in printed
     assert "30 pairs: counted in" in printed
@@ -53,8 +53,8 @@ def test_the_benchmark_of_admm_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_benchmark_of_optimizers_runs(capsys: pytest.CaptureFixture[str]) -> None:
     benchmark = runpy.run_path(str(BENCHMARKS / "optimizers.py"))
-    optimizer = dict(benchmark["optimizers"]())["blds"]
-    line = benchmark["measured"](optimizer, spacelang.load("blds_table1").checked, 50, 4, 1)
+    optimizer = dict(benchmark["list_optimizers"]())["blds"]
+    line = benchmark["measure"](optimizer, spacelang.load("blds_table1").checked, 50, 4, 1)
     assert line.split()[0] in ("49", "50")
 
 
@@ -92,10 +92,10 @@ def test_the_benchmark_of_archives_runs(capsys: pytest.CaptureFixture[str], tmp_
     benchmark["main"]([str(tmp_path), str(tmp_path / "kept"), *few])
     printed = capsys.readouterr().out
     assert "few.space, balanced_accuracy, random, seed 0: at trial 1" in printed
-    assert "over 2 sets: fewer than 25 sets say nothing yet" in printed
+    assert "over 2 sets: fewer than 25 sets are not conclusive" in printed
     assert (tmp_path / "kept" / "archive.json").is_file()
-    assert benchmark["verdict"](np.full(25, -0.1), 10).endswith("ship the archive")
-    assert benchmark["verdict"](np.resize([-0.1, 0.1], 25), 10).endswith("it does not beat the default start")
+    assert benchmark["format_verdict"](np.full(25, -0.1), 10).endswith("ship the archive")
+    assert benchmark["format_verdict"](np.resize([-0.1, 0.1], 25), 10).endswith("it does not beat the default start")
 
 
 def test_the_benchmark_of_libraries_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -272,10 +272,7 @@ class TestRun:
         assert kept["test"] == score
         again = spacelang(*arguments, "--resume", folder=folder)
         shown = " ".join(f"{score[name]:.3g}" for name in ("loss", "low", "high")).split()
-        assert (
-            f"\n# test set (30 rows): 1 - balanced_accuracy {shown[0]} [{shown[1]}, {shown[2]}]\n"
-            in again.stdout
-        )
+        assert f"\n# test set (30 rows): 1 - balanced_accuracy {shown[0]} [{shown[1]}, {shown[2]}]\n" in again.stdout
         other = spacelang(*arguments[:-1], "0.3", "--resume", folder=folder)
         assert other.returncode == 1
         assert "`test`: 30 rows, content " in other.stderr

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from commands import document, spacelang, write_spaces
 
-from spacelang.bench import comparing
+from spacelang.bench import run_comparison
 from spacelang.bench.comparison import plots, progress
-from spacelang.bench.comparison.progress import Quiet
+from spacelang.bench.comparison.progress import SilentComparisonListener
 from spacelang.bench.comparison.results import RunKey, RunResult
 from spacelang.cli import main
-from spacelang.runtime.history import Record
-from spacelang.runtime.storing.runs import runs as stored_runs
+from spacelang.runtime.history import TrialRecord
+from spacelang.runtime.storage.runs import list_runs as stored_runs
 
 Here = Callable[..., CompletedProcess[str]]
 
@@ -116,7 +116,7 @@ def test_json_says_what_the_files_say(here: Here, folder: Path) -> None:
             assert last[run["data"], run["optimizer"], str(run["seed"]), models] == loss
     listing = stored_runs(folder / "out" / "runs")
     assert len(listing.runs) == 18
-    assert not listing.others
+    assert not listing.unreadable
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -143,7 +143,7 @@ def test_equal_commands_give_equal_files_and_a_second_one_makes_nothing_anew(her
     assert before == {name: (folder / "first" / name).read_bytes() for name in before}
 
 
-class Stopping(Quiet):
+class Stopping(SilentComparisonListener):
     """The user stops the comparison at a trial of it."""
 
     def __init__(self, after: int) -> None:
@@ -151,22 +151,22 @@ class Stopping(Quiet):
         self.ended: list[RunResult] = []
         self.done = 0
 
-    def planned(self, runs: int, done: int) -> None:  # noqa: ARG002
+    def runs_planned(self, runs: int, done: int) -> None:  # noqa: ARG002
         self.done = done
 
-    def trial(self, record: Record, best: Record) -> None:  # noqa: ARG002
+    def trial(self, record: TrialRecord, best: TrialRecord) -> None:  # noqa: ARG002
         self.left -= 1
         if self.left == 0:
             raise KeyboardInterrupt
 
-    def ends(self, run: RunResult) -> None:
+    def run_finished(self, run: RunResult) -> None:
         self.ended.append(run)
 
 
-def compared(folder: Path, place: str | None, **others: Any) -> comparing.Comparison:
+def compared(folder: Path, place: str | None, **others: Any) -> run_comparison.Comparison:
     data = {name: f"table:{folder / name}.npz" for name in ("one", "two")}
     options = {"repeats": 2, "time": 9, "folder": None if place is None else folder / place, **others}
-    return comparing.compare(str(folder / "grid.space"), data, ["blds", "hyperband", "random"], **options)
+    return run_comparison.compare(str(folder / "grid.space"), data, ["blds", "hyperband", "random"], **options)
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -454,17 +454,17 @@ def test_the_api_refuses_what_allows_nothing(folder: Path) -> None:
     for options in ({"repeats": 0}, {"time": 0}, {"trials": 0}, {"time": "never"}, {"validate": "half"}):
         with pytest.raises(ValueError, match=r"must be|not a|invalid"):
             compared(folder, "out", **options)
-    with pytest.raises(comparing.ContestantsError, match="did you mean `blds`"):
-        comparing.compare(str(folder / "grid.space"), {"one": f"table:{folder}/one.npz"}, ["bldz"])
-    with pytest.raises(comparing.ArenasError, match="no data"):
-        comparing.compare(str(folder / "grid.space"), {}, ["blds"])
+    with pytest.raises(run_comparison.ConfiguredOptimizersError, match="did you mean `blds`"):
+        run_comparison.compare(str(folder / "grid.space"), {"one": f"table:{folder}/one.npz"}, ["bldz"])
+    with pytest.raises(run_comparison.ComparisonDataError, match="no data"):
+        run_comparison.compare(str(folder / "grid.space"), {}, ["blds"])
 
 
 def test_features_and_labels_are_data_as_well(folder: Path) -> None:
     from sklearn.datasets import load_wine
 
     features, labels = load_wine(return_X_y=True)
-    found = comparing.compare(
+    found = run_comparison.compare(
         str(folder / "tiny.space"), {"wine": (features, labels)}, ["random"], repeats=1, trials=2, workers=0
     )
     assert found.results.data == ("wine",)
@@ -499,7 +499,7 @@ def test_the_example_of_the_blds_paper_compares_on_the_tables_that_there_are(
         said.append(here(*command))
         return said[-1].returncode
 
-    monkeypatch.setitem(example["main"].__globals__, "spacelang", run)
+    monkeypatch.setitem(example["main"].__globals__, "run_spacelang", run)
     monkeypatch.setattr(sys, "argv", ["compare.py", str(folder), "--output", "out", "--repeats", "2", "--time", "2s"])
     assert example["main"]() == 0
     claims = capsys.readouterr().out
@@ -513,9 +513,11 @@ def test_it_is_told_of_which_class_a_metric_is() -> None:
     data = {"one": (features, ["no", "yes"] * 20), "more": (features, ["-", "+"] * 20), "three": "artificial:1"}
     space = "stage e = GaussianNB\n"
     options = {"repeats": 1, "trials": 1, "workers": 0}
-    found = comparing.compare(space, {name: data[name] for name in ("one", "more")}, ["blds"], metric="f1", **options)
+    found = run_comparison.compare(
+        space, {name: data[name] for name in ("one", "more")}, ["blds"], metric="f1", **options
+    )
     assert found.notes == (
         "one: the positive class of `f1` is `yes`, the last of the two in sorted order",
         "more: the positive class of `f1` is `-`, the last of the two in sorted order",
     )
-    assert comparing.compare(space, {"three": data["three"]}, ["blds"], **options).notes == ()
+    assert run_comparison.compare(space, {"three": data["three"]}, ["blds"], **options).notes == ()

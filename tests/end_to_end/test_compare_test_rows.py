@@ -12,12 +12,12 @@ from commands import document, write_spaces
 from sklearn.datasets import load_wine
 
 import spacelang as sl
-from spacelang.bench import comparing, scoring
+from spacelang.bench import run_comparison, winner_scores
 from spacelang.bench.comparison import plots
 from spacelang.cli import main
-from spacelang.report.reached import score_document
-from spacelang.runtime import final
-from spacelang.runtime.judging import testing
+from spacelang.report.unseen_rows import score_document
+from spacelang.runtime import final_fit
+from spacelang.runtime.scoring import loss_on_unseen_rows
 
 Here = Callable[..., CompletedProcess[str]]
 
@@ -29,8 +29,8 @@ TESTED = (*COMPARE, "--optimizers", "random,lds", "--test", "0.3", "-o", "out", 
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(plots, "is_available", lambda: False)
-    monkeypatch.setattr(testing, "RESAMPLES", 20)
-    monkeypatch.setattr(testing, "FEWEST", 20)
+    monkeypatch.setattr(loss_on_unseen_rows, "MAX_RESAMPLES", 20)
+    monkeypatch.setattr(loss_on_unseen_rows, "MIN_RESAMPLES", 20)
     write_spaces(tmp_path)
     return tmp_path
 
@@ -79,7 +79,7 @@ def test_the_text_says_by_what_optimizers_are_judged(here: Here) -> None:
 
 def test_what_is_kept_is_not_scored_again(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     first = document(here(*TESTED))
-    monkeypatch.setattr(scoring, "scored", pytest.fail)
+    monkeypatch.setattr(winner_scores, "score_winner", pytest.fail)
     again = here(*TESTED)
     assert "4 of 4 runs were already done" in again.stderr
     assert document(again) == first
@@ -89,7 +89,7 @@ def test_a_run_that_was_stopped_while_it_was_scored_is_scored_later(
     here: Here, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = document(here(*TESTED))
-    finish = final.finish
+    finish = final_fit.fit_best_pipeline
     left = [2]
 
     def stopped(*given: Any, **named: Any) -> Any:
@@ -98,7 +98,7 @@ def test_a_run_that_was_stopped_while_it_was_scored_is_scored_later(
             raise KeyboardInterrupt
         return finish(*given, **named)
 
-    monkeypatch.setattr(final, "finish", stopped)
+    monkeypatch.setattr(final_fit, "fit_best_pipeline", stopped)
     command = [*TESTED]
     command[command.index("out")] = "other"
     assert here(*command).returncode == 130
@@ -140,7 +140,7 @@ def test_other_rows_may_be_a_file_or_given_in_python(here: Here, folder: Path) -
     assert told["rows"] == 78
     others = (whole[100:][features.columns], whole[100:]["target"])
     data = {"seen": (whole[:100][features.columns], whole[:100]["target"])}
-    same = comparing.compare("tiny.space", data, ["random"], repeats=1, trials=2, workers=0, test=others)
+    same = run_comparison.compare("tiny.space", data, ["random"], repeats=1, trials=2, workers=0, test=others)
     assert same.runs["loss_test"].tolist() == pytest.approx([told["loss"]])
     assert same.runs["loss_reported"].tolist() == pytest.approx([told["reported"]])
 

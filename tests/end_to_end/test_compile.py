@@ -14,8 +14,8 @@ from commands import document, spacelang
 import spacelang as sl
 from spacelang.api.space import Space
 from spacelang.targets import TARGETS
-from spacelang.targets._lowered import WithSource
-from spacelang.targets._lowered import document as written
+from spacelang.targets._lowering import SourceForm
+from spacelang.targets._lowering import compiled_document as written
 
 PCS = Path(__file__).parents[3] / "shared" / "data" / "pcs" / "mosaic_1_0.pcs"
 """The MOSAIC space as it was published; it stands beside the repository where there is one."""
@@ -54,7 +54,7 @@ def test_members_of_each_space_are_reached_and_come_back(space: Space, target: s
     lowered = space.compile(target)
     for configuration in [space.default(), *space.sample(20 if IS_FULL else 8, seed=1)]:
         encoding = lowered.encode(configuration)
-        assert lowered.reaches(encoding), configuration
+        assert lowered.accepts(encoding), configuration
         assert lowered.decode(encoding) == configuration
 
 
@@ -64,7 +64,7 @@ def test_each_form_is_written_in_each_format(space: Space, target: str) -> None:
     assert json.loads(json.dumps(written(target, space.checked, lowered), allow_nan=False))["target"] == target
     assert lowered.form.to_text().strip()
     assert lowered.form.to_dot().startswith("digraph ")
-    if isinstance(lowered.form, WithSource):
+    if isinstance(lowered.form, SourceForm):
         compile(lowered.form.to_python(), "<form>", "exec")
 
 

@@ -15,7 +15,7 @@ import spacelang as sl
 from spacelang.cli import main
 from spacelang.targets import TARGETS
 
-pytestmark = pytest.mark.usefixtures("quick_nurseries")
+pytestmark = pytest.mark.usefixtures("quick_zygotes")
 
 Here = Callable[..., CompletedProcess[str]]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spacelang.runtime.judging import testing
+from spacelang.runtime.scoring import loss_on_unseen_rows
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DATA = ("one", "two", "three")
@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 
 def in_this_process(contest: ModuleType, folder: Path, candidates: Sequence[Any], **more: Any) -> Any:
     told = {"workers": 0, "trials": 4}
-    data = contest.paths(folder, DATA[:2])
+    data = contest.find_data_sets(folder, DATA[:2])
     return contest.Contest(str(folder / "tiny.space"), tuple(candidates), data, range(1), 60.0, told, **more)
 
 
@@ -57,11 +57,11 @@ def run(contests: ModuleType, data: str, candidate: str, *curve: tuple[float, fl
 def test_a_contest_is_made_told_and_not_made_again(
     contests: ModuleType, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for few in ("RESAMPLES", "FEWEST"):  # they are most of the time, and nothing here looks at them
-        monkeypatch.setattr(testing, few, 2)
-    candidates = [contests.Candidate("random", "random"), contests.Candidate("some", "random", votes=2)]
+    for few in ("MAX_RESAMPLES", "MIN_RESAMPLES"):  # they are most of the time, and nothing here looks at them
+        monkeypatch.setattr(loss_on_unseen_rows, few, 2)
+    candidates = [contests.Candidate("random", "random"), contests.Candidate("some", "random", ensemble_size=2)]
     contest = in_this_process(contests, folder, candidates)
-    runs = contests.made(contest, folder / "out", 1)
+    runs = contests.make_runs(contest, folder / "out", 1)
     assert len(runs) == len(list((folder / "out").glob("*.db"))) == 4
     for each in runs:
         assert each.trials == 4
@@ -75,17 +75,17 @@ def test_a_contest_is_made_told_and_not_made_again(
     assert "some + ensemble" in printed
     assert "within noise" in printed
     assert "too few" in printed
-    monkeypatch.setattr(contests, "_searched", None)
-    assert contests.made(contest, folder / "out", 1) == runs
+    monkeypatch.setattr(contests, "_search", None)
+    assert contests.make_runs(contest, folder / "out", 1) == runs
 
 
 def test_what_a_run_had_at_some_time(contests: ModuleType, tmp_path: Path) -> None:
     one = run(contests, "one", "random", (3.0, 0.5, 0.6), (7.0, 0.2, 0.4), ensemble=0.1)
-    assert np.isnan(one.after(2.9)).all()
-    assert one.after(3.0) == (0.5, 0.6)
-    assert one.after(100.0) == (0.2, 0.4)
-    assert one.voting().after(100.0) == (0.2, 0.1)
-    assert one.voting().after(5.0) == (0.5, 0.6)
+    assert np.isnan(one.losses_at(2.9)).all()
+    assert one.losses_at(3.0) == (0.5, 0.6)
+    assert one.losses_at(100.0) == (0.2, 0.4)
+    assert one.with_ensemble().losses_at(100.0) == (0.2, 0.1)
+    assert one.with_ensemble().losses_at(5.0) == (0.5, 0.6)
     one.write(tmp_path / "run.json")
     assert contests.Run.read(tmp_path / "run.json") == one
     assert json.loads((tmp_path / "run.json").read_text())["seed"] == 0
@@ -102,36 +102,38 @@ def test_there_are_no_ranks_of_times_at_which_a_run_is_not_known(
     late = replace(runs[0], curve=((60.0, 0.5, 0.5),))
     contests.report(contest, [late, *runs[1:]], "random")
     said = capsys.readouterr().out
-    assert "1 run is known at the end alone" in said
+    assert "1 run has only a final loss" in said
     assert f"{6:>7}{12:>7}" not in said
 
 
 def test_runs_come_back_from_their_rows_and_are_not_made_again(
     contests: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    contest = in_this_process(contests, folder, [contests.Candidate("random", "random")], rows=folder / "rows.csv")
+    contest = in_this_process(contests, folder, [contests.Candidate("random", "random")], results=folder / "rows.csv")
     runs = [
         run(contests, "one", "random", (3.0, 0.5, 0.6), (7.0, 1 / 3, None), ensemble=0.1, counts={"arms": 3}),
         run(contests, "two", "random", reason="all failed", counts={"arms": 0}),
         run(contests, "three", "another", (1.0, 0.5, 0.5), counts={"arms": 1}),
     ]
-    pd.DataFrame([each.row for each in runs]).to_csv(contest.rows, index=False)
-    assert contests.read_rows(contest.rows, 60.0) == runs
-    monkeypatch.setattr(contests, "_searched", None)
-    assert contests.made(contest, folder / "out", 1) == runs[:2]
-    less = pd.read_csv(contest.rows).drop(columns=["curve", "reason"])
-    less.to_csv(contest.rows, index=False)
-    assert contests.made(contest, folder / "out", 1)[0].curve == ((60.0, 1 / 3, None),), "known at the end alone"
+    pd.DataFrame([each.row for each in runs]).to_csv(contest.results, index=False)
+    assert contests.read_rows(contest.results, 60.0) == runs
+    monkeypatch.setattr(contests, "_search", None)
+    assert contests.make_runs(contest, folder / "out", 1) == runs[:2]
+    less = pd.read_csv(contest.results).drop(columns=["curve", "reason"])
+    less.to_csv(contest.results, index=False)
+    assert contests.make_runs(contest, folder / "out", 1)[0].curve == ((60.0, 1 / 3, None),), "known at the end alone"
 
 
 def test_what_is_made_is_added_to_the_rows(contests: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = run(contests, "one", "random", (3.0, 0.5, 0.6))
-    contest = in_this_process(contests, folder, [contests.Candidate("random", "random")], rows=folder / "rows.csv")
-    pd.DataFrame([known.row]).to_csv(contest.rows, index=False)
-    monkeypatch.setattr(contests, "_searched", lambda wish, _: run(contests, wish.label, "random", (1.0, 0.25, 0.5)))
-    runs = contests.made(contest, folder / "out", 1)
+    contest = in_this_process(contests, folder, [contests.Candidate("random", "random")], results=folder / "rows.csv")
+    pd.DataFrame([known.row]).to_csv(contest.results, index=False)
+    monkeypatch.setattr(
+        contests, "_search", lambda request, _: run(contests, request.label, "random", (1.0, 0.25, 0.5))
+    )
+    runs = contests.make_runs(contest, folder / "out", 1)
     assert runs == [known, run(contests, "two", "random", (1.0, 0.25, 0.5))]
-    assert contests.read_rows(contest.rows, 60.0) == runs
+    assert contests.read_rows(contest.results, 60.0) == runs
 
 
 def test_differences_of_ranks_are_those_of_whom_they_are_said(contests: ModuleType) -> None:
@@ -144,20 +146,20 @@ def test_differences_of_ranks_are_those_of_whom_they_are_said(contests: ModuleTy
     found = contests.report(contest, runs, "random")["on test rows"]
     names = ("good", "random", "bad")
     assert found.ranks.value[:, -1].tolist() == [1, 2, 3]
-    assert contests.difference(found, names, "good", "random")[0] == -1
-    assert contests.difference(found, names, "bad", "random")[0] == 1
-    low, high = contests.difference(found, names, "bad", "good")[1:]
+    assert contests.get_rank_difference(found, names, "good", "random")[0] == -1
+    assert contests.get_rank_difference(found, names, "bad", "random")[0] == 1
+    low, high = contests.get_rank_difference(found, names, "bad", "good")[1:]
     assert low <= 2 <= high
 
 
 def test_what_has_no_loss_is_as_bad_as_the_worst(contests: ModuleType) -> None:
     contest = contests.Contest("s", (), (), range(1), 10.0)
     runs = [run(contests, "one", "a", (6.0, 3.0, 4.0)), run(contests, "one", "b", reason="all failed")]
-    losses = contests._losses(contest, runs, (("one",), ("a", "b")), 1)
+    losses = contests._collect_losses(contest, runs, (("one",), ("a", "b")), 1)
     assert losses.shape == (1, 2, 1, 10)
     assert losses[0, 0, 0].tolist() == [4.0] * 10
     assert losses[0, 1, 0].tolist() == [4.0] * 10
-    assert contests._losses(contest, runs, (("one",), ("a", "b")), 0)[0, 1, 0, 0] == 3.0
+    assert contests._collect_losses(contest, runs, (("one",), ("a", "b")), 0)[0, 1, 0, 0] == 3.0
 
 
 def test_who_cannot_take_part_is_named(contests: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
@@ -167,18 +169,18 @@ def test_who_cannot_take_part_is_named(contests: ModuleType, capsys: pytest.Capt
         contests.Candidate("y", "random", {"no_such_option": "1"}),
         contests.Candidate("z", "random", extra="no_such_package"),
     ]
-    assert contests.able([known, *others]) == (known,)
+    assert contests.select_available([known, *others]) == (known,)
     told = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[1].strip() for line in told] == ["x", "y", "z"]
+    assert [line.split(":")[0] for line in told] == ["skipped x", "skipped y", "skipped z"]
     assert "spacelang[no_such_package]" in told[2]
 
 
 def test_the_largest_of_the_small_sets_are_taken(contests: ModuleType, folder: Path) -> None:
-    assert contests.small(folder, 2, rows=100) == ("three", "two")
-    with pytest.raises(SystemExit, match=r"there is no .*missing\.csv\.gz"):
-        contests.paths(folder, ["one", "missing"])
-    with pytest.raises(SystemExit, match="name data sets by --data"):
-        contests.small(folder / "elsewhere")
+    assert contests.choose_small_data_sets(folder, 2, rows=100) == ("three", "two")
+    with pytest.raises(SystemExit, match=r"do not exist: .*missing\.csv\.gz"):
+        contests.find_data_sets(folder, ["one", "missing"])
+    with pytest.raises(SystemExit, match="name data sets with --data"):
+        contests.choose_small_data_sets(folder / "elsewhere")
 
 
 def test_data_sets_with_runs_that_do_not_count_are_left_out(
@@ -186,23 +188,23 @@ def test_data_sets_with_runs_that_do_not_count_are_left_out(
 ) -> None:
     contest = contests.Contest("s", (), (), range(1), 10.0)
     runs = [run(contests, data, name, (1.0, 0.5, 0.5)) for data in DATA for name in ("mosaic", "random")]
-    lacks = runpy.run_path(str(EXAMPLES / "mosaic_paper" / "compare.py"))["lacks"]
+    find_shortfall = runpy.run_path(str(EXAMPLES / "mosaic_paper" / "compare.py"))["find_shortfall"]
     enough = [contests.replace(each, trials=200) if each.data != "two" else each for each in runs]
-    contests.report_those_that_count(contest, enough, "random", lacks, "the rule")
+    contests.report_included_runs(contest, enough, "random", find_shortfall, "the rule")
     printed = capsys.readouterr().out
-    assert "the rule; 1 of 6 runs do not count" in printed
+    assert "the rule; 1 of 6 runs are excluded" in printed
     assert "two, mosaic, seed 0: 10 trials" in printed
     assert "s: 2 data sets" in printed
-    contests.report_those_that_count(contest, runs, "random", lacks, "the rule")
+    contests.report_included_runs(contest, runs, "random", find_shortfall, "the rule")
     assert "data sets, 1 seeds" not in capsys.readouterr().out, "nothing is left"
 
 
 def test_arms_that_left_the_start_are_counted(contests: ModuleType) -> None:
     script = runpy.run_path(str(EXAMPLES / "boasf_paper" / "compare.py"))
-    few = run(contests, "one", "boasf", (1.0, 0.5, 0.5), counts={"arms": 8, script["BEGUN"]: 2})
-    assert script["lacks"](few) == "2 arms left the start"
-    assert not script["lacks"](contests.replace(few, counts={"arms": 8, script["BEGUN"]: 3}))
-    assert not script["lacks"](run(contests, "one", "tpe", (1.0, 0.5, 0.5)))
+    few = run(contests, "one", "boasf", (1.0, 0.5, 0.5), counts={"arms": 8, script["ARMS_WITH_MODEL"]: 2})
+    assert script["find_shortfall"](few) == "2 arms left the start"
+    assert not script["find_shortfall"](contests.replace(few, counts={"arms": 8, script["ARMS_WITH_MODEL"]: 3}))
+    assert not script["find_shortfall"](run(contests, "one", "tpe", (1.0, 0.5, 0.5)))
 
 
 def test_arms_are_those_of_the_target(contests: ModuleType, folder: Path) -> None:
@@ -213,9 +215,9 @@ def test_arms_are_those_of_the_target(contests: ModuleType, folder: Path) -> Non
     how = {"trials": 50, "workers": 0, "optimizer": "random", "seed": 0}
     result = sl.search(str(folder / "tiny.space"), table.drop(columns="target"), table["target"], **how)
     estimators = [each["e"] for each in result.trials["configuration"]]
-    found = script["arms"](result, "models", str(folder / "tiny.space"))
+    found = script["count_arms"](result, "models", str(folder / "tiny.space"))
     assert found["arms"] == 2
-    assert found[script["BEGUN"]] == sum(estimators.count(name) > 20 for name in set(estimators))
+    assert found[script["ARMS_WITH_MODEL"]] == sum(estimators.count(name) > 20 for name in set(estimators))
 
 
 def test_the_default_is_chosen_in_two_rounds(
@@ -223,28 +225,28 @@ def test_the_default_is_chosen_in_two_rounds(
 ) -> None:
     script = runpy.run_path(str(EXAMPLES / "default" / "choose.py"))
     assert {each.optimizer for each in script["CANDIDATES"]} >= {"random", "hyperband", "blds", "admm", "mosaic"}
-    assert not set(script["FIRST"]) & set(script["THEN"])
+    assert not set(script["FIRST_ROUND"]) & set(script["SECOND_ROUND"])
     losses = {"random": 0.5, "hyperband": 0.3, "blds": 0.1, "lds": 0.1, "mlds": 0.4, "cmab": 0.6}
     rounds: list[tuple[tuple[str, ...], float, int]] = []
 
     def told(contest: Any, folder: Path, jobs: int) -> list[Any]:
-        rounds.append((tuple(each.name for each in contest.candidates), contest.seconds, len(contest.wishes())))
+        rounds.append((tuple(each.name for each in contest.candidates), contest.seconds, len(contest.run_requests())))
         return [
             contests.Run(each.label, each.candidate.name, each.seed, ((1.0, loss, loss),), 10, 0)
-            for each in contest.wishes()
+            for each in contest.run_requests()
             for loss in (losses[each.candidate.name],)
         ]
 
     inside = script["main"].__globals__
-    monkeypatch.setitem(inside, "made", told)
+    monkeypatch.setitem(inside, "make_runs", told)
     candidates = [contests.Candidate(name, name) for name in losses]
     monkeypatch.setitem(inside, "CANDIDATES", (*candidates, contests.Candidate("none", "no_such_optimizer")))
     sets = [word for name in DATA for word in ("--first", name, "--data", name)]
     script["main"]([str(folder), "--output", str(folder / "out"), *sets])
     printed = capsys.readouterr().out
     assert rounds == [(tuple(losses), 120.0, 18), (("random", "hyperband", "blds", "lds"), 300.0, 36)]
-    assert "left out: none:" in printed
-    assert "the simplest that is not behind it beyond noise, and so the default: " in printed
+    assert "skipped none:" in printed
+    assert "default, the simplest candidate not behind it beyond noise: " in printed
 
 
 def test_nobody_is_the_default_who_is_not_ahead_of_random_search(
@@ -254,5 +256,5 @@ def test_nobody_is_the_default_who_is_not_ahead_of_random_search(
     left = [contests.Candidate("random", "random"), contests.Candidate("blds", "blds")]
     contest = contests.Contest("s", tuple(left), (), range(1), 10.0)
     runs = [run(contests, data, each.name, (1.0, 0.5, 0.5)) for data in DATA for each in left]
-    script["conclude"](left, contests.report(contest, runs, "random"))
-    assert "beyond noise: nobody" in capsys.readouterr().out
+    script["print_conclusion"](left, contests.report(contest, runs, "random"))
+    assert "beyond noise: none" in capsys.readouterr().out

@@ -20,10 +20,10 @@ from dask_clusters import cluster
 from spacelang.ir.task import Limits
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors import Executor, Finished, Job
+from spacelang.runtime.executors import Executor, FinishedJob, Job
 from spacelang.runtime.executors.dask import Dask
-from spacelang.testing.misbehaving import LIMITS, LONG, evaluate, wanted
-from spacelang.testing.processes_seen import Marked, marking
+from spacelang.testing.faults import LIMITS, MAX_SECONDS, evaluate, make_request
+from spacelang.testing.marked_processes import MarkedProcesses, mark_processes
 
 TESTS = Path(__file__).parent.parent
 ENOUGH = 60.0
@@ -31,8 +31,8 @@ ENOUGH = 60.0
 
 
 @pytest.fixture
-def marked() -> Iterator[Marked]:
-    with marking() as found:
+def marked() -> Iterator[MarkedProcesses]:
+    with mark_processes() as found:
         yield found
 
 
@@ -43,9 +43,9 @@ def running() -> Iterator[Any]:
         yield made
 
 
-def work(executor: Executor, jobs: Sequence[Job], after: Callable[[int], None] | None = None) -> list[Finished]:
+def work(executor: Executor, jobs: Sequence[Job], after: Callable[[int], None] | None = None) -> list[FinishedJob]:
     """Have the jobs done; `after` is called with how many have ended, whenever more have."""
-    todo, finished = list(jobs)[::-1], list[Finished]()
+    todo, finished = list(jobs)[::-1], list[FinishedJob]()
     while len(finished) < len(jobs):
         while todo and (free := executor.free):
             executor.start(free[0], todo.pop())
@@ -58,10 +58,10 @@ def work(executor: Executor, jobs: Sequence[Job], after: Callable[[int], None] |
 
 
 def jobs(number: int, deed: str = "well") -> list[Job]:
-    return [Job(each, wanted(each, deed)) for each in range(number)]
+    return [Job(each, make_request(each, deed)) for each in range(number)]
 
 
-def answered_once(finished: Sequence[Finished], number: int) -> None:
+def answered_once(finished: Sequence[FinishedJob], number: int) -> None:
     assert Counter(each.job.number for each in finished) == Counter(range(number))
     assert all(each.trial.status is Status.SUCCESS for each in finished)
     assert all(each.trial.loss == each.job.number for each in finished)
@@ -69,7 +69,8 @@ def answered_once(finished: Sequence[Finished], number: int) -> None:
 
 def members() -> list[psutil.Process]:
     """The dask workers that this process has started."""
-    return [each for each in psutil.Process().children() if any("_dask.member" in word for word in words_of(each))]
+    children = psutil.Process().children()
+    return [each for each in children if any("_dask.worker_process" in word for word in words_of(each))]
 
 
 def words_of(process: psutil.Process) -> list[str]:
@@ -109,9 +110,9 @@ def where(request: Request) -> Trial:
 def kill_the_dask_worker(request: Request) -> Trial:
     """A trial's process is below one that forks it, and that below the dask worker."""
     if request.configuration["action"] == "kill":
-        nursery = psutil.Process().parent()
-        assert nursery is not None
-        worker = nursery.parent()
+        zygote = psutil.Process().parent()
+        assert zygote is not None
+        worker = zygote.parent()
         assert worker is not None
         worker.kill()
         time.sleep(ENOUGH)
@@ -119,7 +120,9 @@ def kill_the_dask_worker(request: Request) -> Trial:
 
 
 @pytest.mark.parametrize("number", [pytest.param(1, marks=pytest.mark.full), 2], ids=["one of two", "both"])
-def test_killed_dask_workers_lose_nothing(marked: Marked, capfd: pytest.CaptureFixture[str], number: int) -> None:
+def test_killed_dask_workers_lose_nothing(
+    marked: MarkedProcesses, capfd: pytest.CaptureFixture[str], number: int
+) -> None:
     executor = Dask(short, workers=2)
     killed: list[int] = []
 
@@ -144,16 +147,18 @@ def test_killed_dask_workers_lose_nothing(marked: Marked, capfd: pytest.CaptureF
         started = time.monotonic()
     finally:
         executor.close()
-    assert time.monotonic() - started < LONG / 3
+    assert time.monotonic() - started < MAX_SECONDS / 3
     assert not marked()
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.full
-def test_a_job_that_ends_every_dask_worker_has_crashed(marked: Marked) -> None:
+def test_a_job_that_ends_every_dask_worker_has_crashed(marked: MarkedProcesses) -> None:
     executor = Dask(kill_the_dask_worker, workers=2)
     try:
-        finished = work(executor, [Job(0, wanted(0, "kill")), *(Job(each, wanted(each)) for each in range(1, 8))])
+        finished = work(
+            executor, [Job(0, make_request(0, "kill")), *(Job(each, make_request(each)) for each in range(1, 8))]
+        )
     finally:
         executor.close()
     answers = {each.job.number: each for each in finished}
@@ -173,7 +178,10 @@ def test_limits_hold_below_dask_workers(running: Any, deed: str, status: Status,
     limits = Limits(trial_seconds=seconds, trial_bytes=LIMITS.trial_bytes)
     executor = Dask(evaluate, workers=2, limits=limits, address=running.scheduler_address)
     try:
-        finished = work(executor, [Job(0, wanted(0, deed)), Job(1, wanted(1)), Job(2, wanted(2)), Job(3, wanted(3))])
+        finished = work(
+            executor,
+            [Job(0, make_request(0, deed)), Job(1, make_request(1)), Job(2, make_request(2)), Job(3, make_request(3))],
+        )
     finally:
         executor.close()
     found = {each.job.number: each.trial.status for each in finished}
@@ -195,7 +203,7 @@ def test_a_limit_that_no_worker_can_keep_is_refused(running: Any) -> None:
 @pytest.mark.full
 def test_two_runs_do_not_disturb_each_other(running: Any) -> None:
     runs = [Dask(short, workers=2, address=running.scheduler_address) for _ in range(2)]
-    results: dict[int, list[Finished]] = {}
+    results: dict[int, list[FinishedJob]] = {}
 
     def go(index: int) -> None:
         results[index] = work(runs[index], jobs(20 + index * 20))
@@ -261,7 +269,7 @@ def test_the_evaluation_is_read_once_for_each_dask_worker(running: Any, tmp_path
 
 
 @pytest.mark.full
-def test_a_dask_worker_that_joins_later_takes_part(marked: Marked) -> None:
+def test_a_dask_worker_that_joins_later_takes_part(marked: MarkedProcesses) -> None:
     with cluster(1, processes=False) as growing:
         executor = Dask(where, workers=2, address=growing.scheduler_address)
         try:
@@ -309,10 +317,10 @@ def test_what_a_cluster_forgets_is_given_to_it_again(running: Any) -> None:
 
 
 def test_a_scheduler_that_is_gone_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.runtime.executors._dask.session.CONNECTING", 1.0)
+    monkeypatch.setattr("spacelang.runtime.executors._dask.session.CONNECT_TIMEOUT", 1.0)
     with cluster(1, processes=False) as lost:
         executor = Dask(evaluate, address=lost.scheduler_address)
-        executor.start(executor.free[0], Job(0, wanted(0, "sleep")))
+        executor.start(executor.free[0], Job(0, make_request(0, "sleep")))
         assert executor.wait(0.2) == ()
     try:
         with pytest.raises(InputError, match=r"scheduler at `tcp://127\.0\.0\.1:\d+` is no longer reachable") as caught:
@@ -324,12 +332,12 @@ def test_a_scheduler_that_is_gone_ends_the_run(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.full
 def test_a_scheduler_that_went_between_two_jobs_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.runtime.executors._dask.session.CONNECTING", 1.0)
+    monkeypatch.setattr("spacelang.runtime.executors._dask.session.CONNECT_TIMEOUT", 1.0)
     with cluster(1, processes=False) as lost:
         executor = Dask(evaluate, address=lost.scheduler_address)
         answered_once(work(executor, jobs(2)), 2)
     try:
-        executor.start(executor.free[0], Job(2, wanted(2)))
+        executor.start(executor.free[0], Job(2, make_request(2)))
         with pytest.raises(InputError, match="is no longer reachable"):
             executor.wait(ENOUGH)
     finally:
@@ -339,17 +347,17 @@ def test_a_scheduler_that_went_between_two_jobs_ends_the_run(monkeypatch: pytest
 @pytest.mark.parametrize(
     "is_waiting", [True, pytest.param(False, marks=pytest.mark.full)], ids=["during a job", "between two"]
 )
-def test_a_scheduler_that_comes_back_is_given_all_again(is_waiting: bool, marked: Marked) -> None:
+def test_a_scheduler_that_comes_back_is_given_all_again(is_waiting: bool, marked: MarkedProcesses) -> None:
     with cluster(1, processes=False) as first:
         address, port = first.scheduler_address, first.scheduler.port
         executor = Dask(patient, address=address)
         answered_once(work(executor, jobs(2)), 2)
         if is_waiting:
-            executor.start(executor.free[0], Job(2, wanted(2)))
+            executor.start(executor.free[0], Job(2, make_request(2)))
     try:
         with cluster(1, processes=False, port=port):
             if not is_waiting:
-                executor.start(executor.free[0], Job(2, wanted(2)))
+                executor.start(executor.free[0], Job(2, make_request(2)))
             (finished,) = executor.wait(ENOUGH)
             assert finished.trial.loss == 2
             # Its worker may be seen to go before the scheduler.
@@ -364,7 +372,7 @@ def test_a_cluster_without_workers_ends_the_run_in_the_end() -> None:
     with cluster(1, processes=False) as dwindling:
         executor = Dask(evaluate, address=dwindling.scheduler_address, patience=1.0)
         try:
-            executor.start(executor.free[0], Job(0, wanted(0, "sleep")))
+            executor.start(executor.free[0], Job(0, make_request(0, "sleep")))
             dwindling.scale(0)
             with pytest.raises(InputError, match="has had no worker for 1s") as caught:
                 executor.wait(ENOUGH)
@@ -398,11 +406,11 @@ def test_machines_with_other_versions_are_refused(running: Any, monkeypatch: pyt
     assert nothing_is_left(running)
 
 
-def test_control_c_interrupts_waiting_and_closing_is_quick(marked: Marked) -> None:
+def test_control_c_interrupts_waiting_and_closing_is_quick(marked: MarkedProcesses) -> None:
     executor = Dask(evaluate, workers=2)
     executor.ready()
     for number, name in enumerate(executor.free):
-        executor.start(name, Job(number, wanted(number, "ignore_signals")))
+        executor.start(name, Job(number, make_request(number, "ignore_signals")))
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
@@ -410,14 +418,14 @@ def test_control_c_interrupts_waiting_and_closing_is_quick(marked: Marked) -> No
     timer.join()
     started = time.monotonic()
     executor.close()
-    assert time.monotonic() - started < LONG / 3
+    assert time.monotonic() - started < MAX_SECONDS / 3
     assert not marked()
     executor.close()
     assert executor.wait() == ()
 
 
 def test_an_own_cluster_listens_on_the_loopback_address_only_and_leaves_no_file(
-    marked: Marked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    marked: MarkedProcesses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     executor = Dask(evaluate)
@@ -435,12 +443,12 @@ def test_an_own_cluster_listens_on_the_loopback_address_only_and_leaves_no_file(
 SEARCH = """
     import sys
     sys.path[:0] = json_path
-    from spacelang.testing.misbehaving import evaluate, wanted
+    from spacelang.testing.faults import evaluate, make_request
     from spacelang.runtime.executors import Job
     from spacelang.runtime.executors.dask import Dask
     executor = Dask(evaluate, workers=2, address=address)
     for number, name in enumerate(executor.free):
-        executor.start(name, Job(number, wanted(number, deed)))
+        executor.start(name, Job(number, make_request(number, deed)))
     print("begun", flush=True)
     for _ in executor.free or range(2):
         executor.wait()
@@ -461,7 +469,7 @@ def a_search(folder: Path, address: str | None, deed: str) -> "subprocess.Popen[
     return search
 
 
-def test_a_program_needs_no_guard_and_nothing_is_said(tmp_path: Path, marked: Marked) -> None:
+def test_a_program_needs_no_guard_and_nothing_is_said(tmp_path: Path, marked: MarkedProcesses) -> None:
     search = a_search(tmp_path, None, "well")
     assert search.communicate(timeout=ENOUGH) == ("", "")
     assert search.returncode == 0
@@ -469,7 +477,7 @@ def test_a_program_needs_no_guard_and_nothing_is_said(tmp_path: Path, marked: Ma
 
 
 def test_of_a_killed_search_nothing_is_left_on_this_machine(
-    tmp_path: Path, marked: Marked, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, marked: MarkedProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "temporary"
     folder.mkdir()
@@ -478,7 +486,7 @@ def test_of_a_killed_search_nothing_is_left_on_this_machine(
         assert len(marked()) >= 5
         assert list(folder.iterdir())
         search.kill()
-    assert marked.gone(3)
+    assert marked.wait_until_gone(3)
     assert not list(folder.iterdir())
 
 

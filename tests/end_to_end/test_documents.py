@@ -26,11 +26,12 @@ from sklearn.datasets import load_iris
 from sklearn.utils.validation import check_is_fitted
 
 import spacelang as sl
-from spacelang.cli._app import COMMANDS, _command_line, run
+from spacelang.cli._app import COMMANDS, _build_app, run
 
 ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "grammars/REFERENCE.md", "spaces/README.md")),
+    *(ROOT / name for name in ("spacelang/README.md", "tests/README.md")),
     *sorted((ROOT / "spacelang").glob("*/README.md")),
     *sorted((ROOT / "examples").rglob("README.md")),
 ]
@@ -177,7 +178,7 @@ def commands_of(text: str) -> Iterator[tuple[str, str]]:
 # As a script of its own each block would import scikit-learn, once for itself and once for each of its searches; and
 # there nobody would hear what libraries warn of.
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.usefixtures("quick_nurseries")
+@pytest.mark.usefixtures("quick_zygotes")
 @pytest.mark.parametrize("block", PYTHON, ids=name_of)
 def test_python_runs(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = (
@@ -259,7 +260,7 @@ def outside_blocks(document: Path) -> str:
     return FENCE.sub("", document.read_text(encoding="utf-8"))
 
 
-@pytest.mark.usefixtures("quick_nurseries")
+@pytest.mark.usefixtures("quick_zygotes")
 def test_commands_that_are_named_run(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -302,7 +303,7 @@ def commands_named() -> list[str]:
 
 
 def test_options_and_functions_that_are_named_exist() -> None:
-    commands = typer.main.get_command(_command_line(COMMANDS)).commands  # type: ignore[attr-defined]
+    commands = typer.main.get_command(_build_app(COMMANDS)).commands  # type: ignore[attr-defined]
     parameters = [each for command in commands.values() for each in command.params]
     known = {"--help", *(option for each in parameters for option in (*each.opts, *each.secondary_opts))}
     options = {span.split()[0] for span in named(r"--[a-z].*")}

@@ -15,8 +15,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 
 import spacelang as sl
-from spacelang.runtime.ensembles.assembling import EnsembleError
-from spacelang.runtime.storing.store_faults import StoreError
+from spacelang.runtime.ensembles.construction import EnsembleError
+from spacelang.runtime.storage.store_errors import StoreError
 
 SPACE = """\
 space vote

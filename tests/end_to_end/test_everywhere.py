@@ -10,7 +10,7 @@ from cheap import OPTIONS
 import spacelang as sl
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.errors import InputError
-from spacelang.syntax.sources import bundled
+from spacelang.syntax.sources import bundled_names
 
 IS_FULL: Final = bool(os.environ.get("SPACELANG_FULL"))
 
@@ -34,7 +34,7 @@ def space_of(name: str) -> sl.Space:
     return space.bind(**{symbol: SIZES[symbol] for symbol in space.symbols})
 
 
-@pytest.mark.parametrize("space", bundled() if IS_FULL else FEW)
+@pytest.mark.parametrize("space", bundled_names() if IS_FULL else FEW)
 @pytest.mark.parametrize("name", OPTIMIZERS.names())
 def test_it_runs_or_says_why_it_does_not(name: str, space: str) -> None:
     def searched() -> sl.Result:

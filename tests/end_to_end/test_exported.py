@@ -15,15 +15,15 @@ from sklearn.naive_bayes import GaussianNB
 from storing import stored
 
 import spacelang as sl
-from spacelang.api.finished import ReopenedRun, take_up
-from spacelang.api.predicting import new_rows, predictions
+from spacelang.api.prediction import load_new_rows, predict_rows
+from spacelang.api.stored_runs import ReopenedRun, reopen_run
 from spacelang.ir.task import Holdout
-from spacelang.runtime.data.reading import Reading
+from spacelang.runtime.data.read_options import ReadOptions
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.evaluation.folds import make_folds
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.pipelines.preparation import Preparation
-from spacelang.runtime.storing.store import Store
+from spacelang.runtime.storage.store import Store
 
 SPACE = """\
 space small
@@ -89,7 +89,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def finished(folder: Path) -> ReopenedRun:
-    return take_up(folder / "run.db", data=str(folder / "rows.csv"))
+    return reopen_run(folder / "run.db", data=str(folder / "rows.csv"))
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def answers(folder: Path, finished: ReopenedRun) -> dict[str, Any]:
     for name, options in {**chosen, "e.py": ("--ensemble", "--votes", "5"), "best.skops": ()}.items():
         made = document(spacelang("export", "run.db", *options, "-o", name, "--json", folder=folder))
         assert made["file"] == name
-        assert name == "e.py" or made["trials"] == [finished.ranked(int(options[1]) if options else 1).index]
+        assert name == "e.py" or made["trials"] == [finished.trial_of_rank(int(options[1]) if options else 1).index]
         trusted[name] = made["trusted"]
         training, held_out = trial_rows(objective) if name in chosen else (np.arange(len(rows)), np.arange(20))
         rows.iloc[training].to_csv(folder / f"{name}.training.csv", index=False)
@@ -135,7 +135,7 @@ def test_a_module_predicts_the_held_out_rows_as_the_trial_did(
 ) -> None:
     with Store.read(folder / "run.db") as run:
         for rank in RANKS:
-            kept = run.predictions(finished.ranked(rank).index)
+            kept = run.predictions(finished.trial_of_rank(rank).index)
             labels, shares = answers[f"rank_{rank}.py"]
             predicted = np.equal.outer(labels, ["no", "yes"]).astype(float) if shares is None else np.array(shares)
             assert kept is not None
@@ -143,7 +143,7 @@ def test_a_module_predicts_the_held_out_rows_as_the_trial_did(
 
 
 def test_an_ensemble_is_code_that_votes_as_the_fitted_one(finished: ReopenedRun, answers: dict[str, Any]) -> None:
-    choice, objective = finished.ensemble(5), finished.objective
+    choice, objective = finished.select_ensemble(5), finished.objective
     shares = [
         (objective.refit(each.record.trial.request.configuration, is_member=True), each.votes)
         for each in choice.members
@@ -172,7 +172,7 @@ OTHER: dict[str, tuple[str, dict[str, Any]]] = {
     "has no column `bought`": ("unlabelled.csv", {}),
     "leaves 105 of its 150 rows for trials": ("rows.csv", {"test": 0.3}),
     "must be between 0 and 1": ("rows.csv", {"test": 3.0}),
-    "columns beside the labels": ("rows.csv", {"reading": Reading(drop_columns=("pay",))}),
+    "columns beside the labels": ("rows.csv", {"reading": ReadOptions(drop_columns=("pay",))}),
 }
 
 
@@ -180,7 +180,7 @@ OTHER: dict[str, tuple[str, dict[str, Any]]] = {
 def test_other_data_is_refused(reason: str, folder: Path) -> None:
     data, options = OTHER[reason]
     with pytest.raises(DataError, match=reason):
-        take_up(folder / "run.db", data=str(folder / data), **options)
+        reopen_run(folder / "run.db", data=str(folder / data), **options)
 
 
 def test_a_run_that_had_more_imputed_is_neither_taken_away_nor_gone_on_with(
@@ -192,22 +192,22 @@ def test_a_run_that_had_more_imputed_is_neither_taken_away_nor_gone_on_with(
     rows.to_csv(tmp_path / "rows.csv", index=False)
     given, store = (rows[["town", "age"]], rows["bought"]), tmp_path / "run.db"
     with monkeypatch.context() as before:
-        before.setattr(Preparation, "formerly_imputed", "")
+        before.setattr(Preparation, "imputation_change", "")
         sl.search(space, *given, trials=1, workers=0, store=store)
     with pytest.raises(DataError, match="imputed by an earlier version, and would be numbered by the space in column"):
-        take_up(store, data=str(tmp_path / "rows.csv"))
+        reopen_run(store, data=str(tmp_path / "rows.csv"))
     with pytest.raises(InputError, match="`missing values`: imputed by an earlier version in the store"):
         sl.search(space, *given, trials=1, workers=0, store=store, resume=True)
 
 
 def test_texts_of_the_run_are_texts_in_new_rows_and_gaps_are_told(folder: Path, finished: ReopenedRun) -> None:
     (folder / "codes.csv").write_text("pay,age,town\n1,,007\n2,3,12\n", encoding="utf-8")
-    rows = new_rows(str(folder / "codes.csv"), finished.objective.dataset)
+    rows = load_new_rows(str(folder / "codes.csv"), finished.objective.dataset)
     assert rows.features["town"].tolist() == ["007", "12"]
-    assert rows.gaps == ("age",)
+    assert rows.new_missing_columns == ("age",)
     training = pd.DataFrame({"age": [1.0, 2.0], "pay": [1.0, 2.0]})
     with pytest.raises(DataError, match=r"cannot predict these rows: .*NaN") as raised:
-        predictions(GaussianNB().fit(training, ["no", "yes"]), replace(rows, features=rows.features[["age", "pay"]]))
+        predict_rows(GaussianNB().fit(training, ["no", "yes"]), replace(rows, features=rows.features[["age", "pay"]]))
     assert raised.value.help == "columns with missing values that had none in the run: `age`"
 
 
@@ -220,7 +220,15 @@ REFUSED = {
     "is empty": ("predict", "empty.db", "--data", "rows.csv"),
     "unknown file type": ("export", "run.db", "-o", "x.pkl"),
     "`--votes` needs `--ensemble`": ("export", "run.db", "--votes", "3", "-o", "x.py"),
-    "`--rank` and `--ensemble` exclude each other": ("predict", "run.db", "--data", "rows.csv", "--rank", "2", "--ensemble"),
+    "`--rank` and `--ensemble` exclude each other": (
+        "predict",
+        "run.db",
+        "--data",
+        "rows.csv",
+        "--rank",
+        "2",
+        "--ensemble",
+    ),
     "already exists": ("predict", "run.db", "--data", "unlabelled.csv", "-o", "rows.csv"),
 }
 

@@ -21,7 +21,7 @@ DRAWS: Final = 400
 
 def test_the_picture_is_what_its_script_draws() -> None:
     found = runpy.run_path(str(ROOT / "examples" / "picture.py"))
-    assert found["picture"]() == found["PICTURE"].read_text(encoding="utf-8")
+    assert found["draw_picture"]() == found["PICTURE"].read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

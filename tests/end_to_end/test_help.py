@@ -11,7 +11,7 @@ import pytest
 import typer
 from commands import TIMEOUT, TOY, environment
 
-from spacelang.cli._app import COMMANDS, GROUPS, _command_line, run
+from spacelang.cli._app import COMMANDS, GROUPS, _build_app, run
 
 BASH = """
 eval "$(spacelang completion bash)"
@@ -49,7 +49,7 @@ def test_every_command_is_in_one_group(capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_has_an_example_that_the_command_takes(name: str) -> None:
-    command = typer.main.get_command(_command_line([name])).commands[name]  # type: ignore[attr-defined]
+    command = typer.main.get_command(_build_app([name])).commands[name]  # type: ignore[attr-defined]
     found = re.search(r"\n\n  Example:\n    (\S.+)\n", command.get_help(typer.Context(command)))
     assert found
     words = shlex.split(re.sub(r"\beval \"\$\((.*)\)\"", r"\1", found[1]))

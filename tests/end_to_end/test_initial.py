@@ -14,15 +14,15 @@ from commands import document
 from tables import recorded, table_of
 
 import spacelang as sl
-from spacelang.api.initial import InitialError
+from spacelang.api.initial_configurations import InitialError
 from spacelang.bench.tables.writing import write_table
 from spacelang.cli._app import run
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.problem import Allowance
+from spacelang.ir.problem import TotalBudget
 from spacelang.ir.trial import Request
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.runtime.storing.store import Store
-from spacelang.runtime.storing.store_faults import StoreError
+from spacelang.runtime.storage.store import Store
+from spacelang.runtime.storage.store_errors import StoreError
 
 SPACE = """\
 space small
@@ -234,7 +234,7 @@ def test_a_black_box_is_asked_for_them_first() -> None:
 
 
 def test_a_search_is_told_the_budget_that_its_run_began_with(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Allowance] = []
+    told: list[TotalBudget] = []
     lds = OPTIMIZERS.load("lds")
     search = lds.search
 
@@ -247,13 +247,13 @@ def test_a_search_is_told_the_budget_that_its_run_began_with(folder: Path, monke
     options: dict[str, Any] = {"optimizer": "lds", "store": store, "workers": 3}
     sl.search_table(space, table, time=1.0, trials=2, **options)
     sl.search_table(space, table, time="5s", trials=4, resume=True, **{**options, "workers": 1})
-    assert told == [Allowance(3.0, 2)] * 2, "seconds of all workers; more of them on a resume are more rounds"
+    assert told == [TotalBudget(3.0, 2)] * 2, "seconds of all workers; more of them on a resume are more rounds"
     with Store.read(store) as kept:
-        assert kept.header.budget == Allowance(3.0, 2)
+        assert kept.header.budget == TotalBudget(3.0, 2)
     sl.search_table(space, table, trials=2, optimizer="lds")
-    assert told[-1] == Allowance(None, 2)
+    assert told[-1] == TotalBudget(None, 2)
     next(sl.ask_and_tell(space, optimizer="lds", trials=7))
-    assert told[-1] == Allowance(None, 7)
+    assert told[-1] == TotalBudget(None, 7)
 
 
 def test_a_program_that_resumes_with_others_is_refused(folder: Path) -> None:

@@ -28,13 +28,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 
 import spacelang as sl
-from spacelang.ir.task import Given
+from spacelang.ir.task import PredefinedSplits
 from spacelang.ir.trial import Request
 from spacelang.runtime.data.labels import check_labels
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.settings import Settings
+from spacelang.runtime.evaluation.settings import EvaluationSettings
 
 KEY = "0123456789abcdef0123456789abcdef"
 
@@ -149,7 +149,7 @@ def test_a_task_brings_its_own_splits(place, number, data, repeats, folds):
     for split, key in zip(table.splits, sorted(expected), strict=True):
         assert split.training.tolist() == sorted(expected[key][0])
         assert split.held_out.tolist() == sorted(expected[key][1])
-    assert isinstance(table.validation, Given)
+    assert isinstance(table.validation, PredefinedSplits)
     assert (table.validation.folds, table.validation.source) == (repeats * folds, f"openml-task:{number}")
 
 
@@ -158,7 +158,7 @@ def test_trials_are_judged_on_the_splits_of_the_task(place):
     space = sl.parse("space s\nstage estimator = LogisticRegression { C = 0.1 } | GaussianNB\n")
     dataset = check_labels(load_dataset("openml-task:59"), "classification")
     assert dataset.validation is not None
-    objective = DataObjective(space.checked, dataset, Settings(validation=dataset.validation))
+    objective = DataObjective(space.checked, dataset, EvaluationSettings(validation=dataset.validation))
     assert objective.training_size == 135
     found = objective.evaluate(Request(space.default()))
     numbers, labels = dataset.features.to_numpy(), dataset.target.to_numpy()
@@ -201,7 +201,7 @@ def test_a_task_of_regression_with_a_holdout(place):
         check_labels(table, "classification")
     dataset = check_labels(table, "regression")
     space = sl.parse("space s\nstage estimator = Ridge | LinearRegression\n")
-    objective = DataObjective(space.checked, dataset, Settings(validation=dataset.validation))
+    objective = DataObjective(space.checked, dataset, EvaluationSettings(validation=dataset.validation))
     trial = objective.evaluate(Request(space.default(), 50))
     assert trial.loss is not None
     assert trial.loss < 1

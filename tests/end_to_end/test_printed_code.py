@@ -20,18 +20,18 @@ from goldens import PATHS
 from sklearn import config_context
 
 from spacelang.api import Space, load_for_data, parse
-from spacelang.api.experiment import NOTHING_MORE, Experiment, Recorded
-from spacelang.api.rows import Rows
+from spacelang.api.experiment import NO_EXTRA_MEASUREMENTS, Experiment, ExtraMeasurements
+from spacelang.api.tabular_data import TabularData
 from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request
-from spacelang.report.building import building
-from spacelang.report.code import source
-from spacelang.report.module import module
+from spacelang.report.builder_code import builder_code
+from spacelang.report.code_writer import pipeline_source
+from spacelang.report.pipeline_module import pipeline_module_text
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.evaluation.folds import _splits
+from spacelang.runtime.evaluation.folds import _split_rows
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.split import stratified_order
+from spacelang.runtime.evaluation.splits import stratified_order
 
 DRAWS = 8 if os.environ.get("SPACELANG_FULL") else 1
 
@@ -228,9 +228,9 @@ def objectives() -> Iterator[tuple[str, Space, DataObjective]]:
 
 
 def made(
-    space: Space, features: pd.DataFrame, target: Any, recorded: Recorded = NOTHING_MORE
+    space: Space, features: pd.DataFrame, target: Any, recorded: ExtraMeasurements = NO_EXTRA_MEASUREMENTS
 ) -> tuple[Space, DataObjective]:
-    rows = Rows(make_table(features, target))
+    rows = TabularData(make_table(features, target))
     return rows.over(Experiment(space=space, data=rows, validation=Holdout(0.3), recorded=recorded))
 
 
@@ -246,7 +246,9 @@ def printed() -> list[Printed]:
                 predicted: Any = objective.refit(configuration).predict(data.features)
             except Exception as error:  # noqa: BLE001 - a pipeline of a space may raise anything
                 predicted = type(error).__name__, str(error)
-            found.append(Printed(name, space, configuration, source(pipeline), data.features, data.labels, predicted))
+            found.append(
+                Printed(name, space, configuration, pipeline_source(pipeline), data.features, data.labels, predicted)
+            )
     return found
 
 
@@ -258,13 +260,13 @@ def exported() -> list[Exported]:
     given |= {"numbers": (parse("stage e = Ridge | SVR"), WHOLE, SIZE[:120])}
     found = []
     for name, (space, features, target) in given.items():
-        _, objective = made(space, features, target, Recorded(predictions=True))
+        _, objective = made(space, features, target, ExtraMeasurements(predictions=True))
         for configuration in dict.fromkeys([space.default(), *space.sample(DRAWS, seed=1)][:DRAWS]):
             trial = objective.evaluate(Request(configuration))
             if trial.predictions is None:
                 continue
             data, (training, held_out) = objective.dataset, rows_of(objective)
-            text = module(objective.pipeline(configuration), objective, [EVIL, name])
+            text = pipeline_module_text(objective.pipeline(configuration), objective, [EVIL, name])
             rows = data.features.iloc[training], data.labels[training], data.features.iloc[held_out]
             found.append(Exported(name, configuration, (text, *rows), trial.predictions))
     return found
@@ -273,7 +275,7 @@ def exported() -> list[Exported]:
 def rows_of(objective: DataObjective) -> tuple[Any, Any]:
     """The numbers of the rows that trials train on, in their order, and of those on which they are judged."""
     rng = np.random.default_rng(objective.random_state)
-    ((training, held_out),) = _splits(objective.dataset, objective.validation, rng)
+    ((training, held_out),) = _split_rows(objective.dataset, objective.validation, rng)
     if objective.dataset.kind == "classification":
         training = training[stratified_order(objective.dataset.target.to_numpy()[training], rng)]
     return training, held_out
@@ -317,7 +319,7 @@ def test_the_code_of_a_space_builds_its_pipelines(printed: list[Printed]) -> Non
         for seed, configuration in enumerate([space.default(), *space.sample(2 * DRAWS, seed=2)]):
             for state in (None, seed):
                 expected, built = space.build(configuration, random_state=state), names["build"](configuration, state)
-                told = all_of if name in READS_TEXT else source
+                told = all_of if name in READS_TEXT else pipeline_source
                 assert told(built) == told(expected), (name, configuration)
         if space.checked.decisions:
             with pytest.raises((ValueError, KeyError)):
@@ -335,7 +337,7 @@ def test_code_that_finds_columns_of_text_predicts_what_the_pipelines_of_the_spac
 ) -> None:
     for each in {each.name: each for each in printed if each.name in READS_TEXT}.values():
         with pytest.raises(BuildError, match="reads text"):
-            source(each.space.build(each.configuration))
+            pipeline_source(each.space.build(each.configuration))
         names, found = functions_of(each.space), []
         for made in (each.space.build(each.configuration, random_state=1), names["build"](each.configuration, 1)):
             found.append(made.fit(each.features, each.labels).predict(each.features))
@@ -344,7 +346,7 @@ def test_code_that_finds_columns_of_text_predicts_what_the_pipelines_of_the_spac
 
 def functions_of(space: Space) -> dict[str, Any]:
     """The functions that build the pipelines of a space."""
-    code, names = building(space.checked), dict[str, Any]()
+    code, names = builder_code(space.checked), dict[str, Any]()
     exec(f"{code.imports}\n\n\n{code.functions}", names)
     return names
 

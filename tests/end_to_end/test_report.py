@@ -27,7 +27,11 @@ def test_a_page_is_written_or_printed(folder: Path) -> None:
 
 def test_stores_are_not_replaced_and_damaged_ones_are_told(folder: Path) -> None:
     kept = (folder / "run.db").read_bytes()
-    for output, telling in (("run.db", "is the store of a run"), (".", "is a folder"), ("no/page.html", "cannot write")):
+    for output, telling in (
+        ("run.db", "is the store of a run"),
+        (".", "is a folder"),
+        ("no/page.html", "cannot write"),
+    ):
         ended = spacelang("report", "run.db", "-o", output, folder=folder)
         assert ended.returncode == 2
         assert telling in ended.stderr

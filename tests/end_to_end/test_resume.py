@@ -14,8 +14,8 @@ import psutil
 import pytest
 from commands import TIMEOUT, Going, document, environment, killed, spacelang, write_spaces
 
-from spacelang.runtime.storing.store import Store
-from spacelang.runtime.storing.store_faults import StoreError
+from spacelang.runtime.storage.store import Store
+from spacelang.runtime.storage.store_errors import StoreError
 
 RUN = ("run", "toy.space", "--data", "sklearn:iris", "--optimizer", "random")
 TRIALS = 40 if os.environ.get("SPACELANG_FULL") else 15

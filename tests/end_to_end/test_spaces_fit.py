@@ -21,26 +21,26 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 
-from spacelang.analysis import Checked, Surroundings, check
+from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.api import load_for_data
 from spacelang.api.experiment import Experiment
-from spacelang.api.rows import Rows
+from spacelang.api.tabular_data import TabularData
 from spacelang.diagnostics.terminal import render
-from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request, Status
-from spacelang.resources import folder
+from spacelang.resources import resource_folder
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.pipelines.build import build
+from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import Completer, default
+from spacelang.solver.defaults import DefaultCompleter, default_configuration
 from spacelang.text import Source
 
 REPOSITORY = Path(__file__).parents[2]
-BUNDLED = {path.stem: path for path in sorted(folder("spaces").glob("*.space"))}
+BUNDLED = {path.stem: path for path in sorted(resource_folder("spaces").glob("*.space"))}
 EXAMPLES = {path.stem: path for path in sorted((REPOSITORY / "examples").glob("*.space"))}
 FEW_COLUMNS = {"admm_table_a2": 10, "admm_table_a3": 10, "mosaic": 10}
 """Where random configurations see the first columns only: cubic features of all thirty would take minutes."""
@@ -100,8 +100,8 @@ KNOWN: dict[str, Callable[[Configuration, Exception], bool]] = {
 """The documented reasons to fail; the other spaces have none."""
 
 
-def checked(path: Path, **sizes: int) -> Checked:
-    return check(Source(path.name, path.read_text(encoding="utf-8")), Surroundings(bindings=sizes))
+def checked(path: Path, **sizes: int) -> CheckResult:
+    return check(Source(path.name, path.read_text(encoding="utf-8")), CheckContext(bindings=sizes))
 
 
 @cache
@@ -153,9 +153,9 @@ def test_checks_without_a_word(path: Path) -> None:
 def test_the_default_and_every_alternative_beside_it_fit(name: str) -> None:
     columns = None if IS_FULL else FEW_COLUMNS.get(name, 10)
     space, structures = space_of(name, columns)
-    usual = default(space)
+    usual = default_configuration(space)
     neighbours = [
-        nearest_member(space, Completer(structures), stage.address, branch.name)
+        nearest_member(space, DefaultCompleter(structures), stage.address, branch.name)
         for stage in space.stages
         for branch in stage.branches
     ]
@@ -167,7 +167,7 @@ def test_the_default_and_every_alternative_beside_it_fit(name: str) -> None:
     assert not failures
 
 
-def nearest_member(space: Space, completer: Completer, address: str, branch: str) -> Configuration:
+def nearest_member(space: Space, completer: DefaultCompleter, address: str, branch: str) -> Configuration:
     """The default configuration with another alternative, and a second one where that pair is not admissible."""
     usual = {stage.address: stage.branches[stage.default].name for stage in space.stages} | {address: branch}
     others = [
@@ -177,7 +177,7 @@ def nearest_member(space: Space, completer: Completer, address: str, branch: str
         for other in stage.branches
     ]
     found = (completer.complete(structure) for structure in (usual, *others))
-    return next(configuration for configuration in found if exclusion(space, configuration) is None)
+    return next(configuration for configuration in found if first_exclusion(space, configuration) is None)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -190,7 +190,7 @@ def test_random_configurations_fit(name: str) -> None:
     draws = COSTLY.get(name, DRAWS)
     for _ in range(draws):
         configuration = sampler.configuration(rng)
-        assert exclusion(space, configuration) is None
+        assert first_exclusion(space, configuration) is None
         error = failure(space, configuration, columns)
         if error is not None:
             assert name in KNOWN, f"{configuration}: {error}"
@@ -209,11 +209,11 @@ def test_categories_and_missing_values_are_handled(name: str, taken: dict[str, s
     features.loc[::7, "size"] = np.nan
     features.loc[::11, "colour"] = None
     space = load_for_data(name)
-    rows = Rows(make_table(features, labels))
-    space, objective = rows.over(Experiment(space=space, data=rows, validation=Holdout(0.3)))
+    rows = TabularData(make_table(features, labels))
+    space, objective = rows.bind_space(Experiment(space=space, data=rows, validation=Holdout(0.3)))
     usual = {stage.address: stage.branches[stage.default].name for stage in space.checked.stages}
     decided = {stage: branch for stage, branch in taken.items() if stage in usual}
-    trial = objective.evaluate(Request(Completer(space.counted).complete(usual | decided)))
+    trial = objective.evaluate(Request(DefaultCompleter(space.counted).complete(usual | decided)))
     assert trial.status is Status.SUCCESS, trial.reason
     assert trial.loss is not None
     assert trial.loss < 0.2
@@ -226,7 +226,9 @@ def test_both_penalties_of_the_logistic_regression_fit_quietly() -> None:
     space, _ = space_of("boasf_logistic_regression")
     for ratio in (0.0, 1.0):
         for dataset in (load_breast_cancer, load_iris):
-            pipeline = build(space, Configuration({**default(space), "estimator.l1_ratio": ratio}), random_state=0)
+            pipeline = build(
+                space, Configuration({**default_configuration(space), "estimator.l1_ratio": ratio}), random_state=0
+            )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 pipeline.fit(*dataset(return_X_y=True))
@@ -239,11 +241,11 @@ def test_a_constant_column_never_reaches_a_discriminant_without_regularization()
         "transformer": "PolynomialFeatures",
         "estimator": "QuadraticDiscriminantAnalysis",
     }
-    completed = Completer(structures).complete(structure)
+    completed = DefaultCompleter(structures).complete(structure)
     assert completed["transformer.include_bias"] is False or completed["estimator.reg_param"] != 0
     assert failure(space, completed, 3) is None
     singular = Configuration({**completed, "transformer.include_bias": True, "estimator.reg_param": 0.0})
-    assert exclusion(space, singular) is not None
+    assert first_exclusion(space, singular) is not None
     assert failure(space, singular, 3) is not None
 
 
@@ -251,4 +253,4 @@ def test_a_constant_column_never_reaches_a_discriminant_without_regularization()
 def test_the_default_of_an_example_can_be_built(name: str) -> None:
     found = checked(EXAMPLES[name])
     assert found.space is not None
-    assert build(found.space, default(found.space)).steps
+    assert build(found.space, default_configuration(found.space)).steps

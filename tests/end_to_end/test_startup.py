@@ -33,7 +33,7 @@ LIGHT_COMMANDS = [
 SLOW = {"lark", "importlib.resources", "importlib.metadata", "email", "spacelang.diagnostics.terminal", "spacelang.api"}
 """Modules that take as long to import as a catalogue to read, and that a check of a sound file can do without."""
 
-OF_MISTAKES = {"spacelang.syntax.recovery", "spacelang.syntax.mistakes", "spacelang.solver.defaults"}
+OF_MISTAKES = {"spacelang.syntax.recovery", "spacelang.syntax.syntax_errors", "spacelang.solver.defaults"}
 """Modules that look for mistakes, and for the default that data leaves: a sound file has neither."""
 
 MODULES = """

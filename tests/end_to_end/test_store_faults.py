@@ -19,8 +19,8 @@ from commands import environment
 from laws.settings import EXAMPLES
 from storing import header, read, stored, trial, trials
 
-from spacelang.runtime.storing.runs import default_path
-from spacelang.runtime.storing.store import Store, StoredRun, StoreError, is_blank
+from spacelang.runtime.storage.runs import default_path
+from spacelang.runtime.storage.store import Store, StoredRun, StoreError, is_blank
 
 TESTS = Path(__file__).parent.parent
 KILLS = EXAMPLES // 4
@@ -32,7 +32,7 @@ import numpy
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from storing import header, trial
-from spacelang.runtime.storing.store import Store, is_blank
+from spacelang.runtime.storage.store import Store, is_blank
 path = Path(sys.argv[1])
 given = header()
 print("ready", flush=True)
@@ -123,7 +123,7 @@ def test_a_second_run_on_the_same_store_is_refused_at_once(tmp_path: Path) -> No
         assert process.poll() is None, "who is refused does not disturb"
     store = Store.open(path, header())
     assert store.count >= before
-    store.end("budget", 1.0)
+    store.end_session("budget", 1.0)
 
 
 def test_a_second_run_in_the_same_process_is_refused_and_leaves_the_lock(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_second_run_in_the_same_process_is_refused_and_leaves_the_lock(tmp_pat
     ended = appending(path).communicate()
     assert "is in use by another run" in ended[1]
     store.append(trial(1))
-    store.end("budget", 1.0)
+    store.end_session("budget", 1.0)
 
 
 def test_only_one_of_many_that_begin_together_gets_the_store(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_program_that_keeps_the_store_to_itself_is_named(tmp_path: Path) -> No
     with pytest.raises(StoreError, match="is in use by another run"):
         Store.open(path, made)
     other.close()
-    Store.open(path, made).end("budget", 1.0)
+    Store.open(path, made).end_session("budget", 1.0)
 
 
 # ---- disks
@@ -187,7 +187,7 @@ def test_a_full_disk_is_an_error_at_once_and_keeps_what_was_acknowledged(tmp_pat
     store = Store.open(path, header())
     assert acknowledged <= store.count <= acknowledged + 1
     store.append(trial(store.count + 1))
-    store.end("budget", 1.0)
+    store.end_session("budget", 1.0)
     assert [each.index for each in read(path)] == list(range(1, store.count + 1))
 
 
@@ -202,10 +202,10 @@ def test_a_store_that_may_not_grow_says_so(tmp_path: Path) -> None:
     count = store.count
     with pytest.raises(StoreError, match="an earlier write to"):
         store.append(trial(count + 1))
-    store.end("interrupted", 1.0)
+    store.end_session("interrupted", 1.0)
     again = Store.open(path, header())
     assert list(again.records()) == list(trials(count))
-    again.end("budget", 1.0)
+    again.end_session("budget", 1.0)
 
 
 @contextmanager
@@ -238,7 +238,7 @@ def test_a_read_only_folder_is_an_error() -> None:
         with pytest.raises(StoreError, match="read-only"):
             Store.open(folder / "done.db", made)
         assert len(read(folder / "done.db")) == 3, "it may still be read"
-        Store.open(folder / "killed.db", killed).end("budget", 3.0)
+        Store.open(folder / "killed.db", killed).end_session("budget", 3.0)
         assert len(read(folder / "killed.db")) == 3, "it has its log already, so that nothing has to be made"
         folder.chmod(0o700)
         (folder / "done.db").chmod(0o400)
@@ -248,7 +248,7 @@ def test_a_read_only_folder_is_an_error() -> None:
         (folder / "done.db").chmod(0o000)
         with pytest.raises(StoreError, match="cannot be opened"):
             Store.read(folder / "done.db")
-        Store.open(folder / "killed.db", killed).end("budget", 4.0)
+        Store.open(folder / "killed.db", killed).end_session("budget", 4.0)
         assert not (folder / "killed.db-wal").exists()
 
 
@@ -296,9 +296,9 @@ def test_places(tmp_path: Path, place: str, created: str | None, opened: str | N
         "nothing is touched"
     )
     if created is None:
-        Store.create(tmp_path / place, made).end("budget", 0.0)
+        Store.create(tmp_path / place, made).end_session("budget", 0.0)
     if opened is None:
-        Store.open(tmp_path / place, made).end("budget", 0.0)
+        Store.open(tmp_path / place, made).end_session("budget", 0.0)
 
 
 # ---- files that are not what was written
@@ -360,7 +360,7 @@ def test_the_log_of_a_killed_run_is_missed(tmp_path: Path, harm: str) -> None:
     connection.close()
     store = Store.open(given_up, made)
     assert list(store.records()) == list(trials(64)), "what was in the file: the user wanted it so"
-    store.end("budget", 1.0)
+    store.end_session("budget", 1.0)
 
 
 @pytest.mark.parametrize("how", [Store.open, lambda path, _: Store.read(path)], ids=["open", "read"])
@@ -440,7 +440,7 @@ def test_a_store_that_is_taken_away_from_a_run_is_missed(tmp_path: Path, harm: s
     with pytest.raises(StoreError, match="was moved, replaced, truncated or deleted"):
         store.append(trial(2))
     assert store.count == 1
-    store.end("interrupted", 1.0)
+    store.end_session("interrupted", 1.0)
 
 
 def test_trials_that_somebody_took_out_are_missed(tmp_path: Path) -> None:

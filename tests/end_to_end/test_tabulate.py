@@ -16,7 +16,7 @@ from commands import document, spacelang, write_spaces
 
 from spacelang.cli._app import run
 
-pytestmark = pytest.mark.usefixtures("quick_nurseries")
+pytestmark = pytest.mark.usefixtures("quick_zygotes")
 
 MEDIUM = """\
 space medium

@@ -16,7 +16,7 @@ FEWER: Final = {"10": "3", "20": "5", "30": "5", "50": "6"}
 """As many trials as the scripts make, and as many as are made here."""
 
 
-@pytest.mark.usefixtures("quick_nurseries")
+@pytest.mark.usefixtures("quick_zygotes")
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     if name == "optuna_study":

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING shows, as another package has it: it passes the suites, and is found by its entry points."""
+"""The examples of spacelang/testing/README.md, installed as a package: they are found and pass their suites."""
 
 import re
 import subprocess
@@ -11,10 +11,10 @@ from commands import environment
 from numpy.random import default_rng
 
 from spacelang.ir.problem import Problem
-from spacelang.testing.driving import arbitrary, drive
-from spacelang.testing.small_spaces import continuous
+from spacelang.testing.driving import drive, hash_loss
+from spacelang.testing.small_spaces import continuous_space
 
-CONTRIBUTING = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PLUGINS_GUIDE = (Path(__file__).parents[2] / "spacelang" / "testing" / "README.md").read_text(encoding="utf-8")
 
 TOYS = ("target", "optimizer", "selector", "minimizer", "executor", "objective")
 """Those that have a section of their own, and a suite."""
@@ -101,7 +101,7 @@ TESTS = {
 def shown(toy: str) -> str:
     """The code of a section."""
     article = "An" if toy[0] in "aeiou" else "A"
-    _, _, section = CONTRIBUTING.partition(f"### {article} {toy}\n")
+    _, _, section = PLUGINS_GUIDE.partition(f"### {article} {toy}\n")
     return section.partition("```python\n")[2].partition("```\n")[0]
 
 
@@ -151,7 +151,7 @@ def test_it_passes_its_suite(suites: dict[str, list[ElementTree.Element]], toy: 
 def test_the_optimizer_leaves_nobody_idle(workers: int) -> None:
     names: dict[str, object] = {"__name__": "toy"}
     exec(shown("optimizer"), names)
-    search = names["BetterHalf"]().search(Problem(continuous(), 500, default_rng(0)))  # type: ignore[operator]
-    driven = drive(search, arbitrary, 200, workers=workers)
-    assert driven.idle == workers, "only before the first wish there is nothing to do"
+    search = names["BetterHalf"]().search(Problem(continuous_space(), 500, default_rng(0)))  # type: ignore[operator]
+    driven = drive(search, hash_loss, 200, workers=workers)
+    assert driven.idle_count == workers, "only before the first wish there is nothing to do"
     assert {request.fidelity for request in driven.requests} == {50, None}

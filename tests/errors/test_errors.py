@@ -18,16 +18,16 @@ from unittest.mock import PropertyMock, patch
 
 import pytest
 
-from spacelang.analysis import Checked, Surroundings, check
+from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.api import parse
-from spacelang.api.compiling import RefusalError, compiled
-from spacelang.api.initial import InitialError, members_of, read_initial
+from spacelang.api.compilation import CompilationError, compile_space
+from spacelang.api.initial_configurations import InitialError, members_of, read_initial
 from spacelang.catalog import Catalogue
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.kinds import KINDS
+from spacelang.diagnostics.registry import KINDS
 from spacelang.diagnostics.terminal import render
-from spacelang.forms.envelope import is_compiled
-from spacelang.importers._importing import to_space
+from spacelang.importers._import_steps import import_space
+from spacelang.serialization.envelope import is_compiled
 from spacelang.syntax.sources import read_source
 from spacelang.text import Source
 
@@ -70,8 +70,8 @@ def found(name: str) -> tuple[Diagnostic, ...]:
     if source.name.startswith(INITIAL):
         return refused(source.name)
     if not (source.name.endswith(".space") or is_compiled(source.text)):
-        return to_space(source)[1]
-    with patch.object(Catalogue, "stale", new_callable=PropertyMock, return_value=INSTALLED.get(name)):
+        return import_space(source)[1]
+    with patch.object(Catalogue, "differing_version", new_callable=PropertyMock, return_value=INSTALLED.get(name)):
         checked = check(source, surroundings_of(source))
     return checked.diagnostics or refusals(source, checked)
 
@@ -85,26 +85,26 @@ def refused(path: str) -> tuple[Diagnostic, ...]:
     return ()
 
 
-def refusals(source: Source, checked: Checked) -> tuple[Diagnostic, ...]:
+def refusals(source: Source, checked: CheckResult) -> tuple[Diagnostic, ...]:
     kind, _, words = source.line(1).partition(":")
     if kind != "# compile" or checked.structures is None:
         return ()
     target, *options = words.split()
     settings = dict(option.split("=") for option in options if "=" in option)
     try:
-        compiled(target, checked.structures, settings, strict="strict" in options)
-    except RefusalError as error:
+        compile_space(target, checked.structures, settings, strict="strict" in options)
+    except CompilationError as error:
         return error.diagnostics
     return ()
 
 
-def surroundings_of(source: Source) -> Surroundings:
+def surroundings_of(source: Source) -> CheckContext:
     if source.name.endswith(".json"):
-        return Surroundings(BOUND)
+        return CheckContext(BOUND)
     kind, _, words = source.line(1).partition(":")
     pairs = [pair.split("=") for pair in words.split()] if kind == "# bind" else []
     allowed = words.split() if kind == "# allow" else []
-    return Surroundings({name: int(number) for name, number in pairs}, frozenset(allowed))
+    return CheckContext({name: int(number) for name, number in pairs}, frozenset(allowed))
 
 
 def source_of(name: str) -> Source | Diagnostic:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spacelang.resources import folder
+from spacelang.resources import resource_folder
 from tests.laws.example import EXAMPLE
 from tests.laws.test_syntax import read
 
@@ -15,7 +15,7 @@ ROUNDS = 12
 
 
 def texts() -> list[str]:
-    spaces = sorted(Path(folder("spaces")).glob("**/*.space"))
+    spaces = sorted(Path(resource_folder("spaces")).glob("**/*.space"))
     return [EXAMPLE, *(path.read_text(encoding="utf-8") for path in spaces)]
 
 

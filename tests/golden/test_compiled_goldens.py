@@ -14,11 +14,11 @@ from goldens import FOLDER, UPDATE, rounded, structures_of
 
 import spacelang as sl
 from spacelang.cli import main
-from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
-from spacelang.solver.defaults import default
+from spacelang.sampling.sampler import Sampler
+from spacelang.solver.defaults import default_configuration
 from spacelang.targets import TARGETS
-from spacelang.targets._lowered import Lowered
+from spacelang.targets._lowering import LoweringResult
 
 KEPT = FOLDER / "compiled"
 OPTIONS = {"random": {"n": "20"}}
@@ -48,7 +48,7 @@ def test_an_encoding_is_decoded(space: str, target: str) -> None:
     assert kept.is_file(), f"{kept.name} is missing: UPDATE_GOLDEN=1 writes it"
     members = list(map(json.loads, kept.read_text(encoding="utf-8").splitlines()))
     assert len(members) == MEMBERS
-    template = lowered.encode(default(structures_of(space).space))
+    template = lowered.encode(default_configuration(structures_of(space).space))
     for member in members:
         found = lowered.decode(read(member["encoding"], template))
         assert rounded(found.to_dict()) == rounded(member["configuration"])
@@ -61,10 +61,10 @@ def test_no_file_is_left_over() -> None:
     }
 
 
-def encoded(lowered: Lowered[Any, Any], space: str) -> list[str]:
+def encoded(lowered: LoweringResult[Any, Any], space: str) -> list[str]:
     """Some members as JSON, each with its encoding to the last digit."""
     drawn = Sampler(structures_of(space)).configurations(MEMBERS - 1, np.random.default_rng(0))
-    members = (default(structures_of(space).space), *drawn)
+    members = (default_configuration(structures_of(space).space), *drawn)
     return [json.dumps({"configuration": each.to_dict(), "encoding": plain(lowered.encode(each))}) for each in members]
 
 

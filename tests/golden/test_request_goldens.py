@@ -26,7 +26,7 @@ from goldens import FOLDER, IS_FULL, UPDATE, hashes, must_be_kept, path_of, roun
 
 import spacelang as sl
 from spacelang.ir.trial import Request
-from spacelang.runtime.boxes.artificial import ArtificialObjective, artificial
+from spacelang.runtime.black_box.artificial import ArtificialObjective, artificial
 
 KEPT = FOLDER / "requests"
 SPACES = ("artificial", "small")

@@ -20,7 +20,7 @@ from sklearn.datasets import load_iris
 
 import spacelang as sl
 from spacelang.cli import main
-from spacelang.runtime.storing.store import Store
+from spacelang.runtime.storage.store import Store
 
 KEPT = FOLDER / "stores"
 STOPPED = 12
@@ -149,7 +149,7 @@ def search_iris(store: str, trials: int) -> None:
     )
 
 
-def losses(asked: sl.Asked) -> tuple[float | None, float]:
+def losses(asked: sl.Suggestion) -> tuple[float | None, float]:
     """The loss of a configuration at a fidelity, None for some; and another number."""
     given = asked.configuration
     places = ("scaler", "selector", "estimator")

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from goldens import FOLDER, OWN, PATHS, lines_of, must_be_kept, rounded, shortened, structures_of
 
-from spacelang.draws.sampling import Sampler
+from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import default
+from spacelang.solver.defaults import default_configuration
 from spacelang.targets import TARGETS
-from spacelang.targets._lowered import Lowered, RefusedError, ReportEntry, WithSource
+from spacelang.targets._lowering import LoweringResult, RefusedError, ReportEntry, SourceForm
 
 KEPT = FOLDER / "targets"
 OPTIONS = {
@@ -67,7 +67,7 @@ def sections(target: str, structures: Structures, options: Mapping[str, str]) ->
         form = TARGETS.configure(TARGETS.load(target), dict(options)).lower(structures)
     except RefusedError as error:
         return {"refused": "\n".join(map(shown, error.report))}
-    source = form.form.to_python() if isinstance(form.form, WithSource) else ""
+    source = form.form.to_python() if isinstance(form.form, SourceForm) else ""
     document = {key: value for key, value in form.form.to_json().items() if key != "python"}
     if "rows" in document:
         document = rounded(document)
@@ -84,9 +84,9 @@ def shown(entry: ReportEntry) -> str:
     return f"{entry.status.value} {entry.construct} (lines {', '.join(map(str, entry.lines))}): {entry.message}"
 
 
-def encodings(form: Lowered[Any, Any], structures: Structures) -> Iterator[str]:
+def encodings(form: LoweringResult[Any, Any], structures: Structures) -> Iterator[str]:
     """The default configuration and three that are drawn, each with its encoding."""
-    drawn = Sampler(structures).columns(3, np.random.default_rng(0)).configurations()
-    for member in (default(structures.space), *drawn):
+    drawn = Sampler(structures).batch(3, np.random.default_rng(0)).configurations()
+    for member in (default_configuration(structures.space), *drawn):
         yield json.dumps(rounded(member.to_dict()))
         yield from (f"  {line}" for line in lines_of(rounded(form.encode(member))))

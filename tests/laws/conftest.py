@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from spacelang.solver import compiling
+from spacelang.solver import network_compiler
 
 
-@pytest.fixture(scope="module", params=[compiling.MANY, 0], ids=["few branches", "many branches"])
+@pytest.fixture(scope="module", params=[network_compiler.MAX_DIRECT_BRANCHES, 0], ids=["few branches", "many branches"])
 def branches(request: pytest.FixtureRequest) -> Iterator[None]:
     """Random spaces are small: with 0, the way of decisions with many branches is taken for all of them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiling, "MANY", request.param)
+        patch.setattr(network_compiler, "MAX_DIRECT_BRANCHES", request.param)
         yield

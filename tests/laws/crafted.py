@@ -4,12 +4,22 @@ from collections.abc import Sequence
 
 from spacelang.ir.domain import Domain, Grid
 from spacelang.ir.expr import And, Compare, Constant, Expr, Is, Reference
-from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Operator, Product, Space
+from spacelang.ir.space import (
+    SKIPPED_STEP,
+    Branch,
+    Choice,
+    Constraint,
+    Hyperparameter,
+    Operator,
+    Product,
+    ProductKind,
+    Space,
+)
 
 
 def stage(name: str, *operators: Operator, with_none: bool = False) -> Choice:
     branches = tuple(Branch(operator.name, operator) for operator in operators)
-    return Choice(name, name, name, ((Branch("none", NOTHING),) if with_none else ()) + branches)
+    return Choice(name, name, name, ((Branch("none", SKIPPED_STEP),) if with_none else ()) + branches)
 
 
 def parameter(stage: str, operator: str, name: str, domain: Domain, condition: Expr | None = None) -> Hyperparameter:
@@ -17,7 +27,7 @@ def parameter(stage: str, operator: str, name: str, domain: Domain, condition: E
 
 
 def space_of(*stages: Choice, constraints: Sequence[Constraint] = ()) -> Space:
-    return Space("crafted", Product(Kind.SEQUENCE, stages), tuple(constraints))
+    return Space("crafted", Product(ProductKind.SEQUENCE, stages), tuple(constraints))
 
 
 def one(*domains: Domain, constraints: Sequence[Constraint] = ()) -> Space:

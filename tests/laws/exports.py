@@ -8,13 +8,13 @@ import numpy as np
 from hypothesis import assume
 
 import spacelang as sl
-from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
+from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
 from spacelang.targets import TARGETS
-from spacelang.targets._lowered import Lowered, RefusedError
+from spacelang.targets._lowering import LoweringResult, RefusedError
 
 BUNDLED = (
     "admm_table_a2",
@@ -39,14 +39,14 @@ def bundled(name: str) -> Space:
 NAMES = (*BUNDLED, *(("imported",) if IMPORTED.exists() else ()))
 
 
-def form_of(name: str, space: Space, **options: Any) -> Lowered[Any, Any]:
+def form_of(name: str, space: Space, **options: Any) -> LoweringResult[Any, Any]:
     """The form of a space that the target takes."""
     found = TARGETS.load(name)(**options).lower(Structures(space))
-    assert isinstance(found, Lowered)
+    assert isinstance(found, LoweringResult)
     return found
 
 
-def drawn(name: str, space: Space, **options: Any) -> Lowered[Any, Any]:
+def drawn(name: str, space: Space, **options: Any) -> LoweringResult[Any, Any]:
     """The form of a drawn space; one that is empty, or that the target refuses as it declares, is no example."""
     try:
         structures = Structures(space)
@@ -55,13 +55,13 @@ def drawn(name: str, space: Space, **options: Any) -> Lowered[Any, Any]:
     except (UndecidableError, RefusedError):
         assume(False)
         raise
-    assert isinstance(found, Lowered)
+    assert isinstance(found, LoweringResult)
     return found
 
 
 def members(space: Space, count: int, seed: int) -> list[Configuration]:
     """Some members of any space that is not empty."""
     try:
-        return Sampler(Structures(space)).columns(count, np.random.default_rng(seed)).configurations()
-    except UnlikelyError:
+        return Sampler(Structures(space)).batch(count, np.random.default_rng(seed)).configurations()
+    except SamplingFailedError:
         return []

@@ -175,7 +175,7 @@ class Oracle:
             if look(found.address) is not ABSENT:
                 document[found.key] = worth[found.address]
         own = [(rule, scope) for body, scope in way.bodies for rule in body.rules]
-        return document if all(self.keeps(rule, scope, look) for rule, scope in (*own, *rules)) else None
+        return document if all(self.preserves(rule, scope, look) for rule, scope in (*own, *rules)) else None
 
     def configurations(self) -> dict[str, frozenset[tuple[str, str]]]:
         """Canonical JSON of every configuration, with its branches."""
@@ -183,7 +183,7 @@ class Oracle:
 
     # ---- expressions
 
-    def keeps(self, rule: Rule, scope: Scope, look: Look) -> bool:
+    def preserves(self, rule: Rule, scope: Scope, look: Look) -> bool:
         for name in names(rule.expression):
             address = self.address(name, scope)
             if name not in scope.constants and address in self.leaves and look(address) is ABSENT:

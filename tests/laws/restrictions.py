@@ -5,7 +5,7 @@ from itertools import product
 
 from hypothesis import strategies as st
 
-from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple, Union
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain, Union
 from spacelang.ir.space import Space
 
 from . import brute
@@ -44,21 +44,21 @@ def _part_of(domain: Domain) -> st.SearchStrategy[Domain]:
             return _part_of_simple(domain)
 
 
-def _parts_of(several: list[Simple]) -> st.SearchStrategy[Domain]:
+def _parts_of(several: list[SimpleDomain]) -> st.SearchStrategy[Domain]:
     if len(several) == 1:
         return _part_of_simple(several[0])
     return st.tuples(*map(_part_of_simple, several)).map(Union)
 
 
 @st.composite
-def _part_of_simple(draw: st.DrawFn, domain: Simple) -> Simple:
+def _part_of_simple(draw: st.DrawFn, domain: SimpleDomain) -> SimpleDomain:
     match domain:
         case Categorical() | Ordinal():
             places = draw(st.lists(st.sampled_from(range(len(domain.values))), min_size=1, unique=True))
             return type(domain)(tuple(domain.values[place] for place in sorted(places)))
         case Grid():
             first, last = sorted(draw(st.lists(st.integers(0, domain.size - 1), min_size=2, max_size=2)))
-            return Grid(domain.at(first), domain.at(last), domain.log, domain.step)
+            return Grid(domain.value_at(first), domain.value_at(last), domain.log, domain.step)
         case Real():
             middle = domain.middle
             assert isinstance(middle, float)

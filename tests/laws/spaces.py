@@ -10,7 +10,7 @@ from math import prod
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, Ordinal, Real, Simple, Union, grid
+from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, Ordinal, Real, SimpleDomain, Union, grid
 from spacelang.ir.expr import (
     And,
     Arithmetic,
@@ -24,9 +24,19 @@ from spacelang.ir.expr import (
     Or,
     Reference,
 )
-from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Operator, Product, Space
+from spacelang.ir.space import (
+    SKIPPED_STEP,
+    Branch,
+    Choice,
+    Constraint,
+    Hyperparameter,
+    Operator,
+    Product,
+    ProductKind,
+    Space,
+)
 from spacelang.ir.value import Value, is_number
-from spacelang.testing.drawing import FLAGS, one, whole
+from spacelang.testing.draw_functions import BOOLEAN_STRATEGY, draw_integer, draw_one
 
 from .settings import EXAMPLES
 
@@ -39,14 +49,14 @@ LARGEST = 3_000 if EXAMPLES > 100 else 1_000
 
 # --- domains -----------------------------------------------------------------------------------------------------
 
-GRIDS: tuple[Simple, ...] = (
+GRIDS: tuple[SimpleDomain, ...] = (
     Grid(0.0, 0.3, step=0.1),
     grid(0.0, 0.3, 0.1, lower_open=True),
     grid(-1.0, 1.0, 0.5, upper_open=True),
     Grid(0.5, 2.0, step=0.7),
     Real(1.0, 1.0),
 )
-RANGES: tuple[Simple, ...] = (
+RANGES: tuple[SimpleDomain, ...] = (
     Real(0.0, 1.0),
     Real(0.0, 1.0, lower_open=True),
     Real(-1.0, 2.0, upper_open=True),
@@ -60,25 +70,30 @@ SETS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3, unique_by=lambda
 
 
 def _set(draw: st.DrawFn) -> Categorical | Ordinal:
-    kind = whole(draw, 0, 2)
+    kind = draw_integer(draw, 0, 2)
     return BOOLEANS if kind == 2 else (Categorical, Ordinal)[kind](tuple(draw(SETS)))
 
 
-def _integers(draw: st.DrawFn, largest: int) -> Simple:
-    lower, count, step, log = whole(draw, -2, 4), whole(draw, 1, largest), one(draw, (1, 1, 2, 3)), draw(FLAGS)
+def _integers(draw: st.DrawFn, largest: int) -> SimpleDomain:
+    lower, count, step, log = (
+        draw_integer(draw, -2, 4),
+        draw_integer(draw, 1, largest),
+        draw_one(draw, (1, 1, 2, 3)),
+        draw(BOOLEAN_STRATEGY),
+    )
     lower = max(lower, 1) if log else lower
     return Grid(lower, lower + (count - 1) * step, log=log, step=step)
 
 
-def _numbers(draw: st.DrawFn, finite: bool) -> Simple:
-    kind = whole(draw, 0, 1 if finite else 3)
+def _numbers(draw: st.DrawFn, finite: bool) -> SimpleDomain:
+    kind = draw_integer(draw, 0, 1 if finite else 3)
     if kind == 0:
         return _integers(draw, 4 if finite else 40)
-    return one(draw, GRIDS if kind == 1 else RANGES)
+    return draw_one(draw, GRIDS if kind == 1 else RANGES)
 
 
 def _domain(draw: st.DrawFn, finite: bool) -> Domain:
-    kind = whole(draw, 0, 3)
+    kind = draw_integer(draw, 0, 3)
     if kind == 0:
         return _set(draw)
     if kind == 1:
@@ -90,14 +105,14 @@ def _domain(draw: st.DrawFn, finite: bool) -> Domain:
 def _member(draw: st.DrawFn, domain: Domain) -> Value:
     match domain:
         case Union():
-            return _member(draw, one(draw, domain.parts))
+            return _member(draw, draw_one(draw, domain.parts))
         case Categorical():
-            return one(draw, domain.values)
+            return draw_one(draw, domain.values)
         case Grid():
-            return domain.at(whole(draw, 0, domain.size - 1))
+            return domain.value_at(draw_integer(draw, 0, domain.size - 1))
         case Real():
             candidates = (domain.lower, domain.upper, domain.middle)
-            return one(draw, [value for value in candidates if domain.find(value) == value])
+            return draw_one(draw, [value for value in candidates if domain.find(value) == value])
 
 
 @st.composite
@@ -137,22 +152,22 @@ def _operator(draw: st.DrawFn, draft: _Draft, name: str, path: str, key: str, de
     names = draw(_names(min(3, draft.left)))
     draft.left -= len(names)
     children: list[Hyperparameter | Choice] = [_hyperparameter(draw, draft, n, path, key) for n in names]
-    if depth == 0 and whole(draw, 0, 3) == 0:
-        place = whole(draw, 0, len(children))
+    if depth == 0 and draw_integer(draw, 0, 3) == 0:
+        place = draw_integer(draw, 0, len(children))
         children.insert(place, _choice(draw, draft, "inner", f"{path}.inner", f"{key}.inner", depth + 1))
     return Operator(name, "made", tuple(children))
 
 
 def _choice(draw: st.DrawFn, draft: _Draft, name: str, address: str, key: str, depth: int) -> Choice:
     branches = []
-    for place in range(whole(draw, 1, 3 if depth == 0 else 2)):
+    for place in range(draw_integer(draw, 1, 3 if depth == 0 else 2)):
         # Two uses of one class are told apart by an alias, which is what the branch is called.
-        alias = one(draw, (CLASSES[place], f"use{place}"))
+        alias = draw_one(draw, (CLASSES[place], f"use{place}"))
         operator = _operator(draw, draft, CLASSES[place], f"{address}.{alias}", key, depth)
         branches.append(Branch(alias, operator))
-    if draw(FLAGS):
-        branches.insert(whole(draw, 0, len(branches)), Branch("none", NOTHING))
-    return Choice(name, address, key, tuple(branches), whole(draw, 0, len(branches) - 1))
+    if draw(BOOLEAN_STRATEGY):
+        branches.insert(draw_integer(draw, 0, len(branches)), Branch("none", SKIPPED_STEP))
+    return Choice(name, address, key, tuple(branches), draw_integer(draw, 0, len(branches) - 1))
 
 
 # --- expressions -------------------------------------------------------------------------------------------------
@@ -172,48 +187,52 @@ NEAR: tuple[Value, ...] = (*WORDS, -1, 3, 0.1, 0.30000000000000004, 7.5)
 
 
 def _constant(draw: st.DrawFn, node: Hyperparameter) -> Constant:
-    return Constant(_member(draw, node.domain) if draw(FLAGS) else one(draw, NEAR))
+    return Constant(_member(draw, node.domain) if draw(BOOLEAN_STRATEGY) else draw_one(draw, NEAR))
 
 
 def _term(draw: st.DrawFn, names: _Names) -> Expr:
     """A term with a number's worth: a hyperparameter, perhaps with arithmetic around it."""
-    reference = Reference(one(draw, names.hyperparameters).address)
-    kind = whole(draw, 0, 5 if names.nonlinear else 3)
+    reference = Reference(draw_one(draw, names.hyperparameters).address)
+    kind = draw_integer(draw, 0, 5 if names.nonlinear else 3)
     if kind <= 1:
         return reference
-    constant = Constant(one(draw, (-1, 0.1, 0.5, 2, 3)))
+    constant = Constant(draw_one(draw, (-1, 0.1, 0.5, 2, 3)))
     if kind == 2:
-        return Arithmetic(one(draw, ("+", "-", "*", "/")), reference, constant)
+        return Arithmetic(draw_one(draw, ("+", "-", "*", "/")), reference, constant)
     if kind == 3:
-        return Arithmetic(one(draw, ("+", "-")), reference, Reference(one(draw, names.hyperparameters).address))
+        return Arithmetic(
+            draw_one(draw, ("+", "-")), reference, Reference(draw_one(draw, names.hyperparameters).address)
+        )
     if kind == 4:
-        return Call(one(draw, ("ceil", "floor", "sqrt", "log2")), (reference,))
-    other = Reference(one(draw, names.hyperparameters).address)
-    return Call("min", (reference, other)) if draw(FLAGS) else Arithmetic("/", constant, reference)
+        return Call(draw_one(draw, ("ceil", "floor", "sqrt", "log2")), (reference,))
+    other = Reference(draw_one(draw, names.hyperparameters).address)
+    return Call("min", (reference, other)) if draw(BOOLEAN_STRATEGY) else Arithmetic("/", constant, reference)
 
 
 def _atom(draw: st.DrawFn, names: _Names) -> Expr:
-    kind = whole(draw, 0, 6) if names.hyperparameters else 0
+    kind = draw_integer(draw, 0, 6) if names.hyperparameters else 0
     if kind <= 1:
-        choice = one(draw, names.decisions)
-        places = {whole(draw, 0, len(choice.branches) - 1) for _ in range(whole(draw, 1, 2))}
+        choice = draw_one(draw, names.decisions)
+        places = {draw_integer(draw, 0, len(choice.branches) - 1) for _ in range(draw_integer(draw, 1, 2))}
         return Is(choice.address, tuple(choice.branches[place].name for place in sorted(places)))
-    node = one(draw, names.hyperparameters)
-    reference, relation = Reference(node.address), one(draw, RELATIONS)
+    node = draw_one(draw, names.hyperparameters)
+    reference, relation = Reference(node.address), draw_one(draw, RELATIONS)
     if kind == 2:
         return Compare(relation, reference, _constant(draw, node))
     if kind == 3:
         return In(reference, tuple(_constant(draw, node).value for _ in range(2)))
     if kind == 6:
-        return Compare(relation, reference, Reference(one(draw, names.hyperparameters).address))
+        return Compare(relation, reference, Reference(draw_one(draw, names.hyperparameters).address))
     if kind == 4:
-        return Compare(relation, _term(draw, names), _constant(draw, node) if draw(FLAGS) else _term(draw, names))
-    return reference if draw(FLAGS) else Compare(relation, _constant(draw, node), _term(draw, names))
+        return Compare(
+            relation, _term(draw, names), _constant(draw, node) if draw(BOOLEAN_STRATEGY) else _term(draw, names)
+        )
+    return reference if draw(BOOLEAN_STRATEGY) else Compare(relation, _constant(draw, node), _term(draw, names))
 
 
 def _expression(draw: st.DrawFn, names: _Names) -> Expr:
     """An atom, or a few with `and`, `or` and `not` around them, up to two deep."""
-    return _grown(draw, names, whole(draw, 0, 2), [3])
+    return _grown(draw, names, draw_integer(draw, 0, 2), [3])
 
 
 def _grown(draw: st.DrawFn, names: _Names, depth: int, atoms: list[int]) -> Expr:
@@ -221,11 +240,11 @@ def _grown(draw: st.DrawFn, names: _Names, depth: int, atoms: list[int]) -> Expr
     if depth == 0:
         atoms[0] -= 1
         return _atom(draw, names)
-    inner = depth - 1 and whole(draw, 0, depth - 1)
-    kind = one(draw, (And, Or, Not))
+    inner = depth - 1 and draw_integer(draw, 0, depth - 1)
+    kind = draw_one(draw, (And, Or, Not))
     if kind is Not:
         return Not(_grown(draw, names, inner, atoms))
-    count = whole(draw, 1, max(1, min(3, atoms[0])))
+    count = draw_integer(draw, 1, max(1, min(3, atoms[0])))
     return kind(tuple(_grown(draw, names, inner, atoms) for _ in range(count)))
 
 
@@ -236,18 +255,18 @@ def _grown(draw: st.DrawFn, names: _Names, depth: int, atoms: list[int]) -> Expr
 def spaces(draw: st.DrawFn, finite: bool) -> Space:
     """A space of up to three stages with conditions and constraints; it may be empty."""
     draft = _Draft(finite, 6 if finite else 8)
-    count = whole(draw, 1, 3)
-    root = Product(Kind.SEQUENCE, tuple(_choice(draw, draft, s, s, s, 0) for s in STAGES[:count]))
+    count = draw_integer(draw, 1, 3)
+    root = Product(ProductKind.SEQUENCE, tuple(_choice(draw, draft, s, s, s, 0) for s in STAGES[:count]))
     bare = Space("random", root)
     nodes = {node.address: node for node in bare.hyperparameters}
     ranks = draw(st.permutations(list(nodes)))
     conditions: dict[str, Expr] = {}
     for rank, address in enumerate(ranks):
-        if whole(draw, 0, 2) == 0:
+        if draw_integer(draw, 0, 2) == 0:
             earlier = tuple(nodes[other] for other in ranks[:rank])
             conditions[address] = _expression(draw, _Names(bare.decisions, earlier, finite))
     names = _Names(bare.decisions, bare.hyperparameters, finite)
-    rules = tuple(Constraint(_expression(draw, names), draw(FLAGS)) for _ in range(whole(draw, 0, 3)))
+    rules = tuple(Constraint(_expression(draw, names), draw(BOOLEAN_STRATEGY)) for _ in range(draw_integer(draw, 0, 3)))
     space = Space("random", _conditioned(root, conditions), rules)
     if finite:
         assume(raw_size(space.root) <= LARGEST)

@@ -1,4 +1,4 @@
-"""The variables of ADMM against brute force: what `reaches` accepts and where `project` lands are the members."""
+"""The variables of ADMM against brute force: what `accepts` accepts and where `project` lands are the members."""
 
 import json
 from dataclasses import replace
@@ -11,15 +11,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.expr import And, Expr, Is
-from spacelang.ir.membership import exclusion
-from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Kind, Product, Space, order_name
+from spacelang.ir.membership import first_exclusion
+from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Constraint, Product, ProductKind, Space, order_name
+from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import nearest_admissible
-from spacelang.solver.network import TooTangledError, UndecidableError
-from spacelang.targets._lowered import document
+from spacelang.solver.defaults import nearest_to_default
+from spacelang.solver.network import TooManyTiesError, UndecidableError
+from spacelang.targets._lowering import compiled_document
 from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, AdmmPoints
 
 from . import brute
@@ -48,7 +48,7 @@ def compiled(space: Space) -> Structures:
     try:
         structures = Structures(space)
         assume(structures.count > 0)
-    except (TooTangledError, UndecidableError):
+    except (TooManyTiesError, UndecidableError):
         assume(False)
     return structures
 
@@ -60,8 +60,8 @@ def permuted(draw: st.DrawFn) -> Space:
     labels = tuple(stage.key for stage in space.stages)
     names = [order_name(order) for order in permutations(labels)]
     kept = draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True))
-    order = Choice("order", "order", "order", tuple(Branch(name, NOTHING) for name in kept), len(kept) - 1)
-    root = Product(Kind.PERMUTATION, (order, *space.stages), labels=labels)
+    order = Choice("order", "order", "order", tuple(Branch(name, SKIPPED_STEP) for name in kept), len(kept) - 1)
+    root = Product(ProductKind.PERMUTATION, (order, *space.stages), labels=labels)
     stage = draw(st.sampled_from(space.stages))
     tests: tuple[Expr, ...] = (
         Is("order", (draw(st.sampled_from(kept)),)),
@@ -81,9 +81,9 @@ def points_of(form: AdmmForm) -> list[AdmmPoint]:
         slots = [*form.layout.always]
         for block, number in zip(form.blocks, taken, strict=True):
             z[block.start + number] = 1
-            slots += block.alternatives[number].slots
-        columns = [slot.integer for slot in slots]
-        assert not any(slot.numbers for slot in slots)
+            slots += block.alternatives[number].columns
+        columns = [slot.integer_column for slot in slots]
+        assert not any(slot.number_columns for slot in slots)
         ranges = [range(int(form.theta_d.lower[c]), int(form.theta_d.upper[c]) + 1) for c in columns]
         assume(prod(map(len, ranges)) * prod(map(len, matrices)) <= MOST)
         for codes in product(*ranges):
@@ -100,12 +100,12 @@ def texts(configurations: list[Configuration]) -> list[str]:
 def check_reach(space: Space, members: set[str]) -> None:
     for form in forms(space):
         points = points_of(form)
-        accepted = form.reaches_all(points)
+        accepted = form.accepts_all(points)
         reached = [point for point, is_reached in zip(points, accepted, strict=True) if is_reached]
         assert set(texts(form.decode_all(reached))) == members
         # With what does not count at its default every member is one point.
         active = form.active_all(reached)
-        usual = (active.theta_d | (AdmmPoints.of(reached).theta_d == form.theta_d.default)).all(axis=1)
+        usual = (active.theta_d | (AdmmPoints.stack(reached).theta_d == form.theta_d.default)).all(axis=1)
         for order, counts in zip(form.orders, active.orders, strict=True):
             place = form.orders.index(order)
             at_default = [(point.orders[place] == order.matrices[order.default]).all() for point in reached]
@@ -180,7 +180,7 @@ def wild(form: AdmmForm, count: int, rng: np.random.Generator) -> AdmmPoints:
         points.append(
             AdmmPoint(z, theta_c, theta_d, tuple(rng.random((order.size, order.size)) for order in form.orders))
         )
-    return AdmmPoints.of(points)
+    return AdmmPoints.stack(points)
 
 
 @LAW
@@ -200,13 +200,13 @@ def test_less_than_half_a_step_changes_nothing(space: Space, seed: int) -> None:
 def check_projection(space: Space, seed: int) -> None:
     rng = np.random.default_rng(seed)
     # Existence is decided over all numbers, of which floats may miss some: such a space may have no member after all.
-    assume(exclusion(space, nearest_admissible(compiled(space))[1]) is None)
+    assume(first_exclusion(space, nearest_to_default(compiled(space))[1]) is None)
     for form in forms(space):
         points = wild(form, 30, rng)
         landed = form.project_all(points)
-        assert form.reaches_all(landed).all()
+        assert form.accepts_all(landed).all()
         for configuration in form.decode_all(landed):
-            assert exclusion(space, configuration) is None
+            assert first_exclusion(space, configuration) is None
         again = form.project_all(landed)
         assert all(map(AdmmPoint.__eq__, again, landed))
         # What is not active is P_D of what it was.
@@ -232,29 +232,29 @@ def test_projection_lands_on_members_of_spaces_with_ranges(space: Space, seed: i
 def test_members_come_back_one_by_one_and_together(space: Space, seed: int) -> None:
     for form in forms(space):
         try:
-            columns = Sampler(form.structures).columns(30, np.random.default_rng(seed))
-        except UnlikelyError:
+            columns = Sampler(form.structures).batch(30, np.random.default_rng(seed))
+        except SamplingFailedError:
             assume(False)
         members = columns.configurations()
         points = form.encode_all(members)
         assert all(map(AdmmPoint.__eq__, points, form.encode_all(columns)))
-        assert form.reaches_all(points).all()
+        assert form.accepts_all(points).all()
         assert form.decode_all(points) == members
         assert all(map(AdmmPoint.__eq__, form.project_all(points), points))
         for point, member in zip(points, members[:5], strict=False):
             assert form.encode(member) == point
             assert form.decode(point) == member
-            assert form.reaches(point)
+            assert form.accepts(point)
 
 
 @LAW
 @given(general_spaces(), st.integers(0, 2**32 - 1))
 def test_what_it_draws_are_members(space: Space, seed: int) -> None:
-    assume(exclusion(space, nearest_admissible(compiled(space))[1]) is None)
+    assume(first_exclusion(space, nearest_to_default(compiled(space))[1]) is None)
     for form in forms(space):
         drawn = form.sample(10, np.random.default_rng(seed))
-        assert all(map(form.reaches, drawn))
-        assert all(exclusion(space, form.decode(point)) is None for point in drawn)
+        assert all(map(form.accepts, drawn))
+        assert all(first_exclusion(space, form.decode(point)) is None for point in drawn)
         assert all(map(AdmmPoint.__eq__, drawn, form.sample(10, np.random.default_rng(seed))))
 
 
@@ -273,6 +273,7 @@ def test_texts_of_every_construct_have_the_same_members_in_both_modes(drawn: Any
 def test_a_space_lowered_twice_is_the_same(mode: Any, space: Space) -> None:
     structures = compiled(space)
     first, second = (
-        json.dumps(document("admm", space, Admm(mode).lower(found))) for found in (structures, Structures(space))
+        json.dumps(compiled_document("admm", space, Admm(mode).lower(found)))
+        for found in (structures, Structures(space))
     )
     assert first == second

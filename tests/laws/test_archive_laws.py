@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.archives.archive import Archive, ArchiveRow, read_archive, write_archive
-from spacelang.runtime.archives.choosing import UpcomingRun, suggest
-from spacelang.runtime.archives.meta_features import AGREED, meta_features
-from spacelang.runtime.archives.proximity import distances
+from spacelang.runtime.archives.distance import distances
+from spacelang.runtime.archives.meta_features import COMPARABLE, meta_features
+from spacelang.runtime.archives.suggestions import UpcomingRun, suggest
 
 from .settings import LAW
 
 SPACE = small()
-NAMES = AGREED[:4]
+NAMES = COMPARABLE[:4]
 
 numbers = st.floats(-1e6, 1e6, allow_nan=False)
 features = st.dictionaries(st.sampled_from(NAMES), numbers, min_size=1)
@@ -57,7 +57,7 @@ def test_what_is_suggested(drawn: Archive, aim: dict[str, float], norm: Norm) ->
     members = {tree(depth) for depth in range(1, 10)}
     walk = dict.fromkeys(others[place].configuration for place in order)
     assert found.configurations == tuple(each for each in walk if each in members)
-    assert len(found.strangers) == len({*walk} - members)
+    assert len(found.non_members) == len({*walk} - members)
 
 
 def may_be(row: ArchiveRow, wanted: UpcomingRun) -> bool:

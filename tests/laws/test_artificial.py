@@ -12,13 +12,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import spacelang as sl
-from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Real
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.ir.walk import hyperparameters_of
-from spacelang.runtime.boxes.artificial import artificial, modules, passed, share_of
+from spacelang.runtime.black_box.artificial import artificial, chosen_modules, module_output, weighted_share
+from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
 
@@ -45,8 +45,8 @@ pipeline = parts -> model
 def drawn(space: Space, seed: int, count: int = 4) -> list[Configuration]:
     """Members of a space; none of one that is empty, of which nobody can tell, or of which none can be drawn."""
     try:
-        return Sampler(Structures(space)).columns(count, np.random.default_rng(seed)).configurations()
-    except (ValueError, UnlikelyError, UndecidableError):
+        return Sampler(Structures(space)).batch(count, np.random.default_rng(seed)).configurations()
+    except (ValueError, SamplingFailedError, UndecidableError):
         return []
 
 
@@ -56,20 +56,20 @@ def losses(space: Space, seed: int, configurations: list[Configuration]) -> list
 
 
 def test_the_numbers_of_the_paper() -> None:
-    first = share_of((1, -1), (1, 3))
+    first = weighted_share((1, -1), (1, 3))
     assert first == pytest.approx(0.5)
-    loss = passed(0.0, first, (0.2, -1.5, 0.7))
+    loss = module_output(0.0, first, (0.2, -1.5, 0.7))
     assert loss == pytest.approx(0.75)
-    second = share_of((0.2,), (5,))
+    second = weighted_share((0.2,), (5,))
     assert second == pytest.approx(0.2)
-    assert passed(loss, second, (1, -2)) == pytest.approx(0.95)
+    assert module_output(loss, second, (1, -2)) == pytest.approx(0.95)
 
 
 def test_what_has_no_hyperparameters_or_none_in_sum_passes_on_what_came_before() -> None:
     for theta in ([], [0.0, 0.0], [1.0, -1.0], [1e-13]):
-        share = share_of([1.0] * len(theta), theta)
+        share = weighted_share([1.0] * len(theta), theta)
         assert share == 0
-        assert passed(0.7, share, (1.0, -5.0)) == 0.7
+        assert module_output(0.7, share, (1.0, -5.0)) == 0.7
 
 
 @given(NUMBERS, NUMBERS, st.floats(1e-3, 1e3))
@@ -78,15 +78,15 @@ def test_the_unit_of_the_hyperparameters_changes_nothing(weights: list[float], t
     weights, theta = weights[:count], theta[:count]
     scaled = [unit * each for each in theta]
     assume(min(abs(fsum(theta)), abs(fsum(scaled))) > 1e-6 * max(map(abs, [*theta, 1])) * max(unit, 1))
-    assert share_of(weights, scaled) == pytest.approx(share_of(weights, theta), rel=1e-6, abs=1e-6)
+    assert weighted_share(weights, scaled) == pytest.approx(weighted_share(weights, theta), rel=1e-6, abs=1e-6)
 
 
 @given(st.floats(-1e3, 1e3), st.floats(0, 1e3), NUMBERS)
 def test_a_module_leads_as_far_from_0_as_any_of_its_draws(before: float, share: float, draws: list[float]) -> None:
-    after = passed(before, share, draws)
+    after = module_output(before, share, draws)
     assert after >= 0
     assert all(after >= abs(before + share * each) for each in draws)
-    assert passed(0.0, share, draws) == share * max(map(abs, draws))
+    assert module_output(0.0, share, draws) == share * max(map(abs, draws))
 
 
 @LAW
@@ -104,7 +104,7 @@ def test_a_loss_is_of_the_configuration_and_the_seed_alone(seed: int, space: Spa
 @given(general_spaces(), SEEDS)
 def test_what_is_active_counts_once_and_nothing_else(space: Space, seed: int) -> None:
     for configuration in drawn(space, seed):
-        taken = [*modules(space.root, configuration)]
+        taken = [*chosen_modules(space.root, configuration)]
         addresses = [address for each in taken for address in each.values]
         active = [node.address for node in hyperparameters_of(space, configuration).values()]
         assert sorted(addresses) == sorted(active)
@@ -127,5 +127,5 @@ def test_seeds_differ_and_orders_of_steps_do() -> None:
     space = sl.parse(NESTED).checked
     configurations = drawn(space, 0, 50)
     assert losses(space, 1, configurations) != losses(space, 2, configurations)
-    names = {tuple(each.name for each in modules(space.root, one)) for one in configurations}
+    names = {tuple(each.name for each in chosen_modules(space.root, one)) for one in configurations}
     assert any(each[::-1] != each and len(each) == 3 for each in names)

@@ -14,25 +14,25 @@ from tables import loaded
 from trying import IS_FULL
 
 import spacelang as sl
-from spacelang.api.asking import Outside
+from spacelang.api.ask_tell import ExternalEvaluation
 from spacelang.api.experiment import Experiment
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.runtime.boxes import BlackBox
+from spacelang.runtime.black_box import BlackBoxObjective
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.here import Here
-from spacelang.runtime.history import Ending, Outcome
-from spacelang.runtime.storing.header import DataFacts
-from spacelang.testing.driving import answered
-from spacelang.testing.small_spaces import FINITE, continuous
+from spacelang.runtime.history import EndReason, Outcome
+from spacelang.runtime.storage.header import DataFacts
+from spacelang.testing.driving import make_trial
+from spacelang.testing.small_spaces import FINITE, continuous_space
 
-SPACES = (*FINITE, continuous())
+SPACES = (*FINITE, continuous_space())
 SIZES = (1, 3, 9)
 TRIALS = 25
 EXAMPLES = 6 if IS_FULL else 3
 """Of each optimizer."""
-BOX = BlackBox(DataFacts("box", 0, 0, "0"), SIZES)
+BOX = BlackBoxObjective(DataFacts("box", 0, 0, "0"), SIZES)
 
 
 def loss_of(configuration: sl.Configuration, fidelity: int | None) -> float | None:
@@ -52,18 +52,20 @@ def asking(space: Space, optimizer: str, **options: object) -> sl.AskAndTell:
     )
 
 
-def tell(asked: sl.Asked) -> None:
+def tell(asked: sl.Suggestion) -> None:
     asked.tell(loss_of(asked.configuration, asked.fidelity), cost=1.0)
 
 
 def ran(space: Space, optimizer: str, seed: int) -> Outcome:
     def evaluate(request: Request) -> Trial:
-        return answered(request, loss_of(request.configuration, request.fidelity or SIZES[-1]))
+        return make_trial(request, loss_of(request.configuration, request.fidelity or SIZES[-1]))
 
     grid = {"b": "1", "eta": "3"} if has_rungs(optimizer) else {}
-    said = Experiment(space=loaded(space), data=Outside(SIZES, {}, None), budget=Budget(trials=TRIALS), seed=seed)
-    chosen = said.by(optimizer, {**OPTIONS.get(optimizer, {}), **grid})
-    return chosen.on(chosen.space, BOX).run(Here(evaluate)).outcome
+    said = Experiment(
+        space=loaded(space), data=ExternalEvaluation(SIZES, {}, None), budget=Budget(trials=TRIALS), seed=seed
+    )
+    chosen = said.with_optimizer(optimizer, {**OPTIONS.get(optimizer, {}), **grid})
+    return chosen.prepared_for(chosen.space, BOX).run(Here(evaluate)).outcome
 
 
 def has_rungs(optimizer: str) -> bool:
@@ -72,11 +74,11 @@ def has_rungs(optimizer: str) -> bool:
 
 def told(outcome: Outcome) -> list[tuple[str, int | None, float | None, bool]]:
     """The trials of a run in their order."""
-    trials = [(record.trial, record.is_early) for record in outcome.records]
+    trials = [(record.trial, record.is_speculative) for record in outcome.records]
     return [(each.request.configuration.identity, each.request.fidelity, each.loss, early) for each, early in trials]
 
 
-def at_random(search: sl.AskAndTell, seed: int) -> Iterator[sl.Asked]:
+def at_random(search: sl.AskAndTell, seed: int) -> Iterator[sl.Suggestion]:
     """What is out, told in an order that a seed draws."""
     rng, out = np.random.default_rng(seed), search.ask()
     while out:
@@ -96,7 +98,11 @@ def test_it_is_the_run_of_one_worker(optimizer: str, space: Space, seed: int) ->
             tell(asked)
         found, expected = search.result.outcome, ran(space, optimizer, seed)
     assert told(found) == told(expected)
-    assert (found.ended, found.answered, found.scale) == (expected.ended, expected.answered, expected.scale)
+    assert (found.ended, found.answered_from_memory, found.scale) == (
+        expected.ended,
+        expected.answered_from_memory,
+        expected.scale,
+    )
 
 
 @pytest.mark.parametrize("optimizer", NAMES)
@@ -106,11 +112,13 @@ def test_a_batch_is_told_in_any_order(optimizer: str, space: Space, batch: int, 
     with asking(space, optimizer, batch=batch, seed=seed) as search:
         asked = [(each.configuration.identity, each.fidelity) for each in at_random(search, seed)]
         found = search.result.outcome
-    assert found.ended is not Ending.INTERRUPTED
+    assert found.ended is not EndReason.INTERRUPTED
     assert len({*asked}) == len(asked) == len(found.records), "nothing that was told is asked for again"
     if optimizer in {"blds", "lds", "mlds", "daub"}:
         alone = ran(space, optimizer, seed)
-        if alone.ended is found.ended is Ending.EXHAUSTED:  # a budget may end in the midst of what was begun together
+        if (
+            alone.ended is found.ended is EndReason.EXHAUSTED
+        ):  # a budget may end in the midst of what was begun together
             decided, needed = ({each[:3] for each in told(one) if not each[3]} for one in (alone, found))
             assert needed <= decided <= {each[:3] for each in told(found)}, "the decisions are those of one worker"
 

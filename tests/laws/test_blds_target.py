@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from trying import few
 
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Leaf, Pipeline
@@ -17,7 +17,7 @@ from spacelang.testing.small_spaces import (
     Structure,
     admissible_structures,
     all_structures,
-    members_by_force,
+    brute_force_members,
     spaces,
 )
 
@@ -27,7 +27,9 @@ def tree_of(space: Space) -> DiscrepancyTree:
 
 
 def places(space: Space, structure: Structure) -> Pipeline:
-    return tuple(d.places[structure[d.address]] if d.address in structure else NOT_REACHED for d in space.decisions)
+    return tuple(
+        d.branch_indices[structure[d.address]] if d.address in structure else NOT_REACHED for d in space.decisions
+    )
 
 
 def discrepancy(space: Space, leaf: Pipeline, reference: Pipeline) -> int:
@@ -45,7 +47,7 @@ def search(space: Space, leaves: set[Pipeline], reference: Pipeline, theta: int)
     def is_reached(prefix: Pipeline, number: int) -> bool:
         addresses = [decision.address for decision in space.decisions]
         return all(
-            prefix[addresses.index(owner)] == space.decisions[addresses.index(owner)].places[taken]
+            prefix[addresses.index(owner)] == space.decisions[addresses.index(owner)].branch_indices[taken]
             for owner, taken in space.variables[addresses[number]].owners
         )
 
@@ -70,8 +72,8 @@ def search(space: Space, leaves: set[Pipeline], reference: Pipeline, theta: int)
 def check_leaves(space: Space) -> None:
     tree = tree_of(space)
     expected = [places(space, structure) for structure in admissible_structures(space)]
-    assert list(tree.leaves_in_order()) == sorted(expected)
-    assert tree.leaves == len(expected)
+    assert list(tree.iter_leaves()) == sorted(expected)
+    assert tree.leaf_count == len(expected)
     for structure in all_structures(space):
         pipeline = places(space, structure)
         assert tree.is_leaf(pipeline) == (pipeline in expected)
@@ -82,11 +84,11 @@ def check_leaves(space: Space) -> None:
 def check_discrepancies(space: Space) -> None:
     tree = tree_of(space)
     leaves = {places(space, structure) for structure in admissible_structures(space)}
-    for reference in [*sorted(leaves)[:6], tree.default]:
+    for reference in [*sorted(leaves)[:6], tree.default_pipeline]:
         counts = Counter(discrepancy(space, leaf, reference) for leaf in leaves)
         for theta in range(len(space.decisions) + 2):
-            assert tree.leaves_at(reference, theta) == counts[theta]
-            assert tree.leaves_within(reference, theta) == sum(counts[k] for k in range(theta + 1))
+            assert tree.leaf_count_at(reference, theta) == counts[theta]
+            assert tree.leaf_count_within(reference, theta) == sum(counts[k] for k in range(theta + 1))
             walked = list(tree.walk(reference, theta))
             assert walked == list(search(space, leaves, reference, theta))
             assert set(walked) == {leaf for leaf in leaves if discrepancy(space, leaf, reference) <= theta}
@@ -98,9 +100,9 @@ def check_members(space: Space) -> None:
     for structure in admissible_structures(space):
         pipeline = places(space, structure)
         completed = tree.decode(Leaf(pipeline))
-        assert exclusion(space, completed) is None
+        assert first_exclusion(space, completed) is None
         assert completed == tree.complete(pipeline)
-        for configuration in members_by_force(space, structure):
+        for configuration in brute_force_members(space, structure):
             leaf = tree.encode(configuration)
             assert leaf.pipeline == pipeline
             assert tree.decode(leaf) == configuration
@@ -135,7 +137,7 @@ def test_an_encoding_loses_nothing(space: Space) -> None:
 @given(spaces())
 def test_random_leaves_are_leaves(space: Space) -> None:
     tree, rng = tree_of(space), np.random.default_rng(0)
-    if tree.leaves:
+    if tree.leaf_count:
         assert all(tree.is_leaf(tree.random_leaf(rng)) for _ in range(10))
     else:
         with pytest.raises(ValueError, match="empty"):

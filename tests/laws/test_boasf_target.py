@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 
 from spacelang.analysis import check
 from spacelang.diagnostics.diagnostic import Severity
-from spacelang.draws.joint import UnlikelyError
-from spacelang.draws.sampling import Sampler
-from spacelang.forms.as_text import as_text
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Grid, Real, Simple, Union, contains, parts
-from spacelang.ir.membership import exclusion
+from spacelang.ir.domain import Grid, Real, SimpleDomain, Union, contains, parts
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.plugins import OptionError
+from spacelang.sampling.joint import SamplingFailedError
+from spacelang.sampling.sampler import Sampler
+from spacelang.serialization.space_text import as_text
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooTangledError, UndecidableError
+from spacelang.solver.network import TooManyTiesError, UndecidableError
 from spacelang.targets._boasf.pieces import pieces_of
-from spacelang.targets._lowered import RefusedError
+from spacelang.targets._lowering import RefusedError
 from spacelang.targets.blds import Blds
 from spacelang.targets.boasf import ArmSpaces, Boasf
 from spacelang.text import Source
@@ -64,7 +64,7 @@ def test_arms_are_disjoint_and_cover_the_space(space: Space, target: Boasf, seed
         if arms is None:
             return
         found = Counter(member for arm in arms.arms for member in brute.configurations(arm.space))
-    except (UndecidableError, TooTangledError, UnlikelyError):
+    except (UndecidableError, TooManyTiesError, SamplingFailedError):
         return
     members = brute.configurations(space)
     assert found == Counter(members), (space, target)
@@ -72,7 +72,7 @@ def test_arms_are_disjoint_and_cover_the_space(space: Space, target: Boasf, seed
     indices = {arms.index_of(Configuration.from_json(member)) for member in members}
     assert indices == set(range(len(arms.arms)))
     for text in sorted(members)[:20]:
-        assert arms.reaches(arms.encode(Configuration.from_json(text)))
+        assert arms.accepts(arms.encode(Configuration.from_json(text)))
     drawn = arms.sample(10, np.random.default_rng(seed))
     assert all(arms.index_of(configuration) == index for index, configuration in drawn)
 
@@ -86,12 +86,12 @@ def test_every_sample_lies_in_exactly_one_arm(space: Space, target: Boasf, seed:
         if arms is None:
             return
         rng = np.random.default_rng(seed)
-        several = Sampler(Structures(space)).columns(10, rng).configurations()
+        several = Sampler(Structures(space)).batch(10, rng).configurations()
         for configuration in (*several, *(configuration for _, configuration in arms.sample(10, rng))):
-            assert exclusion(space, configuration) is None
-            reached = [index for index in range(len(arms.arms)) if arms.reaches((index, configuration))]
+            assert first_exclusion(space, configuration) is None
+            reached = [index for index in range(len(arms.arms)) if arms.accepts((index, configuration))]
             assert reached == [arms.index_of(configuration)]
-    except (UndecidableError, TooTangledError, UnlikelyError):
+    except (UndecidableError, TooManyTiesError, SamplingFailedError):
         return
 
 
@@ -112,12 +112,14 @@ def test_an_arm_reads_back_and_compiles_to_another_target(drawn: Drawn, target: 
         assert again.space.title == arm.name
         assert members_of(again.space) == members_of(arm.space)
         tree = Blds().lower(again.structures).form  # type: ignore[arg-type]
-        assert tree.leaves == arm.structures.count
+        assert tree.leaf_count == arm.structures.count
 
 
 @settings(LAW)
 @given(st.booleans().flatmap(domains), st.integers(1, 5), st.data())
-def test_pieces_are_disjoint_and_cover_the_domain(domain: Simple | Union, number: int, data: st.DataObject) -> None:
+def test_pieces_are_disjoint_and_cover_the_domain(
+    domain: SimpleDomain | Union, number: int, data: st.DataObject
+) -> None:
     pieces = pieces_of(domain, number)
     assert len(pieces) == (number if domain.size is None else min(number, domain.size)) or isinstance(domain, Union)
     assert 1 <= len(pieces) <= number
@@ -131,7 +133,7 @@ def test_pieces_are_disjoint_and_cover_the_domain(domain: Simple | Union, number
     assert all(is_log(piece) or not is_log(domain) for piece in pieces if not isinstance(domain, Union))
 
 
-def is_log(domain: Simple | Union) -> bool:
+def is_log(domain: SimpleDomain | Union) -> bool:
     return all(part.log for part in parts(domain) if isinstance(part, Real | Grid))
 
 

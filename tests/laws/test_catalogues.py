@@ -32,10 +32,10 @@ catalogues = st.builds(
 def test_a_plain_name_is_scikit_learns_or_that_of_the_only_catalogue_that_has_it(found: Catalogues) -> None:
     for name in NAMES:
         homes = [package for package, known in found.used.items() if name in known]
-        expected = "sklearn" if name in found.own else homes[0] if len(homes) == 1 else None
+        expected = "sklearn" if name in found.default else homes[0] if len(homes) == 1 else None
         entry = found.get(name)
         assert (entry.catalogue if entry else None) == expected
-        assert found.meanings(name) == tuple(f"{package}.{name}" for package in homes)
+        assert found.full_names(name) == tuple(f"{package}.{name}" for package in homes)
 
 
 @given(catalogues)
@@ -54,7 +54,7 @@ def test_a_full_name_always_says_which(found: Catalogues) -> None:
 def test_the_listed_names_are_the_shortest_of_all_operators(found: Catalogues) -> None:
     listed = [found.get(name) for name in found]
     assert all(entry is not None for entry in listed)
-    everything = [*found.own.operators.values()]
+    everything = [*found.default.operators.values()]
     everything += [entry for known in found.used.values() for entry in known.operators.values()]
     assert {id(entry) for entry in listed} == {id(entry) for entry in everything}
     assert len(listed) == len(everything)

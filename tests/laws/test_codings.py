@@ -10,20 +10,20 @@ import pytest
 from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
-from spacelang.codings import members as members_coded
-from spacelang.codings.domains import Coding, parted, selected
-from spacelang.codings.indexed import Indexed
-from spacelang.codings.intervals import UnitInterval
-from spacelang.codings.rows import RowCoding
-from spacelang.draws.batch import Batch
-from spacelang.draws.codes import decoded
-from spacelang.draws.sampling import Sampler, UnlikelyError
-from spacelang.draws.tabulating import Tabulator, coded
-from spacelang.draws.uniform import UniformDraw
-from spacelang.draws.unit import measure
-from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, Union, contains, grid, members, parts
+from spacelang.encodings import simple_domains as members_coded
+from spacelang.encodings.domains import DomainEncoding, selector_encoding, unit_encoding
+from spacelang.encodings.integer_codes import IntegerEncoding
+from spacelang.encodings.rows import RowEncoding
+from spacelang.encodings.unit_interval import UnitInterval
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, grid, members, parts
 from spacelang.ir.space import Space
-from spacelang.ir.value import Value, identity
+from spacelang.ir.value import Value, identity_key
+from spacelang.sampling.batch import Batch
+from spacelang.sampling.batch_builder import BatchBuilder, encode_values
+from spacelang.sampling.sampler import Sampler, SamplingFailedError
+from spacelang.sampling.uniform import UniformSampler
+from spacelang.sampling.unit_scale import to_unit_function
+from spacelang.sampling.value_codes import decode_values
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
 
@@ -63,16 +63,16 @@ simple = st.one_of(domains(finite=True).filter(lambda domain: not hasattr(domain
 
 @LAW
 @given(part=simple, data=st.data())
-def test_the_index_of_a_member_is_where_it_stands(part: Simple, data: st.DataObject) -> None:
+def test_the_index_of_a_member_is_where_it_stands(part: SimpleDomain, data: st.DataObject) -> None:
     assert part.size == part.last_index + 1
     index = data.draw(st.integers(0, part.last_index))
-    assert part.index_of(part.at(index)) == index
-    assert contains(part, part.at(index))
+    assert part.index_of(part.value_at(index)) == index
+    assert contains(part, part.value_at(index))
 
 
 @LAW
 @given(part=domains(finite=True).filter(lambda domain: not hasattr(domain, "parts")), data=st.data())
-def test_members_are_all_that_a_domain_has(part: Simple, data: st.DataObject) -> None:
+def test_members_are_all_that_a_domain_has(part: SimpleDomain, data: st.DataObject) -> None:
     listed = [*members(part)]
     assert len(listed) == part.size
     assert data.draw(member(part)) in listed
@@ -81,7 +81,7 @@ def test_members_are_all_that_a_domain_has(part: Simple, data: st.DataObject) ->
 @LAW
 @given(even=grids(), index=st.integers(0, 30))
 def test_a_grid_is_of_decimals(even: Grid, index: int) -> None:
-    assert even.at(index) == float(Fraction(repr(even.lower)) + index * Fraction(repr(even.step)))
+    assert even.value_at(index) == float(Fraction(repr(even.lower)) + index * Fraction(repr(even.step)))
 
 
 @LAW
@@ -94,12 +94,16 @@ def test_the_ends_are_the_outermost_members(part: Grid | Real) -> None:
         assert not contains(part, math.nextafter(part.least, -math.inf))
         assert not contains(part, math.nextafter(part.greatest, math.inf))
     else:
-        assert (part.least, part.greatest) == (part.at(0), part.at(part.last_index))
+        assert (part.least, part.greatest) == (part.value_at(0), part.value_at(part.last_index))
 
 
 # --- one domain ----------------------------------------------------------------------------------------------------
 
-KINDS: tuple[Callable[[Domain], Coding], ...] = (selected, lambda domain: selected(domain, has_part=True), parted)
+KINDS: tuple[Callable[[Domain], DomainEncoding], ...] = (
+    selector_encoding,
+    lambda domain: selector_encoding(domain, has_part=True),
+    unit_encoding,
+)
 held = st.builds(
     lambda lower, count, step: Grid(lower, lower + count * step + step // 2, step=step),
     st.one_of(st.integers(-(10**12), 10**12), st.integers(2**52, 2**53 - 10**5)),
@@ -117,7 +121,7 @@ def values_of(domain: Domain, data: st.DataObject) -> list[Value]:
     return [*found, *(end for part in parts(domain) for end in ends_of(part))]
 
 
-def ends_of(part: Simple) -> tuple[Value, Value]:
+def ends_of(part: SimpleDomain) -> tuple[Value, Value]:
     if isinstance(part, Categorical):
         return part.values[0], part.values[-1]
     return part.least, part.greatest
@@ -125,22 +129,24 @@ def ends_of(part: Simple) -> tuple[Value, Value]:
 
 @st.composite
 def drawn_from(draw: st.DrawFn, domain: Domain) -> Value:
-    drawn = UniformDraw(domain).draw(1, np.random.default_rng(draw(st.integers(0, 2**32))))
-    return decoded(domain, drawn)[0]
+    drawn = UniformSampler(domain).draw(1, np.random.default_rng(draw(st.integers(0, 2**32))))
+    return decode_values(domain, drawn)[0]
 
 
 @LAW
 @given(domain=some, kind=kinds, data=st.data())
-def test_values_come_back_from_their_numbers(domain: Domain, kind: Callable[[Domain], Coding], data: Any) -> None:
+def test_values_come_back_from_their_numbers(
+    domain: Domain, kind: Callable[[Domain], DomainEncoding], data: Any
+) -> None:
     values, coding = values_of(domain, data), kind(domain)
-    rows = coding.encode(coded(domain, values))
+    rows = coding.encode(encode_values(domain, values))
     assert rows.dtype == np.float64
     assert rows.shape == (len(values), coding.width)
     assert np.isfinite(rows[:, 0]).all()
-    assert kind is parted or np.isfinite(rows).all()
-    found = decoded(domain, coding.decode(rows))
+    assert kind is unit_encoding or np.isfinite(rows).all()
+    found = decode_values(domain, coding.decode(rows))
     if kind in KINDS[:2]:
-        assert list(map(identity, found)) == list(map(identity, values))
+        assert list(map(identity_key, found)) == list(map(identity_key, values))
     for value, back in zip(values, found, strict=True):
         assert is_near(domain, value, back)
 
@@ -149,7 +155,7 @@ def is_near(domain: Domain, value: Value, back: Value) -> bool:
     """Whether two values are one and the same; of a continuous range, but for rounding."""
     part = next(part for part in parts(domain) if contains(part, value))
     if part.size is not None and part.size <= 10**6:
-        return identity(value) == identity(back)
+        return identity_key(value) == identity_key(back)
     assert isinstance(part, Real | Grid)
     assert isinstance(value, int | float)
     assert isinstance(back, int | float)
@@ -162,28 +168,30 @@ def is_near(domain: Domain, value: Value, back: Value) -> bool:
 @LAW
 @given(domain=some, seed=st.integers(0, 2**32))
 def test_every_point_of_the_cube_is_a_members(domain: Domain, seed: int) -> None:
-    coding, rng = parted(domain), np.random.default_rng(seed)
+    coding, rng = unit_encoding(domain), np.random.default_rng(seed)
     points = np.concatenate(
         [rng.random((8, coding.width)), rng.integers(0, 2, (8, coding.width)), rng.normal(0.5, 2, (4, coding.width))]
     )
-    found = decoded(domain, coding.decode(points))
+    found = decode_values(domain, coding.decode(points))
     assert all(contains(domain, value) for value in found)
     assert all(type(value) is type(domain.find(value)) for value in found)
-    again = coding.encode(coded(domain, found))
+    again = coding.encode(encode_values(domain, found))
     assert ((again >= 0) & (again <= 1) | np.isnan(again)).all()
     assert (np.isfinite(again).sum(axis=1) <= 1 + coding.has_part).all()
 
 
 @LAW
 @given(domain=some, kind=kinds, data=st.data())
-def test_many_values_together_are_as_each_alone(domain: Domain, kind: Callable[[Domain], Coding], data: Any) -> None:
+def test_many_values_together_are_as_each_alone(
+    domain: Domain, kind: Callable[[Domain], DomainEncoding], data: Any
+) -> None:
     values, coding = values_of(domain, data), kind(domain)
-    together = coding.encode(coded(domain, values))
-    alone = [coding.encode(coded(domain, [value])) for value in values]
+    together = coding.encode(encode_values(domain, values))
+    alone = [coding.encode(encode_values(domain, [value])) for value in values]
     assert np.array_equal(together, np.concatenate(alone), equal_nan=True)
     back = coding.decode(together)
-    each = [decoded(domain, coding.decode(row))[0] for row in alone]
-    assert list(map(identity, decoded(domain, back))) == list(map(identity, each))
+    each = [decode_values(domain, coding.decode(row))[0] for row in alone]
+    assert list(map(identity_key, decode_values(domain, back))) == list(map(identity_key, each))
 
 
 @LAW
@@ -209,24 +217,24 @@ def test_places_of_a_log_range_are_those_of_logarithms(lower: float, ratio: floa
 def test_arrays_and_single_values_lie_at_the_same_place(part: Grid | Real, data: st.DataObject) -> None:
     values = values_of(part, data)
     shares = members_coded.to_unit(part, np.array(values, float))
-    assert np.allclose(shares, [measure(part)(value) for value in values], rtol=0, atol=1e-12)
+    assert np.allclose(shares, [to_unit_function(part)(value) for value in values], rtol=0, atol=1e-12)
 
 
 @LAW
 @given(part=st.one_of(grids(), held), data=st.data())
 def test_what_is_half_way_is_rounded_up(part: Grid, data: st.DataObject) -> None:
     index = data.draw(st.integers(0, part.last_index))
-    (code,) = members_coded.at(part, np.array([index])).tolist()
-    assert code == part.at(index)
-    assert members_coded.index_of(part, np.array([code])).tolist() == [index]
+    (code,) = members_coded.codes_at(part, np.array([index])).tolist()
+    assert code == part.value_at(index)
+    assert members_coded.nearest_index(part, np.array([code])).tolist() == [index]
     if part.is_integral and index < part.last_index and part.upper < 2**50:
         between = np.array([code + part.step / 2, code + part.step * 0.49])
-        assert members_coded.nearest(part, between).tolist() == [part.at(index + 1), code]
+        assert members_coded.nearest_codes(part, between).tolist() == [part.value_at(index + 1), code]
 
 
 def test_rows_that_stand_for_no_value_are_not_read() -> None:
     domain = Union((Categorical(("a", "b")), Grid(2, 8, step=2), Real(0.0, 1.0, lower_open=True)))
-    coding = selected(domain)
+    coding = selector_encoding(domain)
     wrong = ((0, 2), (0, 0.5), (0, -1), (1, 3), (1, 10), (1, np.nan), (2, 0), (2, 1.5), (2, np.inf), (3, 0), (0.5, 0))
     for row in wrong:
         with pytest.raises(ValueError, match="no value"):
@@ -236,20 +244,20 @@ def test_rows_that_stand_for_no_value_are_not_read() -> None:
 @LAW
 @given(domain=some, data=st.data())
 def test_values_come_back_from_their_whole_numbers(domain: Domain, data: st.DataObject) -> None:
-    values, coding = values_of(domain, data), Indexed(domain, domain)
-    whole, numbers = coding.encode(coded(domain, values))
+    values, coding = values_of(domain, data), IntegerEncoding(domain, domain)
+    whole, numbers = coding.encode(encode_values(domain, values))
     assert (whole.dtype, {each.dtype for each in numbers}) == (np.float64, {np.dtype(float)} if numbers else set())
     assert ((whole >= coding.lower) & (whole <= coding.upper) & (whole == np.rint(whole))).all()
     found = coding.decode(whole if coding.is_discrete else None, numbers)
-    assert list(map(identity, decoded(domain, found))) == list(map(identity, values))
+    assert list(map(identity_key, decode_values(domain, found))) == list(map(identity_key, values))
     for row, value in enumerate(values):
-        assert identity(coding.value(whole[row], [each[row] for each in numbers])) == identity(value)
+        assert identity_key(coding.value_of(whole[row], [each[row] for each in numbers])) == identity_key(value)
 
 
 @LAW
 @given(domain=some, shares=st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_between_whole_numbers_the_unit_interval_is_gone_through_once(domain: Domain, shares: list[float]) -> None:
-    coding = Indexed(domain, domain)
+    coding = IntegerEncoding(domain, domain)
     interval = UnitInterval(coding.pieces, integral=coding.is_discrete)
     lower, upper = (coding.lower, coding.upper) if coding.is_discrete else ends_of(parts(domain)[0])
     numbers = np.clip([lower + share * (upper - lower) for share in sorted(shares)], lower, upper)  # type: ignore[operator]
@@ -266,9 +274,9 @@ def test_between_whole_numbers_the_unit_interval_is_gone_through_once(domain: Do
 @given(space=general_spaces(), kind=kinds, missing=st.sampled_from((math.nan, -1.0)), seed=st.integers(0, 2**32))
 def test_configurations_come_back_from_their_rows(space: Space, kind: Any, missing: float, seed: int) -> None:
     columns = drawn_rows(space, seed)
-    if missing == -1.0 and kind is selected:
+    if missing == -1.0 and kind is selector_encoding:
         kind = KINDS[1]  # -1 may be a value
-    coding = RowCoding(space, kind, missing=missing)
+    coding = RowEncoding(space, kind, missing=missing)
     rows = coding.encode(columns)
     assert rows.dtype == np.float64
     assert rows.shape == (len(columns), coding.width)
@@ -277,7 +285,7 @@ def test_configurations_come_back_from_their_rows(space: Space, kind: Any, missi
         assert back.keys() == configuration.keys()
         assert kind not in KINDS[:2] or back == configuration
     for number, configuration in enumerate(members):
-        alone = coding.encode(Tabulator(space).columns([configuration]))
+        alone = coding.encode(BatchBuilder(space).build([configuration]))
         assert np.array_equal(alone[0], rows[number], equal_nan=True)
 
 
@@ -285,7 +293,7 @@ def test_configurations_come_back_from_their_rows(space: Space, kind: Any, missi
 @given(space=general_spaces(), seed=st.integers(0, 2**32))
 def test_what_is_inactive_is_missing_and_nothing_else_is(space: Space, seed: int) -> None:
     columns = drawn_rows(space, seed)
-    coding = RowCoding(space, parted)
+    coding = RowEncoding(space, unit_encoding)
     rows = coding.encode(columns)
     for field in coding.fields:
         key, mine = field.variable.key, rows[:, field.start : field.end]
@@ -301,6 +309,6 @@ def drawn_rows(space: Space, seed: int) -> Batch:
     try:
         structures = Structures(space)
         assume(structures.count)
-        return Sampler(structures).columns(6, np.random.default_rng(seed))
-    except (UndecidableError, UnlikelyError):
+        return Sampler(structures).batch(6, np.random.default_rng(seed))
+    except (UndecidableError, SamplingFailedError):
         return reject()

@@ -12,14 +12,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from spacelang.draws.batch import Batch
-from spacelang.draws.codes import Codes, decoded
-from spacelang.draws.comparing import JointValues, truths
-from spacelang.draws.lottery import Lottery
-from spacelang.draws.sampling import BLOCK, Sampler, UnlikelyError
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union, parts
-from spacelang.ir.expr import Arithmetic, Compare, Constant, Reference, holds
+from spacelang.ir.expr import Arithmetic, Compare, Constant, Reference, is_true
 from spacelang.ir.space import Space
+from spacelang.sampling.batch import Batch
+from spacelang.sampling.comparisons import JointValues, evaluate_comparison
+from spacelang.sampling.sampler import BLOCK_SIZE, Sampler, SamplingFailedError
+from spacelang.sampling.value_codes import ValueCodes, decode_values
+from spacelang.sampling.weighted import WeightedSampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
 
@@ -37,8 +37,8 @@ UNLIKELY = 1e-8
 def columns(space: Space, count: int, seed: int = 0) -> Batch | None:
     try:
         structures = Structures(space)
-        return Sampler(structures).columns(count, np.random.default_rng(seed)) if structures.count else None
-    except (UndecidableError, UnlikelyError):
+        return Sampler(structures).batch(count, np.random.default_rng(seed)) if structures.count else None
+    except (UndecidableError, SamplingFailedError):
         return None
 
 
@@ -63,7 +63,7 @@ def test_dense_columns_say_what_configurations_say(space: Space) -> None:
     for address, variable in space.variables.items():
         if address in {choice.address for choice in space.decisions}:
             continue
-        marks, codes = found.dense(address)
+        marks, codes = found.dense_column(address)
         for row, mark, code in zip(rows, marks.tolist(), codes.tolist(), strict=True):
             if mark < 0:
                 assert math.isnan(code)
@@ -145,22 +145,22 @@ def is_likely(seen: list[int], expected: list[float]) -> bool:
 
 def test_a_sample_of_many_blocks_and_of_none() -> None:
     sampler = Sampler(Structures(CRAFTED["values"]))
-    assert len(list(sampler.configurations(BLOCK + 3, np.random.default_rng(0)))) == BLOCK + 3
-    first = sampler.columns(5, np.random.default_rng(0)).configurations()
+    assert len(list(sampler.configurations(BLOCK_SIZE + 3, np.random.default_rng(0)))) == BLOCK_SIZE + 3
+    first = sampler.batch(5, np.random.default_rng(0)).configurations()
     assert list(sampler.configurations(5, np.random.default_rng(0))) == first
-    assert sampler.columns(0, np.random.default_rng(0)).configurations() == []
+    assert sampler.batch(0, np.random.default_rng(0)).configurations() == []
 
 
 def test_rows_of_a_given_structure() -> None:
     sampler = Sampler(Structures(CRAFTED["nested"]))
     structure = {"a": "B", "e": "Boost", "e.Boost.inner": "Line"}
-    rows = sampler.columns(3, np.random.default_rng(0), structure).configurations()
+    rows = sampler.batch(3, np.random.default_rng(0), structure).configurations()
     assert [dict(row) for row in rows] == [{"a": "B", "e": "Boost", "e.inner": "Line"}] * 3
 
 
 def test_numbers_of_any_size_are_drawn() -> None:
     domains = (Grid(1, 10**30), Union((Grid(-(2**62), 2**62), Real(0.5, 0.75))), Grid(1, 2**62, log=True))
-    rows = Sampler(Structures(one(*domains))).columns(400, np.random.default_rng(1)).configurations()
+    rows = Sampler(Structures(one(*domains))).batch(400, np.random.default_rng(1)).configurations()
     large, mixed, log = ([row[f"s.x{place}"] for row in rows] for place in range(3))
     assert {type(value) for value in (*large, *log)} == {int}
     assert {type(value) for value in mixed} == {int, float}
@@ -173,7 +173,7 @@ def test_numbers_of_any_size_are_drawn() -> None:
 
 @pytest.mark.parametrize("factor", [1, 10**40])
 def test_lotteries_follow_weights_of_any_size(factor: int) -> None:
-    drawn = Lottery({-1: factor, 3: 5 * factor, 7: 2 * factor}).draw(4000, np.random.default_rng(3))
+    drawn = WeightedSampler({-1: factor, 3: 5 * factor, 7: 2 * factor}).draw(4000, np.random.default_rng(3))
     counts = [int((drawn == state).sum()) for state in (-1, 3, 7)]
     assert stats.chisquare(counts, [500, 2500, 1000]).pvalue > 1e-3
 
@@ -191,7 +191,7 @@ class Scripted:
 
 
 def test_a_share_at_the_border_of_two_weights_is_drawn_on() -> None:
-    lottery = Lottery({0: 2**63, 1: 2**64})  # a third and two thirds of 3 * 2^63
+    lottery = WeightedSampler({0: 2**63, 1: 2**64})  # a third and two thirds of 3 * 2^63
     border = 2**63 // 3
     # Of the shares that begin with these bits the first two thirds belong to the first weight.
     for then, state in ((0, 0), (2**63 // 3 * 2 - 1, 0), (2**63 // 3 * 2 + 2, 1), (2**63 - 1, 1)):
@@ -214,15 +214,15 @@ def test_comparisons_are_what_one_by_one_evaluation_says(
     left = Arithmetic(operation, Arithmetic("*", Reference("a"), Constant(3)), Constant(number))
     atom = Compare(relation, Arithmetic("/", left, Constant(3)), Reference("b"))
     places = {int: 1, float: 2}
-    codes: Mapping[str, Codes] = {
-        name: Codes(
+    codes: Mapping[str, ValueCodes] = {
+        name: ValueCodes(
             np.array([pair[side] for pair in pairs], object), np.array([places[type(p[side])] for p in pairs], np.int8)
         )
         for side, name in enumerate("ab")
     }
-    assert decoded(NUMBERS, codes["a"]) == [pair[0] for pair in pairs]
-    found = truths(atom, JointValues(dict.fromkeys("ab", NUMBERS), codes, len(pairs)))
-    assert found.tolist() == [holds(atom, dict(zip("ab", pair, strict=True)).__getitem__) for pair in pairs]
+    assert decode_values(NUMBERS, codes["a"]) == [pair[0] for pair in pairs]
+    found = evaluate_comparison(atom, JointValues(dict.fromkeys("ab", NUMBERS), codes, len(pairs)))
+    assert found.tolist() == [is_true(atom, dict(zip("ab", pair, strict=True)).__getitem__) for pair in pairs]
 
 
 @settings(LAW)
@@ -244,14 +244,16 @@ def test_long_sums_and_small_divisors_are_compared_as_they_are_one_by_one(
         (Arithmetic("/", Reference("a"), small), divided * 1e16),
     ):
         atom = Compare(relation, left, Constant(near * (1 + off * 1e-14)))
-        codes = {"a": Codes(np.array([divided], object), np.array([1 if isinstance(divided, int) else 2], np.int8))}
-        found = truths(atom, JointValues({"a": NUMBERS}, codes, 1))
-        assert found.tolist() == [holds(atom, lambda _: divided)]
+        codes = {
+            "a": ValueCodes(np.array([divided], object), np.array([1 if isinstance(divided, int) else 2], np.int8))
+        }
+        found = evaluate_comparison(atom, JointValues({"a": NUMBERS}, codes, 1))
+        assert found.tolist() == [is_true(atom, lambda _: divided)]
 
 
 def test_a_rare_comparison_is_drawn_in_many_rows() -> None:
     ordered = [require(Compare("<", x(place), x(place + 1))) for place in range(4)]  # one in 120
     space = one(*[Real(0.0, 1.0)] * 5, constraints=ordered)
-    rows = Sampler(Structures(space)).columns(3000, np.random.default_rng(5)).configurations()
+    rows = Sampler(Structures(space)).batch(3000, np.random.default_rng(5)).configurations()
     middle = [row["s.x2"] for row in rows]
     assert stats.kstest(middle, stats.beta(3, 3).cdf).pvalue > 1e-3

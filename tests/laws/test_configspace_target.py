@@ -16,15 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spacelang
-from spacelang.draws.sampling import Sampler, UnlikelyError
-from spacelang.importers._importing import to_space
+from spacelang.importers._import_steps import import_space
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
+from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
 from spacelang.targets._configspace import planning as _configspace_planning
-from spacelang.targets._lowered import Lowered, Preservation, RefusedError
+from spacelang.targets._lowering import LoweringResult, Preservation, RefusedError
 from spacelang.targets.configspace import Configspace
 from spacelang.testing import small_spaces
 from spacelang.text import Source
@@ -49,7 +49,7 @@ PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "pcs" / "mosaic_1_0.
 DRAWS = 1_000 if os.environ.get("SPACELANG_FULL") else 100
 
 
-def lowered(space: Space) -> Lowered[Any, Any]:
+def lowered(space: Space) -> LoweringResult[Any, Any]:
     return Configspace().lower(Structures(space))
 
 
@@ -122,11 +122,11 @@ def test_groups_that_are_unfolded_have_the_same_members(space: Space) -> None:
     """Every group that something ties together, as if ConfigSpace could say nothing of it."""
     if Structures(space).count:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_configspace_planning.Planner, "_is_sayable", lambda _, group: not group.factors)
+            patch.setattr(_configspace_planning.Planner, "_is_worth_trying", lambda _, group: not group.factors)
             check_members(space)
 
 
-def check_members(space: Space) -> Lowered[Any, Any]:
+def check_members(space: Space) -> LoweringResult[Any, Any]:
     form = lowered(space)
     found = [brute.text(form.decode(values).to_dict()) for values in members(form.form.native)]
     assert len(found) == len(set(found))
@@ -134,12 +134,12 @@ def check_members(space: Space) -> Lowered[Any, Any]:
     return form
 
 
-def check_draws(space: Space, form: Lowered[Any, Any], seed: int) -> None:
+def check_draws(space: Space, form: LoweringResult[Any, Any], seed: int) -> None:
     form.form.native.seed(seed)
     for drawn in form.form.native.sample_configuration(10):
         drawn.check_valid_configuration()
         configuration = form.decode(drawn)
-        assert exclusion(space, configuration) is None
+        assert first_exclusion(space, configuration) is None
         assert form.encode(configuration) == {name: plain(value) for name, value in dict(drawn).items()}
 
 
@@ -165,15 +165,15 @@ def test_configspace_takes_members_of_any_space(space: Space, seed: int) -> None
         return
     rng = np.random.default_rng(seed)
     try:
-        drawn = Sampler(structures).columns(10, rng).configurations()
-    except UnlikelyError:
+        drawn = Sampler(structures).batch(10, rng).configurations()
+    except SamplingFailedError:
         drawn = []
     for configuration in drawn:
-        assert form.reaches(form.encode(configuration))
+        assert form.accepts(form.encode(configuration))
         assert form.decode(form.encode(configuration)) == configuration
     for encoding in form.sample(5, rng):
-        assert form.reaches(encoding)
-        assert exclusion(space, form.decode(encoding)) is None
+        assert form.accepts(encoding)
+        assert first_exclusion(space, form.decode(encoding)) is None
 
 
 def canonical(item: dict[str, Any]) -> str:
@@ -204,7 +204,7 @@ def test_what_configspace_draws_of_a_real_space_is_a_member(real: spacelang.Spac
         drawn.check_valid_configuration()
         assert form.decode(drawn) in real
     for ours in real.sample(DRAWS, seed=0):
-        assert form.reaches(form.encode(ours))
+        assert form.accepts(form.encode(ours))
         assert form.decode(form.encode(ours)) == ours
     assert form.decode(theirs.get_default_configuration()) == real.default()
 
@@ -227,7 +227,7 @@ def test_the_json_is_imported_with_as_many_members(space: Space) -> None:
     if not Structures(space).count:
         return
     form = Configspace(choices=True).lower(Structures(space)).form
-    again, diagnostics = to_space(Source("again.json", json.dumps(form.configuration_space)))
+    again, diagnostics = import_space(Source("again.json", json.dumps(form.configuration_space)))
     assert again is not None, [diagnostic.message for diagnostic in diagnostics]
     members_ = {Configuration.from_json(text) for text in brute.configurations(spacelang.parse(again.text).checked)}
     assert {brute.text(form.decode(again.encode(member)).to_dict()) for member in members_} == brute.configurations(

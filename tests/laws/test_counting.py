@@ -40,9 +40,9 @@ def test_a_pickle_is_the_same_whatever_was_asked(space: Space) -> None:
 @given(finite_spaces())
 def test_what_has_no_say_in_structures_changes_none(space: Space) -> None:
     structures = Structures(space)
-    assert structures.count == structures.existence.total()
+    assert structures.count == structures.existence_solver.total()
     if structures.count:
-        decided, known = structures.supported_branches, structures.existence.supported_branches()
+        decided, known = structures.supported_branches, structures.existence_solver.supported_branches()
         assert reached(space, decided) == reached(space, known)
 
 
@@ -52,7 +52,7 @@ def reached(space: Space, supported: dict[str, frozenset[int]]) -> dict[str, fro
         address: places
         for address, places in supported.items()
         if all(
-            isinstance(node := space.variables[owner].node, Choice) and node.places[branch] in supported[owner]
+            isinstance(node := space.variables[owner].node, Choice) and node.branch_indices[branch] in supported[owner]
             for owner, branch in space.variables[address].owners
         )
     }
@@ -63,7 +63,7 @@ def reached(space: Space, supported: dict[str, frozenset[int]]) -> dict[str, fro
 def test_admits_equals_brute_force(space: Space) -> None:
     structures, members = Structures(space), brute.structures(space)
     for taken, _ in brute.pipelines(space.root):
-        assert structures.admits(taken) == (frozenset(taken.items()) in members)
+        assert structures.is_admissible(taken) == (frozenset(taken.items()) in members)
 
 
 @settings(LAW)
@@ -75,14 +75,14 @@ def test_by_discrepancy_equals_brute_force(space: Space) -> None:
         told = {**usual, **reference}
         distances = Counter(sum(told[address] != branch for address, branch in member) for member in members)
         expected = tuple(distances[distance] for distance in range(max(distances, default=-1) + 1))
-        assert structures.by_discrepancy(reference) == expected
+        assert structures.count_by_discrepancy(reference) == expected
 
 
 @settings(LAW)
 @given(finite_spaces())
 def test_supported_branches_equal_brute_force(space: Space) -> None:
-    solution = Structures(space).existence
-    found = solution.supported()
+    solution = Structures(space).existence_solver
+    found = solution.supported_states()
     reached = {
         (address, node.branches[state].name)
         for address, states in found.items()

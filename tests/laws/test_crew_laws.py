@@ -9,23 +9,23 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from spacelang.bench.simulated import Simulated
-from spacelang.ir.asking import Search, together
+from spacelang.bench.simulated_executor import SimulatedExecutor
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Search, ask_all
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._halving import Race, Races
+from spacelang.optimizers._successive_halving import BracketRun, BracketRuns
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Executor
 from spacelang.runtime.executors.here import Here
-from spacelang.runtime.history import Outcome, Record
+from spacelang.runtime.history import Outcome, TrialRecord
 from spacelang.runtime.loop import run
-from spacelang.testing.crews import Shuffled
-from spacelang.testing.journals import Heard, MemoryJournal
-from spacelang.testing.searching import SIZE, TRIALS, Clock, evaluate, ran, route, timed
-from spacelang.testing.small_spaces import plain, spaces
+from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
+from spacelang.testing.search_tests import SIZE, TRIALS, Clock, evaluate, evaluate_timed, route, run_search
+from spacelang.testing.simulated_workers import ShuffledWorkers
+from spacelang.testing.small_spaces import plain_space, spaces
 
 from .settings import EXAMPLES, LAW
 
@@ -37,7 +37,7 @@ HALVING = ("hyperband", "successive_halving")
 FEW = settings(LAW, max_examples=EXAMPLES // 4, phases=[Phase.generate])
 
 
-def kept(records: Sequence[Record]) -> set[tuple[str, int | None, float | None]]:
+def kept(records: Sequence[TrialRecord]) -> set[tuple[str, int | None, float | None]]:
     trials = [each.trial for each in records]
     found = [(each.request.configuration.identity, each.request.fidelity, each.loss) for each in trials]
     assert len(set(found)) == len(found)
@@ -50,9 +50,9 @@ def begun(name: str, space: Space, **options: object) -> Search:
 
 
 def searched(
-    name: str, space: Space, executor: Executor, trials: int = TRIALS, heard: Heard | None = None, **options: object
+    name: str, space: Space, executor: Executor, trials: int = TRIALS, heard: EventLog | None = None, **options: object
 ) -> Outcome:
-    return ran(begun(name, space, **options), executor, trials, heard=heard, route=route)
+    return run_search(begun(name, space, **options), executor, trials, heard=heard, route=route)
 
 
 # ---- rounds
@@ -60,7 +60,7 @@ def searched(
 
 def rounds(batches: Sequence[Sequence[int]], told: list[tuple[Trial, ...]]) -> Search:
     for batch in batches:
-        answers = yield from together(Request(Configuration({"x": number})) for number in batch)
+        answers = yield from ask_all(Request(Configuration({"x": number})) for number in batch)
         told.append(answers)
 
 
@@ -75,14 +75,14 @@ def test_rounds_are_answered_in_their_own_order_and_everything_is_evaluated_once
     one: list[tuple[Trial, ...]] = []
     many: list[tuple[Trial, ...]] = []
     alone = run(rounds(batches, one), Here(evaluate), Budget(), clock=Clock())
-    crew = Shuffled(evaluate, workers, seed)
+    crew = ShuffledWorkers(evaluate, workers, seed)
     crowd = run(rounds(batches, many), crew, Budget(), clock=Clock(), route=route)
     assert [[each.loss for each in batch] for batch in many] == [[each.loss for each in batch] for batch in one]
     assert [[each.request for each in batch] for batch in many] == [[each.request for each in batch] for batch in one]
     assert kept(crowd.records) == kept(alone.records)
-    assert (crowd.answered, crowd.ended, crowd.unfinished) == (alone.answered, alone.ended, 0)
+    assert (crowd.answered_from_memory, crowd.ended, crowd.unfinished) == (alone.answered_from_memory, alone.ended, 0)
     assert [each.index for each in crowd.records] == [*range(1, len(crowd.records) + 1)]
-    assert crew.most_busy <= workers
+    assert crew.max_busy <= workers
     assert not crew.busy
 
 
@@ -93,12 +93,14 @@ def test_rounds_that_were_killed_anywhere_go_on_as_those_that_were_not(
 ) -> None:
     one: list[tuple[Trial, ...]] = []
     again: list[tuple[Trial, ...]] = []
-    first = MemoryJournal()
+    first = MemoryTrialStorage()
     whole = run(rounds(batches, one), Here(evaluate), Budget(), clock=Clock())
     part = Budget(trials=trials)
-    run(rounds(batches, []), Shuffled(evaluate, workers, seed), part, clock=Clock(), journal=first)
-    second = first.cut(min(stop, len(first.appended)))
-    resumed = run(rounds(batches, again), Shuffled(evaluate, others, seed), Budget(), clock=Clock(), journal=second)
+    run(rounds(batches, []), ShuffledWorkers(evaluate, workers, seed), part, clock=Clock(), journal=first)
+    second = first.killed_after(min(stop, len(first.appended)))
+    resumed = run(
+        rounds(batches, again), ShuffledWorkers(evaluate, others, seed), Budget(), clock=Clock(), journal=second
+    )
     assert [[each.loss for each in batch] for batch in again] == [[each.loss for each in batch] for batch in one]
     assert kept(resumed.records) == kept(whole.records)
 
@@ -106,12 +108,12 @@ def test_rounds_that_were_killed_anywhere_go_on_as_those_that_were_not(
 # ---- no method in disguise
 
 
-def in_earnest(heard: Heard, name: str) -> list[tuple[Request, float | None, float]]:
+def in_earnest(heard: EventLog, name: str) -> list[tuple[Request, float | None, float]]:
     """What was told, as far as its order is decided: `daub` begins with rounds, which end in any order."""
-    found = [(each.request, each.loss, each.cost) for each in heard.ended]
+    found = [(each.request, each.loss, each.cost) for each in heard.finished_trials]
     if name != "daub":
         return found
-    places = {request: place for place, request in reversed([*enumerate(heard.begun)])}
+    places = {request: place for place, request in reversed([*enumerate(heard.committed_requests)])}
     return sorted(found, key=lambda each: places[each[0]])
 
 
@@ -121,39 +123,39 @@ def in_earnest(heard: Heard, name: str) -> list[tuple[Request, float | None, flo
 def test_what_is_wanted_one_by_one_depends_neither_on_workers_nor_on_who_ends_first(
     name: str, space: Space, workers: int, order: int
 ) -> None:
-    one, many = Heard(), Heard()
+    one, many = EventLog(), EventLog()
     trials = 2_000 if name == "daub" else TRIALS  # which of a round are told within a budget depends on who ends first
-    alone = searched(name, space, Here(timed), trials, heard=one)
-    crowd = searched(name, space, Shuffled(timed, workers, order), trials, heard=many)
-    assert many.begun == one.begun
+    alone = searched(name, space, Here(evaluate_timed), trials, heard=one)
+    crowd = searched(name, space, ShuffledWorkers(evaluate_timed, workers, order), trials, heard=many)
+    assert many.committed_requests == one.committed_requests
     assert in_earnest(many, name) == in_earnest(one, name)
     assert crowd.ended == alone.ended
-    assert (alone.unneeded, {each.is_early for each in alone.records} - {False}) == (0, set())
-    assert len(crowd.records) - crowd.unneeded == len(alone.records)
+    assert (alone.wasted_speculative, {each.is_speculative for each in alone.records} - {False}) == (0, set())
+    assert len(crowd.records) - crowd.wasted_speculative == len(alone.records)
 
 
 @pytest.mark.parametrize("name", ONE_BY_ONE)
 def test_what_is_wanted_one_by_one_is_the_same_in_any_time(name: str) -> None:
-    one, many = Heard(), Heard()
+    one, many = EventLog(), EventLog()
     trials = 2_000 if name == "daub" else 60
-    searched(name, plain(4, 4, 3), Simulated(timed), trials, heard=one)
-    outcome = searched(name, plain(4, 4, 3), Simulated(timed, workers=5), trials, heard=many)
+    searched(name, plain_space(4, 4, 3), SimulatedExecutor(evaluate_timed), trials, heard=one)
+    outcome = searched(name, plain_space(4, 4, 3), SimulatedExecutor(evaluate_timed, workers=5), trials, heard=many)
     assert in_earnest(many, name) == in_earnest(one, name)
-    assert any(each.is_early for each in outcome.records)
+    assert any(each.is_speculative for each in outcome.records)
 
 
-def in_brackets(name: str, space: Space, executor: Executor) -> tuple[Outcome, list[Race[Any]]]:
+def in_brackets(name: str, space: Space, executor: Executor) -> tuple[Outcome, list[BracketRun[Any]]]:
     """A run to its end, and its brackets, without what is left over when draws find nothing new any more."""
-    races: list[Race[Any]] = []
-    add = Races._add
+    races: list[BracketRun[Any]] = []
+    add = BracketRuns._add_bracket
 
-    def watched(self: Races[Any], race: Race[Any]) -> None:
-        if self._left is None:
+    def watched(self: BracketRuns[Any], race: BracketRun[Any]) -> None:
+        if self._remaining is None:
             races.append(race)
         add(self, race)
 
     options = {"hyperparameters": "default", "b": 25} | ({"n": 4} if name == "successive_halving" else {})
-    with patch.object(Races, "_add", watched):
+    with patch.object(BracketRuns, "_add_bracket", watched):
         return searched(name, space, executor, 2_000, **options), races
 
 
@@ -164,17 +166,17 @@ def test_the_trainings_of_each_bracket_are_the_same_whoever_ends_first(
     name: str, space: Space, workers: int, order: int
 ) -> None:
     """More workers may have begun more brackets when everything is known; those that both have are the same."""
-    alone, one = in_brackets(name, space, Here(timed))
-    crowd, many = in_brackets(name, space, Shuffled(timed, workers, order))
+    alone, one = in_brackets(name, space, Here(evaluate_timed))
+    crowd, many = in_brackets(name, space, ShuffledWorkers(evaluate_timed, workers, order))
     assert alone.ended == crowd.ended == "exhausted"
     both = list(zip(one, many, strict=False))
     assert [(each.candidates, each.sizes) for each, _ in both] == [(each.candidates, each.sizes) for _, each in both]
     for first, second in both:
         if first.is_over and second.is_over:
-            assert first._known == second._known
+            assert first._results == second._results
     assert all(each.is_over for each in one)
     assert on_all_rows(crowd) == on_all_rows(alone)
-    assert not crowd.unneeded
+    assert not crowd.wasted_speculative
 
 
 def on_all_rows(outcome: Outcome) -> set[tuple[str, int | None, float | None]]:
@@ -183,8 +185,8 @@ def on_all_rows(outcome: Outcome) -> set[tuple[str, int | None, float | None]]:
 
 @pytest.mark.parametrize("name", ["blds", "mlds"])
 def test_what_nobody_wanted_is_counted_also_after_a_resume(name: str) -> None:
-    space, first = plain(4, 4, 3), MemoryJournal()
-    whole = ran(begun(name, space), Shuffled(evaluate, 4), journal=first, route=route)
-    assert whole.unneeded
-    again = ran(begun(name, space), Here(evaluate), journal=first.later(), route=route)
-    assert (again.unneeded, again.records) == (whole.unneeded, whole.records)
+    space, first = plain_space(4, 4, 3), MemoryTrialStorage()
+    whole = run_search(begun(name, space), ShuffledWorkers(evaluate, 4), journal=first, route=route)
+    assert whole.wasted_speculative
+    again = run_search(begun(name, space), Here(evaluate), journal=first.next_session(), route=route)
+    assert (again.wasted_speculative, again.records) == (whole.wasted_speculative, whole.records)

@@ -9,18 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spacelang as sl
-from spacelang.draws.neighbours import Neighbourhood
-from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union
-from spacelang.ir.expr import Arithmetic, Call, Compare, Constant, Expr, holds
-from spacelang.ir.membership import exclusion
+from spacelang.ir.expr import Arithmetic, Call, Compare, Constant, Expr, is_true
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
-from spacelang.solver.atoms import cuts_of
-from spacelang.solver.cells import cells
+from spacelang.sampling.neighbours import Neighbourhood
+from spacelang.sampling.sampler import Sampler, SamplingFailedError
+from spacelang.solver.atoms import cut_points_of
+from spacelang.solver.cells import cut_into_cells
 from spacelang.solver.counting import Structures
 from spacelang.solver.numbering import ConfigurationNumbers
-from spacelang.solver.satisfiability import Statement, truths
+from spacelang.solver.satisfiability import Statement, possible_truths
 
 from . import brute
 from .crafted import forbid, one, require, x
@@ -91,12 +91,12 @@ def test_members_are_those_of_rational_arithmetic(space: Space, seed: int) -> No
     if not members:
         return
     numbers = ConfigurationNumbers(structures)
-    found = [numbers.at(place) for place in range(numbers.count)]
+    found = [numbers.configuration_at(place) for place in range(numbers.count)]
     assert {brute.text(dict(each)) for each in found} == members
     rng, neighbourhood = np.random.default_rng(seed), Neighbourhood(structures)
-    for each in Sampler(structures).columns(8, rng).configurations():
+    for each in Sampler(structures).batch(8, rng).configurations():
         assert brute.text(dict(each)) in members
-        assert all(brute.text(dict(other)) in members for other in neighbourhood.of(each, rng))
+        assert all(brute.text(dict(other)) in members for other in neighbourhood.neighbours_of(each, rng))
 
 
 @settings(LAW)
@@ -104,7 +104,7 @@ def test_members_are_those_of_rational_arithmetic(space: Space, seed: int) -> No
 def test_a_configuration_is_judged_by_its_decimals(space: Space, data: st.DataObject) -> None:
     values = {each.key: data.draw(st.sampled_from(brute.members(each.domain))) for each in space.hyperparameters}
     document = {"s": "A", **values}
-    assert (exclusion(space, Configuration(document)) is None) == brute.accepts(space, document)
+    assert (first_exclusion(space, Configuration(document)) is None) == brute.accepts(space, document)
 
 
 @settings(LAW)
@@ -118,7 +118,7 @@ def test_what_can_be_true_of_decimals_is_true_of_some(data: st.DataObject) -> No
         for a in first
         for b in second
     }
-    assert truths(space, Statement(expression)) == (True in seen, False in seen)
+    assert possible_truths(space, Statement(expression)) == (True in seen, False in seen)
 
 
 # --- more members than are looked at one by one -------------------------------------------------------------------
@@ -131,12 +131,12 @@ def test_a_long_grid_is_cut_where_rational_arithmetic_says(step: float, start: i
     grid = Grid(float(unit * start), float(unit * (start + count)), step=step)
     limit = number(unit * (start + data.draw(st.integers(0, count))) * 3)
     atom = Compare(data.draw(st.sampled_from(RELATIONS)), Arithmetic("*", x(0), Constant(3)), Constant(limit))
-    cuts = cuts_of(atom)
+    cuts = cut_points_of(atom)
     assert cuts is not None
-    found = cells(grid, cuts, lambda value: (holds(atom, lambda _: value),))
+    found = cut_into_cells(grid, cuts, lambda value: (is_true(atom, lambda _: value),))
     assert len(found) <= 3
     for cell in found:
-        ends = {holds(atom, lambda _, value=value: value) for value in (cell.at(0), cell.middle)}
+        ends = {is_true(atom, lambda _, value=value: value) for value in (cell.value_at(0), cell.middle)}
         assert len(ends) == 1
     assert sum(cell.size or 0 for cell in found) == grid.size
     at = Fraction(repr(float(limit))) / 3
@@ -154,8 +154,8 @@ def test_draws_of_long_grids_satisfy_their_comparisons(atom: Compare, step: floa
     space = one(*[Grid(0.0, upper, step=step)] * 2, constraints=[require(atom)])
     structures = Structures(space)
     try:
-        found = Sampler(structures).columns(5, np.random.default_rng(seed)).configurations() if structures.count else []
-    except UnlikelyError:
+        found = Sampler(structures).batch(5, np.random.default_rng(seed)).configurations() if structures.count else []
+    except SamplingFailedError:
         return
     for each in found:
         assert brute.accepts(space, dict(each))

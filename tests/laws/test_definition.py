@@ -14,15 +14,15 @@ from jsonschema import Draft202012Validator
 
 from spacelang.analysis import check
 from spacelang.diagnostics.terminal import render
-from spacelang.draws.sampling import Sampler, UnlikelyError
-from spacelang.forms.decisions import decision_keys
-from spacelang.forms.definition import VERSION, from_json, to_json
-from spacelang.forms.json_fields import DefinitionError
 from spacelang.ir.space import Branch, Choice, Hyperparameter, Space
-from spacelang.resources import folder
+from spacelang.resources import resource_folder
+from spacelang.sampling.sampler import Sampler, SamplingFailedError
+from spacelang.serialization.decision_names import decision_keys
+from spacelang.serialization.definition import VERSION, from_json, to_json
+from spacelang.serialization.json_fields import DefinitionError
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooTangledError, UndecidableError
-from spacelang.syntax.sources import bundled, read_source
+from spacelang.solver.network import TooManyTiesError, UndecidableError
+from spacelang.syntax.sources import bundled_names, read_source
 from spacelang.text import Source
 
 from .settings import EXAMPLES, LAW
@@ -30,7 +30,7 @@ from .spaces import finite_spaces, general_spaces
 from .test_whole import checked
 from .whole import Drawn, drawings
 
-SCHEMA = json.loads((folder("grammars") / "compiled.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((resource_folder("grammars") / "compiled.schema.json").read_text(encoding="utf-8"))
 DEFINITION = Draft202012Validator({"$ref": "#/$defs/definition", "$defs": SCHEMA["$defs"]})
 WHOLE = settings(LAW, max_examples=EXAMPLES // 2)
 
@@ -97,7 +97,7 @@ def test_a_compiled_space_is_checked_as_its_text_was(drawn: Drawn) -> None:
     assert again.structures.configurations == found.structures.configurations
 
 
-@pytest.mark.parametrize("name", bundled())
+@pytest.mark.parametrize("name", bundled_names())
 def test_a_bundled_space_comes_back(name: str) -> None:
     source = read_source(name)
     assert isinstance(source, Source)
@@ -139,7 +139,7 @@ def refuses_or_reads(space: Space, data: st.DataObject) -> None:
 @settings(LAW, max_examples=3 * EXAMPLES)
 @given(st.sampled_from(("blds_table1", "admm_table_a3", "boasf_models", "../examples/churn.space")), st.data())
 def test_checking_a_spoilt_document_raises_nothing(name: str, data: st.DataObject) -> None:
-    path = folder("spaces") / name
+    path = resource_folder("spaces") / name
     source = read_source(str(path) if path.suffix else name)
     assert isinstance(source, Source)
     space = check(source).space
@@ -152,7 +152,7 @@ def test_checking_a_spoilt_document_raises_nothing(name: str, data: st.DataObjec
     assert render(found.diagnostics, color=False) or found.space is not None
     if found.structures is not None:
         assert found.structures.count
-        Sampler(found.structures).columns(2, np.random.default_rng(0))
+        Sampler(found.structures).batch(2, np.random.default_rng(0))
 
 
 def read(document: object) -> Space | DefinitionError:
@@ -166,8 +166,8 @@ def use(space: Space) -> None:
     try:
         structures = Structures(space)
         if structures.count:
-            Sampler(structures).columns(3, np.random.default_rng(0))
-    except (UndecidableError, TooTangledError, UnlikelyError):
+            Sampler(structures).batch(3, np.random.default_rng(0))
+    except (UndecidableError, TooManyTiesError, SamplingFailedError):
         return
 
 
@@ -176,7 +176,8 @@ BEYOND = re.compile(
     r"|^contains |^is outside of |^refers to |^creates a cycle |^is a duplicate value|^is given together "
     r"|^has no (members|`scorer`|`column`)|^is logarithmic |^is a (line of|bound that)|^is not a finite number"
     r"|^is not (a line number|a valid regular expression|an order )|^is more than one line|^has more than .* lines"
-    r"|^is too large for a float|^has \d+ members for |which only `disparity` takes$|^is nested |orders of steps in total$",
+    r"|^is too large for a float|^has \d+ members for |which only `disparity` takes$|^is nested "
+    r"|orders of steps in total$",
     re.DOTALL,
 )
 """Problems that no schema can tell."""

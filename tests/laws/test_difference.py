@@ -6,9 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from spacelang.api import parse
-from spacelang.forms.difference import Aspect, common, compare, differences
 from spacelang.ir.expr import scope
 from spacelang.ir.space import Choice, Node, Operator, Product, Space
+from spacelang.serialization.difference import Aspect, compare, count_common, differences
 from spacelang.solver.counting import Structures
 
 from . import brute
@@ -77,7 +77,7 @@ def test_counts_equal_brute_force(pair: tuple[Space, Space]) -> None:
     first, second = pair
     ours, theirs = by_key(first), by_key(second)
     for one, other in ((first, second), (second, first)):
-        assert common(one, other) == len(ours & theirs)
+        assert count_common(one, other) == len(ours & theirs)
 
 
 @LAW

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from spacelang.ir.task import Goal
 from spacelang.runtime.ensembles import selection
-from spacelang.runtime.ensembles.selection import Bag, combined, lowest, select
-from spacelang.runtime.judging.judge import HeldOut
-from spacelang.runtime.judging.metric import goal_metric
-from spacelang.runtime.judging.predicted import loss_on, losses_on
-from spacelang.runtime.judging.vectorised import vectorised
+from spacelang.runtime.ensembles.selection import ModelMultiset, average_predictions, indices_of_lowest, select_models
+from spacelang.runtime.scoring.metric import goal_metric
+from spacelang.runtime.scoring.pipeline_scorer import HeldOutRows
+from spacelang.runtime.scoring.stored_predictions import batch_prediction_loss, prediction_loss
+from spacelang.runtime.scoring.vectorised import vectorised_loss
 
 EXAMPLES: Final = 400 if os.environ.get("SPACELANG_FULL") else 40
 
@@ -38,19 +38,19 @@ def one_by_one(loss: Callable[[Any], float]) -> Callable[[Any], Any]:
 
 def test_the_worked_numbers() -> None:
     # Reckoned by hand.
-    bag = select([*LIBRARY, THIRD], wrong, 4)
-    assert bag == Bag((0, 1, 0, 0), (0.25, 0, 0, 0))
-    assert bag.first(3).weights == {0: 2 / 3, 1: 1 / 3}
+    bag = select_models([*LIBRARY, THIRD], wrong, 4)
+    assert bag == ModelMultiset((0, 1, 0, 0), (0.25, 0, 0, 0))
+    assert bag.truncated(3).weights == {0: 2 / 3, 1: 1 / 3}
 
 
 def test_one_model_has_all_the_weight() -> None:
-    assert select([THIRD], wrong, 7).weights == {0: 1.0}
+    assert select_models([THIRD], wrong, 7).weights == {0: 1.0}
 
 
 @pytest.mark.parametrize(("models", "size"), [(0, 3), (2, 0), (2, -1)])
 def test_a_bag_of_none_is_refused(models: int, size: int) -> None:
     with pytest.raises(ValueError, match="cannot select"):
-        select(LIBRARY[:models], wrong, size)
+        select_models(LIBRARY[:models], wrong, size)
 
 
 @st.composite
@@ -82,14 +82,14 @@ def test_it_is_what_brute_force_finds(drawn: tuple[list[Any], Any], size: int) -
         tried = [math.inf if math.isnan(each) else each for each in tried]
         bag.append(tried.index(min(tried)))
         losses.append(min(tried))
-    found = select(library, one_by_one(loss), size)
-    assert found == Bag(tuple(bag), tuple(losses))
+    found = select_models(library, one_by_one(loss), size)
+    assert found == ModelMultiset(tuple(bag), tuple(losses))
     assert found.votes == Counter(bag)
     assert math.isclose(sum(found.weights.values()), 1)
     # Sizes are nested: what a smaller bag is, is known from a larger one.
     for smaller in range(1, size):
-        assert select(library, one_by_one(loss), smaller) == found.first(smaller)
-    together = combined([library[model] for model in found.votes], [*found.votes.values()])
+        assert select_models(library, one_by_one(loss), smaller) == found.truncated(smaller)
+    together = average_predictions([library[model] for model in found.votes], [*found.votes.values()])
     np.testing.assert_allclose(together, np.mean([library[model] for model in bag], axis=0), atol=1e-12)
 
 
@@ -98,25 +98,27 @@ def test_it_is_what_brute_force_finds(drawn: tuple[list[Any], Any], size: int) -
 def test_a_bag_of_one_is_the_best_model(drawn: tuple[list[Any], Any]) -> None:
     library, loss = drawn
     alone = [math.inf if math.isnan(loss(each)) else loss(each) for each in library]
-    assert select(library, one_by_one(loss), 1) == Bag((alone.index(min(alone)),), (min(alone),))
+    assert select_models(library, one_by_one(loss), 1) == ModelMultiset((alone.index(min(alone)),), (min(alone),))
 
 
 def test_what_differs_by_rounding_alone_is_equally_good() -> None:
-    assert select([np.zeros(2)] * 3, lambda _: np.array([0.3, 0.1 + 0.2 - 0.0999999999999999, 0.2]), 1).order == (1,)
+    assert select_models(
+        [np.zeros(2)] * 3, lambda _: np.array([0.3, 0.1 + 0.2 - 0.0999999999999999, 0.2]), 1
+    ).order == (1,)
 
 
 @pytest.mark.parametrize("largest", [1, 7, 10**6])
 def test_a_large_library_is_gone_through_in_parts(largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     library, truth = list(rng.random((7, 3))), rng.random(3)
-    whole = select(library, lambda stack: ((stack - truth) ** 2).sum(axis=1), 6)
-    monkeypatch.setattr(selection, "LARGEST", largest)
-    assert select(library, lambda stack: ((stack - truth) ** 2).sum(axis=1), 6) == whole
+    whole = select_models(library, lambda stack: ((stack - truth) ** 2).sum(axis=1), 6)
+    monkeypatch.setattr(selection, "MAX_COPIED", largest)
+    assert select_models(library, lambda stack: ((stack - truth) ** 2).sum(axis=1), 6) == whole
 
 
 @given(st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.5, 1e9]), max_size=12), st.integers(0, 14))
 def test_pruning_keeps_exactly_the_lowest_losses(losses: list[float], most: int) -> None:
-    kept = lowest(losses, most)
+    kept = indices_of_lowest(losses, most)
     assert kept == sorted(kept)
     assert len(kept) == min(most, len(losses))
     assert sorted(losses[place] for place in kept) == sorted(losses)[:most]
@@ -135,8 +137,8 @@ def test_the_loss_of_predictions_is_a_mean_over_folds(seed: int, scorer: str) ->
     folds, target = np.repeat([0, 1, 2], [6, 4, 7]), rng.permutation(np.arange(17) % 2)
     target[[0, 6, 10]], target[[1, 7, 11]] = 0, 1  # both classes in each
     first = rng.random(17)
-    held_out = HeldOut(np.arange(17), target, folds, ("no", "yes"))
-    found = loss_on(held_out, goal_metric(Goal("minimize", scorer)))(np.column_stack([1 - first, first]))
+    held_out = HeldOutRows(np.arange(17), target, folds, ("no", "yes"))
+    found = prediction_loss(held_out, goal_metric(Goal("minimize", scorer)))(np.column_stack([1 - first, first]))
 
     class Knowing(DummyClassifier):  # type: ignore[misc]
         """A classifier that knows its answers by heart."""
@@ -169,37 +171,41 @@ def test_losses_of_many_are_those_of_each(seed: int, classes: int, is_coarse: bo
     target[[0, 7]], target[[1, 8]] = 0, 1
     stack = rng.dirichlet(np.ones(classes), (5, rows))
     stack = np.round(stack * 2) / 2 if is_coarse else stack
-    by_classes = HeldOut(np.arange(rows), target, folds, tuple("abcd"[:classes]))
-    by_numbers = HeldOut(np.arange(rows), target + rng.random(rows), folds, ())
+    by_classes = HeldOutRows(np.arange(rows), target, folds, tuple("abcd"[:classes]))
+    by_numbers = HeldOutRows(np.arange(rows), target + rng.random(rows), folds, ())
     of_regressions = ("r2", "neg_mean_squared_error", "neg_root_mean_squared_error", "neg_mean_absolute_error")
     asked = [(by_classes, scorer, stack), *((by_numbers, name, stack[:, :, 0]) for name in of_regressions)]
     if classes == 2:
         asked.append((by_classes, "roc_auc", stack))
     for held_out, name, predictions in asked:
         metric = goal_metric(Goal("maximize", name))
-        assert vectorised(metric.formula, len(held_out.classes)) is not None
-        expected = [loss_on(held_out, metric)(each) for each in predictions]
-        np.testing.assert_allclose(losses_on(held_out, metric)(predictions), expected, rtol=0, atol=1e-12)
+        assert vectorised_loss(metric.formula, len(held_out.classes)) is not None
+        expected = [prediction_loss(held_out, metric)(each) for each in predictions]
+        np.testing.assert_allclose(batch_prediction_loss(held_out, metric)(predictions), expected, rtol=0, atol=1e-12)
 
 
 def test_a_constant_target_has_the_r2_of_scikit_learn() -> None:
-    held_out = HeldOut(np.arange(3), np.full(3, 2.0), np.zeros(3, np.int64), ())
+    held_out = HeldOutRows(np.arange(3), np.full(3, 2.0), np.zeros(3, np.int64), ())
     metric = goal_metric(Goal("maximize", "r2"))
     stack = np.array([[2.0, 2, 2], [2, 2, 3]])
-    assert losses_on(held_out, metric)(stack).tolist() == [loss_on(held_out, metric)(each) for each in stack]
+    assert batch_prediction_loss(held_out, metric)(stack).tolist() == [
+        prediction_loss(held_out, metric)(each) for each in stack
+    ]
 
 
 @pytest.mark.parametrize("scorer", ["roc_auc", "average_precision", "f1"])
 def test_what_is_no_usual_loss_is_asked_one_by_one(scorer: str) -> None:
     rng = np.random.default_rng(1)
-    held_out = HeldOut(np.arange(12), np.arange(12) % 2, np.repeat([0, 1], 6), ("no", "yes"))
+    held_out = HeldOutRows(np.arange(12), np.arange(12) % 2, np.repeat([0, 1], 6), ("no", "yes"))
     metric, stack = goal_metric(Goal("minimize", scorer)), rng.dirichlet(np.ones(2), (3, 12))
-    assert vectorised(metric.formula, 2) is None
-    assert losses_on(held_out, metric)(stack).tolist() == [loss_on(held_out, metric)(each) for each in stack]
+    assert vectorised_loss(metric.formula, 2) is None
+    assert batch_prediction_loss(held_out, metric)(stack).tolist() == [
+        prediction_loss(held_out, metric)(each) for each in stack
+    ]
 
 
 def test_where_a_metric_is_undefined_the_loss_is() -> None:
-    held_out = HeldOut(np.arange(3), np.array([1, 1, 1]), np.zeros(3, np.int64), ("no", "yes"))
+    held_out = HeldOutRows(np.arange(3), np.array([1, 1, 1]), np.zeros(3, np.int64), ("no", "yes"))
     metric = goal_metric(Goal("maximize", "roc_auc"))
-    assert math.isnan(loss_on(held_out, metric)(np.full((3, 2), 0.5)))
-    assert np.isnan(losses_on(held_out, metric)(np.full((4, 3, 2), 0.5))).all()
+    assert math.isnan(prediction_loss(held_out, metric)(np.full((3, 2), 0.5)))
+    assert np.isnan(batch_prediction_loss(held_out, metric)(np.full((4, 3, 2), 0.5))).all()

@@ -53,7 +53,7 @@ def test_a_text_is_exported_as_it_means(name: str, text: Drawn, seed: int) -> No
     json.dumps(compiled.form.to_json(), allow_nan=False)
     assert compiled.form.to_text()
     for encoding in compiled.sample(3, np.random.default_rng(seed)):
-        assert compiled.reaches(encoding)
+        assert compiled.accepts(encoding)
         assert brute.accepts(plain, dict(compiled.decode(encoding)))
     count = found.structures.configurations
     if count is not None and count <= MOST:

@@ -11,25 +11,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from spacelang.draws.neighbours import Neighbourhood
-from spacelang.draws.sampling import Sampler, UnlikelyError
-from spacelang.draws.tabulating import Tabulator
-from spacelang.draws.unit import measure, placer
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, Union, contains, parts
-from spacelang.ir.expr import Arithmetic, Compare, Constant, Expr, In, Not, Or, Reference, holds, nodes
-from spacelang.ir.membership import exclusion
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, parts
+from spacelang.ir.expr import Arithmetic, Compare, Constant, Expr, In, Not, Or, Reference, is_true, nodes
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Constraint, Hyperparameter, Operator, Space
 from spacelang.ir.walk import structure_of
 from spacelang.reductions.unfolding import unfold
-from spacelang.solver.atoms import cuts_of
-from spacelang.solver.cells import cells, mass
+from spacelang.sampling.batch_builder import BatchBuilder
+from spacelang.sampling.neighbours import Neighbourhood
+from spacelang.sampling.sampler import Sampler, SamplingFailedError
+from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
+from spacelang.solver.atoms import cut_points_of
+from spacelang.solver.cells import cut_into_cells, probability_of_cell
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import Completer, nearest_admissible
-from spacelang.solver.network import TooTangledError, UndecidableError
+from spacelang.solver.defaults import DefaultCompleter, nearest_to_default
+from spacelang.solver.domain_pieces import join_pieces
+from spacelang.solver.network import TooManyTiesError, UndecidableError
 from spacelang.solver.numbering import ConfigurationNumbers
-from spacelang.solver.pieces import joined
-from spacelang.solver.satisfiability import Statement, truths
+from spacelang.solver.satisfiability import Statement, possible_truths
 from spacelang.solver.statistics import statistics
 
 from . import brute
@@ -147,12 +147,14 @@ def member_of(domain: Domain) -> st.SearchStrategy[Any]:
     return st.one_of(*map(_member_of, parts(domain)))
 
 
-def _member_of(part: Simple) -> st.SearchStrategy[Any]:
+def _member_of(part: SimpleDomain) -> st.SearchStrategy[Any]:
     if isinstance(part, Real) and part.size is None:
         near_ends = (part.lower, part.upper, math.nextafter(part.lower, part.upper), part.middle)
         return st.sampled_from([number for number in near_ends if contains(part, number)])
     assert part.size is not None
-    return st.one_of(st.integers(0, part.size - 1), st.sampled_from((0, part.size - 1, part.size // 2))).map(part.at)
+    return st.one_of(st.integers(0, part.size - 1), st.sampled_from((0, part.size - 1, part.size // 2))).map(
+        part.value_at
+    )
 
 
 # --- few members, which brute force lists -------------------------------------------------------------------------
@@ -168,11 +170,11 @@ def test_few_members_far_out_are_those_of_brute_force(space: Space, seed: int) -
     if not structures.count:
         return
     numbers = ConfigurationNumbers(structures)
-    found = [numbers.at(number) for number in range(numbers.count)]
+    found = [numbers.configuration_at(number) for number in range(numbers.count)]
     assert {brute.text(dict(each)) for each in found} == members
-    assert [numbers.of(each) for each in found] == list(range(numbers.count))
+    assert [numbers.number_of(each) for each in found] == list(range(numbers.count))
     assert {brute.text(document) for document in said(unfold(structures))} == members
-    columns = Tabulator(space).columns(found)
+    columns = BatchBuilder(space).build(found)
     assert columns.configurations() == found
     assert {brute.text(dict(each)) for each in drawn(structures, seed, 20)} <= members
     for other in beside(structures, seed):
@@ -180,16 +182,16 @@ def test_few_members_far_out_are_those_of_brute_force(space: Space, seed: int) -
 
 
 def drawn(structures: Structures, seed: int, count: int) -> list[Configuration]:
-    return Sampler(structures).columns(count, np.random.default_rng(seed)).configurations()
+    return Sampler(structures).batch(count, np.random.default_rng(seed)).configurations()
 
 
 def beside(structures: Structures, seed: int) -> Iterator[Configuration]:
     """Default configurations, and neighbours of some members."""
-    completer, neighbourhood, rng = Completer(structures), Neighbourhood(structures), np.random.default_rng(seed)
-    yield nearest_admissible(structures)[1]
+    completer, neighbourhood, rng = DefaultCompleter(structures), Neighbourhood(structures), np.random.default_rng(seed)
+    yield nearest_to_default(structures)[1]
     for centre in drawn(structures, seed, 3):
         yield completer.complete(structure_of(structures.space, centre))
-        found = neighbourhood.of(centre, rng)
+        found = neighbourhood.neighbours_of(centre, rng)
         assert centre not in found
         yield from found
 
@@ -206,7 +208,7 @@ def test_what_a_statement_can_be_is_what_it_is_somewhere(data: st.DataObject) ->
         for first in values[0]
         for second in values[1]
     }
-    assert truths(space, Statement(expression)) == (True in seen, False in seen)
+    assert possible_truths(space, Statement(expression)) == (True in seen, False in seen)
 
 
 # --- more than can be listed --------------------------------------------------------------------------------------
@@ -218,14 +220,14 @@ def test_draws_from_giant_ranges_are_members(space: Space, seed: int) -> None:
     try:
         structures = Structures(space)
         found = drawn(structures, seed, 10) if structures.count else []
-    except (UndecidableError, UnlikelyError):
+    except (UndecidableError, SamplingFailedError):
         return
     for member in found:
-        assert exclusion(space, member) is None
+        assert first_exclusion(space, member) is None
         assert {key: type(value) for key, value in member.items()} == {
             node.key: type(node.domain.find(member[node.key])) for node in space.hyperparameters if node.key in member
         } | {"s": str}
-    assert Tabulator(space).columns(found).configurations() == found
+    assert BatchBuilder(space).build(found).configurations() == found
 
 
 @settings(LAW)
@@ -234,10 +236,10 @@ def test_defaults_and_neighbours_in_giant_ranges_are_members(space: Space, seed:
     try:
         structures = Structures(space)
         found = [*beside(structures, seed)] if structures.count else []
-    except (UndecidableError, UnlikelyError):
+    except (UndecidableError, SamplingFailedError):
         return
     for member in found:
-        assert exclusion(space, member) is None
+        assert first_exclusion(space, member) is None
 
 
 @settings(LAW)
@@ -247,14 +249,14 @@ def test_giant_numbers_of_configurations_lead_there_and_back(space: Space, data:
         structures = Structures(space)
         numbers = ConfigurationNumbers(structures)
         unfold(structures)
-    except (UndecidableError, TooTangledError, ValueError):
+    except (UndecidableError, TooManyTiesError, ValueError):
         return
     assert numbers.count == structures.configurations
     if numbers.count:
         number = data.draw(st.one_of(st.integers(0, numbers.count - 1), st.just(numbers.count - 1)))
-        member = numbers.at(number)
-        assert exclusion(space, member) is None
-        assert numbers.of(member) == number
+        member = numbers.configuration_at(number)
+        assert first_exclusion(space, member) is None
+        assert numbers.number_of(member) == number
 
 
 @settings(LAW)
@@ -280,24 +282,24 @@ def test_cells_agree_on_the_atom_that_cut_them(data: st.DataObject) -> None:
     anchor = data.draw(st.sampled_from(ANCHORS))
     domain = data.draw(st.one_of(many(anchor), few(anchor)))
     atom = data.draw(atoms(anchor, 1, is_rounding=True))
-    cuts = cuts_of(atom)
+    cuts = cut_points_of(atom)
     is_twice = sum(isinstance(node, Reference) for node in nodes(atom)) > 1
     if cuts is None or (is_twice and any(isinstance(part, Real) for part in parts(domain))):
         return  # `x == x + 1` holds of floats beyond 2**53, which nothing but looking at them tells
 
     def truth(value: Any) -> bool:
-        return holds(atom, lambda _: value)
+        return is_true(atom, lambda _: value)
 
-    found = cells(domain, cuts, lambda value: (truth(value),))
+    found = cut_into_cells(domain, cuts, lambda value: (truth(value),))
     for cell in found:
         members = data.draw(st.lists(member_of(cell), min_size=1, max_size=4))
         assert {truth(value) for value in members} == {truth(cell.middle)}
     for value in data.draw(st.lists(member_of(domain), max_size=4)):
         assert sum(contains(cell, value) for cell in found) == 1
-    assert joined(domain, found) == domain
+    assert join_pieces(domain, found) == domain
     if domain.size is not None:
         assert sum(cell.size or 0 for cell in found) == domain.size
-    assert math.isclose(math.fsum(mass(cell, domain) for cell in found), 1)
+    assert math.isclose(math.fsum(probability_of_cell(cell, domain) for cell in found), 1)
 
 
 # --- the unit interval --------------------------------------------------------------------------------------------
@@ -307,7 +309,7 @@ def test_cells_agree_on_the_atom_that_cut_them(data: st.DataObject) -> None:
 @given(st.sampled_from(ANCHORS), st.data())
 def test_places_on_the_unit_interval_are_of_members(anchor: int, data: st.DataObject) -> None:
     for part in parts(data.draw(st.one_of(many(anchor), few(anchor)))):
-        at, place_of = placer(part), measure(part)
+        at, place_of = from_unit_function(part), to_unit_function(part)
         for place in (*data.draw(st.lists(st.floats(0, 1), max_size=3)), 0.0, 1.0):
             found = at(place)
             assert contains(part, found)
@@ -323,9 +325,11 @@ def test_places_on_the_unit_interval_are_of_members(anchor: int, data: st.DataOb
 def test_near_giants_under_log_are_drawn_alike(lower: int) -> None:
     """Eight neighbours are so near to each other that their logarithms are evenly spaced."""
     part = Grid(lower, lower + 7, log=True)
-    assert [mass(Categorical((part.at(place),)), part) for place in range(8)] == pytest.approx([1 / 8] * 8)
+    assert [probability_of_cell(Categorical((part.value_at(place),)), part) for place in range(8)] == pytest.approx(
+        [1 / 8] * 8
+    )
     found = drawn(Structures(one(part)), 5, 4000)
-    counts = [sum(each["s.x0"] == part.at(place) for each in found) for place in range(8)]
+    counts = [sum(each["s.x0"] == part.value_at(place) for each in found) for place in range(8)]
     assert stats.chisquare(counts).pvalue > 1e-3
 
 
@@ -346,7 +350,7 @@ def test_giants_under_log_follow_it_down_to_the_last_digit() -> None:
 def test_the_runs_of_a_long_grid_of_floats_are_its_members(last: int, step: float, data: st.DataObject) -> None:
     upper = float(Fraction(repr(step)) * last)
     part = Grid(0.0, upper, step=step)
-    cuts = [part.at(data.draw(st.integers(0, last))) for _ in range(2)]
-    found = cells(part, cuts, lambda value: (value,))
+    cuts = [part.value_at(data.draw(st.integers(0, last))) for _ in range(2)]
+    found = cut_into_cells(part, cuts, lambda value: (value,))
     assert sum(cell.size or 0 for cell in found) == part.size
-    assert joined(part, found) == part
+    assert join_pieces(part, found) == part

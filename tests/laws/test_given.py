@@ -5,8 +5,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.expr import Arithmetic, Compare, Constant, Expr, In, Is, Not, Or, Reference, holds, scope
-from spacelang.ir.given import OPEN, Known, given, without
+from spacelang.ir.expr import Arithmetic, Compare, Constant, Expr, In, Is, Not, Or, Reference, is_true, scope
+from spacelang.ir.partial_evaluation import UNKNOWN, KnownValues, assume_inactive, partially_evaluate
 from spacelang.ir.space import Space
 from spacelang.ir.walk import Assignment
 
@@ -27,21 +27,21 @@ def test_whatever_is_known_an_expression_holds_where_it_held(space: Space, data:
     conditions = (node.condition for node in space.hyperparameters if node.condition is not None)
     said = [*conditions, *(constraint.expression for constraint in space.constraints)]
     for document in sorted(brute.configurations(space))[:FEW]:
-        member = Assignment.of(space, Configuration.from_json(document))
+        member = Assignment.from_configuration(space, Configuration.from_json(document))
         known = data.draw(st.sets(st.sampled_from([*space.variables] or [""])))
         for expression in said:
-            rest = given(expression, partly(member, known))
-            assert holds(rest, member) == holds(expression, member)
+            rest = partially_evaluate(expression, partly(member, known))
+            assert is_true(rest, member) == is_true(expression, member)
             assert known.isdisjoint(scope(rest))
-            assert given(expression, member) == Constant(holds(expression, member))
+            assert partially_evaluate(expression, member) == Constant(is_true(expression, member))
 
 
-def partly(member: Assignment, known: set[str]) -> Known:
-    return lambda address: member(address) if address in known else OPEN
+def partly(member: Assignment, known: set[str]) -> KnownValues:
+    return lambda address: member(address) if address in known else UNKNOWN
 
 
 def left(expression: Expr, **known: int | str) -> Expr:
-    return given(expression, lambda each: known.get(each, OPEN))
+    return partially_evaluate(expression, lambda each: known.get(each, UNKNOWN))
 
 
 def test_tests_of_what_is_known_are_worked_out() -> None:
@@ -51,5 +51,7 @@ def test_tests_of_what_is_known_are_worked_out() -> None:
     assert left(small, n=4) == Compare("<", Arithmetic("/", Constant(4), Constant(2)), M)
     assert left(small, n=3, m=2) == Constant(True)
     assert left(small, n="auto") == Constant(False)
-    assert without(Not(small), {"m"}) == Constant(True)
-    assert without(Compare("==", In(N, (1,)), In(M, (1,))), {"n"}) == Compare("==", Constant(False), In(M, (1,)))
+    assert assume_inactive(Not(small), {"m"}) == Constant(True)
+    assert assume_inactive(Compare("==", In(N, (1,)), In(M, (1,))), {"n"}) == Compare(
+        "==", Constant(False), In(M, (1,))
+    )

@@ -13,30 +13,30 @@ from hyperopt import tpe
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.expr import Arithmetic, Compare, Constant, Reference
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
-from spacelang.optimizers._hyperopt import HyperoptTpe, TpeSettings
-from spacelang.optimizers._novelty import Novelty
-from spacelang.optimizers._proposing import ObservedLoss, Proposing
+from spacelang.optimizers._hyperopt_tpe import HyperoptTpe, TpeSettings
+from spacelang.optimizers._novelty import NoveltyTracker
+from spacelang.optimizers._proposer_search import ObservedLoss, ProposerSearch
 from spacelang.plugins import OptionError
+from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.targets._lowered import RefusedError
-from spacelang.testing.driving import answered, arbitrary
+from spacelang.targets._lowering import RefusedError
+from spacelang.testing.driving import hash_loss, make_trial
 from spacelang.testing.small_spaces import (
     branch,
     choice,
-    continuous,
-    made,
-    nested,
-    number,
-    plain,
+    conditional_space,
+    continuous_space,
+    hyperparameter,
+    make_space,
+    nested_space,
+    plain_space,
     require,
-    single,
-    tuned,
+    single_member_space,
 )
 from spacelang.testing.small_spaces import spaces as small_spaces
 
@@ -62,7 +62,7 @@ def proposed(space: Space, history: Sequence[ObservedLoss], seed: int, how: TpeS
 # ---- laws
 
 
-@given(space=st.one_of(small_spaces(), st.just(continuous())), losses=LOSSES, seed=st.integers(0, 99))
+@given(space=st.one_of(small_spaces(), st.just(continuous_space())), losses=LOSSES, seed=st.integers(0, 99))
 @FEWER
 def test_proposals_are_members_and_depend_on_the_history_and_the_generator_alone(
     space: Space, losses: list[float | None], seed: int
@@ -77,7 +77,7 @@ def test_proposals_are_members_and_depend_on_the_history_and_the_generator_alone
         return
     before = history[: len(history) // 2]
     proposals = [used.propose(each, np.random.default_rng(seed)) for each in (history, before, history)]
-    assert all(each is None or exclusion(space, each) is None for each in proposals)
+    assert all(each is None or first_exclusion(space, each) is None for each in proposals)
     assert proposals[0] == proposals[2]
     assert proposals[1] == proposed(space, before, seed)
 
@@ -100,7 +100,7 @@ def test_proposals_keep_to_the_bounds(seed: int, trials: int, log: bool) -> None
     losses = np.random.default_rng(seed).random(trials).tolist()
     proposal = proposed(space, drawn(space, losses, seed), seed, TpeSettings())
     assert proposal is not None
-    assert exclusion(space, proposal) is None
+    assert first_exclusion(space, proposal) is None
 
 
 # ---- how many trials are good
@@ -149,7 +149,7 @@ def test_densities_of_the_library_integrate_to_one_within_the_bounds() -> None:
 
 
 def test_of_two_alternatives_the_better_one_is_proposed_mostly() -> None:
-    space = plain(2)
+    space = plain_space(2)
     tpe_of_it, history = HyperoptTpe(Structures(space)), list[ObservedLoss]()
     for turn in range(80):
         proposal = tpe_of_it.propose(history[:40], np.random.default_rng([3, turn]))
@@ -161,8 +161,8 @@ def test_of_two_alternatives_the_better_one_is_proposed_mostly() -> None:
 
 def test_what_is_not_active_is_not_modelled() -> None:
     """Only one of the branches has a number, and only trials of that branch say where it is good."""
-    rate = number("e.f.rate", Real(0.0, 1.0), 0.5, key="e.rate")
-    space = made("half", choice("e", branch("f", rate), "g"))
+    rate = hyperparameter("e.f.rate", Real(0.0, 1.0), 0.5, key="e.rate")
+    space = make_space("half", choice("e", branch("f", rate), "g"))
     of_f = [Configuration({"e": "f", "e.rate": (place + 0.5) / 40}) for place in range(40)]
     history: list[ObservedLoss] = [(each, abs(float(str(each["e.rate"])) - 0.8)) for each in of_f]
     history += [(Configuration({"e": "g"}), 0.5) for _ in range(20)]
@@ -185,7 +185,7 @@ def tied(limit: float) -> Space:
 def test_what_breaks_a_constraint_is_proposed_again() -> None:
     space = tied(0.6)
     found = [proposed(space, drawn(space, [0.5] * length), seed) for length in (0, 4) for seed in range(2)]
-    assert all(each is None or exclusion(space, each) is None for each in found)
+    assert all(each is None or first_exclusion(space, each) is None for each in found)
     assert None not in found[:2], "a fifth of what is drawn keeps to it"
 
 
@@ -194,10 +194,10 @@ def test_a_part_of_which_a_hundred_proposals_break_constraints_sits_out() -> Non
     proposing = part_of(space)
     assert proposed(space, [], 0) is None
     first = begun(proposing, 0)
-    assert exclusion(space, first) is None, "it begins with its default, or what is nearest to that"
-    assert not proposing.sits_out
+    assert first_exclusion(space, first) is None, "it begins with its default, or what is nearest to that"
+    assert not proposing.is_exhausted
     assert begun(proposing, 1) == first
-    assert proposing.sits_out
+    assert proposing.is_exhausted
 
 
 def test_what_the_library_cannot_hold_is_refused() -> None:
@@ -216,39 +216,41 @@ def test_settings_have_bounds(wrong: dict[str, float]) -> None:
 # ---- a part of a search
 
 
-def part_of(space: Space) -> Proposing[int]:
+def part_of(space: Space) -> ProposerSearch[int]:
     structures = Structures(space)
-    return Proposing(0, Novelty((0,), 1), HyperoptTpe(structures, FEW), structures)
+    return ProposerSearch(0, NoveltyTracker((0,), 1), HyperoptTpe(structures, FEW), structures)
 
 
-def begun(proposing: Proposing[int], seed: int, loss: float | None = None) -> Configuration:
+def begun(proposing: ProposerSearch[int], seed: int, loss: float | None = None) -> Configuration:
     """What a part begins, and is told of."""
-    later = proposing.later()
+    later = proposing.lazy_request()
     request = later.make(np.random.default_rng(seed))
-    assert later.begun is not None
-    later.begun(request)
-    proposing.note(answered(request, arbitrary(request) if loss is None else loss))
+    assert later.on_start is not None
+    later.on_start(request)
+    proposing.record(make_trial(request, hash_loss(request) if loss is None else loss))
     return request.configuration
 
 
-@pytest.mark.parametrize("space", [plain(2, 3), nested(), single()], ids=lambda space: space.name)
+@pytest.mark.parametrize(
+    "space", [plain_space(2, 3), nested_space(), single_member_space()], ids=lambda space: space.name
+)
 def test_a_finite_space_is_proposed_whole_each_configuration_once(space: Space) -> None:
     proposing, found = part_of(space), list[Configuration]()
     for seed in count():
         found.append(begun(proposing, seed))
-        if proposing.sits_out:
+        if proposing.is_exhausted:
             break
     assert found.pop() == found[0]
     assert len(set(found)) == len(found) == Structures(space).count
 
 
 def test_what_is_under_way_is_not_proposed_again() -> None:
-    proposing = part_of(plain(2, 3))
-    laters = [proposing.later() for _ in range(6)]
+    proposing = part_of(plain_space(2, 3))
+    laters = [proposing.lazy_request() for _ in range(6)]
     found = []
     for seed, later in enumerate(laters):
         found.append(later.make(np.random.default_rng(seed)).configuration)
-        proposing.given(found[-1])
+        proposing.request_for(found[-1])
     assert len(set(found)) == 6
 
 
@@ -263,7 +265,7 @@ def test_other_processes_propose_the_same() -> None:
 
 def said() -> str:
     """A digest of what is proposed for a space with nested decisions and conditions."""
-    space = tuned()
+    space = conditional_space()
     history = drawn(space, np.random.default_rng(0).random(30).tolist())
     found = [proposed(space, history[:length], 7) for length in (0, 30)]
     return hashlib.sha256(str(found).encode()).hexdigest()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from trying import IS_FULL
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 
 from . import brute
@@ -92,7 +92,7 @@ def test_what_the_graph_draws_is_reached_and_comes_back(space: Space) -> None:
     for sample, chosen in outcomes(as_apply(compiled.form.native), {}):
         configuration = compiled.form.configuration(sample)
         assert compiled.decode(chosen) == configuration
-        assert compiled.reaches(chosen)
+        assert compiled.accepts(chosen)
         again = compiled.encode(configuration)
         assert set(again) == set(chosen)
         assert compiled.decode(again) == configuration
@@ -105,10 +105,10 @@ def test_members_of_any_space_come_back_and_draws_are_members(space: Space, seed
     compiled = drawn("hyperopt", space)
     for configuration in members(space, 3, seed):
         values = compiled.encode(configuration)
-        assert compiled.reaches(values)
+        assert compiled.accepts(values)
         assert compiled.decode(values) == configuration
     for values in compiled.sample(3, np.random.default_rng(seed)):
-        assert compiled.reaches(values)
+        assert compiled.accepts(values)
         assert brute.accepts(space, dict(compiled.decode(values)))
 
 
@@ -149,5 +149,5 @@ def test_a_search_asks_for_members_alone(suggest: Any) -> None:
         verbose=False,
     )
     assert asked[0] == form.named.default
-    assert all(exclusion(space, configuration) is None for configuration in asked)
+    assert all(first_exclusion(space, configuration) is None for configuration in asked)
     assert form.decode(best) in asked

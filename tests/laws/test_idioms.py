@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.diagnostics.fixes import fixes
+from spacelang.diagnostics.fixes import find_fixes
 from spacelang.syntax.idioms import IDIOMS, idiom_at
 from spacelang.syntax.parser import parse
 from spacelang.text import Source
@@ -29,7 +29,7 @@ def test_what_is_read_on_is_as_long_as_what_is_written(text: str, place: int) ->
     assert said.start <= place < said.end
     assert said.remedy.strip()
     assert "``" not in said.remedy
-    rewritten = said.rewritten(text)
+    rewritten = said.rewrite(text)
     if rewritten is not None:
         assert len(rewritten) == len(text)
 
@@ -40,7 +40,7 @@ def test_what_an_editor_offers_takes_the_idiom_away(name: str) -> None:
     found = [each for each in parse(Source("t", text)).diagnostics if each.code == "SL107"]
     assert found
     for diagnostic in found:
-        for fix in fixes(diagnostic):
+        for fix in find_fixes(diagnostic):
             cured = text[: fix.span.start] + fix.text + text[fix.span.end :]
             again = [each.primary.start for each in parse(Source("t", cured)).diagnostics if each.code == "SL107"]
             assert fix.span.start not in again

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from spacelang import Configuration, parse
 from spacelang.diagnostics.diagnostic import Severity
-from spacelang.importers._importing import to_space
+from spacelang.importers._import_steps import import_space
 from spacelang.text import Source
 from tests.laws import brute, foreign
 from tests.laws.settings import LAW
 
 
 def check_equal(source: Source, judge: "foreign.ConfigurationSpace") -> None:
-    imported, diagnostics = to_space(source)
+    imported, diagnostics = import_space(source)
     assert imported is not None, [diagnostic.message for diagnostic in diagnostics]
     space = parse(imported.text)
     ours = [Configuration.from_json(text) for text in brute.configurations(space.checked)]
@@ -57,7 +57,7 @@ LINES = (
 
 
 def check_told(source: Source) -> None:
-    imported, diagnostics = to_space(source)
+    imported, diagnostics = import_space(source)
     for diagnostic in diagnostics:
         assert diagnostic.message
         assert 0 <= diagnostic.primary.start <= diagnostic.primary.end <= len(source.text)

@@ -9,18 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trying import IS_FULL
 
-from spacelang.draws.sampling import Sampler
-from spacelang.ir.asking import Ask, Search
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Ask, Search
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._opening import begun
+from spacelang.optimizers._initial_trials import with_initial_trials
+from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
-from spacelang.testing.driving import Driven, arbitrary, drive
-from spacelang.testing.small_spaces import plain, spaces
+from spacelang.testing.driving import SearchLog, drive, hash_loss
+from spacelang.testing.small_spaces import plain_space, spaces
 
 SIZE = 500
 EXAMPLES = 5 if IS_FULL else 3
@@ -40,10 +40,10 @@ def drawn(space: Space, count: int, seed: int = 0) -> tuple[Configuration, ...]:
 
 def start(name: str, space: Space, initial: tuple[Configuration, ...], seed: int = 0, **options: str) -> Search:
     optimizer = OPTIMIZERS.configure(OPTIMIZERS.load(name), options)
-    return begun(optimizer, Problem(space, SIZE, np.random.default_rng(seed), initial))
+    return with_initial_trials(optimizer, Problem(space, SIZE, np.random.default_rng(seed), initial))
 
 
-def started(driven: Driven, count: int) -> tuple[Configuration, ...]:
+def started(driven: SearchLog, count: int) -> tuple[Configuration, ...]:
     return tuple(request.configuration for request in driven.requests[:count])
 
 
@@ -53,10 +53,10 @@ def started(driven: Driven, count: int) -> tuple[Configuration, ...]:
 def test_a_search_ends_with_them_as_without_them(name: str, space: Space, seed: int, count: int, workers: int) -> None:
     initial = drawn(space, count, seed)
     for rule in ("default", "sample"):
-        without = drive(start(name, space, (), seed, hyperparameters=rule), arbitrary, 300, workers=workers)
-        within = drive(start(name, space, initial, seed, hyperparameters=rule), arbitrary, 300, workers=workers)
-        assert within.ended == without.ended or len(within.trials) == 300
-        assert set(within.requests) >= set(map(Request, initial)) or not within.ended
+        without = drive(start(name, space, (), seed, hyperparameters=rule), hash_loss, 300, workers=workers)
+        within = drive(start(name, space, initial, seed, hyperparameters=rule), hash_loss, 300, workers=workers)
+        assert within.returned == without.returned or len(within.trials) == 300
+        assert set(within.requests) >= set(map(Request, initial)) or not within.returned
 
 
 @NAMES
@@ -71,12 +71,12 @@ def test_their_pipelines_come_first_where_pipelines_are_selected(
     first = [*dict.fromkeys(tree.encode(each).pipeline for each in initial)]
     optimizer = OPTIMIZERS.configure(OPTIMIZERS.load(name), {"hyperparameters": "default"})
     search = optimizer.search(Problem(space, SIZE, np.random.default_rng(seed), initial))
-    driven = drive(search, arbitrary, 60, workers=workers)
+    driven = drive(search, hash_loss, 60, workers=workers)
     seen = [*dict.fromkeys(tree.encode(each.configuration).pipeline for each in driven.requests)]
     shown = 1 if name in DESCENDING else min(len(first), len(seen))
     if workers == 1 or name in DESCENDING:
         assert seen[:shown] == first[:shown]
-    assert {*seen} >= {*first} or not driven.ended
+    assert {*seen} >= {*first} or not driven.returned
     assert len(set(driven.requests)) == len(driven.requests)
 
 
@@ -92,7 +92,7 @@ def asked_for(requests: list[Any], told: list[Any], outs: list[int], *, begin: i
         now, waiting = ([], waiting) if out and begin > 1 else (waiting[:begin], waiting[begin:])
         out += len(now)
         hears = yield Ask(tuple(now))
-        out -= hears.ended is not None
+        out -= hears.finished is not None
         told.append(hears)
         outs.append(out)
 
@@ -113,7 +113,7 @@ class Asks:
 @pytest.mark.parametrize("workers", [1, 2, 5])
 @pytest.mark.parametrize("begin", [1, 4])
 def test_a_search_is_told_of_what_it_asks_for_and_of_nothing_else(workers: int, begin: int) -> None:
-    space = plain(4, 4)
+    space = plain_space(4, 4)
     initial = drawn(space, 4)
     others = [each for each in drawn(space, 30, seed=1) if each not in initial]
     wanted = [Request(each) for each in (others[2], others[3], others[4], others[5])]
@@ -121,32 +121,35 @@ def test_a_search_is_told_of_what_it_asks_for_and_of_nothing_else(workers: int, 
     wanted.append(Request(initial[0], 100))  # on fewer rows it is another trial
     optimizer = Asks(wanted, begin)
     driven = drive(
-        begun(optimizer, Problem(space, SIZE, np.random.default_rng(0), initial)), arbitrary, 100, workers=workers
+        with_initial_trials(optimizer, Problem(space, SIZE, np.random.default_rng(0), initial)),
+        hash_loss,
+        100,
+        workers=workers,
     )
-    assert driven.ended
+    assert driven.returned
     assert sorted(map(str, driven.requests)) == sorted(map(str, {*map(Request, initial), *wanted}))
     answers = [told for told in optimizer.told if told.ended is not None]
     assert sorted(id(told.asked) for told in answers) == sorted(map(id, wanted))
     for told in answers:
-        assert told.ended.loss == arbitrary(told.asked)
+        assert told.ended.loss == hash_loss(told.asked)
         assert (told.ended.cost == 0) == (told.asked in set(map(Request, initial)))
     for told, out in zip(optimizer.told, optimizer.outs, strict=True):
         assert told.room <= max(workers - out, 0), "what it waits for takes room, also what is known"
 
 
 def test_who_asks_for_nothing_leaves_the_opening_alone() -> None:
-    space = plain(2, 2)
+    space = plain_space(2, 2)
     initial = drawn(space, 2)
     for workers in (1, 4):
-        search = begun(Asks([], 1), Problem(space, SIZE, np.random.default_rng(0), initial))
-        driven = drive(search, arbitrary, 100, workers=workers)
-        assert driven.ended
+        search = with_initial_trials(Asks([], 1), Problem(space, SIZE, np.random.default_rng(0), initial))
+        driven = drive(search, hash_loss, 100, workers=workers)
+        assert driven.returned
         assert started(driven, 5) == initial
 
 
 def test_without_any_a_search_is_as_it_was() -> None:
-    space = plain(2, 2)
+    space = plain_space(2, 2)
     for name in EVERY:
-        assert drive(start(name, space, ()), arbitrary, 30) == drive(
-            OPTIMIZERS.load(name)().search(Problem(space, SIZE, np.random.default_rng(0))), arbitrary, 30
+        assert drive(start(name, space, ()), hash_loss, 30) == drive(
+            OPTIMIZERS.load(name)().search(Problem(space, SIZE, np.random.default_rng(0))), hash_loss, 30
         )

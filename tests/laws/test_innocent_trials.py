@@ -12,8 +12,7 @@ from sklearn.datasets import load_breast_cancer
 
 from spacelang.api import load_for_data
 from spacelang.api.experiment import Experiment
-from spacelang.api.rows import Rows
-from spacelang.draws.sampling import Sampler
+from spacelang.api.tabular_data import TabularData
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request, Trial
@@ -21,6 +20,7 @@ from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.executors import Job
 from spacelang.runtime.executors.processes import Processes
+from spacelang.sampling.sampler import Sampler
 
 DRAWS = 100 if os.environ.get("SPACELANG_FULL") else 3
 COLUMNS = 10
@@ -31,8 +31,8 @@ COLUMNS = 10
 def searched(name: str) -> tuple[Any, DataObjective]:
     features, labels = load_breast_cancer(return_X_y=True, as_frame=True)
     space = load_for_data(name)
-    rows = Rows(make_table(features.iloc[:, :COLUMNS], labels))
-    return rows.over(Experiment(space=space, data=rows, validation=Holdout(0.3)))
+    rows = TabularData(make_table(features.iloc[:, :COLUMNS], labels))
+    return rows.bind_space(Experiment(space=space, data=rows, validation=Holdout(0.3)))
 
 
 class Trying:
@@ -47,7 +47,7 @@ class Trying:
         return replace(trial, request=request, predictions=os.getpid())
 
 
-@pytest.mark.usefixtures("quick_nurseries")
+@pytest.mark.usefixtures("quick_zygotes")
 @pytest.mark.slow
 def test_no_trial_of_a_bundled_space_has_its_worker_replaced() -> None:
     executor = Processes(Trying())

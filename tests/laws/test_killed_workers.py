@@ -11,7 +11,7 @@ from sklearn.datasets import load_wine
 
 import spacelang as sl
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.history import Outcome, Record
+from spacelang.runtime.history import Outcome, TrialRecord
 
 SPACE = """
 stage scaler = none | StandardScaler | MinMaxScaler | PCA
@@ -35,7 +35,7 @@ class Killer:
     def started(self, _: Budget) -> None:
         self._thread.start()
 
-    def trial(self, record: Record, _: Record) -> None:
+    def trial(self, record: TrialRecord, _: TrialRecord) -> None:
         self._ended += 1
         self.begun += record.attempts
 
@@ -48,7 +48,7 @@ class Killer:
         killed_at = -1
         while not self._is_over.wait(chance.uniform(0.0, 0.02)):
             with suppress(psutil.NoSuchProcess):
-                for worker in [each for nursery in psutil.Process().children() for each in nursery.children()]:
+                for worker in [each for zygote in psutil.Process().children() for each in zygote.children()]:
                     if killed_at < self._ended:
                         killed_at = self._ended
                         worker.kill()

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import spacelang as sl
-from spacelang.runtime.data import content
+from spacelang.runtime.data import column_content
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.pipelines.build import build
-from spacelang.runtime.pipelines.preparation import plan
+from spacelang.runtime.pipelines.preparation import plan_preparation
 
 from .settings import LAW
 
@@ -53,7 +53,7 @@ def pipelines(draw: st.DrawFn) -> str:
 @pytest.fixture(autouse=True, scope="module")
 def few_values_are_text() -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(content, "TEXT_VALUES", 6)
+        patch.setattr(column_content, "TEXT_VALUES", 6)
         yield
 
 
@@ -62,10 +62,10 @@ def few_values_are_text() -> Any:
 def test_known_columns_become_what_found_ones_become(text: str, chosen: list[str]) -> None:
     space, features = sl.parse(text), TABLE[chosen]
     try:
-        preparation = plan(space.checked, features)
+        preparation = plan_preparation(space.checked, features)
     except DataError:
         assume(False)
-    transformer = preparation.transformer()
+    transformer = preparation.make_transformer()
     prepared = features if transformer is None else transformer.fit_transform(features)
     known, found = (
         build(space.checked, space.default(), table=table, random_state=0) for table in (preparation.table, None)

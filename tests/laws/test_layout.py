@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.resources import folder
+from spacelang.resources import resource_folder
 from spacelang.syntax import ast
-from spacelang.syntax.lexemes import lexemes, normalised
-from spacelang.syntax.parser import Parsed, parse
+from spacelang.syntax.inline_printer import spell_file
+from spacelang.syntax.lexemes import lexemes, normalise
+from spacelang.syntax.parser import ParseResult, parse
 from spacelang.syntax.printer import format_text
-from spacelang.syntax.spelling import spell_file
 from spacelang.text import Source
 from tests.laws import trees
 from tests.laws.example import EXAMPLE
 from tests.laws.settings import LAW
 
-BUNDLED = sorted(Path(folder("spaces")).glob("**/*.space"))
+BUNDLED = sorted(Path(resource_folder("spaces")).glob("**/*.space"))
 SPACES = ("", " ", "  ", "\t", "\n", "\n\n", "\n\n\n\n", "\r\n", "\n    ", "\f")
 COMMENTS = (
     "#",
@@ -33,7 +33,7 @@ COMMENTS = (
 )
 
 
-def read(text: str) -> Parsed:
+def read(text: str) -> ParseResult:
     return parse(Source("law.space", text))
 
 
@@ -45,7 +45,7 @@ def comments(text: str) -> list[str]:
 
 def words(text: str) -> list[str]:
     """Words and signs without those that a layout may add or leave out."""
-    return [lexeme.text for lexeme in lexemes(normalised(text)) if lexeme.text not in (",", "|")]
+    return [lexeme.text for lexeme in lexemes(normalise(text)) if lexeme.text not in (",", "|")]
 
 
 @st.composite

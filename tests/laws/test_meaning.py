@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trying import few
 
-from spacelang.analysis import Checked, check, modules
-from spacelang.analysis.report import Report
+from spacelang.analysis import CheckResult, check, modules
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader
 from spacelang.catalog import load
@@ -17,9 +17,9 @@ from spacelang.catalog.catalogues import Catalogues
 from spacelang.diagnostics.diagnostic import Severity
 from spacelang.diagnostics.terminal import render
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import exclusion
-from spacelang.ir.space import Choice, Node, Operator, Product, Space, nested
-from spacelang.ir.walk import reached
+from spacelang.ir.membership import first_exclusion
+from spacelang.ir.space import Choice, Node, Operator, Product, Space, fixed_operators
+from spacelang.ir.walk import walk_reached
 from spacelang.syntax.parser import parse
 from spacelang.text import Source
 
@@ -35,7 +35,7 @@ FOREIGN = 20
 """How many raw combinations of one space are asked for."""
 
 
-def checked(text: str) -> Checked:
+def checked(text: str) -> CheckResult:
     """Check, looking at what holds for every text."""
     found = check(Source("law.space", text))
     has_errors = any(diagnostic.severity is Severity.ERROR for diagnostic in found.diagnostics)
@@ -48,15 +48,15 @@ def checked(text: str) -> Checked:
     return found
 
 
-def errors(found: Checked) -> list[str]:
+def errors(found: CheckResult) -> list[str]:
     return [diagnostic.code for diagnostic in found.diagnostics if diagnostic.severity is Severity.ERROR]
 
 
 def resolved(text: str) -> Space:
     """The space of a text even where constraints leave nothing of it."""
-    report, source = Report(), Source("law.space", text)
+    report, source = DiagnosticCollector(), Source("law.space", text)
     parsed = parse(source)
-    module = modules.read(source, parsed.file, parsed.damaged, report, torn=False)
+    module = modules.read_module(source, parsed.file, parsed.damaged, report, torn=False)
     draft = StageReader(module, Catalogues(load()), report).read()
     space = resolve(Space("law", draft.root), draft, report)
     assert not report.has_errors
@@ -69,7 +69,7 @@ def unfolded(node: Node) -> Node:
         case Choice():
             return replace(node, branches=tuple(replace(b, node=unfolded(b.node)) for b in node.branches))
         case Operator():
-            inner = [unfolded(child) for operator in nested(node) for child in operator.children]
+            inner = [unfolded(child) for operator in fixed_operators(node) for child in operator.children]
             return replace(node, children=(*map(unfolded, node.children), *inner), fixed=())  # type: ignore[arg-type]
         case Product():
             return replace(node, children=tuple(map(unfolded, node.children)))
@@ -94,10 +94,12 @@ def test_a_text_means_what_it_says(drawn: Drawn) -> None:
         branches = {space.variables[address].key: branch for address, branch in taken.items()}
         document = branches | {node.key: brute.members(node.domain)[-1] for node in hyperparameters}
         is_member = json.dumps(document, sort_keys=True) in members
-        assert (exclusion(space, Configuration(document)) is None) == is_member
-        walked = {variable.address for variable, _ in reached(space, lambda choice, taken=taken: taken[choice.address])}
+        assert (first_exclusion(space, Configuration(document)) is None) == is_member
+        walked = {
+            variable.address for variable, _ in walk_reached(space, lambda choice, taken=taken: taken[choice.address])
+        }
         assert walked == {*taken, *(node.address for node in hyperparameters)}
-    assert all(exclusion(space, Configuration.from_json(member)) is None for member in members)
+    assert all(first_exclusion(space, Configuration.from_json(member)) is None for member in members)
 
 
 def expected_errors(space: Space, drawn: Drawn) -> list[str]:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import Exclusion, admit, exclusion, exclusions
+from spacelang.ir.membership import Exclusion, all_exclusions, first_exclusion, member_or_exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value
 
@@ -42,7 +42,7 @@ def test_exactly_the_members_are_admitted(space: Space, data: st.DataObject) -> 
             if data.draw(st.integers(0, 3)) == 0:
                 del changed[key]
         configuration = Configuration.from_json(json.dumps(changed, default=list))
-        result = admit(space, configuration)
+        result = member_or_exclusion(space, configuration)
         if isinstance(result, Exclusion):
             assert configuration.identity not in members
             check(space, configuration, result)
@@ -50,8 +50,8 @@ def test_exactly_the_members_are_admitted(space: Space, data: st.DataObject) -> 
             # 1 may be written as 1.0: what is admitted is a member as the space writes it, and admitted as it is.
             assert result.identity in members
             assert brute.equal(tuple(result.values()), tuple(configuration.values()))
-            assert admit(space, result) == result
-            assert exclusion(space, configuration) is None
+            assert member_or_exclusion(space, result) == result
+            assert first_exclusion(space, configuration) is None
 
 
 def check(space: Space, configuration: Configuration, refused: Exclusion) -> None:
@@ -79,8 +79,8 @@ def test_all_that_is_wrong_is_found_at_once(space: Space, data: st.DataObject) -
         document = json.loads(member)
         wrong = data.draw(st.sets(st.sampled_from([*keys, "new", "newer"]), max_size=3))
         changed = Configuration.from_json(json.dumps(document | dict.fromkeys(wrong, "no such value")))
-        found = exclusions(space, changed)
-        assert bool(found) == (exclusion(space, changed) is not None)
+        found = all_exclusions(space, changed)
+        assert bool(found) == (first_exclusion(space, changed) is not None)
         assert len({each.key for each in found if each.key}) == len([each for each in found if each.key])
         is_decided = not any(choice.key in wrong for choice in space.decisions)
         if is_decided:
@@ -93,7 +93,7 @@ def test_all_that_is_wrong_is_found_at_once(space: Space, data: st.DataObject) -
 def test_all_members_are_admitted_as_they_are(space: Space) -> None:
     for member in sorted(brute.configurations(space))[:MOST]:
         configuration = Configuration.from_json(member)
-        assert admit(space, configuration) == configuration
+        assert member_or_exclusion(space, configuration) == configuration
 
 
 @settings(LAW)
@@ -105,7 +105,7 @@ def test_one_spoiled_key_is_the_key_that_is_named(space: Space, data: st.DataObj
     document = json.loads(data.draw(st.sampled_from(members)))
     key = data.draw(st.sampled_from(sorted({*document, "unknown"})))
     spoiled = Configuration.from_json(json.dumps({**document, key: "nowhere allowed"}))
-    found = exclusion(space, spoiled)
+    found = first_exclusion(space, spoiled)
     assert found is not None
     assert found.key == key
 
@@ -121,7 +121,7 @@ def test_what_is_wrong_is_named_before_what_is_missing(space: Space, data: st.Da
     missing = data.draw(st.sampled_from(decisions))
     key = data.draw(st.sampled_from(sorted({*document, "unknown"} - {missing})))
     spoiled = {name: value for name, value in document.items() if name != missing} | {key: "nowhere allowed"}
-    found = exclusion(space, Configuration.from_json(json.dumps(spoiled)))
+    found = first_exclusion(space, Configuration.from_json(json.dumps(spoiled)))
     assert found is not None
     # What lies below the decision alone is neither right nor wrong without it.
     is_judged = key == "unknown" or any(

@@ -10,19 +10,19 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from spacelang.draws.moves import DRAWS
-from spacelang.draws.sampling import UnlikelyError
-from spacelang.draws.tabulating import Tabulator
-from spacelang.draws.unit import measure
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, parts
 from spacelang.ir.expr import INACTIVE
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Space
-from spacelang.ir.value import same
+from spacelang.ir.value import are_same
 from spacelang.ir.walk import Assignment, structure_of
+from spacelang.sampling.batch_builder import BatchBuilder
+from spacelang.sampling.exchange_moves import MOVES_PER_NUMBER
+from spacelang.sampling.sampler import SamplingFailedError
+from spacelang.sampling.unit_scale import to_unit_function
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import Completer
+from spacelang.solver.defaults import DefaultCompleter
 from spacelang.solver.network import UndecidableError
 from spacelang.targets.mosaic import Prefix, StructuralTree
 
@@ -76,19 +76,19 @@ def test_actions_lead_to_exactly_the_admissible_structures(space: Space) -> None
     walked = nodes(tree)
     assert len(set(walked)) == len(walked)
     assert {prefix for prefix in walked if tree.decision_after(prefix) is None} == whole
-    assert [*tree.leaves()] == [prefix for prefix in sorted_by_text(tree, walked) if prefix in whole]
+    assert [*tree.iter_leaves()] == [prefix for prefix in sorted_by_text(tree, walked) if prefix in whole]
     for prefix in walked:
         below = [other for other in whole if other[: len(prefix)] == prefix]
         assert below
-        assert tree.structures_below(prefix) == len(below)
+        assert tree.count_structures(prefix) == len(below)
         counted = Counter(other[len(prefix)] for other in below if len(other) > len(prefix))
-        assert tree.counts(prefix) == counted
-        assert [*tree.counts(prefix)] == sorted(counted, key=places_after(tree, prefix).index)
+        assert tree.structure_counts(prefix) == counted
+        assert [*tree.structure_counts(prefix)] == sorted(counted, key=places_after(tree, prefix).index)
 
 
 def places_after(tree: StructuralTree, prefix: Prefix) -> list[str]:
     choice = tree.decision_after(prefix)
-    return [] if choice is None else [*choice.places]
+    return [] if choice is None else [*choice.branch_indices]
 
 
 def sorted_by_text(tree: StructuralTree, prefixes: list[Prefix]) -> list[Prefix]:
@@ -129,10 +129,10 @@ def test_default_completions_differ_from_the_defaults_as_little_as_possible(spac
         return sum(usual[address] != branch for address, branch in structure.items() if address not in kept)
 
     completed = tree.default_completion(prefix)
-    assert exclusion(space, completed) is None
+    assert first_exclusion(space, completed) is None
     mine = structure_of(space, completed)
     assert mine.items() >= kept.items()
-    assert completed == Completer(tree.structures).complete(mine)
+    assert completed == DefaultCompleter(tree.structures).complete(mine)
     others = [dict(structure) for structure in brute.structures(space) if structure >= kept.items()]
     assert distance(mine) == min(map(distance, others))
 
@@ -147,11 +147,11 @@ def test_draws_below_a_node_are_members_that_begin_with_it(space: Space, seed: i
             prefix = (*prefix, data.draw(st.sampled_from(actions)))
     try:
         drawn = tree.sample(prefix, 20, rng).configurations()
-    except UnlikelyError:
+    except SamplingFailedError:
         return
     assert len(drawn) == 20
     for configuration in drawn:
-        assert exclusion(space, configuration) is None
+        assert first_exclusion(space, configuration) is None
         assert tree.prefix_of(configuration)[: len(prefix)] == prefix
 
 
@@ -174,7 +174,7 @@ def test_neighbours_stay_below_the_node(space: Space, seed: int, data: st.DataOb
     tree, rng = tree_of(space), np.random.default_rng(seed)
     try:
         centre = tree.sample((), 1, rng).configurations()[0]
-    except UnlikelyError:
+    except SamplingFailedError:
         return
     whole = tree.prefix_of(centre)
     prefix = whole[: data.draw(st.integers(0, len(whole)))]
@@ -184,7 +184,7 @@ def test_neighbours_stay_below_the_node(space: Space, seed: int, data: st.DataOb
     assert len({*found}) == len(found)
     for other in found:
         assert other != centre
-        assert exclusion(space, other) is None
+        assert first_exclusion(space, other) is None
         theirs = structure_of(space, other)
         assert theirs.items() >= kept.items()
         if mine == theirs:
@@ -192,18 +192,18 @@ def test_neighbours_stay_below_the_node(space: Space, seed: int, data: st.DataOb
         else:
             both = [address for address in mine.keys() & theirs.keys() if mine[address] != theirs[address]]
             assert len(both) == 1
-            assert other == Completer(tree.structures).complete(theirs)
+            assert other == DefaultCompleter(tree.structures).complete(theirs)
     for node in space.hyperparameters:
-        assert moved[node.address] <= DRAWS + sum(
+        assert moved[node.address] <= MOVES_PER_NUMBER + sum(
             len(p.values) for p in parts(node.domain) if isinstance(p, Categorical)
         )
 
 
 def changed_value(space: Space, centre: Configuration, other: Configuration) -> str:
     """The one hyperparameter that is active in both and differs."""
-    before, after = Assignment.of(space, centre), Assignment.of(space, other)
+    before, after = Assignment.from_configuration(space, centre), Assignment.from_configuration(space, other)
     worths = [(node.address, before(node.address), after(node.address)) for node in space.hyperparameters]
-    (address,) = [a for a, old, new in worths if old is not INACTIVE and new is not INACTIVE and not same(old, new)]
+    (address,) = [a for a, old, new in worths if old is not INACTIVE and new is not INACTIVE and not are_same(old, new)]
     return address
 
 
@@ -242,7 +242,7 @@ def test_vectors_lose_nothing(space: Space, seed: int) -> None:
     tree = tree_of(space)
     try:
         columns = tree.sample((), 30, np.random.default_rng(seed))
-    except UnlikelyError:
+    except SamplingFailedError:
         return
     check_vectors(tree, columns.configurations())
     assert np.array_equal(tree.encode_all(columns), tree.encode_all(columns.configurations()))
@@ -263,25 +263,25 @@ def check_vectors(tree: StructuralTree, members: list[Configuration]) -> np.ndar
     assert vectors.shape == features.shape == (len(members), len(tree.feature_names))
     assert tree.decode_all(vectors) == members
     assert [member.identity for member in tree.decode_all(vectors)] == [member.identity for member in members]
-    assert Tabulator(tree.space).columns(members).configurations() == members
+    assert BatchBuilder(tree.space).build(members).configurations() == members
     for member, row, scaled in zip(members, vectors, features, strict=True):
         assert np.array_equal(tree.encode(member), row)
         assert tree.decode(row) == member
-        assert tree.reaches(row)
+        assert tree.accepts(row)
         check_row(tree, member, dict(zip(tree.feature_names, scaled.tolist(), strict=True)))
     return vectors
 
 
 def check_row(tree: StructuralTree, member: Configuration, features: dict[str, float]) -> None:
     """What a surrogate sees of a member: places, numbers on the unit interval, -1 for what is inactive."""
-    worth = Assignment.of(tree.space, member)
+    worth = Assignment.from_configuration(tree.space, member)
     for address, feature in features.items():
         variable = tree.space.variables[address.partition(" ")[0]]
         value = worth(variable.address)
         if value is INACTIVE:
             assert feature == -1
         elif isinstance(variable.node, Choice):
-            assert feature == variable.node.places[str(value)]
+            assert feature == variable.node.branch_indices[str(value)]
         elif address == variable.address:
             check_feature(variable.node.domain, value, feature)
         else:
@@ -291,10 +291,10 @@ def check_row(tree: StructuralTree, member: Configuration, features: dict[str, f
 def check_feature(domain: Domain, value: object, feature: float) -> None:
     part = next(part for part in parts(domain) if not isinstance(part.find(value), type(INACTIVE)) and has(part, value))
     if isinstance(part, Categorical):
-        assert same(part.values[int(feature)], value)  # type: ignore[arg-type]
+        assert are_same(part.values[int(feature)], value)  # type: ignore[arg-type]
     else:
         assert 0 <= feature <= 1
-        assert feature == pytest.approx(measure(part)(value), abs=1e-12)  # type: ignore[arg-type]
+        assert feature == pytest.approx(to_unit_function(part)(value), abs=1e-12)  # type: ignore[arg-type]
 
 
 def has(part: Domain, value: object) -> bool:
@@ -313,7 +313,7 @@ def test_a_row_is_reached_exactly_if_a_member_has_it(space: Space, data: st.Data
         if len(row):
             place = data.draw(st.integers(0, len(row) - 1))
             row[place] = data.draw(st.sampled_from((-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 1e300, np.nan, np.inf)))
-    assert tree.reaches(row) == ((row + 0.0).tobytes() in known)
+    assert tree.accepts(row) == ((row + 0.0).tobytes() in known)
 
 
 EDGES = (
@@ -339,7 +339,7 @@ def test_values_at_the_edges_of_what_floats_hold(domain: Domain, values: tuple[o
     members = [Configuration({"s": "A", "s.x0": value}) for value in values]  # type: ignore[dict-item]
     vectors = tree.encode_all(members)
     assert [member.identity for member in tree.decode_all(vectors)] == [member.identity for member in members]
-    assert all(map(tree.reaches, vectors))
+    assert all(map(tree.accepts, vectors))
     features = tree.features(members)
     assert ((features >= 0) & np.isfinite(features)).all()
     inactive = tree.encode_all(members)[:, 1] == -1

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import spacelang as sl
-from spacelang.api.nearness import nearest
+from spacelang.api.nearest_configuration import nearest_member
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
-from spacelang.ir.value import is_number, same
+from spacelang.ir.value import are_same, is_number
 from spacelang.ir.walk import structure_of
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
@@ -40,12 +40,12 @@ def test_it_is_a_member_and_a_member_is_its_own(space: Space, data: st.DataObjec
     wanted = Configuration(data.draw(mutated(space)))
     if not structures.count:
         with pytest.raises(ValueError, match="no configuration"):
-            nearest(structures, wanted)
+            nearest_member(structures, wanted)
         return
-    found = nearest(structures, wanted)
-    assert exclusion(space, found.member) is None
-    assert (not found.reasons) == (exclusion(space, wanted) is None) == (not found.changes)
-    again = nearest(structures, found.member)
+    found = nearest_member(structures, wanted)
+    assert first_exclusion(space, found.member) is None
+    assert (not found.reasons) == (first_exclusion(space, wanted) is None) == (not found.changes)
+    again = nearest_member(structures, found.member)
     assert again.member == found.member
     assert not again.reasons
     changed = {change.key: change.needed for change in found.changes}
@@ -53,7 +53,7 @@ def test_it_is_a_member_and_a_member_is_its_own(space: Space, data: st.DataObjec
     rest |= {key: needed[0] for key, needed in changed.items() if needed is not None}
     # An integer where the space has floats is the same number.
     assert rest.keys() == found.member.keys()
-    assert all(same(rest[key], value) for key, value in found.member.items())
+    assert all(are_same(rest[key], value) for key, value in found.member.items())
 
 
 @LAW
@@ -63,13 +63,13 @@ def test_no_member_of_its_structure_changes_fewer_values(space: Space, data: st.
     if not structures.count:
         return
     wanted = data.draw(mutated(space))
-    member = nearest(structures, Configuration(wanted)).member
+    member = nearest_member(structures, Configuration(wanted)).member
     taken = structure_of(space, member)
     keys = [variable.key for address, variable in space.variables.items() if address not in taken]
 
     def changes(other: Configuration) -> int:
         # Of what was given a value that the domain has: another one has to be changed whatever is taken.
-        return sum(key in other and key in wanted and not same(other[key], wanted[key]) for key in keys)
+        return sum(key in other and key in wanted and not are_same(other[key], wanted[key]) for key in keys)
 
     others = (Configuration.from_json(text) for text in brute.configurations(space))
     alike = [other for other in others if structure_of(space, other) == taken]
@@ -83,7 +83,7 @@ def test_no_other_number_of_a_key_is_closer(space: Space, data: st.DataObject) -
     if not structures.count:
         return
     wanted = data.draw(mutated(space))
-    found = nearest(structures, Configuration(wanted))
+    found = nearest_member(structures, Configuration(wanted))
     for key in (each.key for each in found.changes if each.given is not None and each.needed is not None):
         if is_number(wanted[key]) and is_number(found.member[key]):
             others = (Configuration.from_json(text) for text in brute.configurations(space))

@@ -8,15 +8,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.ir.asking import Ask, Later, Search
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.search_protocol import Ask, LazyRequest, Search
 from spacelang.ir.trial import Request
-from spacelang.optimizers._novelty import BARREN, Novelty
+from spacelang.optimizers._novelty import DEFAULT_PATIENCE, NoveltyTracker
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.history import Ending, Outcome
+from spacelang.runtime.history import EndReason, Outcome
 from spacelang.runtime.loop import run
-from spacelang.testing.crews import Shuffled
-from spacelang.testing.driving import answered, arbitrary
+from spacelang.testing.driving import hash_loss, make_trial
+from spacelang.testing.simulated_workers import ShuffledWorkers
 
 from .settings import LAW
 
@@ -29,29 +29,33 @@ def drawn(part: int, values: int, rng: np.random.Generator) -> Request:
     return Request(Configuration({"part": part, "value": value}), memo=(part,))
 
 
-def sharing(sizes: Sequence[int], novelty: Novelty[int], proposed: list[tuple[int, bool]]) -> Search:
+def sharing(sizes: Sequence[int], novelty: NoveltyTracker[int], proposed: list[tuple[int, bool]]) -> Search:
     """A search that has its parts propose in turn, for whoever has nothing to do."""
     told, turn, out = (yield Ask()), 0, 0
     while True:
         active, begin = novelty.active, []
-        for _ in range(told.room if active else 0):
+        for _ in range(told.idle_workers if active else 0):
             part = active[turn % len(active)]
-            begin.append(Later(partial(drawn, part, sizes[part])))
+            begin.append(LazyRequest(partial(drawn, part, sizes[part])))
             turn += 1
         out += len(begin)
         if not out:
             return
         told = yield Ask(tuple(begin))
-        if told.ended is not None:
+        if told.finished is not None:
             out -= 1
-            part = int(told.ended.request.memo[0])
-            proposed.append((part, novelty.note(part, told.ended.request)))
+            part = int(told.finished.request.memo[0])
+            proposed.append((part, novelty.record(part, told.finished.request)))
 
 
 def shared(
-    sizes: Sequence[int], workers: int, trials: int | None, novelty: Novelty[int], proposed: list[tuple[int, bool]]
+    sizes: Sequence[int],
+    workers: int,
+    trials: int | None,
+    novelty: NoveltyTracker[int],
+    proposed: list[tuple[int, bool]],
 ) -> Outcome:
-    crew = Shuffled(lambda request: answered(request, arbitrary(request)), workers, seed=len(sizes))
+    crew = ShuffledWorkers(lambda request: make_trial(request, hash_loss(request)), workers, seed=len(sizes))
     search = sharing(sizes, novelty, proposed)
     return run(search, crew, Budget(trials=trials), clock=iter(range(10**6)).__next__)
 
@@ -59,9 +63,9 @@ def shared(
 @given(sizes=st.lists(st.integers(1, 6), min_size=1, max_size=5), workers=st.integers(1, 4))
 @LAW
 def test_a_run_is_exhausted_when_all_parts_sit_out(sizes: list[int], workers: int) -> None:
-    novelty, proposed = Novelty(range(len(sizes)), PATIENCE), list[tuple[int, bool]]()
+    novelty, proposed = NoveltyTracker(range(len(sizes)), PATIENCE), list[tuple[int, bool]]()
     outcome = shared(sizes, workers, None, novelty, proposed)
-    assert outcome.ended is Ending.EXHAUSTED
+    assert outcome.ended is EndReason.EXHAUSTED
     assert novelty.active == ()
     news = Counter(part for part, is_new in proposed if is_new)
     assert sum(news.values()) == len(outcome.records)
@@ -77,11 +81,11 @@ def test_a_run_is_exhausted_when_all_parts_sit_out(sizes: list[int], workers: in
 )
 @LAW
 def test_the_share_of_those_that_sit_out_is_that_of_the_others(sizes: list[int], workers: int) -> None:
-    novelty, proposed = Novelty(range(len(sizes)), PATIENCE), list[tuple[int, bool]]()
+    novelty, proposed = NoveltyTracker(range(len(sizes)), PATIENCE), list[tuple[int, bool]]()
     trials = 150 * len(sizes)
     outcome = shared(sizes, workers, trials, novelty, proposed)
     endless = tuple(part for part, values in enumerate(sizes) if values == 0)
-    assert outcome.ended is Ending.BUDGET
+    assert outcome.ended is EndReason.BUDGET
     assert novelty.active == endless
     latest = Counter(part for part, _ in proposed[-50 * len(endless) :])
     assert {*latest} == {*endless}
@@ -89,23 +93,27 @@ def test_the_share_of_those_that_sit_out_is_that_of_the_others(sizes: list[int],
 
 
 def test_a_pipeline_without_hyperparameters_is_proposed_a_thousand_times_and_no_more() -> None:
-    novelty, proposed = Novelty([0]), list[tuple[int, bool]]()
+    novelty, proposed = NoveltyTracker([0]), list[tuple[int, bool]]()
     outcome = shared([1], 1, None, novelty, proposed)
-    assert (outcome.ended, len(outcome.records), outcome.answered) == (Ending.EXHAUSTED, 1, BARREN)
+    assert (outcome.ended, len(outcome.records), outcome.answered_from_memory) == (
+        EndReason.EXHAUSTED,
+        1,
+        DEFAULT_PATIENCE,
+    )
 
 
 def test_parts_that_come_later_propose_too() -> None:
-    novelty: Novelty[str] = Novelty("a", 2)
+    novelty: NoveltyTracker[str] = NoveltyTracker("a", 2)
     one = Request(Configuration({"x": 1}))
-    assert novelty.note("a", one)
-    assert not novelty.note("a", one)
-    assert not novelty.note("a", one)
-    assert (novelty.active, novelty.sits_out("a")) == ((), True)
+    assert novelty.record("a", one)
+    assert not novelty.record("a", one)
+    assert not novelty.record("a", one)
+    assert (novelty.active, novelty.is_exhausted("a")) == ((), True)
     novelty.add("b")
     novelty.add("a")
     assert novelty.active == ("b",)
-    assert novelty.note("b", Request(Configuration({"x": 1}), 50)), "on fewer rows"
-    assert not novelty.note("b", one), "another part has proposed it"
-    assert novelty.note("b", Request(Configuration({"x": 2})))
-    assert not novelty.note("b", one)
+    assert novelty.record("b", Request(Configuration({"x": 1}), 50)), "on fewer rows"
+    assert not novelty.record("b", one), "another part has proposed it"
+    assert novelty.record("b", Request(Configuration({"x": 2})))
+    assert not novelty.record("b", one)
     assert novelty.active == ("b",), "in a row"

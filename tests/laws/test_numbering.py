@@ -22,9 +22,9 @@ pytestmark = pytest.mark.usefixtures("branches")
 def test_configurations_are_numbered_one_by_one(space: Space) -> None:
     numbers, members = ConfigurationNumbers(Structures(space)), brute.configurations(space)
     assert numbers.count == len(members)
-    found = [numbers.at(number) for number in range(numbers.count)]
+    found = [numbers.configuration_at(number) for number in range(numbers.count)]
     assert {brute.text(dict(configuration)) for configuration in found} == members
-    assert [numbers.of(configuration) for configuration in found] == list(range(numbers.count))
+    assert [numbers.number_of(configuration) for configuration in found] == list(range(numbers.count))
 
 
 @settings(LAW)
@@ -38,7 +38,7 @@ def test_structures_are_numbered_one_by_one(space: Space) -> None:
 
 def test_where_nothing_is_tied_the_order_is_that_of_the_text() -> None:
     numbers = ConfigurationNumbers(Structures(one(Grid(1, 2), Categorical(("b", "a")), Grid(0.0, 0.2, step=0.1))))
-    found = [tuple(numbers.at(number)[f"s.x{place}"] for place in range(3)) for number in range(12)]
+    found = [tuple(numbers.configuration_at(number)[f"s.x{place}"] for place in range(3)) for number in range(12)]
     assert found == [(n, word, step) for n in (1, 2) for word in "ba" for step in (0.0, 0.1, 0.2)]
     structures = Structures(CRAFTED["free"])
     assert [structure_at(structures, number)["a"] for number in (0, 5, 6, 17)] == ["A", "A", "B", "C"]
@@ -50,10 +50,10 @@ def test_numbers_beyond_every_machine_word() -> None:
     numbers = ConfigurationNumbers(Structures(one(Grid(1, size), Grid(1, size), *[Grid(1, 9)] * 2, constraints=[rule])))
     assert numbers.count == size**2 * 36
     for number in (0, 1, 36 * size, numbers.count // 7, numbers.count - 1):
-        assert numbers.of(numbers.at(number)) == number
+        assert numbers.number_of(numbers.configuration_at(number)) == number
     for wrong in (-1, numbers.count):
         with pytest.raises(IndexError, match="are numbered from 0 to"):
-            numbers.at(wrong)
+            numbers.configuration_at(wrong)
 
 
 def test_what_has_no_numbers_says_why() -> None:

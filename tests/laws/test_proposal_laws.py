@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from storing import kept
 
-from spacelang.bench.simulated import Simulated
-from spacelang.ir.asking import Ask, Later, Search, Told
+from spacelang.bench.simulated_executor import SimulatedExecutor
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.trial import Request, Status, Trial, order_of
+from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchEvent
+from spacelang.ir.trial import Request, Status, Trial, sort_key
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors import Executor
-from spacelang.runtime.history import Journal, Outcome
+from spacelang.runtime.history import Outcome, TrialStorage
 from spacelang.runtime.loop import run
-from spacelang.testing.crews import BegunAnew, Shuffled
-from spacelang.testing.driving import answered, arbitrary
-from spacelang.testing.journals import MemoryJournal, until
+from spacelang.testing.driving import hash_loss, make_trial
+from spacelang.testing.memory_storage import MemoryTrialStorage, events_before
+from spacelang.testing.simulated_workers import RestartingWorkers, ShuffledWorkers
 
 from .settings import EXAMPLES, LAW
 
@@ -37,15 +37,17 @@ class Climb:
     grid: int = 1_000
     """So many configurations lie between 0 and 1."""
     made: list[Request] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
+    told: list[SearchEvent] = field(default_factory=list)
 
     def search(self) -> Search:
         told, best = (yield Ask()), None
         while True:
             self.told.append(told)
-            if told.ended is not None and (best is None or order_of(told.ended) < order_of(best)):
-                best = told.ended
-            told = yield Ask(tuple(Later(partial(self.propose, best, place)) for place in range(told.room)))
+            if told.finished is not None and (best is None or sort_key(told.finished) < sort_key(best)):
+                best = told.finished
+            told = yield Ask(
+                tuple(LazyRequest(partial(self.propose, best, place)) for place in range(told.idle_workers))
+            )
 
     def propose(self, best: Trial | None, place: int, rng: np.random.Generator) -> Request:
         """One in three may take half a second, and where one is evaluated says little of where it was proposed."""
@@ -60,7 +62,7 @@ class Climb:
     @property
     def bits(self) -> "list[Bits | None]":
         """What was told, to the last bit."""
-        return [None if told.ended is None else bits(told.ended.request) for told in self.told]
+        return [None if told.finished is None else bits(told.finished.request) for told in self.told]
 
 
 Bits = tuple[str, float | None, tuple[object, ...]]
@@ -73,15 +75,17 @@ def bits(request: Request) -> Bits:
 
 def evaluate(request: Request) -> Trial:
     """What takes longer than it may has failed by then; others take up to a second."""
-    cost = 0.02 + arbitrary(replace(request, fidelity=7))
+    cost = 0.02 + hash_loss(replace(request, fidelity=7))
     allowed = request.seconds
     if allowed is not None and cost > allowed:
         return Trial(request, None, allowed, Status.TIMEOUT, "it took too long")
-    return replace(answered(request, abs(float(request.configuration["x"]) - 0.9)), cost=cost)  # type: ignore[arg-type]
+    return replace(make_trial(request, abs(float(request.configuration["x"]) - 0.9)), cost=cost)  # type: ignore[arg-type]
 
 
-def climbed(climb: Climb, executor: Executor, trials: int, journal: Journal | None = None, seed: int = 7) -> Outcome:
-    clock = executor.clock if isinstance(executor, Simulated) else iter(range(10**6)).__next__
+def climbed(
+    climb: Climb, executor: Executor, trials: int, journal: TrialStorage | None = None, seed: int = 7
+) -> Outcome:
+    clock = executor.clock if isinstance(executor, SimulatedExecutor) else iter(range(10**6)).__next__
     return run(climb.search(), executor, Budget(trials=trials), clock=clock, journal=journal, seed=seed)
 
 
@@ -98,13 +102,13 @@ def times(outcome: Outcome) -> list[tuple[Bits, float | None, float]]:
 def test_a_run_that_is_killed_anywhere_proposes_the_same_again(
     workers: int, order: int, kills: list[tuple[int, int]]
 ) -> None:
-    journal, before = MemoryJournal(), Climb()
-    climbed(before, Shuffled(evaluate, workers, order), 60, journal)
+    journal, before = MemoryTrialStorage(), Climb()
+    climbed(before, ShuffledWorkers(evaluate, workers, order), 60, journal)
     for place, (stop, others) in enumerate(kills):
         count = max(min(stop, len(journal.earlier) + len(journal.appended)), len(journal.earlier))
-        journal, again = journal.cut(count), Climb()
-        outcome = climbed(again, Shuffled(evaluate, others, order + place + 1), 60, journal)
-        same = len(until(before.told, count))
+        journal, again = journal.killed_after(count), Climb()
+        outcome = climbed(again, ShuffledWorkers(evaluate, others, order + place + 1), 60, journal)
+        same = len(events_before(before.told, count))
         assert again.bits[:same] == before.bits[:same]
         assert again.told[:same] == before.told[:same]
         assert outcome.records[:count] == tuple(journal.earlier)
@@ -117,22 +121,22 @@ def test_a_run_that_is_killed_anywhere_proposes_the_same_again(
 @pytest.mark.parametrize("workers", [1, 4])
 def test_two_hundred_trials_are_resumed_after_any_row_bit_for_bit(tmp_path: Path, workers: int) -> None:
     """With one worker as if nothing had happened; with several as if what they were at had been begun anew then."""
-    journal, whole = MemoryJournal(), Climb()
-    outcome = climbed(whole, Simulated(evaluate, workers=workers), TRIALS, journal)
+    journal, whole = MemoryTrialStorage(), Climb()
+    outcome = climbed(whole, SimulatedExecutor(evaluate, workers=workers), TRIALS, journal)
     assert len(outcome.records) == TRIALS
     for stop in STOPS:
         path = tmp_path / f"{stop}.db"
         with kept(path) as store:
-            store.begin(workers)
+            store.start_session(workers)
             for record in outcome.records[:stop]:
                 store.append(record)
         again, anew, expected = Climb(), whole, outcome
         if workers > 1:
             anew = Climb()
-            expected = climbed(anew, BegunAnew(evaluate, workers, stop), TRIALS)
+            expected = climbed(anew, RestartingWorkers(evaluate, workers, stop), TRIALS)
         now = outcome.records[stop - 1].finished
         with kept(path) as store:
-            resumed = climbed(again, Simulated(evaluate, workers=workers, now=now), TRIALS, store)
+            resumed = climbed(again, SimulatedExecutor(evaluate, workers=workers, now=now), TRIALS, store)
         assert again.bits == anew.bits
         assert times(resumed) == times(expected)
 
@@ -142,16 +146,16 @@ def test_nothing_is_made_again_that_has_a_row(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     first, again = Climb(10**9), Climb(10**9)
     with kept(path) as store:
-        climbed(first, Simulated(evaluate, workers=4), 1_000, store)
+        climbed(first, SimulatedExecutor(evaluate, workers=4), 1_000, store)
     with kept(path) as store:
-        outcome = climbed(again, Simulated(evaluate, workers=4), 1_000, store)
+        outcome = climbed(again, SimulatedExecutor(evaluate, workers=4), 1_000, store)
     assert len(outcome.records) == 1_000
-    assert not outcome.answered
+    assert not outcome.answered_from_memory
     assert (len(first.made), len(again.made)) == (1_003, 3), "three were under way at the end"
 
 
 def test_another_seed_makes_others() -> None:
     climbs = [Climb(), Climb()]
     for seed, climb in enumerate(climbs):
-        climbed(climb, Simulated(evaluate), 5, seed=seed)
+        climbed(climb, SimulatedExecutor(evaluate), 5, seed=seed)
     assert climbs[0].bits != climbs[1].bits

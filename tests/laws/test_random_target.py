@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
-from spacelang.targets._lowered import Lowered, RefusedError
+from spacelang.targets._lowering import LoweringResult, RefusedError
 from spacelang.targets.random import Random
 
 from . import brute
@@ -20,7 +20,7 @@ from .settings import LAW
 from .spaces import finite_spaces, general_spaces
 
 
-def lowered(space: Space, n: int = 20, seed: int = 0) -> Lowered[Any, Any] | None:
+def lowered(space: Space, n: int = 20, seed: int = 0) -> LoweringResult[Any, Any] | None:
     """None for a space that has no members, or none that can be drawn."""
     try:
         structures = Structures(space)
@@ -40,7 +40,7 @@ def test_every_member_has_one_row(space: Space) -> None:
     assert len({row.tobytes() for row in rows}) == len(members)
     assert form.form.decode_all(rows) == members
     for row, configuration in zip(rows, members, strict=True):
-        assert form.reaches(row)
+        assert form.accepts(row)
         assert np.array_equal(form.encode(configuration), row, equal_nan=True)
 
 
@@ -53,7 +53,7 @@ def test_changed_rows_are_reached_only_where_they_are_members(space: Space, data
     row = data.draw(st.sampled_from(list(form.form.values))).copy()
     column = data.draw(st.integers(0, len(row) - 1))
     row[column] = data.draw(st.sampled_from((np.nan, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 1e300, np.inf)))
-    if form.reaches(row):
+    if form.accepts(row):
         assert brute.text(form.decode(row).to_dict()) in brute.configurations(space)
 
 
@@ -70,10 +70,10 @@ def test_rows_of_any_space_are_members_within_the_bounds(space: Space, seed: int
     assert ((rows <= bounds[:, 1]) | np.isnan(rows)).all()
     assert arrays.decode_all(rows) == arrays.columns.configurations()
     for row, configuration in zip(rows, arrays.decode_all(rows), strict=True):
-        assert exclusion(space, configuration) is None
+        assert first_exclusion(space, configuration) is None
         assert np.array_equal(form.encode(configuration), row, equal_nan=True)
-        assert form.reaches(row)
-    assert form.reaches(arrays.default)
+        assert form.accepts(row)
+    assert form.accepts(arrays.default)
 
 
 @settings(LAW)

@@ -9,19 +9,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple, contains, members
+from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain, contains, members
 from spacelang.ir.expr import INACTIVE, Inactive, Lookup
 from spacelang.ir.space import Space, order_name
-from spacelang.ir.value import identity
+from spacelang.ir.value import identity_key
 from spacelang.ir.walk import Assignment
-from spacelang.reductions.domains import REDUCTIONS, Closed, Identity, Indices, Renamed, reduction, simple_pieces
-from spacelang.reductions.flattening import Settled, flattened
+from spacelang.reductions.domains import (
+    REDUCTIONS,
+    ClosedRange,
+    Identity,
+    MemberIndices,
+    RenamedMembers,
+    reduce_domain,
+    split_into_simple,
+)
+from spacelang.reductions.flattening import BranchCase, flatten_branch
 from spacelang.reductions.permutations import Permutation
 from spacelang.reductions.questions import Question, Questions
 from spacelang.reductions.unfolding import unfold
 from spacelang.solver.counting import Structures
-from spacelang.targets._configspace.codes import coded
-from spacelang.testing.small_spaces import made, number
+from spacelang.targets._configspace.range_support import encode_domain
+from spacelang.testing.small_spaces import hyperparameter, make_space
 
 from . import brute
 from .settings import LAW
@@ -30,26 +38,26 @@ from .spaces import domains, finite_spaces, member
 pytestmark = pytest.mark.usefixtures("branches")
 
 
-def numbers(part: Simple) -> bool:
+def numbers(part: SimpleDomain) -> bool:
     """What a tool accepts that has closed ranges and integers alone."""
     if isinstance(part, Real):
         return not part.is_open
     return isinstance(part, Grid) and part.is_consecutive and not part.log
 
 
-def words(part: Simple) -> bool:
+def words(part: SimpleDomain) -> bool:
     """What one accepts that has words, too, but no order of them."""
     is_set = isinstance(part, Categorical) and not isinstance(part, Ordinal)
     return numbers(part) or (is_set and all(isinstance(value, str) for value in part.values))
 
 
-ACCEPTED: dict[str, Callable[[Simple], bool]] = {"all": lambda _: True, "numbers": numbers, "words": words}
+ACCEPTED: dict[str, Callable[[SimpleDomain], bool]] = {"all": lambda _: True, "numbers": numbers, "words": words}
 
 
 @settings(LAW)
 @given(domains(finite=False), st.data())
 def test_each_reduction_alone_has_the_same_members(domain: Domain, data: st.DataObject) -> None:
-    part = data.draw(st.sampled_from(simple_pieces(domain)))
+    part = data.draw(st.sampled_from(split_into_simple(domain)))
     for link in REDUCTIONS:
         found = link(part)
         if found is None:
@@ -68,8 +76,8 @@ def test_each_reduction_alone_has_the_same_members(domain: Domain, data: st.Data
 @given(domains(finite=False), st.sampled_from(sorted(ACCEPTED)))
 def test_a_reduction_is_applied_only_where_it_is_needed(domain: Domain, label: str) -> None:
     accepts = ACCEPTED[label]
-    for part in simple_pieces(domain):
-        found = reduction(part, accepts)
+    for part in split_into_simple(domain):
+        found = reduce_domain(part, accepts)
         assert accepts(found.domain)
         assert (type(found) is Identity) == accepts(part)
 
@@ -80,21 +88,21 @@ def test_a_value_of_a_union_comes_back_from_its_part_and_its_place_there(
     domain: Domain, label: str, data: st.DataObject
 ) -> None:
     value = data.draw(member(domain))
-    structures = Structures(made("one", number("x", domain, value)))
+    structures = Structures(make_space("one", hyperparameter("x", domain, value)))
     (draw,) = Questions(structures, unfold(structures), ACCEPTED[label]).draws.values()
     answers = draw.encode(value)
-    assert repr(draw.ask(lambda name, _: answers[name])) == repr(value)
+    assert repr(draw.ask_value(lambda name, _: answers[name])) == repr(value)
     assert answers.keys() <= draw.questions.keys()
 
 
 @settings(LAW)
 @given(domains(finite=False), st.data())
 def test_a_value_comes_back_from_the_hyperparameters_of_configspace(domain: Domain, data: st.DataObject) -> None:
-    found = coded(domain, "x", lambda wish: wish)
+    found = encode_domain(domain, "x", lambda wish: wish)
     value = data.draw(member(domain))
     answers = found.encode(value)
     assert answers.keys() <= {parameter.name for parameter in found.parameters}
-    assert identity(found.decode(answers)) == identity(value)
+    assert identity_key(found.decode(answers)) == identity_key(value)
 
 
 @settings(LAW)
@@ -104,7 +112,7 @@ def test_the_chain_has_the_members_of_the_space(space: Space, label: str) -> Non
     if not structures.count:
         return
     chain = Questions(structures, unfold(structures), ACCEPTED[label])
-    assert all(ACCEPTED[label](slot.domain) for _, slot in chain.slots())
+    assert all(ACCEPTED[label](slot.domain) for _, slot in chain.drawn_pieces())
     found = [*everything(chain)]
     assert len(found) == len(set(found))
     assert {brute.text(dict(each)) for each in found} == brute.configurations(space)
@@ -140,22 +148,22 @@ def along(chain: Questions, given: list[int]) -> tuple[Configuration, list[tuple
         asked.append((place, len(options)))
         return options[place]
 
-    return Configuration(chain.ask(answer)), asked
+    return Configuration(chain.ask_values(answer)), asked
 
 
 @settings(LAW)
 @given(finite_spaces())
 def test_a_configuration_takes_one_of_the_alternatives_that_conditions_are_made(space: Space) -> None:
     found = [Configuration.from_json(text) for text in sorted(brute.configurations(space))[:100]]
-    taken = [(stage, branch) for stage in space.stages for branch in stage.places]
-    ways = {(stage.key, branch): flattened(space, stage, branch, frozenset()).ways for stage, branch in taken}
+    taken = [(stage, branch) for stage in space.stages for branch in stage.branch_indices]
+    ways = {(stage.key, branch): flatten_branch(space, stage, branch, frozenset()).cases for stage, branch in taken}
     for each in found:
-        lookup = Assignment.of(space, each)
+        lookup = Assignment.from_configuration(space, each)
         for stage in space.stages:
             assert sum(agrees(way, lookup) for way in ways[stage.key, str(each[stage.key])]) == 1
 
 
-def agrees(way: Settled, lookup: Lookup) -> bool:
+def agrees(way: BranchCase, lookup: Lookup) -> bool:
     """Whether a configuration takes an alternative; if so, what that says is never there is not."""
     for address, branch in way.branches.items():
         if lookup(address) != (INACTIVE if branch is None else branch):
@@ -178,39 +186,41 @@ def test_an_order_comes_back_from_its_variables(size: int, data: st.DataObject) 
     every = list(map(order_name, permutations(labels)))
     branches = tuple(data.draw(st.lists(st.sampled_from(every), min_size=1, unique=True)))
     found = Permutation(labels, branches)
-    assert found.places(found.matrices).tolist() == [*range(len(branches))]
+    assert found.nearest_branches(found.matrices).tolist() == [*range(len(branches))]
     assert (found.matrices.sum(axis=1) == 1).all()
     assert (found.matrices.sum(axis=2) == 1).all()
-    assert {*branches, *map(order_name, found.removed)} == set(every)
-    assert len(found.removed) == len(every) - len(branches)
+    assert {*branches, *map(order_name, found.missing_orders)} == set(every)
+    assert len(found.missing_orders) == len(every) - len(branches)
 
 
 @pytest.mark.parametrize(
     ("part", "accepts", "expected"),
     [
-        (Grid(0.0, 0.3, step=0.1), numbers, Indices(Grid(0.0, 0.3, step=0.1))),
-        (Real(0.0, 1.0, lower_open=True), numbers, Closed(Real(0.0, 1.0, lower_open=True))),
-        (Categorical((None, 1)), numbers, Indices(Categorical((None, 1)))),
-        (Categorical((None, 1)), words, Renamed(Categorical((None, 1)), Categorical(("none", "1")))),
-        (Ordinal(("low", "high")), words, Indices(Ordinal(("low", "high")))),
+        (Grid(0.0, 0.3, step=0.1), numbers, MemberIndices(Grid(0.0, 0.3, step=0.1))),
+        (Real(0.0, 1.0, lower_open=True), numbers, ClosedRange(Real(0.0, 1.0, lower_open=True))),
+        (Categorical((None, 1)), numbers, MemberIndices(Categorical((None, 1)))),
+        (Categorical((None, 1)), words, RenamedMembers(Categorical((None, 1)), Categorical(("none", "1")))),
+        (Ordinal(("low", "high")), words, MemberIndices(Ordinal(("low", "high")))),
     ],
 )
-def test_the_first_that_is_accepted_is_taken(part: Simple, accepts: Callable[[Simple], bool], expected: Any) -> None:
-    assert reduction(part, accepts) == expected
+def test_the_first_that_is_accepted_is_taken(
+    part: SimpleDomain, accepts: Callable[[SimpleDomain], bool], expected: Any
+) -> None:
+    assert reduce_domain(part, accepts) == expected
 
 
 def test_what_nothing_makes_acceptable_is_an_error() -> None:
     with pytest.raises(ValueError, match="no reduction of"):
-        reduction(Real(0.0, 1.0), lambda part: isinstance(part, Categorical))
+        reduce_domain(Real(0.0, 1.0), lambda part: isinstance(part, Categorical))
 
 
 def test_what_stands_for_no_member_is_an_error() -> None:
-    indices = Indices(Grid(1, 9, step=2))
+    indices = MemberIndices(Grid(1, 9, step=2))
     for wrong in (-1, 5, 0.5, "1", True):
         with pytest.raises(LookupError):
             indices.decode(wrong)
     named: Mapping[str, Any] = {"none": None}
-    renamed = Renamed(Categorical((None,)), Categorical(("none",)))
+    renamed = RenamedMembers(Categorical((None,)), Categorical(("none",)))
     assert {name: renamed.decode(name) for name in named} == named
     with pytest.raises(LookupError):
         renamed.decode("null")

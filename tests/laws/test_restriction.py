@@ -5,13 +5,13 @@ from hypothesis import strategies as st
 
 from spacelang.analysis import check
 from spacelang.diagnostics.diagnostic import Severity
-from spacelang.forms.as_text import as_text
 from spacelang.ir.domain import Categorical, Grid, Real, contains
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space
-from spacelang.reductions.restriction import restricted
+from spacelang.reductions.restriction import restrict_space
+from spacelang.serialization.space_text import as_text
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import default
+from spacelang.solver.defaults import default_configuration
 from spacelang.solver.network import UndecidableError
 from spacelang.text import Source
 
@@ -31,17 +31,17 @@ def test_a_part_has_the_members_that_are_left(space: Space, data: st.DataObject)
     restriction = data.draw(restrictions(space))
     members = left(space, restriction)
     try:
-        part = restricted(space, restriction.branches, restriction.domains)
+        part = restrict_space(space, restriction.branches, restriction.domains)
     except UndecidableError:
         return
     assert (part is None) == (not members)
     if part is None:
         return
     assert brute.configurations(part) == members, (space, restriction, part)
-    assert exclusion(part, default(part)) is None
+    assert first_exclusion(part, default_configuration(part)) is None
     structures = Structures(part)
     assert structures.count == len(brute.structures(part))
-    alive = structures.existence.supported_branches()
+    alive = structures.existence_solver.supported_branches()
     assert all(len(alive[choice.address]) == len(choice.branches) for choice in part.decisions)
     keeps_what_is_said(part, space)
 
@@ -65,9 +65,9 @@ def keeps_what_is_said(part: Space, space: Space) -> None:
 @settings(LAW)
 @given(finite_spaces())
 def test_restricted_to_all_of_it_a_space_has_the_same_default(space: Space) -> None:
-    part = restricted(space, {}, {})
-    if part is not None and exclusion(space, default(space)) is None:
-        assert default(part) == default(space)
+    part = restrict_space(space, {}, {})
+    if part is not None and first_exclusion(space, default_configuration(space)) is None:
+        assert default_configuration(part) == default_configuration(space)
         assert brute.configurations(part) == brute.configurations(space)
 
 
@@ -78,7 +78,7 @@ def test_a_part_written_anew_is_the_part(drawn: Drawn, data: st.DataObject) -> N
     if space is None:
         return
     restriction = data.draw(restrictions(space))
-    part = restricted(space, restriction.branches, restriction.domains)
+    part = restrict_space(space, restriction.branches, restriction.domains)
     members = left(space, restriction)
     assert (part is None) == (not members)
     if part is None:
@@ -91,7 +91,7 @@ def test_a_part_written_anew_is_the_part(drawn: Drawn, data: st.DataObject) -> N
     assert again.space is not None, (drawn, restriction, text, again.diagnostics)
     assert again.structures is not None
     assert members_of(again.space) == members, (drawn, restriction, text)
-    assert default(again.space) == default(part), (drawn, restriction, text)
+    assert default_configuration(again.space) == default_configuration(part), (drawn, restriction, text)
     assert again.structures.count == Structures(part).count
 
 
@@ -103,18 +103,22 @@ require a.PCA.n_components + e.SVC.degree < 12
 """
     space = check(Source("a.space", text)).space
     assert space is not None
-    part = restricted(space, {"a": {"none", "PCA"}}, {"e.SVC.C": Real(4.0, 25.0, log=True), "e.SVC.degree": Grid(4, 8)})
+    part = restrict_space(
+        space, {"a": {"none", "PCA"}}, {"e.SVC.C": Real(4.0, 25.0, log=True), "e.SVC.degree": Grid(4, 8)}
+    )
     assert part is not None
-    assert dict(default(part)) == {"a": "none", "e": "SVC", "e.C": 10.0, "e.degree": 6, "e.kernel": "rbf"}
+    assert dict(default_configuration(part)) == {"a": "none", "e": "SVC", "e.C": 10.0, "e.degree": 6, "e.kernel": "rbf"}
     # Where these together break a constraint, the nearest member is the default.
-    tied = restricted(space, {"a": {"PCA"}}, {"a.PCA.n_components": Grid(6, 8), "e.SVC.degree": Grid(5, 9)})
+    tied = restrict_space(space, {"a": {"PCA"}}, {"a.PCA.n_components": Grid(6, 8), "e.SVC.degree": Grid(5, 9)})
     assert tied is not None
-    assert exclusion(space, default(tied)) is None
+    assert first_exclusion(space, default_configuration(tied)) is None
     assert (
-        restricted(space, {"a": {"PCA"}, "e": {"SVC"}}, {"a.PCA.n_components": Grid(9, 9), "e.SVC.degree": Grid(4, 9)})
+        restrict_space(
+            space, {"a": {"PCA"}, "e": {"SVC"}}, {"a.PCA.n_components": Grid(9, 9), "e.SVC.degree": Grid(4, 9)}
+        )
         is None
     )
-    assert restricted(space, {"a": set()}, {}) is None
+    assert restrict_space(space, {"a": set()}, {}) is None
 
 
 def test_what_a_restriction_leaves_without_meaning_is_gone() -> None:
@@ -128,7 +132,7 @@ forbid e.SVC.kernel == poly and e.SVC.degree > 4
 """
     space = check(Source("a.space", text)).space
     assert space is not None
-    part = restricted(space, {"a": {"PCA"}}, {"e.SVC.kernel": Categorical(("rbf",))})
+    part = restrict_space(space, {"a": {"PCA"}}, {"e.SVC.kernel": Categorical(("rbf",))})
     assert part is not None
     assert (
         as_text(part)

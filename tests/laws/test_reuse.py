@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from spacelang.analysis import Checked, check
+from spacelang.analysis import CheckResult, check
 from spacelang.diagnostics.diagnostic import Severity
 from spacelang.ir.space import Space
 from spacelang.syntax.sources import read_source
@@ -78,7 +78,7 @@ def grouped(draw: st.DrawFn) -> Grouped:
     return Grouped(draw(st.permutations(groups)), body, plain)
 
 
-def sound(found: Checked) -> bool:
+def sound(found: CheckResult) -> bool:
     return not any(problem.severity is Severity.ERROR for problem in found.diagnostics)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from spacelang.ir.space import Space
 from spacelang.solver import satisfiability
 from spacelang.solver.network import UndecidableError
-from spacelang.solver.satisfiability import Statement, leaves_nothing, truths, truths_of_all
+from spacelang.solver.satisfiability import Statement, is_unsatisfiable, possible_truths, possible_truths_of_all
 
 from . import brute
 from .settings import LAW
@@ -50,7 +50,7 @@ def brute_truths(space: Space, statement: Statement) -> tuple[bool, bool]:
 @given(finite_spaces())
 def test_truths_equal_brute_force(space: Space) -> None:
     for statement in statements(space):
-        assert truths(space, statement) == brute_truths(space, statement)
+        assert possible_truths(space, statement) == brute_truths(space, statement)
 
 
 @settings(LAW)
@@ -58,15 +58,18 @@ def test_truths_equal_brute_force(space: Space) -> None:
 def test_reasoning_equals_brute_force(space: Space) -> None:
     with patch.object(satisfiability, "_try_values", return_value=None):
         for statement in statements(space):
-            assert truths(space, statement) == brute_truths(space, statement)
+            assert possible_truths(space, statement) == brute_truths(space, statement)
 
 
 @settings(LAW)
 @given(finite_spaces())
 def test_reasoning_about_all_at_once_equals_brute_force(space: Space) -> None:
-    with patch.object(satisfiability, "_try_values", return_value=None), patch.object(satisfiability, "MANY", 1):
+    with (
+        patch.object(satisfiability, "_try_values", return_value=None),
+        patch.object(satisfiability, "MIN_SHARED_VARIABLES", 1),
+    ):
         asked = [*statements(space)]
-        assert truths_of_all(space, asked) == [brute_truths(space, statement) for statement in asked]
+        assert possible_truths_of_all(space, asked) == [brute_truths(space, statement) for statement in asked]
 
 
 @settings(LAW)
@@ -75,12 +78,12 @@ def test_what_constraints_leave_equals_brute_force(space: Space) -> None:
     for number in range(len(space.constraints) + 1):
         some = Space(space.name, space.root, space.constraints[:number])
         members = brute.structures(some)
-        assert leaves_nothing(space, some.constraints) == (not members)
+        assert is_unsatisfiable(space, some.constraints) == (not members)
         alive = {pair for member in members for pair in member}
         for choice in space.decisions:
             for branch in choice.branches:
                 taken = (choice.address, branch.name)
-                assert leaves_nothing(space, some.constraints, taken) == (taken not in alive)
+                assert is_unsatisfiable(space, some.constraints, taken) == (taken not in alive)
 
 
 @settings(LAW)
@@ -88,8 +91,8 @@ def test_what_constraints_leave_equals_brute_force(space: Space) -> None:
 def test_trying_and_reasoning_agree_on_ranges(space: Space) -> None:
     for statement in statements(space):
         try:
-            tried = truths(space, statement)
+            tried = possible_truths(space, statement)
             with patch.object(satisfiability, "_try_values", return_value=None):
-                assert truths(space, statement) == tried
+                assert possible_truths(space, statement) == tried
         except UndecidableError:
             continue

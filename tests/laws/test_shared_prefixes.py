@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical
-from spacelang.ir.space import NOTHING, Branch, Choice, Hyperparameter, Kind, Node, Operator, Product, Space
+from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space
 from spacelang.ir.task import Bound, CrossValidation, Holdout, Measure, Validation
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.prefixes import Prefixes
-from spacelang.runtime.evaluation.settings import Settings
-from spacelang.runtime.judging.constraints import Constraint
+from spacelang.runtime.evaluation.prefix_cache import PrefixCache
+from spacelang.runtime.evaluation.settings import EvaluationSettings
+from spacelang.runtime.scoring.constraints import Constraint
 
 from .settings import LAW
 
@@ -43,7 +43,7 @@ def stage(name: str, *alternatives: Operator | Product) -> Choice:
     return Choice(name, name, name, tuple(Branch(f"a{place}", node) for place, node in enumerate(alternatives)))
 
 
-def sequence(*nodes: Node, kind: Kind = Kind.SEQUENCE) -> Product:
+def sequence(*nodes: Node, kind: ProductKind = ProductKind.SEQUENCE) -> Product:
     return Product(kind, nodes)
 
 
@@ -58,7 +58,7 @@ ORDERLY = (
     plain("PolynomialFeatures"),
     plain("KNNImputer", copy=False),
     sequence(plain("PCA", n_components=2), plain("StandardScaler", copy=False)),
-    sequence(plain("PCA", n_components=1), plain("MinMaxScaler", copy=False), kind=Kind.PARALLEL),
+    sequence(plain("PCA", n_components=1), plain("MinMaxScaler", copy=False), kind=ProductKind.PARALLEL),
 )
 SAMPLERS = (of("imblearn", "RandomOverSampler"), of("imblearn", "RandomUnderSampler"))
 STRANGE = (
@@ -99,7 +99,7 @@ SPACE = Space(
             "reducer",
             "reducer",
             "reducer",
-            (Branch("none", NOTHING), Branch("PCA", Operator("PCA", "sklearn", (PARTS,), (("copy", False),)))),
+            (Branch("none", SKIPPED_STEP), Branch("PCA", Operator("PCA", "sklearn", (PARTS,), (("copy", False),)))),
         ),
         stage("second", *ORDERLY, *STRANGE, *LATE),
         stage("third", *STRANGE, *LATE, *REFUSING, *SAMPLERS),
@@ -144,21 +144,27 @@ def meddling(pipeline: Any, features: Any, target: Any) -> float:
     return loss
 
 
-PLAIN = Settings()
+PLAIN = EvaluationSettings()
 SETTINGS = st.sampled_from(
     (
         PLAIN,
-        Settings(validation=CrossValidation(3)),
-        Settings(validation=CrossValidation(2), metrics=("accuracy", "roc_auc"), training_score=True, predictions=True),
-        Settings(bounds=(Bound(Measure.SIZE, 1e6), Bound(Measure.DISPARITY, 1.0, scorer="accuracy", column="group"))),
-        Settings(bounds=(Bound(Measure.SIZE, 1e6),), constraints=(Constraint("wrong", meddling, 1.0),)),
-        Settings(validation=CrossValidation(2), bounds=(Bound(Measure.LATENCY, 9.0),), training_score=True),
+        EvaluationSettings(validation=CrossValidation(3)),
+        EvaluationSettings(
+            validation=CrossValidation(2), metrics=("accuracy", "roc_auc"), training_score=True, predictions=True
+        ),
+        EvaluationSettings(
+            bounds=(Bound(Measure.SIZE, 1e6), Bound(Measure.DISPARITY, 1.0, scorer="accuracy", column="group"))
+        ),
+        EvaluationSettings(bounds=(Bound(Measure.SIZE, 1e6),), constraints=(Constraint("wrong", meddling, 1.0),)),
+        EvaluationSettings(validation=CrossValidation(2), bounds=(Bound(Measure.LATENCY, 9.0),), training_score=True),
     )
 )
 LIMITS = st.sampled_from((1.0, 5_000.0, 10_000.0, 30_000.0, 1e9))
 
 
-def judged(settings: Settings, wishes: Sequence[Request], prefixes: Prefixes) -> tuple[list[Trial], DataObjective]:
+def judged(
+    settings: EvaluationSettings, wishes: Sequence[Request], prefixes: PrefixCache
+) -> tuple[list[Trial], DataObjective]:
     objective = DataObjective(SPACE, data(), settings)
     objective._prefixes = prefixes
     trials = []
@@ -179,11 +185,11 @@ def told(trial: Trial) -> tuple[Any, ...]:
 @given(requests(), SETTINGS, LIMITS, st.booleans())
 @LAW
 def test_trials_end_as_if_they_shared_nothing(
-    wishes: list[Request], settings: Settings, limit: float, twice: bool
+    wishes: list[Request], settings: EvaluationSettings, limit: float, twice: bool
 ) -> None:
     asked = [*wishes, *wishes[:: -1 if twice else 1]]
-    alone, unshared = judged(settings, asked, Prefixes(0))
-    shared, objective = judged(settings, asked, Prefixes(limit, thrifty=False))
+    alone, unshared = judged(settings, asked, PrefixCache(0))
+    shared, objective = judged(settings, asked, PrefixCache(limit, thrifty=False))
     assert [*map(told, shared)] == [*map(told, alone)]
     assert all(trial.cost_alone is None for trial in alone)
     assert unshared.kept_bytes == 0
@@ -192,9 +198,9 @@ def test_trials_end_as_if_they_shared_nothing(
 
 @given(requests(), SETTINGS)
 @LAW
-def test_the_rows_that_trials_share_stay_as_they_are(wishes: list[Request], settings: Settings) -> None:
+def test_the_rows_that_trials_share_stay_as_they_are(wishes: list[Request], settings: EvaluationSettings) -> None:
     fresh = DataObjective(SPACE, data(), settings)._folds
-    _, objective = judged(settings, wishes, Prefixes(1e9, thrifty=False))
+    _, objective = judged(settings, wishes, PrefixCache(1e9, thrifty=False))
     for fold, before in zip(objective._folds, fresh, strict=True):
         for name in ("training", "training_target", "held_out", "held_out_target"):
             assert np.array_equal(getattr(fold, name), getattr(before, name)), name
@@ -203,7 +209,7 @@ def test_the_rows_that_trials_share_stay_as_they_are(wishes: list[Request], sett
 @given(requests(), st.sampled_from((Holdout(0.3), CrossValidation(2))))
 @LAW
 def test_a_thrifty_cache_changes_nothing_either(wishes: list[Request], validation: Validation) -> None:
-    settings = Settings(validation=validation)
-    alone, _ = judged(settings, wishes * 3, Prefixes(0))
-    shared, _ = judged(settings, wishes * 3, Prefixes(1e9))
+    settings = EvaluationSettings(validation=validation)
+    alone, _ = judged(settings, wishes * 3, PrefixCache(0))
+    shared, _ = judged(settings, wishes * 3, PrefixCache(1e9))
     assert [*map(told, shared)] == [*map(told, alone)]

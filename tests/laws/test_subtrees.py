@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.ir.space import Choice, Hyperparameter, Kind, Operator, Product, Space, children_of, subtree
+from spacelang.ir.space import Choice, Hyperparameter, Operator, Product, ProductKind, Space, children_of, subtree
 
 from .settings import LAW
 from .spaces import finite_spaces, general_spaces
@@ -19,7 +19,7 @@ def test_a_subtree_has_every_node_behind_what_it_is_below(space: Space) -> None:
     variables = [node for node in nodes if isinstance(node, Choice | Hyperparameter)]
     assert variables == [variable.node for variable in space.variables.values()]
     assert [*space.permutations] == [
-        node.children[0].address for node in nodes if isinstance(node, Product) and node.kind is Kind.PERMUTATION
+        node.children[0].address for node in nodes if isinstance(node, Product) and node.kind is ProductKind.PERMUTATION
     ]
 
 

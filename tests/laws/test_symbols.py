@@ -9,16 +9,16 @@ from functools import partial
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from spacelang.analysis import Checked, Surroundings, check
-from spacelang.ir.domain import SYMBOLS, Grid
-from spacelang.ir.membership import exclusion
+from spacelang.analysis import CheckContext, CheckResult, check
+from spacelang.ir.domain import DATA_SIZE_NAMES, Grid
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Hyperparameter
-from spacelang.solver.defaults import default
+from spacelang.solver.defaults import default_configuration
 from spacelang.text import Source
 
 from .settings import LAW
 
-HUGE = dict.fromkeys(SYMBOLS, 10**9)
+HUGE = dict.fromkeys(DATA_SIZE_NAMES, 10**9)
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Arithmetic:
 
     @property
     def mentions(self) -> bool:
-        return any(symbol in self.text for symbol in SYMBOLS)
+        return any(symbol in self.text for symbol in DATA_SIZE_NAMES)
 
 
 def number(value: Fraction | float) -> Fraction:
@@ -64,7 +64,7 @@ def constants() -> st.SearchStrategy[Arithmetic]:
 
 
 def symbols() -> st.SearchStrategy[Arithmetic]:
-    return st.sampled_from(SYMBOLS).map(lambda name: Arithmetic(name, lambda bound: Fraction(bound[name])))
+    return st.sampled_from(DATA_SIZE_NAMES).map(lambda name: Arithmetic(name, lambda bound: Fraction(bound[name])))
 
 
 def arithmetic() -> st.SearchStrategy[Arithmetic]:
@@ -94,18 +94,18 @@ def growing() -> st.SearchStrategy[Arithmetic]:
 
 
 def bindings() -> st.SearchStrategy[dict[str, int]]:
-    return st.fixed_dictionaries({name: st.integers(1, 50) for name in SYMBOLS})
+    return st.fixed_dictionaries({name: st.integers(1, 50) for name in DATA_SIZE_NAMES})
 
 
-def checked(text: str, bound: Mapping[str, int]) -> Checked:
-    return check(Source("law.space", text), Surroundings(bound))
+def checked(text: str, bound: Mapping[str, int]) -> CheckResult:
+    return check(Source("law.space", text), CheckContext(bound))
 
 
-def codes(found: Checked) -> list[str]:
+def codes(found: CheckResult) -> list[str]:
     return [diagnostic.code for diagnostic in found.diagnostics]
 
 
-def only(found: Checked) -> Hyperparameter:
+def only(found: CheckResult) -> Hyperparameter:
     assert found.space is not None, found.diagnostics
     (node,) = found.space.hyperparameters
     return node
@@ -173,7 +173,7 @@ def test_a_default_that_some_data_lets_in_is_drawn_in_whichever_bound_keeps_it_o
     lower: Arithmetic, upper: Arithmetic, default: int, bound: dict[str, int]
 ) -> None:
     start, end = math.ceil(lower.value(bound)), math.floor(upper.value(bound))
-    least, most = lower.value(dict.fromkeys(SYMBOLS, 1)), upper.value(HUGE)
+    least, most = lower.value(dict.fromkeys(DATA_SIZE_NAMES, 1)), upper.value(HUGE)
     assume(start <= end and least <= most)
     assume(all(side.mentions or side.value(bound).denominator == 1 for side in (lower, upper)))
     found = checked(f"stage e = SVC {{ coef0 : int[{lower.text}, {upper.text}] = {default} }}", bound)
@@ -235,8 +235,8 @@ def test_a_bound_constraint_holds_where_python_says_so(
     assert found.structures is not None
     assert found.structures.configurations == len(holds) + 1
     # The default moves as far as it must: to another value, or to another alternative where none is left.
-    usual = default(found.space)
-    assert exclusion(found.space, usual) is None
+    usual = default_configuration(found.space)
+    assert first_exclusion(found.space, usual) is None
     assert usual["e"] == ("SVC" if holds else "GaussianNB")
     if 10 in holds:
         assert usual["e.coef0"] == 10

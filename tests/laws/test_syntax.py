@@ -14,13 +14,13 @@ from hypothesis.extra.lark import from_lark
 from lark import Lark
 from trying import IS_FULL
 
-from spacelang.resources import folder
+from spacelang.resources import resource_folder
 from spacelang.syntax import ast
 from spacelang.syntax.builder import Builder
-from spacelang.syntax.driver import Driver, Token
-from spacelang.syntax.parser import Parsed, parse
+from spacelang.syntax.lr_driver import LrDriver, Token
+from spacelang.syntax.parser import ParseResult, parse
 from spacelang.syntax.printer import format_file
-from spacelang.syntax.tables import END, by_lark, load
+from spacelang.syntax.tables import END, lark_parser, load
 from spacelang.text import Source
 from tests.laws import trees
 from tests.laws.example import EXAMPLE
@@ -29,7 +29,7 @@ from tests.laws.settings import LAW
 UNHURRIED = LAW
 
 
-def read(text: str) -> Parsed:
+def read(text: str) -> ParseResult:
     """Parse, checking what holds for every text."""
     parsed = parse(Source("law.space", text))
     for diagnostic in parsed.diagnostics:
@@ -109,7 +109,7 @@ def test_a_file_that_was_cut_off_has_one_mistake_where_it_ends(part: int) -> Non
 @cache
 def in_the_grammar() -> st.SearchStrategy[str]:
     """Sentences of the grammar; Lark takes seconds to read that, and most of what imports this file needs none."""
-    grammar = (folder("grammars") / "spacelang.lark").read_text(encoding="utf-8")
+    grammar = (resource_folder("grammars") / "spacelang.lark").read_text(encoding="utf-8")
     explicit = {"COMMENT": st.just(" "), "WS": st.sampled_from([" ", "\n"])}
     return from_lark(Lark(grammar, parser="lalr", start="file"), explicit=explicit)
 
@@ -145,12 +145,12 @@ def _own(child: Any) -> Any:
 
 
 BUILDER = Builder()
-DRIVER = Driver(load(), BUILDER)
+DRIVER = LrDriver(load(), BUILDER)
 
 
 @cache
 def adapted() -> Lark:
-    return by_lark(_Adapter(BUILDER))
+    return lark_parser(_Adapter(BUILDER))
 
 
 def outcome_by_lark(text: str) -> tuple[str, int | None, frozenset[str]]:
@@ -170,8 +170,8 @@ def outcome_by_lark(text: str) -> tuple[str, int | None, frozenset[str]]:
 @example("task t { subject  to a.b > 5e-1 limit t 5m 10 s subject toe }")
 @example("pipeline = a->b -> c&d|.5")
 def test_lark_reads_the_same(text: str) -> None:
-    BUILDER.begin(Source("law", text), 0)
-    outcome = DRIVER.read(text)
+    BUILDER.reset(Source("law", text), 0)
+    outcome = DRIVER.parse(text)
     if outcome.error is None:
         assert (repr(outcome.value), None, frozenset()) == outcome_by_lark(text)
     else:
@@ -180,7 +180,7 @@ def test_lark_reads_the_same(text: str) -> None:
 
 
 def test_bundled_spaces_come_back_from_their_text() -> None:
-    for path in sorted(Path(folder("spaces")).glob("**/*.space")):
+    for path in sorted(Path(resource_folder("spaces")).glob("**/*.space")):
         parsed = read(path.read_text(encoding="utf-8"))
         assert not parsed.diagnostics, path.name
         assert repr(read(format_file(parsed.file)).file) == repr(parsed.file)

@@ -9,13 +9,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tables import SIZES, kept, loaded, on_table, recorded, table_of, trials
 
-from spacelang.bench.tables import Axes
+from spacelang.bench.tables import StageProduct
 from spacelang.bench.tables.objective import TableObjective
 from spacelang.ir.space import Space
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.executors import Finished
+from spacelang.runtime.executors import FinishedJob
 from spacelang.runtime.executors.here import Here
-from spacelang.runtime.history import Record
+from spacelang.runtime.history import TrialRecord
 from spacelang.solver.counting import Structures
 
 from .settings import LAW
@@ -46,9 +46,9 @@ def test_what_is_written_is_read_and_answered(space: Space) -> None:
     for request in trials(space):
         assert objective.evaluate(request) == recorded(request)
     plain = not space.hyperparameters and structures.count == len(read.pipelines)
-    assert isinstance(read.pipelines, Axes) <= plain
+    assert isinstance(read.pipelines, StageProduct) <= plain
     assert read.fingerprint
-    assert read.facts == table.facts
+    assert read.metadata == table.metadata
 
 
 @settings(LAW)
@@ -60,7 +60,7 @@ def test_a_search_on_a_table_is_one_on_what_it_was_made_of(
     options = {"b": SIZES[0]} if name not in ("random", "lds", "cmab") else {}
     made = on_table(loaded(space), table_of(space), name, options, budget=Budget(seconds, 200), seed=seed)
     first = made.run(Paid(recorded)).outcome
-    second = made.run(made.crew()).outcome
+    second = made.run(made.make_executor()).outcome
     # In this process nothing ends a trial that goes on when the budget is used up: the last one may be there.
     told = [told_of(record) for record in first.records if seconds is None or record.finished <= seconds]
     assert [told_of(record) for record in second.records] == told
@@ -76,11 +76,11 @@ class Paid(Here):
     def clock(self) -> float:
         return self.now
 
-    def wait(self, seconds: float | None = None) -> Sequence[Finished]:
+    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob]:
         ended = super().wait(seconds)
         self.now += sum(each.trial.cost for each in ended)
         return ended
 
 
-def told_of(record: Record) -> tuple[object, ...]:
+def told_of(record: TrialRecord) -> tuple[object, ...]:
     return record.index, record.trial, record.started, record.finished

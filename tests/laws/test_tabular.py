@@ -9,16 +9,16 @@ import pandas as pd
 import pytest
 
 import spacelang as sl
+from spacelang.api.default_space import choose_default_space
 from spacelang.api.experiment import Experiment
-from spacelang.api.rows import Rows
-from spacelang.api.usual import usual_space
+from spacelang.api.tabular_data import TabularData
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Holdout, Kind
 from spacelang.ir.trial import Request
-from spacelang.resources import folder
+from spacelang.resources import resource_folder
 from spacelang.runtime.data.loading import Table, make_table
 from spacelang.runtime.errors import DataError
-from spacelang.starting.tabular import name_of, tabular_space
+from spacelang.starter_spaces.general_purpose import space_name, tabular_space
 
 IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
 DRAWS = 20 if IS_FULL else 2
@@ -62,15 +62,15 @@ def beside(space: sl.Space) -> list[Configuration]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_file_is_what_the_stages_are(kind: Kind) -> None:
-    kept = (folder("spaces") / f"{name_of(kind)}.space").read_text(encoding="utf-8")
-    assert kept == tabular_space(kind), "python -m spacelang.starting.tabular writes it"
+    kept = (resource_folder("spaces") / f"{space_name(kind)}.space").read_text(encoding="utf-8")
+    assert kept == tabular_space(kind), "python -m spacelang.starter_spaces.general_purpose writes it"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_alternative_fits_columns_of_all_kinds(kind: Kind) -> None:
-    usual = usual_space(table(kind), LIBRARIES)
-    rows = Rows(table(kind))
-    space, objective = rows.over(Experiment(space=usual.space, data=rows, validation=Holdout(0.3)))
+    usual = choose_default_space(table(kind), LIBRARIES)
+    rows = TabularData(table(kind))
+    space, objective = rows.bind_space(Experiment(space=usual.space, data=rows, validation=Holdout(0.3)))
     tried = dict.fromkeys([*beside(space), *space.sample(DRAWS, seed=1)])
     for configuration in tried if IS_FULL or kind == "classification" else [space.default(), *space.sample(3)]:
         trial = objective.evaluate(Request(configuration))
@@ -101,12 +101,12 @@ def test_a_search_without_a_space_takes_the_one_for_its_labels() -> None:
 )
 def test_the_kind_of_labels_and_the_reason(labels: Any, reason: str) -> None:
     made = make_table(pd.DataFrame({"x": range(60)}), pd.Series(labels, name="y"))
-    assert usual_space(made).reason == reason
+    assert choose_default_space(made).reason == reason
 
 
 def test_learners_of_packages_are_there_where_they_are_allowed() -> None:
     data = table("classification")
-    both, one, none = (usual_space(data, allowed) for allowed in (LIBRARIES, ["numpy", "xgboost"], []))
+    both, one, none = (choose_default_space(data, allowed) for allowed in (LIBRARIES, ["numpy", "xgboost"], []))
     learners = [{branch.name for branch in each.space.checked.stages[-1].branches} for each in (both, one, none)]
     assert learners[0] - learners[2] == {"lightgbm", "xgboost"}
     assert learners[1] - learners[2] == {"xgboost"}
@@ -118,6 +118,6 @@ def test_what_has_no_columns_of_types_has_no_usual_space() -> None:
     from scipy import sparse
 
     with pytest.raises(DataError, match="sparse features have none"):
-        usual_space(make_table(sparse.random_array((20, 5), rng=0), [0, 1] * 10))
+        choose_default_space(make_table(sparse.random_array((20, 5), rng=0), [0, 1] * 10))
     with pytest.raises(ValueError, match="name one"):
         sl.search(objective="artificial:1", trials=1)

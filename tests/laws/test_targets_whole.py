@@ -7,16 +7,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from spacelang.analysis import Checked, check
+from spacelang.analysis import CheckResult, check
 from spacelang.ir.configuration import Configuration
 from spacelang.targets import TARGETS
-from spacelang.targets._lowered import RefusedError, document
+from spacelang.targets._lowering import RefusedError, compiled_document
 from spacelang.testing.target_laws import (
-    comes_back,
-    draws_members,
-    is_reached,
-    says_what_is_declared,
-    tells_every_construct,
+    check_accepted,
+    check_constructs_reported,
+    check_declared_verdicts,
+    check_round_trip,
+    check_samples,
 )
 from spacelang.text import Source
 
@@ -63,7 +63,7 @@ def test_values_that_read_like_each_other_keep_their_meaning(name: str) -> None:
     keeps_its_meaning(name, found, 0)
 
 
-def keeps_its_meaning(name: str, found: Checked, seed: int) -> None:
+def keeps_its_meaning(name: str, found: CheckResult, seed: int) -> None:
     """Whether a target says what a text says, to both sides, or refuses as it declares."""
     assert found.space is not None
     assert found.structures is not None
@@ -71,16 +71,16 @@ def keeps_its_meaning(name: str, found: Checked, seed: int) -> None:
     try:
         form = target.lower(found.structures)
     except RefusedError as error:
-        says_what_is_declared(error.report, target.keeps)
+        check_declared_verdicts(error.report, target.preserves)
         return
-    says_what_is_declared(form.report, target.keeps)
-    tells_every_construct(form, found.space)
+    check_declared_verdicts(form.report, target.preserves)
+    check_constructs_reported(form, found.space)
     # Brute force looks for hyperparameters of fixed operators nowhere but among the rest.
     plain = replace(found.space, root=unfolded(found.space.root))
     members = [Configuration.from_json(text) for text in sorted(brute.configurations(plain))[:MOST]]
-    comes_back(form, members)
-    is_reached(form, members)
-    draws_members(form, found.space, seed)
-    json.dumps(document(name, found.space, form), allow_nan=False)
+    check_round_trip(form, members)
+    check_accepted(form, members)
+    check_samples(form, found.space, seed)
+    json.dumps(compiled_document(name, found.space, form), allow_nan=False)
     assert form.form.to_text().strip()
     assert form.form.to_dot().startswith("digraph ")

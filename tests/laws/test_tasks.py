@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.analysis import tasks
-from spacelang.analysis.report import Report
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.catalog.snapshot import load
 from spacelang.ir.task import (
     BYTES,
@@ -19,27 +19,27 @@ from spacelang.ir.task import (
     Measure,
     Task,
     describe_bound,
-    in_unit,
-    lines,
-    quantity,
-    read_bound,
+    format_quantity,
+    parse_bound,
+    task_lines,
+    to_base_unit,
 )
 from spacelang.syntax import ast
+from spacelang.syntax.inline_printer import spell_file
 from spacelang.syntax.parser import parse
-from spacelang.syntax.spelling import spell_file
-from spacelang.text import NOWHERE, Source
+from spacelang.text import NO_SPAN, Source
 from tests.laws import trees
 from tests.laws.settings import LAW
 
 SCORERS = load().scorers
 
 
-def read(text: str) -> tuple[Task | None, Report]:
+def read(text: str) -> tuple[Task | None, DiagnosticCollector]:
     parsed = parse(Source("law.space", text))
     assert parsed.diagnostics == ()
     (written,) = parsed.file.items
     assert isinstance(written, ast.Task)
-    report = Report()
+    report = DiagnosticCollector()
     return tasks.read(written, load(), report), report
 
 
@@ -48,7 +48,7 @@ def scorers(kind: str) -> st.SearchStrategy[str]:
 
 
 numbers = st.integers(1, 10**6).map(float) | st.floats(1e-3, 1e6)
-durations = st.one_of(st.floats(1e-12, 1e9), st.builds(in_unit, numbers, st.sampled_from([*SECONDS.values()])))
+durations = st.one_of(st.floats(1e-12, 1e9), st.builds(to_base_unit, numbers, st.sampled_from([*SECONDS.values()])))
 sizes = st.integers(1, 10**15).map(float)
 columns = st.text(st.characters(codec="utf-8"), max_size=12) | trees.identifiers
 
@@ -81,7 +81,7 @@ def made(draw: st.DrawFn) -> Task:
 @LAW
 @given(made())
 def test_what_is_printed_is_read_as_the_same_task(task: Task) -> None:
-    text = "\n".join([f"task {task.kind} {{", *lines(task), "}"])
+    text = "\n".join([f"task {task.kind} {{", *task_lines(task), "}"])
     found, report = read(text)
     assert found == task
     assert not report.has_errors
@@ -91,19 +91,19 @@ def test_what_is_printed_is_read_as_the_same_task(task: Task) -> None:
 @given(durations, sizes)
 def test_quantities_have_a_unit_in_which_nothing_is_lost(seconds: float, size: float) -> None:
     for value, units in ((seconds, SECONDS), (size, BYTES)):
-        text = quantity(value, units)
+        text = format_quantity(value, units)
         unit = max((name for name in units if text.endswith(name)), key=len)
-        assert in_unit(float(text.removesuffix(unit)), units[unit]) == value
+        assert to_base_unit(float(text.removesuffix(unit)), units[unit]) == value
 
 
-kinds = st.builds(ast.Word, st.sampled_from([*tasks.KINDS, "clustering"]), st.just(NOWHERE))
-written = st.builds(ast.Task, kinds, trees.tuples(trees.settings), st.just(NOWHERE))
+kinds = st.builds(ast.Word, st.sampled_from([*tasks.KINDS, "clustering"]), st.just(NO_SPAN))
+written = st.builds(ast.Task, kinds, trees.tuples(trees.settings), st.just(NO_SPAN))
 
 
 @LAW
 @given(written)
 def test_no_task_that_can_be_written_raises_and_every_problem_lies_in_it(task: ast.Task) -> None:
-    text = spell_file(ast.File((task,), NOWHERE))
+    text = spell_file(ast.File((task,), NO_SPAN))
     _, report = read(text)
     for diagnostic in report.found:
         for span in (diagnostic.primary, *(related.span for related in diagnostic.related)):
@@ -125,4 +125,4 @@ READ = st.one_of(
 @LAW
 @given(READ)
 def test_a_bound_is_read_as_it_was_described(bound: Bound | FunctionBound) -> None:
-    assert read_bound(describe_bound(bound)) == bound
+    assert parse_bound(describe_bound(bound)) == bound

@@ -16,8 +16,8 @@ import spacelang as sl
 from spacelang.api.result import Result
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.evaluation.testing import draw
-from spacelang.runtime.judging import testing
+from spacelang.runtime.evaluation.unseen_rows import draw_test_rows
+from spacelang.runtime.scoring import loss_on_unseen_rows
 
 EXAMPLES: Final = 60 if os.environ.get("SPACELANG_FULL") else 4
 ROWS: Final = 60
@@ -29,7 +29,7 @@ NUMBERS = sl.parse("stage scaler = none | StandardScaler\nstage e = DecisionTree
 @pytest.fixture(autouse=True, scope="module")
 def few_resamples() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(testing, "RESAMPLES", 30)
+        patch.setattr(loss_on_unseen_rows, "MAX_RESAMPLES", 30)
         yield
 
 
@@ -59,7 +59,7 @@ def searched(space: sl.Space, features: Any, labels: Any, seed: int, **options: 
 def test_nothing_depends_on_them_and_the_score_is_that_of_a_refit_by_hand(seed: int, share: float, kind: Any) -> None:
     features, labels = table(seed, kind)
     space = NUMBERS if kind == "regression" else CLASSES
-    kept, drawn = draw(dataset(features, labels, kind), share, seed)
+    kept, drawn = draw_test_rows(dataset(features, labels, kind), share, seed)
     assert sorted([*kept, *drawn]) == [*range(ROWS)]
     other = features.copy()
     other.loc[drawn, "a"] = -7.5
@@ -84,7 +84,7 @@ def test_nothing_depends_on_them_and_the_score_is_that_of_a_refit_by_hand(seed: 
 @given(st.integers(0, 10**6), st.sampled_from(["pair", "file", "renamed"]))
 def test_other_rows_are_as_good_as_a_share(tmp_path_factory: Any, seed: int, form: str) -> None:
     features, labels = table(seed, "classification")
-    kept, drawn = draw(dataset(features, labels, "classification"), 0.3, seed)
+    kept, drawn = draw_test_rows(dataset(features, labels, "classification"), 0.3, seed)
     share = searched(CLASSES, features, labels, seed, test=0.3).test
     tested: Any = features.iloc[drawn], labels[drawn]
     if form == "renamed":
@@ -105,8 +105,8 @@ def test_other_rows_are_as_good_as_a_share(tmp_path_factory: Any, seed: int, for
 def test_each_class_has_its_part_of_a_share(counts: list[int], share: float, seed: int) -> None:
     codes = np.repeat(np.arange(len(counts)), counts)
     made = dataset(np.zeros((len(codes), 1)), codes, "classification")
-    kept, drawn = draw(made, share, seed)
-    assert [each.tolist() for each in draw(made, share, seed)] == [kept.tolist(), drawn.tolist()]
+    kept, drawn = draw_test_rows(made, share, seed)
+    assert [each.tolist() for each in draw_test_rows(made, share, seed)] == [kept.tolist(), drawn.tolist()]
     for code, count in enumerate(counts):
         held = int(np.sum(codes[drawn] == code))
         assert held >= 1

@@ -9,15 +9,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.ir.asking import Ask, Later, Search, Told
 from spacelang.ir.configuration import Configuration
+from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchEvent
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.history import Outcome, Record
+from spacelang.runtime.history import Outcome, TrialRecord
 from spacelang.runtime.loop import run
-from spacelang.testing.crews import Shuffled
-from spacelang.testing.driving import answered
-from spacelang.testing.journals import MemoryJournal, until
+from spacelang.testing.driving import make_trial
+from spacelang.testing.memory_storage import MemoryTrialStorage, events_before
+from spacelang.testing.simulated_workers import ShuffledWorkers
 
 from .settings import LAW
 
@@ -41,7 +41,7 @@ def allowed(request: Request) -> float:
 def evaluate(request: Request) -> Trial:
     if needed(request) > allowed(request):
         return Trial(request, None, allowed(request), Status.TIMEOUT, "it took too long")
-    return replace(answered(request, needed(request)), cost=needed(request))
+    return replace(make_trial(request, needed(request)), cost=needed(request))
 
 
 @dataclass
@@ -50,14 +50,14 @@ class Hurry:
 
     seed: int
     steps: int
-    begun: list[tuple[Request | Later, Request]] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
+    begun: list[tuple[Request | LazyRequest, Request]] = field(default_factory=list)
+    told: list[SearchEvent] = field(default_factory=list)
 
     def search(self) -> Search:
-        out, told = 0, Told(None, 0)
+        out, told = 0, SearchEvent(None, 0)
         for step in range(self.steps):
-            heard = "" if told.ended is None else told.ended.status
-            rng = np.random.default_rng([self.seed, step, told.room, len(heard)])
+            heard = "" if told.finished is None else told.finished.status
+            rng = np.random.default_rng([self.seed, step, told.idle_workers, len(heard)])
             begin = [self.wish(rng, number) for number in range(rng.integers(0 if out or not step else 1, 4))]
             ahead = tuple(self.request(rng, -1) for _ in range(rng.integers(0, 4)))
             told = yield Ask(tuple(begin), ahead)
@@ -66,9 +66,9 @@ class Hurry:
             told = yield Ask()
             out -= self.hear(told)
 
-    def wish(self, rng: np.random.Generator, number: int) -> Request | Later:
+    def wish(self, rng: np.random.Generator, number: int) -> Request | LazyRequest:
         drawn = self.request(rng, number)
-        wish = drawn if rng.random() < 0.5 else Later(lambda _: drawn)
+        wish = drawn if rng.random() < 0.5 else LazyRequest(lambda _: drawn)
         self.begun.append((wish, drawn))
         return wish
 
@@ -76,9 +76,9 @@ class Hurry:
         x, limit = int(rng.integers(1, KEYS + 1)), ALLOWED[rng.integers(len(ALLOWED))]
         return Request(Configuration({"x": x}), seconds=limit, memo=(number, float(rng.random())))
 
-    def hear(self, told: Told) -> bool:
+    def hear(self, told: SearchEvent) -> bool:
         self.told.append(told)
-        return told.ended is not None
+        return told.finished is not None
 
 
 class Clock:
@@ -91,9 +91,9 @@ class Clock:
 
 
 def hurried(
-    hurry: Hurry, workers: int, order: int, journal: MemoryJournal | None = None, trials: int | None = None
+    hurry: Hurry, workers: int, order: int, journal: MemoryTrialStorage | None = None, trials: int | None = None
 ) -> Outcome:
-    crew = Shuffled(evaluate, workers, order)
+    crew = ShuffledWorkers(evaluate, workers, order)
     return run(hurry.search(), crew, Budget(trials=trials), clock=Clock(), journal=journal)
 
 
@@ -113,10 +113,10 @@ def test_nobody_is_told_that_it_took_too_long_who_allows_what_it_takes(
     hurry = Hurry(seed, steps)
     outcome = hurried(hurry, workers, order)
     wishes = {id(wish): request for wish, request in hurry.begun}
-    told = [each for each in hurry.told if each.ended is not None]
-    assert sorted(id(each.asked) for each in told) == sorted(wishes), "each is told once"
+    told = [each for each in hurry.told if each.finished is not None]
+    assert sorted(id(each.request) for each in told) == sorted(wishes), "each is told once"
     for each in told:
-        trial, request = each.ended, wishes[id(each.asked)]
+        trial, request = each.finished, wishes[id(each.request)]
         assert trial is not None
         assert (trial.request, trial.request.seconds, trial.request.memo) == (request, request.seconds, request.memo)
         if needed(request) <= allowed(request):
@@ -124,7 +124,7 @@ def test_nobody_is_told_that_it_took_too_long_who_allows_what_it_takes(
     least(outcome.records)
 
 
-def least(records: Sequence[Record]) -> None:
+def least(records: Sequence[TrialRecord]) -> None:
     """Nothing is evaluated again, unless it had too little time, and has more now."""
     before: dict[Request, Trial] = {}
     for record in records:
@@ -147,10 +147,10 @@ def test_one_asker_pays_and_what_is_unneeded_was_wanted_by_nobody(
     outcome = hurried(hurry, workers, order)
     paid: dict[Request, list[float]] = defaultdict(list)
     for told in hurry.told:
-        if told.ended is not None and told.ended.cost:
-            paid[told.ended.request].append(told.ended.cost)
-    assert len(outcome.records) - outcome.unneeded == sum(map(len, paid.values()))
-    assert outcome.answered == len(hurry.begun) - sum(map(len, paid.values()))
+        if told.finished is not None and told.finished.cost:
+            paid[told.finished.request].append(told.finished.cost)
+    assert len(outcome.records) - outcome.wasted_speculative == sum(map(len, paid.values()))
+    assert outcome.answered_from_memory == len(hurry.begun) - sum(map(len, paid.values()))
     kept: dict[Request, list[float]] = defaultdict(list)
     for record in outcome.records:
         kept[record.trial.request].append(record.trial.cost)
@@ -162,13 +162,13 @@ def test_one_asker_pays_and_what_is_unneeded_was_wanted_by_nobody(
 def test_a_run_that_is_killed_anywhere_is_told_the_same_again(
     seed: int, steps: int, workers: int, order: int, more: list[tuple[int, int]]
 ) -> None:
-    kept, before = MemoryJournal(), Hurry(seed, steps)
+    kept, before = MemoryTrialStorage(), Hurry(seed, steps)
     hurried(before, workers, order, kept)
     for cut, others in more:
-        later = kept.cut(max(min(cut, len(kept.earlier) + len(kept.appended)), len(kept.earlier)))
+        later = kept.killed_after(max(min(cut, len(kept.earlier) + len(kept.appended)), len(kept.earlier)))
         again = Hurry(seed, steps)
         outcome = hurried(again, others, order + 1, later)
-        same = len(until(before.told, len(later.earlier)))
+        same = len(events_before(before.told, len(later.earlier)))
         assert heard(again.told[:same]) == heard(before.told[:same])
         assert list(outcome.records[: len(later.earlier)]) == list(later.earlier)
         assert [each.index for each in outcome.records] == [*range(1, len(outcome.records) + 1)]
@@ -176,17 +176,21 @@ def test_a_run_that_is_killed_anywhere_is_told_the_same_again(
         kept, before = later, again
 
 
-def heard(told: Sequence[Told]) -> list[tuple[Told, object, object]]:
-    requests = [None if each.ended is None else each.ended.request for each in told]
+def heard(told: Sequence[SearchEvent]) -> list[tuple[SearchEvent, object, object]]:
+    requests = [None if each.finished is None else each.finished.request for each in told]
     return [(each, of and of.seconds, of and of.memo) for each, of in zip(told, requests, strict=True)]
 
 
 @given(**HURRIES, trials=st.integers(1, 10))
 @LAW
 def test_a_run_whose_budget_is_over_stays_so(seed: int, steps: int, workers: int, order: int, trials: int) -> None:
-    kept = MemoryJournal()
+    kept = MemoryTrialStorage()
     first = hurried(Hurry(seed, steps), workers, order, kept, trials)
-    later = kept.later()
+    later = kept.next_session()
     again = hurried(Hurry(seed, steps), workers, order + 1, later, trials)
     assert not later.appended
-    assert (again.records, again.unneeded, again.ended) == (first.records, first.unneeded, first.ended)
+    assert (again.records, again.wasted_speculative, again.ended) == (
+        first.records,
+        first.wasted_speculative,
+        first.ended,
+    )

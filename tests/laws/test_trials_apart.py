@@ -14,21 +14,21 @@ from hypothesis import strategies as st
 from leftovers import LEFTOVERS, break_pickles_of_trials, leave_a_pool_of_threads
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.space import NOTHING, Branch, Choice, Kind, Operator, Product, Space
+from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Operator, Product, ProductKind, Space
 from spacelang.ir.task import Limits
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.data.labels import check_labels
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.settings import Settings
-from spacelang.runtime.executors import Finished, Job
+from spacelang.runtime.evaluation.settings import EvaluationSettings
+from spacelang.runtime.executors import FinishedJob, Job
 from spacelang.runtime.executors.processes import Processes
 
 pytestmark = [
     pytest.mark.skipif(
         sys.platform != "linux" or platform.machine() != "x86_64", reason="some leftovers need this system"
     ),
-    pytest.mark.usefixtures("quick_nurseries_of_all"),
+    pytest.mark.usefixtures("quick_zygotes_of_all"),
 ]
 DEEDS = {
     **LEFTOVERS,
@@ -51,7 +51,9 @@ def do(request: Request) -> Trial:
 
 
 def stage(name: str, *alternatives: str) -> Choice:
-    branches = (Branch(each, NOTHING if each == "none" else Operator(each, package(each), ())) for each in alternatives)
+    branches = (
+        Branch(each, SKIPPED_STEP if each == "none" else Operator(each, package(each), ())) for each in alternatives
+    )
     return Choice(name, name, name, tuple(branches))
 
 
@@ -62,7 +64,7 @@ def package(operator: str) -> str:
 SPACE = Space(
     "apart",
     Product(
-        Kind.SEQUENCE,
+        ProductKind.SEQUENCE,
         (
             stage("first", "none", "StandardScaler", "Noisy"),
             stage("second", "none", "PCA", "NoisyInPython"),
@@ -75,7 +77,7 @@ SPACE = Space(
 @cache
 def objective() -> DataObjective:
     return DataObjective(
-        SPACE, check_labels(load_dataset("sklearn:wine"), "classification"), Settings(predictions=True)
+        SPACE, check_labels(load_dataset("sklearn:wine"), "classification"), EvaluationSettings(predictions=True)
     )
 
 
@@ -98,10 +100,10 @@ def doing(*deeds: str) -> list[Request]:
     return [Request(Configuration({"deed": deed, "number": number})) for number, deed in enumerate(deeds)]
 
 
-def ended(executor: Processes, requests: Sequence[Request]) -> list[Finished]:
+def ended(executor: Processes, requests: Sequence[Request]) -> list[FinishedJob]:
     """All that has ended, in the order in which it was asked for."""
     todo = [Job(number, request) for number, request in enumerate(requests)][::-1]
-    finished: list[Finished] = []
+    finished: list[FinishedJob] = []
     while len(finished) < len(requests):
         while todo and (free := executor.free):
             executor.start(free[0], todo.pop())

@@ -8,18 +8,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.draws.sampling import Sampler, UnlikelyError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Domain, Grid, Real, is_finite
-from spacelang.ir.expr import Compare, Constant, Not, Or, Reference, holds
+from spacelang.ir.expr import Compare, Constant, Not, Or, Reference, is_true
 from spacelang.ir.space import Choice, Space
 from spacelang.ir.walk import Assignment
-from spacelang.reductions.unfolding import Fork, Free, Parts, RangeComparison, all_parts, combinations, route, unfold
-from spacelang.solver.cells import cells, singletons
+from spacelang.reductions.unfolding import (
+    Fork,
+    FreeHyperparameter,
+    Parts,
+    RangeComparison,
+    all_parts,
+    count_combinations,
+    parts_on_path,
+    unfold,
+)
+from spacelang.sampling.sampler import Sampler, SamplingFailedError
+from spacelang.solver.cells import cut_into_cells, singleton_cells
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooTangledError, UndecidableError
-from spacelang.solver.pieces import joined
-from spacelang.testing.small_spaces import branch, choice, forbid, made, number
+from spacelang.solver.domain_pieces import join_pieces
+from spacelang.solver.network import TooManyTiesError, UndecidableError
+from spacelang.testing.small_spaces import branch, choice, forbid, hyperparameter, make_space
 
 from . import brute
 from .settings import LAW
@@ -40,8 +49,8 @@ def said(parts: Parts) -> Iterator[dict[str, Any]]:
             yield {**document, **own}
 
 
-def said_by(part: Fork | Free | RangeComparison) -> Iterator[dict[str, Any]]:
-    if isinstance(part, Free):
+def said_by(part: Fork | FreeHyperparameter | RangeComparison) -> Iterator[dict[str, Any]]:
+    if isinstance(part, FreeHyperparameter):
         yield from ({part.node.key: value} for value in brute.members(part.domain))
     elif isinstance(part, Fork):
         for case in part.cases:
@@ -61,7 +70,7 @@ def test_the_parts_say_every_configuration_once(space: Space) -> None:
     found = [brute.text(document) for document in said(parts)]
     assert len(found) == len(set(found))
     assert set(found) == brute.configurations(space)
-    assert combinations(parts) <= len(found)
+    assert count_combinations(parts) <= len(found)
 
 
 @settings(LAW)
@@ -70,25 +79,25 @@ def test_members_of_any_space_have_one_route(space: Space, seed: int) -> None:
     try:
         structures = Structures(space)
         parts = unfold(structures) if structures.count else ()
-    except (UndecidableError, TooTangledError):
+    except (UndecidableError, TooManyTiesError):
         return
     if not structures.count:
         return
     known = set(map(id, all_parts(parts)))
     try:
-        drawn = Sampler(structures).columns(5, np.random.default_rng(seed)).configurations()
-    except UnlikelyError:
+        drawn = Sampler(structures).batch(5, np.random.default_rng(seed)).configurations()
+    except SamplingFailedError:
         return
     for configuration in drawn:
-        assignment = Assignment.of(space, configuration)
-        taken = [*route(parts, assignment)]
+        assignment = Assignment.from_configuration(space, configuration)
+        taken = [*parts_on_path(parts, assignment)]
         assert {id(part) for part, _ in taken} <= known
         for part, _ in taken:
             if isinstance(part, RangeComparison):
-                assert holds(part.atom, assignment) is part.truth
-            elif isinstance(part, Free):
+                assert is_true(part.atom, assignment) is part.truth
+            elif isinstance(part, FreeHyperparameter):
                 assert brute.inside(part.domain, configuration[part.node.key])
-        keys = {part.node.key for part, _ in taken if isinstance(part, Free)}
+        keys = {part.node.key for part, _ in taken if isinstance(part, FreeHyperparameter)}
         branches = {
             part.node.key
             for part, place in taken
@@ -100,37 +109,37 @@ def test_members_of_any_space_have_one_route(space: Space, seed: int) -> None:
 @given(st.lists(st.sampled_from((0.1, 0.5, 0.9)), min_size=4, max_size=4))
 def test_comparisons_on_the_route_hold_where_either_of_two_suffices(values: list[float]) -> None:
     """What a fork tells apart that no configuration says: whether the first comparison holds, or the second must."""
-    v, w, x, y = (number(f"e.f.{name}", Real(0.0, 1.0), 0.5, key=name) for name in "vwxy")
+    v, w, x, y = (hyperparameter(f"e.f.{name}", Real(0.0, 1.0), 0.5, key=name) for name in "vwxy")
     pairs = (("e.f.v", "e.f.w"), ("e.f.x", "e.f.y"))
     either = Or(tuple(Compare("<", Reference(one), Reference(other)) for one, other in pairs))
-    space = made("either", choice("e", branch("f", v, w, x, y)), constraints=(forbid(Not(either)),))
+    space = make_space("either", choice("e", branch("f", v, w, x, y)), constraints=(forbid(Not(either)),))
     configuration = Configuration({"e": "f", **dict(zip("vwxy", values, strict=True))})
-    assignment, parts = Assignment.of(space, configuration), unfold(Structures(space))
+    assignment, parts = Assignment.from_configuration(space, configuration), unfold(Structures(space))
     assert any(isinstance(part, Fork) and part.node is None for part in all_parts(parts))
-    if not holds(either, assignment):
+    if not is_true(either, assignment):
         with pytest.raises(LookupError):
-            [*route(parts, assignment)]
+            [*parts_on_path(parts, assignment)]
         return
-    related = [part for part, _ in route(parts, assignment) if isinstance(part, RangeComparison)]
+    related = [part for part, _ in parts_on_path(parts, assignment) if isinstance(part, RangeComparison)]
     assert related
-    assert all(holds(part.atom, assignment) is part.truth for part in related)
+    assert all(is_true(part.atom, assignment) is part.truth for part in related)
 
 
 def test_what_a_condition_asks_for_is_told_before_what_it_switches() -> None:
     """Names and sizes would have it the other way round."""
     nodes = (
-        number("x", Grid(0, 1), 0),
-        number("y", Grid(0, 1), 0, when=Compare("==", Reference("x"), Constant(1))),
-        number("z", Grid(0, 1), 0, when=Compare("==", Reference("y"), Constant(1))),
+        hyperparameter("x", Grid(0, 1), 0),
+        hyperparameter("y", Grid(0, 1), 0, when=Compare("==", Reference("x"), Constant(1))),
+        hyperparameter("z", Grid(0, 1), 0, when=Compare("==", Reference("y"), Constant(1))),
     )
-    parts = unfold(Structures(made("chain", *nodes)))
+    parts = unfold(Structures(make_space("chain", *nodes)))
     assert outline(parts) == {"x": {"0": {"x": {}}, "1": {"x": {}, "y": {"0": {"y": {}}, "1": {"y": {}, "z": {}}}}}}
 
 
 def test_a_branch_below_which_nothing_is_left_is_no_case() -> None:
-    x = number("e.f.x", Grid(0, 1), 0)
+    x = hyperparameter("e.f.x", Grid(0, 1), 0)
     nothing = forbid(Compare(">=", Reference("e.f.x"), Constant(0)))
-    space = made("dead", choice("e", branch("f", x), "g"), constraints=(nothing,))
+    space = make_space("dead", choice("e", branch("f", x), "g"), constraints=(nothing,))
     assert outline(unfold(Structures(space))) == {"e": {"g": {}}}
 
 
@@ -144,7 +153,7 @@ def outline(parts: Parts) -> dict[str, Any]:
                     case.branch or str(case.domain and case.domain.middle): outline(case.parts) for case in part.cases
                 }
                 found[node.address] = cases
-            case Free():
+            case FreeHyperparameter():
                 found[part.node.address] = {}
     return found
 
@@ -155,10 +164,10 @@ def test_cells_put_together_again_are_the_domain(domain: Domain, data: st.DataOb
     cuts = data.draw(st.lists(st.sampled_from((-1.0, 0.0, 0.3, 0.5, 1.0, 3.0, 100.0)), max_size=3))
     is_small = is_finite(domain) and (domain.size or 0) <= 100
     one_by_one = is_small and data.draw(st.booleans())
-    pieces = singletons(domain) if one_by_one else cells(domain, cuts, lambda value: (value,))
-    assert joined(domain, pieces) == domain
+    pieces = singleton_cells(domain) if one_by_one else cut_into_cells(domain, cuts, lambda value: (value,))
+    assert join_pieces(domain, pieces) == domain
     some = data.draw(st.lists(st.sampled_from(pieces), min_size=1, unique_by=id))
-    part = joined(domain, some)
+    part = join_pieces(domain, some)
     for piece in pieces:
         assert brute.inside(part, piece.middle) == any(piece is each for each in some)
     if is_small:

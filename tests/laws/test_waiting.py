@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request
 from spacelang.runtime.history import Key
-from spacelang.runtime.waiting import Waiting
+from spacelang.runtime.request_queue import RequestQueue
 
 from .settings import LAW
 
@@ -27,16 +27,16 @@ def batches(sizes: list[int]) -> list[list[Request]]:
     return [[Request(Configuration({"x": next(numbers)})) for _ in range(size)] for size in sizes]
 
 
-def waiting(made: list[list[Request]], *, is_routed: bool) -> Waiting:
-    found = Waiting(route if is_routed else None)
+def waiting(made: list[list[Request]], *, is_routed: bool) -> RequestQueue:
+    found = RequestQueue(route if is_routed else None)
     for batch in made:
         found.add({key(each): each for each in batch})
     return found
 
 
-def taken(found: Waiting, workers: int, most: int | None = None) -> list[Request]:
+def taken(found: RequestQueue, workers: int, most: int | None = None) -> list[Request]:
     requests: list[Request] = []
-    while job := found.take(str(len(requests) % workers), key, None if most is None else most - len(requests)):
+    while job := found.take_job(str(len(requests) % workers), key, None if most is None else most - len(requests)):
         requests.append(job.request)
     return requests
 
@@ -63,7 +63,7 @@ def test_where_not_all_may_begin_the_first_ones_do(sizes: list[int], most: int, 
     made = batches(sizes)
     everything = [each for batch in made for each in batch]
     assert set(taken(waiting(made, is_routed=is_routed), 2, most)) == set(everything[:most])
-    assert waiting(made, is_routed=is_routed).take("1", key, 0) is None
+    assert waiting(made, is_routed=is_routed).take_job("1", key, 0) is None
 
 
 @given(sizes=BATCHES, data=st.data())

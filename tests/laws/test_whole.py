@@ -11,8 +11,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.analysis import Checked, Surroundings, check, imports
-from spacelang.analysis.report import Report
+from spacelang.analysis import CheckContext, CheckResult, check, imports
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader
 from spacelang.analysis.symbols import Symbols
@@ -20,15 +20,15 @@ from spacelang.catalog import load
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.diagnostics.diagnostic import Severity
 from spacelang.diagnostics.terminal import render
-from spacelang.draws.neighbours import Neighbourhood
-from spacelang.draws.sampling import Sampler
-from spacelang.forms.as_text import as_text
-from spacelang.forms.difference import Aspect, compare
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
+from spacelang.sampling.neighbours import Neighbourhood
+from spacelang.sampling.sampler import Sampler
+from spacelang.serialization.difference import Aspect, compare
+from spacelang.serialization.space_text import as_text
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import default
+from spacelang.solver.defaults import default_configuration
 from spacelang.solver.numbering import ConfigurationNumbers
 from spacelang.syntax.parser import parse
 from spacelang.syntax.printer import format_file, format_text
@@ -47,11 +47,11 @@ LAW = settings(WHOLE, max_examples=EXAMPLES // 2)
 """Every text is read and listed as a whole, with its files."""
 
 
-def surroundings(drawn: Drawn) -> Surroundings:
-    return Surroundings({} if drawn.features is None else {"n_features": drawn.features})
+def surroundings(drawn: Drawn) -> CheckContext:
+    return CheckContext({} if drawn.features is None else {"n_features": drawn.features})
 
 
-def checked(drawn: Drawn) -> Checked:
+def checked(drawn: Drawn) -> CheckResult:
     """Check the files, of which only the constraints may leave too little."""
     with TemporaryDirectory() as folder:
         source = read_source(str(drawn.save(Path(folder))))
@@ -65,11 +65,11 @@ def checked(drawn: Drawn) -> Checked:
 
 def resolved(drawn: Drawn) -> Space:
     """The space also where constraints leave nothing of it."""
-    report = Report(Symbols(surroundings(drawn).bindings))
+    report = DiagnosticCollector(Symbols(surroundings(drawn).bindings))
     with TemporaryDirectory() as folder:
         source = read_source(str(drawn.save(Path(folder))))
         assert isinstance(source, Source)
-        draft = StageReader(imports.read(source, report), Catalogues(load()), report).read()
+        draft = StageReader(imports.read_modules(source, report), Catalogues(load()), report).read()
         space = resolve(Space("law", draft.root), draft, report)
     assert not report.has_errors
     return replace(space, root=unfolded(space.root))
@@ -94,12 +94,15 @@ def test_members_and_near_misses(drawn: Drawn, data: st.DataObject) -> None:
     space, members = resolved(drawn), drawn.oracle.configurations()
     documents = [json.loads(member) for member in members]
     known = {said(document) for document in documents}
-    assert all(exclusion(space, Configuration.from_json(member)) is None for member in members)
+    assert all(first_exclusion(space, Configuration.from_json(member)) is None for member in members)
     pairs = sorted({(k, json.dumps(v)) for document in documents for k, v in document.items()})
     for document in data.draw(st.lists(st.sampled_from(documents), max_size=8)) if documents else ():
         for near in near_misses(data, document, pairs):
             text = json.dumps(near, sort_keys=True)
-            assert (exclusion(space, Configuration.from_json(text)) is None) == (said(near) in known), (drawn, text)
+            assert (first_exclusion(space, Configuration.from_json(text)) is None) == (said(near) in known), (
+                drawn,
+                text,
+            )
 
 
 def said(document: dict[str, Any]) -> str:
@@ -129,14 +132,14 @@ def test_samples_numbers_defaults_and_neighbours_are_members(drawn: Drawn, seed:
         return
     space, rng = found.space, np.random.default_rng(seed)
     sampler, numbers = Sampler(found.structures), ConfigurationNumbers(found.structures)
-    several = sampler.columns(300, rng).configurations()
+    several = sampler.batch(300, rng).configurations()
     drawn_ones = {as_json(each) for each in several}
     assert drawn_ones <= members.keys(), drawn
     assert as_json(sampler.configuration(rng)) in members
-    assert as_json(default(space)) in members
-    assert {as_json(numbers.at(number)) for number in range(numbers.count)} == members.keys()
-    assert all(numbers.at(numbers.of(each)) == each for each in several[:20])
-    neighbours = Neighbourhood(found.structures).of(several[0], rng)
+    assert as_json(default_configuration(space)) in members
+    assert {as_json(numbers.configuration_at(number)) for number in range(numbers.count)} == members.keys()
+    assert all(numbers.configuration_at(numbers.number_of(each)) == each for each in several[:20])
+    neighbours = Neighbourhood(found.structures).neighbours_of(several[0], rng)
     assert {as_json(each) for each in neighbours} <= members.keys() - {as_json(several[0])}
 
 
@@ -150,7 +153,7 @@ def test_enough_samples_reach_every_member(drawn: Drawn) -> None:
     found, members = checked(drawn), drawn.oracle.configurations()
     if found.structures is None or len(members) > 12:
         return
-    several = Sampler(found.structures).columns(4_000, np.random.default_rng(0)).configurations()
+    several = Sampler(found.structures).batch(4_000, np.random.default_rng(0)).configurations()
     assert {as_json(each) for each in several} == members.keys(), drawn
 
 
@@ -161,8 +164,8 @@ def test_the_discrepancy_tree_reaches_exactly_the_structures(drawn: Drawn) -> No
     if found.structures is None:
         return
     tree = DiscrepancyTree(found.structures)
-    leaves = [frozenset(tree.structure_of(leaf).items()) for leaf in tree.leaves_in_order()]
-    assert len(leaves) == len(set(leaves)) == tree.leaves
+    leaves = [frozenset(tree.structure_of(leaf).items()) for leaf in tree.iter_leaves()]
+    assert len(leaves) == len(set(leaves)) == tree.leaf_count
     assert set(leaves) == set(members.values())
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from spacelang.testing.drawing import FLAGS, one, whole
+from spacelang.testing.draw_functions import BOOLEAN_STRATEGY, draw_integer, draw_one
 
 LARGEST = 2_000
 """The most raw combinations of a text."""
@@ -211,7 +211,7 @@ def texts(draw: st.DrawFn, conditional: bool = False) -> Drawn:
     known = Scope()
     lines, stages, rules = ["space drawn"], [], []
     lines += ["abstract Mixture"] if conditional else []
-    names = [name for name in STAGES if name == "estimator" or draw(FLAGS)]
+    names = [name for name in STAGES if name == "estimator" or draw(BOOLEAN_STRATEGY)]
     for name in names:
         decision = Decision(name, name)
         known.decisions[name] = decision
@@ -219,7 +219,7 @@ def texts(draw: st.DrawFn, conditional: bool = False) -> Drawn:
         writer = Writer(draw, known, rules, conditional=conditional and name == "estimator")
         lines.extend(writer.alternatives(decision, STAGES[name], optional=name != "estimator"))
         stages.append(decision)
-    for _ in range(whole(draw, 0, 2)):
+    for _ in range(draw_integer(draw, 0, 2)):
         lines.append(Writer(draw, known, rules).rule(Scope()))
     drawn = Drawn("\n".join(lines) + "\n", stages, rules)
     assume(raw_size(stages) <= LARGEST)
@@ -253,11 +253,11 @@ class Writer:
         default = False
         classes = self.draw(st.lists(st.sampled_from(sorted(table)), min_size=1, max_size=3))
         if self.conditional:
-            classes[:1] = [one(self.draw, ("AdaBoostClassifier", "Mixture"))]
+            classes[:1] = [draw_one(self.draw, ("AdaBoostClassifier", "Mixture"))]
             table = {**table, "Mixture": MIXTURE}
         for place, operator in enumerate(classes):
             twice = classes.count(operator) > 1
-            name = f"use{place}" if twice or whole(self.draw, 0, 3) == 0 else operator
+            name = f"use{place}" if twice or draw_integer(self.draw, 0, 3) == 0 else operator
             alternative = Alternative(name, operator)
             decision.alternatives.append(alternative)
             path = f"{decision.address}.{name}"
@@ -268,52 +268,52 @@ class Writer:
             default = default or "@default" in marks
             alias = "" if name == operator else f" as {name}"
             yield f"  | {operator}{alias} {{" + "".join(f"\n      {line}" for line in body) + f"\n    }}{marks}"
-        if optional and self.draw(FLAGS):
+        if optional and self.draw(BOOLEAN_STRATEGY):
             decision.alternatives.append(Alternative("none", "none"))
             yield "  | none"
 
     def body(self, alternative: Alternative, table: Any, path: str, key: str, siblings: Scope) -> Iterator[str]:
         later: list[str] = []
         for name in self.draw(st.lists(st.sampled_from(sorted(table)), max_size=2, unique=True)):
-            kind, text, values = one(self.draw, table[name])
+            kind, text, values = draw_one(self.draw, table[name])
             leaf = Leaf(f"{path}.{name}", f"{key}.{name}", kind, values)
-            default = f" = {literal(one(self.draw, values))}" if self.draw(FLAGS) else ""
+            default = f" = {literal(draw_one(self.draw, values))}" if self.draw(BOOLEAN_STRATEGY) else ""
             marks = self.draw(annotation("@split(2)", "@prior(uniform)"))
             when = ""
-            if whole(self.draw, 0, 2) == 0:
+            if draw_integer(self.draw, 0, 2) == 0:
                 leaf.condition = self.expression(siblings)
                 when = f" when {leaf.condition.text}"
-                value = one(self.draw, values)
-                if kind != "ordered" and not isinstance(value, str | None) and self.draw(FLAGS):
+                value = draw_one(self.draw, values)
+                if kind != "ordered" and not isinstance(value, str | None) and self.draw(BOOLEAN_STRATEGY):
                     leaf.values, text, default, marks = (value,), f"= {literal(value)}", "", ""
             alternative.members.append(leaf)
             siblings.leaves[name] = leaf
             self.known.leaves[leaf.address] = leaf
             colon = "" if text.startswith("=") else ": "
             yield f"{name} {colon}{text}{default}{marks}{when}"
-            if whole(self.draw, 0, 4) == 0:
+            if draw_integer(self.draw, 0, 4) == 0:
                 later.append(self.rule(siblings))
-        if siblings.hides_estimator and (self.conditional or self.draw(FLAGS)):
+        if siblings.hides_estimator and (self.conditional or self.draw(BOOLEAN_STRATEGY)):
             yield self.nested(alternative, path, key, siblings)
         yield from later
 
     def nested(self, alternative: Alternative, path: str, key: str, around: Scope) -> str:
         """An operator as a value: a fixed one whose hyperparameters are searched, or a decision."""
         inner = Alternative("DecisionTreeClassifier", "DecisionTreeClassifier")
-        if not self.conditional and self.draw(FLAGS):
+        if not self.conditional and self.draw(BOOLEAN_STRATEGY):
             siblings = Scope(branch=around.branch)
             body = ", ".join(self.body(inner, TREES, f"{path}.estimator", f"{key}.estimator", siblings))
             alternative.members.extend(inner.members)
             return f"estimator = DecisionTreeClassifier {{ {body} }}"
         decision = Decision(f"{path}.estimator", f"{key}.estimator")
-        condition = self.expression(around) if self.conditional or self.draw(FLAGS) else None
+        condition = self.expression(around) if self.conditional or self.draw(BOOLEAN_STRATEGY) else None
         self.conditional = False
         start = f"{decision.address}.DecisionTreeClassifier"
         siblings = Scope(branch=(decision.address, inner.name))
         body = ", ".join(self.body(inner, TREES, start, decision.key, siblings))
         decision.alternatives = [inner, Alternative("LogisticRegression", "LogisticRegression")]
         more = self.mixture(decision) if alternative.operator == "Mixture" else ""
-        decision.may_be_none = condition is not None and whole(self.draw, 0, 3) == 0
+        decision.may_be_none = condition is not None and draw_integer(self.draw, 0, 3) == 0
         decision.condition = condition
         if condition is not None:
             decision.alternatives.append(Alternative("none", "none"))
@@ -328,7 +328,7 @@ class Writer:
         values = self.draw(st.lists(st.sampled_from(("red", *LIKE_OTHERS)), max_size=3, unique=True))
         decision.alternatives.extend(Alternative(value, value) for value in values)
         written = f" | {{{', '.join(values)}}}" if values else ""
-        if self.draw(FLAGS):
+        if self.draw(BOOLEAN_STRATEGY):
             leaf = Leaf(f"{decision.address}.range.value", f"{decision.key}.value", "number", (1, 2))
             decision.alternatives.append(Alternative("range", "range", [leaf]))
             self.known.leaves[leaf.address] = leaf
@@ -336,7 +336,7 @@ class Writer:
         return written
 
     def rule(self, siblings: Scope) -> str:
-        forbidden = self.draw(FLAGS)
+        forbidden = self.draw(BOOLEAN_STRATEGY)
         expression = self.expression(siblings)
         self.rules.append(Rule(forbidden, expression, siblings.branch))
         return f"{'forbid' if forbidden else 'require'} {expression.text}"
@@ -345,14 +345,14 @@ class Writer:
 
     def expression(self, siblings: Scope) -> Expression:
         left = self.atom(siblings)
-        kind = whole(self.draw, 0, 5)
+        kind = draw_integer(self.draw, 0, 5)
         if kind == 0:
             return Expression(f"not ({left.text})", lambda look: not left.holds(look), left.names)
         if kind > 2:
             return left
         right, word = self.atom(siblings), "and" if kind == 1 else "or"
-        if whole(self.draw, 0, 3) == 0:
-            sign, wanted = one(self.draw, (("==", True), ("!=", False)))
+        if draw_integer(self.draw, 0, 3) == 0:
+            sign, wanted = draw_one(self.draw, (("==", True), ("!=", False)))
             return Expression(
                 f"({left.text} or false) {sign} ({right.text})",
                 lambda look: (left.holds(look) == right.holds(look)) is wanted,
@@ -367,19 +367,19 @@ class Writer:
 
     def atom(self, siblings: Scope) -> Expression:
         leaves = {**self.known.leaves, **siblings.leaves}
-        if not leaves or whole(self.draw, 0, 3) == 0:
+        if not leaves or draw_integer(self.draw, 0, 3) == 0:
             return self.is_test(siblings)
         # Siblings are called by their own names as often as all others together by their addresses.
-        among = siblings.leaves if siblings.leaves and self.draw(FLAGS) else leaves
-        name = one(self.draw, sorted(among))
+        among = siblings.leaves if siblings.leaves and self.draw(BOOLEAN_STRATEGY) else leaves
+        name = draw_one(self.draw, sorted(among))
         leaf = leaves[name]
         names = frozenset({leaf.address})
-        if all(isinstance(value, bool) for value in leaf.values) and self.draw(FLAGS):
+        if all(isinstance(value, bool) for value in leaf.values) and self.draw(BOOLEAN_STRATEGY):
             return Expression(name, lambda look: look(leaf.address) is True, names)
-        value = one(self.draw, leaf.values)
-        kind = whole(self.draw, 0, 3)
+        value = draw_one(self.draw, leaf.values)
+        kind = draw_integer(self.draw, 0, 3)
         if kind == 0:
-            other = one(self.draw, leaf.values)
+            other = draw_one(self.draw, leaf.values)
             text = f"{name} in {{{literal(value)}, {literal(other)}}}"
             return Expression(text, lambda look: look(leaf.address) in (value, other), names)
         if kind == 1:
@@ -390,10 +390,10 @@ class Writer:
         return self.order(name, leaf)
 
     def order(self, name: str, leaf: Leaf) -> Expression:
-        sign = one(self.draw, ("<", "<=", ">", ">="))
-        swapped = self.draw(FLAGS)
+        sign = draw_one(self.draw, ("<", "<=", ">", ">="))
+        swapped = self.draw(BOOLEAN_STRATEGY)
         numbers = [value for value in leaf.values if isinstance(value, int | float) and not isinstance(value, bool)]
-        value = one(self.draw, numbers if leaf.kind == "number" else leaf.values)
+        value = draw_one(self.draw, numbers if leaf.kind == "number" else leaf.values)
 
         def holds(look: Look) -> bool:
             found, limit = look(leaf.address), value
@@ -414,15 +414,15 @@ class Writer:
         names = set(self.known.decisions) - ({"estimator"} if siblings.hides_estimator else set())
         if not names:
             return Expression("true", lambda _: True, frozenset())
-        name = one(self.draw, sorted(names))
+        name = draw_one(self.draw, sorted(names))
         decision = self.known.decisions[name]
         if not decision.alternatives:
             return Expression("true", lambda _: True, frozenset())
-        alternative = one(self.draw, decision.alternatives)
-        word = one(self.draw, (alternative.name, alternative.operator))
+        alternative = draw_one(self.draw, decision.alternatives)
+        word = draw_one(self.draw, (alternative.name, alternative.operator))
 
         signs = ("is", "==", "!=") if word not in LIKE_OTHERS else ("==", "!=")
-        sign = one(self.draw, signs) if "." in decision.address else "is"
+        sign = draw_one(self.draw, signs) if "." in decision.address else "is"
 
         # A class stands for all of its uses; which those are is known when all alternatives are.
         def holds(look: Look) -> bool:

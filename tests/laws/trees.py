@@ -6,8 +6,8 @@ from typing import TypeVar
 from hypothesis import strategies as st
 
 from spacelang.syntax import ast
-from spacelang.syntax.spelling import takes_annotations
-from spacelang.text import NOWHERE
+from spacelang.syntax.inline_printer import has_annotatable_end
+from spacelang.text import NO_SPAN
 
 T = TypeVar("T")
 
@@ -33,19 +33,19 @@ identifiers = st.one_of(
 
 
 def words(without: frozenset[str] = NOT_WORDS) -> st.SearchStrategy[ast.Word]:
-    return st.builds(ast.Word, identifiers.filter(lambda text: text not in without), st.just(NOWHERE))
+    return st.builds(ast.Word, identifiers.filter(lambda text: text not in without), st.just(NO_SPAN))
 
 
-def dotted(without: frozenset[str] = NOT_VALUES) -> st.SearchStrategy[ast.Dotted]:
+def dotted(without: frozenset[str] = NOT_VALUES) -> st.SearchStrategy[ast.DottedName]:
     rest = st.lists(words(), max_size=2)
-    return st.builds(lambda first, more: ast.Dotted((first, *more), NOWHERE), words(without), rest)
+    return st.builds(lambda first, more: ast.DottedName((first, *more), NO_SPAN), words(without), rest)
 
 
 def tuples(elements: st.SearchStrategy[T], least: int = 0, most: int = 3) -> st.SearchStrategy[tuple[T, ...]]:
     return st.lists(elements, min_size=least, max_size=most).map(tuple)
 
 
-nowhere = st.just(NOWHERE)
+nowhere = st.just(NO_SPAN)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 numbers = st.builds(ast.Number, st.one_of(st.integers(), st.integers(-(10**30), 10**30), finite), nowhere)
 texts = st.builds(ast.Text, st.text(max_size=8), nowhere)
@@ -64,9 +64,9 @@ plain_values = st.one_of(numbers, texts, keywords, dotted())
 def values(draw: st.DrawFn, depth: int) -> ast.Value:
     kind = draw(st.integers(0, 5 if depth else 3))
     if kind == 4:
-        return ast.Tuple(draw(tuples(values(depth - 1))), NOWHERE)
+        return ast.Tuple(draw(tuples(values(depth - 1))), NO_SPAN)
     if kind == 5:
-        return ast.OperatorValue(draw(dotted()), draw(bodies(depth - 1)), NOWHERE)
+        return ast.OperatorValue(draw(dotted()), draw(bodies(depth - 1)), NO_SPAN)
     return draw(plain_values)
 
 
@@ -77,7 +77,7 @@ annotations = tuples(st.builds(ast.Annotation, words(frozenset()), tuples(plain_
 positive = st.floats(0, 1e12, allow_subnormal=False)
 quantities = st.builds(ast.Quantity, positive.map(abs), st.sampled_from(UNITS), nowhere)
 paths = st.builds(
-    lambda first, more: ast.Dotted((first, *more), NOWHERE),
+    lambda first, more: ast.DottedName((first, *more), NO_SPAN),
     words(NOT_REFERENCES) | ticked,
     st.lists(words() | quoted | ticked, max_size=2),
 )
@@ -85,7 +85,7 @@ tuples_of_values = st.builds(ast.Tuple, tuples(plain_values), nowhere)
 atoms = st.one_of(numbers, texts, keywords, paths, quantities, tuples_of_values)
 
 
-quoted_path = st.builds(lambda name: ast.Dotted((name,), NOWHERE), quoted)
+quoted_path = st.builds(lambda name: ast.DottedName((name,), NO_SPAN), quoted)
 
 
 def _expressions(inner: st.SearchStrategy[ast.Expression]) -> st.SearchStrategy[ast.Expression]:
@@ -107,13 +107,13 @@ expressions = st.recursive(atoms, _expressions, max_leaves=8)
 # ---- structure
 
 selectors = words() | texts
-nothing = st.builds(ast.Nothing, annotations, nowhere)
+nothing = st.builds(ast.NoneStep, annotations, nowhere)
 
 
 @st.composite
 def operators(draw: st.DrawFn, depth: int, without: frozenset[str] = NOT_VALUES) -> ast.Operator:
     body = draw(st.none() | bodies(depth - 1)) if depth else None
-    return ast.Operator(draw(dotted(without)), draw(called), body, draw(annotations), NOWHERE)
+    return ast.Operator(draw(dotted(without)), draw(called), body, draw(annotations), NO_SPAN)
 
 
 @st.composite
@@ -122,9 +122,9 @@ def structures(draw: st.DrawFn, depth: int, lowest: int = 0) -> ast.Structure:
     level = draw(st.sampled_from([0, 1, 2, 3, 4, 4, 4])) if depth else 4
     if level >= max(lowest, 0) and level < 3:
         parts = draw(tuples(structures(depth - 1, level + 1), 2))
-        return ast.Joined(("|", "->", "&")[level], parts, NOWHERE)
+        return ast.JoinedStructures(("|", "->", "&")[level], parts, NO_SPAN)
     if level == 3 and lowest <= 3:
-        return ast.Maybe(draw(structures(depth - 1, 4)), NOWHERE)
+        return ast.OptionalStructure(draw(structures(depth - 1, 4)), NO_SPAN)
     return draw(_step(depth))
 
 
@@ -139,15 +139,15 @@ def _step(draw: st.DrawFn, depth: int) -> ast.Structure:
             return draw(groups(depth))
         case 4:
             parts = draw(tuples(st.tuples(selectors, structures(depth - 1)), 1))
-            return ast.Columns(parts, draw(annotations), NOWHERE)
+            return ast.Columns(parts, draw(annotations), NO_SPAN)
         case _:
             parts = draw(tuples(structures(depth - 1), 1))
             labels = draw(st.just(()) | st.tuples(*(called for _ in parts)))
-            return ast.Permute(parts, draw(annotations), NOWHERE, labels if any(labels) else ())
+            return ast.Permute(parts, draw(annotations), NO_SPAN, labels if any(labels) else ())
 
 
 def groups(depth: int) -> st.SearchStrategy[ast.Parenthesised]:
-    single = structures(depth - 1, 1).map(lambda part: ast.Joined("|", (part,), NOWHERE))
+    single = structures(depth - 1, 1).map(lambda part: ast.JoinedStructures("|", (part,), NO_SPAN))
     return st.builds(ast.Parenthesised, structures(depth - 1) | single, called, annotations, nowhere)
 
 
@@ -160,7 +160,7 @@ ranges = st.builds(
     expressions,
     st.booleans(),
     st.booleans(),
-    st.none() | st.just(ast.Word("log", NOWHERE)),
+    st.none() | st.just(ast.Word("log", NO_SPAN)),
     st.none() | numbers | expressions,
     nowhere,
 )
@@ -172,9 +172,9 @@ def domains(draw: st.DrawFn, depth: int) -> ast.Domain:
         case 0:
             return draw(ranges)
         case 1:
-            return ast.Booleans(NOWHERE)
+            return ast.Booleans(NO_SPAN)
         case 2:
-            return ast.Values(draw(tuples(values(depth))), draw(st.booleans()), NOWHERE)
+            return ast.Values(draw(tuples(values(depth))), draw(st.booleans()), NO_SPAN)
         case 3:
             return draw(nothing)
         case 4:
@@ -183,7 +183,7 @@ def domains(draw: st.DrawFn, depth: int) -> ast.Domain:
             return draw(groups(depth))
         case _:
             parts = domains(depth - 1).filter(lambda part: not isinstance(part, ast.UnionDomain))
-            return ast.UnionDomain(draw(tuples(parts, 2)), NOWHERE)
+            return ast.UnionDomain(draw(tuples(parts, 2)), NO_SPAN)
 
 
 @st.composite
@@ -191,17 +191,17 @@ def parameters(draw: st.DrawFn, depth: int) -> ast.Parameter:
     domain = draw(domains(depth))
     default, condition = draw(st.none() | values(depth) | expressions), draw(st.none() | expressions)
     # Annotations right behind an operator are the operator's.
-    free = default is not None or condition is not None or not takes_annotations(domain)
-    return ast.Parameter(draw(parameter_names), domain, default, condition, draw(annotations) if free else (), NOWHERE)
+    free = default is not None or condition is not None or not has_annotatable_end(domain)
+    return ast.Parameter(draw(parameter_names), domain, default, condition, draw(annotations) if free else (), NO_SPAN)
 
 
-rules = st.builds(ast.Rule, st.booleans(), expressions, nowhere)
+rules = st.builds(ast.ConstraintStatement, st.booleans(), expressions, nowhere)
 
 
 def members(depth: int) -> st.SearchStrategy[ast.Member]:
     return st.one_of(
         parameters(depth),
-        st.builds(ast.Fixed, parameter_names, values(depth) | expressions, nowhere, st.none() | expressions),
+        st.builds(ast.FixedParameter, parameter_names, values(depth) | expressions, nowhere, st.none() | expressions),
         st.builds(ast.Include, dotted(NOT_WORDS), nowhere),
         rules,
     )
@@ -209,7 +209,7 @@ def members(depth: int) -> st.SearchStrategy[ast.Member]:
 
 @st.composite
 def bodies(draw: st.DrawFn, depth: int) -> ast.Body:
-    return ast.Body(draw(tuples(members(depth))), NOWHERE)
+    return ast.Body(draw(tuples(members(depth))), NO_SPAN)
 
 
 # ---- items
@@ -220,7 +220,7 @@ settings = st.one_of(
     st.builds(ast.Setting, st.just("subject to"), st.tuples(expressions), nowhere),
     st.builds(ast.Setting, st.just("validate"), st.tuples(words(), counts), nowhere),
     st.builds(ast.Setting, st.just("fidelity"), st.tuples(words(), counts, counts), nowhere),
-    st.builds(lambda name, limits: ast.Setting("limit", (name, *limits), NOWHERE), words(), tuples(quantities, 1)),
+    st.builds(lambda name, limits: ast.Setting("limit", (name, *limits), NO_SPAN), words(), tuples(quantities, 1)),
 )
 items = st.one_of(
     st.builds(ast.SpaceName, words(), st.none() | texts, nowhere),

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from spacelang.testing.drawing import one, whole
+from spacelang.testing.draw_functions import draw_integer, draw_one
 
 from . import parts
 from .oracle import FaultyError, Oracle, Scope, Taken
@@ -73,9 +73,9 @@ class Drawn:
 def drawings(draw: st.DrawFn, files: bool = True) -> Drawn:
     """One file, or unless `files` is false perhaps two."""
     writer = _Writer(draw)
-    library = writer.library() if files and whole(draw, 0, 2) else None
+    library = writer.library() if files and draw_integer(draw, 0, 2) else None
     main = writer.main(library)
-    features = one(draw, (None, None, 1, 2, 5))
+    features = draw_one(draw, (None, None, 1, 2, 5))
     try:
         oracle = Oracle(main, features, LARGEST)
     except FaultyError:
@@ -93,10 +93,10 @@ class _Writer:
         """How many more operators a structure may have."""
 
     def one(self, *several: Any) -> Any:
-        return one(self.draw, several)
+        return draw_one(self.draw, several)
 
     def often(self, out_of: int) -> bool:
-        return whole(self.draw, 1, out_of) == 1
+        return draw_integer(self.draw, 1, out_of) == 1
 
     # ---- files
 
@@ -147,7 +147,7 @@ class _Writer:
         if depth == 0 or self.left <= 0:
             return self.use(file, names, depth)
         alias = self.one("", "", "", f"named{depth}")
-        match whole(self.draw, 0, 9):
+        match draw_integer(self.draw, 0, 9):
             case 0 | 1 | 2:
                 return self.use(file, names, depth)
             case 3 | 4:
@@ -165,7 +165,7 @@ class _Writer:
                 return self.one(parts.Permute(self.several(file, names, depth), alias), parts.Nothing())
 
     def several(self, file: parts.File, names: list[str], depth: int) -> list[parts.Part]:
-        return [self.part(file, names, depth - 1) for _ in range(whole(self.draw, 2, 3))]
+        return [self.part(file, names, depth - 1) for _ in range(draw_integer(self.draw, 2, 3))]
 
     def use(self, file: parts.File, names: list[str], depth: int) -> parts.Use:
         self.left -= 1
@@ -239,10 +239,10 @@ class _Expressions:
             self.scopes.setdefault(id(body), []).append(scope)
 
     def one(self, *several: Any) -> Any:
-        return one(self.draw, several)
+        return draw_one(self.draw, several)
 
     def often(self, out_of: int) -> bool:
-        return whole(self.draw, 1, out_of) == 1
+        return draw_integer(self.draw, 1, out_of) == 1
 
     def add(self) -> None:
         bodies = {id(body): body for body, _ in self.oracle.bodies}
@@ -348,7 +348,7 @@ class _Expressions:
     # ---- expressions
 
     def expression(self, known: dict[str, str], decisions: dict[str, tuple[str, ...]]) -> parts.Expression:
-        match whole(self.draw, 0, 5):
+        match draw_integer(self.draw, 0, 5):
             case 0:
                 return parts.Not(self.atom(known, decisions))
             case 1 | 2:
@@ -379,7 +379,7 @@ class _Expressions:
         sign = self.one("==", "!=", "<", "<=", ">", ">=")
         left: parts.Side = parts.Name(name)
         right: parts.Side = parts.Constant(self.one(1, 2))
-        match whole(self.draw, 0, 4):
+        match draw_integer(self.draw, 0, 4):
             case 0:
                 other = self.one(*[each for each, kind in known.items() if kind == "number"])
                 left, right = parts.Sum(left, self.one("+", "-"), parts.Name(other)), parts.Constant(self.one(0, 2, 3))

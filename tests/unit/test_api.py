@@ -21,7 +21,7 @@ from spacelang.api.result import COLUMNS
 from spacelang.plugins import OptionError, UnknownPluginError
 from spacelang.runtime.errors import DataError, MetricError
 
-pytestmark = pytest.mark.usefixtures("quick_nurseries")
+pytestmark = pytest.mark.usefixtures("quick_zygotes")
 
 TOY = """\
 space toy
@@ -238,7 +238,7 @@ class TestWhatIsSearched:
         assert len(set(asked)) == 1_000
 
 
-def told(asking: Iterable[sl.Asked]) -> Iterator[sl.Asked]:
+def told(asking: Iterable[sl.Suggestion]) -> Iterator[sl.Suggestion]:
     for trial in asking:
         trial.tell(0.5)
         yield trial

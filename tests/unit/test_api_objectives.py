@@ -15,14 +15,14 @@ import pytest
 
 import spacelang as sl
 from spacelang.ir.trial import Request, Trial
-from spacelang.runtime.boxes import BlackBox
-from spacelang.runtime.boxes.function import box_of, identity_of
+from spacelang.runtime.black_box import BlackBoxObjective
+from spacelang.runtime.black_box.function import function_identity, make_function_objective
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.storing.header import DataFacts
-from spacelang.runtime.storing.store import Store
-from spacelang.runtime.storing.store_faults import StoreError
+from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.store import Store
+from spacelang.runtime.storage.store_errors import StoreError
 
-pytestmark = pytest.mark.usefixtures("quick_nurseries")
+pytestmark = pytest.mark.usefixtures("quick_zygotes")
 
 SPACE = """\
 space box
@@ -202,15 +202,15 @@ class TestFunctions:
             lambda: functools.partial(defaulting, factor=1.0),
         ]
         other = [made(2.0), Model(2.0), Model(2.0).method, functools.partial(defaulting, factor=2.0), defaulting, len]
-        known = [identity_of(make()) for make in alike]
-        assert known == [identity_of(make()) for make in alike]
-        assert len({*known, *map(identity_of, other)}) == len(known) + len(other)
+        known = [function_identity(make()) for make in alike]
+        assert known == [function_identity(make()) for make in alike]
+        assert len({*known, *map(function_identity, other)}) == len(known) + len(other)
 
     def test_a_function_of_no_file_is_told_by_what_it_does(self) -> None:
         functions = []
         for text in ("c: 1.0", "c: 2.0", "c: 1.0"):
             functions.append(eval(f"lambda {text}"))
-        first, second, third = map(identity_of, functions)
+        first, second, third = map(function_identity, functions)
         assert first == third != second
 
     def test_what_is_no_objective(self, space: sl.Space) -> None:
@@ -219,7 +219,7 @@ class TestFunctions:
         with pytest.raises(InputError, match="`quality` is not an objective"):
             sl.search(space, objective="quality", trials=1)
         with pytest.raises(InputError, match="must be a function"):
-            box_of(None)  # type: ignore[arg-type]
+            make_function_objective(None)  # type: ignore[arg-type]
 
     @pytest.mark.parametrize(
         "option",
@@ -369,7 +369,7 @@ class TestTelling:
         search = sl.ask_and_tell(space, optimizer="random")
         next(search).tell(0.5)
         interrupted = next(search)
-        reckoning = patch("spacelang.runtime.dispatch.Dispatcher.take", side_effect=KeyboardInterrupt)
+        reckoning = patch("spacelang.runtime.dispatcher.Dispatcher.accept", side_effect=KeyboardInterrupt)
         with reckoning, pytest.raises(KeyboardInterrupt):
             interrupted.tell(0.25)
         assert (search.result.outcome.ended, search.result.loss) == ("interrupted", 0.25)
@@ -401,7 +401,7 @@ OWN = DataFacts("own", 0, 0, "1")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Own(BlackBox):
+class Own(BlackBoxObjective):
     """An objective of a user's own, with trials at 1, 3 and 9."""
 
     facts: DataFacts = OWN

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import spacelang as sl
-from spacelang.analysis.surroundings import BindingError
-from spacelang.api.compiling import RefusalError
-from spacelang.carried import FLAGS, OPTION, Correctable, in_python
+from spacelang.analysis.context import BindingError
+from spacelang.api.compilation import CompilationError
+from spacelang.errors import OPTION_PATTERN, OPTIONS_WITHOUT_VALUE, UserError, remedy_in_python
 from spacelang.plugins import UnknownPluginError
-from spacelang.runtime.errors import DataError, OtherSearchError
-from spacelang.runtime.storing.store_faults import StoreError
+from spacelang.runtime.errors import DataError, DifferentSearchError
+from spacelang.runtime.storage.store_errors import StoreError
 
 
 def fails(error: Exception) -> Callable[[], object]:
@@ -30,10 +30,10 @@ def fails(error: Exception) -> Callable[[], object]:
         (lambda: sl.parse("stage estimator = SVCC"), sl.SpaceError),
         (lambda: sl.load("blds_table1").compile("nothing"), UnknownPluginError),
         (lambda: sl.load("blds_table1").bind(n_rows=3), BindingError),
-        (fails(RefusalError(())), RefusalError),
+        (fails(CompilationError(())), CompilationError),
         (fails(DataError("no file", "give one")), DataError),
         (fails(StoreError("another run", "give a new one", ("the seed",))), StoreError),
-        (fails(OtherSearchError(3)), OtherSearchError),
+        (fails(DifferentSearchError(3)), DifferentSearchError),
     ],
 )
 def test_an_error_is_the_same_in_another_process(does: Callable[[], object], kind: type[Exception]) -> None:
@@ -59,7 +59,7 @@ def test_an_error_is_the_same_in_another_process(does: Callable[[], object], kin
     ],
 )
 def test_python_shows_what_to_do_below_what_is_wrong(does: Callable[[], object], help_: str) -> None:
-    with pytest.raises(Correctable) as caught:
+    with pytest.raises(UserError) as caught:
         does()
     shown = traceback.format_exception_only(caught.value)
     assert str(caught.value) == caught.value.message
@@ -71,11 +71,13 @@ def test_python_shows_what_to_do_below_what_is_wrong(does: Callable[[], object],
 
 
 def test_options_of_the_command_line_are_arguments_in_python() -> None:
-    assert in_python("go on by `--resume`, or another `--store`") == "go on by `resume=True`, or another `store=…`"
-    assert in_python("a share: `--test 0.2`, `--set k=2`") == "a share: `test=0.2`, `k=2`"
-    assert in_python("`--set k=2`, `--set a=b`", "settings") == '`settings={"k": 2}`, `settings={"a": "b"}`'
-    assert in_python("`--drop-columns A`, `--optimizer mosaic`") == '`drop_columns=A`, `optimizer="mosaic"`'
-    assert in_python("`spacelang runs A --export B` shows it") == "`spacelang runs A --export B` shows it"
+    assert (
+        remedy_in_python("go on by `--resume`, or another `--store`") == "go on by `resume=True`, or another `store=…`"
+    )
+    assert remedy_in_python("a share: `--test 0.2`, `--set k=2`") == "a share: `test=0.2`, `k=2`"
+    assert remedy_in_python("`--set k=2`, `--set a=b`", "settings") == '`settings={"k": 2}`, `settings={"a": "b"}`'
+    assert remedy_in_python("`--drop-columns A`, `--optimizer mosaic`") == '`drop_columns=A`, `optimizer="mosaic"`'
+    assert remedy_in_python("`spacelang runs A --export B` shows it") == "`spacelang runs A --export B` shows it"
 
 
 def test_what_remedies_name_is_there_in_python() -> None:
@@ -91,8 +93,10 @@ def test_what_remedies_name_is_there_in_python() -> None:
     named = {
         (option["name"].replace("-", "_"), option["value"])
         for path in files
-        for option in OPTION.finditer(path.read_text(encoding="utf-8"))
+        for option in OPTION_PATTERN.finditer(path.read_text(encoding="utf-8"))
         if not option[0].startswith("`--set ")
     }
     assert {"resume", "store", "test"} <= {name for name, _ in named} <= {*taken, *of_files}
-    assert {name for name, _ in named if name in taken and isinstance(taken[name].default, bool)} == FLAGS
+    assert {
+        name for name, _ in named if name in taken and isinstance(taken[name].default, bool)
+    } == OPTIONS_WITHOUT_VALUE

@@ -19,8 +19,7 @@ def test_the_guide_names_everything() -> None:
 
 
 def test_all_that_the_guide_shows_others_is_public() -> None:
-    text = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    shown = text.partition("Other packages write the same.")[2].partition("### A surrogate")[0]
+    shown = (Path(__file__).parents[2] / "spacelang" / "testing" / "README.md").read_text(encoding="utf-8")
     prose = re.sub(r"^```.*?^```$", "", shown, flags=re.M | re.S)
     named = {name for code in re.findall("`([^`]+)`", prose) for name in re.findall(r"\b[A-Z]\w*[a-zA-Z]\b", code)}
     assert named - {"ClassVar", "True", "OPTION", "VALUE", "NAME"} <= {*contracts.__all__, *testing.__all__}
@@ -47,6 +46,6 @@ def test_they_are_known_without_the_libraries_of_a_run() -> None:
 
 
 def test_the_way_of_a_hyperparameter_is_as_the_guide_tells_it() -> None:
-    told = doctest.testfile(str(Path(__file__).parents[2] / "CONTRIBUTING.md"), module_relative=False)
+    told = doctest.testfile(str(Path(__file__).parents[2] / "spacelang" / "README.md"), module_relative=False)
     assert told.attempted >= 10
     assert not told.failed

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spacelang.facts import fact
+from spacelang.frozen import frozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Standard:
     last: float = 1.5
 
 
-@fact
+@frozen
 class Fact:
     """The same fields."""
 
@@ -33,7 +33,7 @@ class Fact:
     last: float = 1.5
 
 
-@fact
+@frozen
 class Named:
     """A fact with methods of its own."""
 
@@ -49,7 +49,7 @@ class Named:
         return hash(self.name.lower())
 
 
-@fact
+@frozen
 class Nothing:
     """A fact without fields."""
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import spacelang as sl
-from spacelang.report.glance import curve_svg
+from spacelang.report.reprs import curve_svg
 from spacelang.runtime.history import Improvement
 
 EVIL = "<script>alert(1)</script>"

@@ -13,7 +13,7 @@ import spacelang
 from spacelang import contracts
 from spacelang.minimizers import MINIMIZERS
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.plugins import Plugins
+from spacelang.plugins import PluginRegistry
 from spacelang.targets import TARGETS
 
 PACKAGE = Path(spacelang.__file__).parent
@@ -85,7 +85,7 @@ def facts_of(path: Path) -> FileFacts:
 
 
 @pytest.mark.parametrize("plugins", [TARGETS, OPTIMIZERS, MINIMIZERS], ids=lambda plugins: plugins.package)
-def test_plug_ins_never_import_a_sibling(plugins: Plugins) -> None:
+def test_plug_ins_never_import_a_sibling(plugins: PluginRegistry) -> None:
     folder = PACKAGE / plugins.package.partition(".")[2]
     for name in plugins.names():
         siblings = {f"{plugins.package}.{other}" for other in plugins.names() if other != name}
@@ -93,7 +93,7 @@ def test_plug_ins_never_import_a_sibling(plugins: Plugins) -> None:
 
 
 @pytest.mark.parametrize("plugins", [TARGETS, OPTIMIZERS, MINIMIZERS], ids=lambda plugins: plugins.package)
-def test_a_plug_in_has_a_citation_a_description_and_described_options(plugins: Plugins) -> None:
+def test_a_plug_in_has_a_citation_a_description_and_described_options(plugins: PluginRegistry) -> None:
     for name in plugins.names():
         plugin = plugins.load(name)
         assert plugin.__doc__

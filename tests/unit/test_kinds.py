@@ -12,8 +12,8 @@ from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import KFold
 
 import spacelang as sl
-from spacelang.api.kinds import KINDS, NEEDED
-from spacelang.bench.arenas import ArenasError
+from spacelang.api.argument_checks import ARGUMENT_CHECKS, REQUIRED
+from spacelang.bench.comparison_data import ComparisonDataError
 
 SPACE = "stage scaler = none | StandardScaler\nstage e = GaussianNB\n"
 FEATURES, LABELS = np.arange(40.0).reshape(-1, 1), [0, 1] * 20
@@ -24,7 +24,9 @@ USUAL: dict[str, dict[str, Any]] = {
     "load": {"reference": SPACE},
     "parse": {"text": SPACE},
 }
-OPTIONS = [(call, name) for call in USUAL for name in signature(getattr(sl, call)).parameters if name in KINDS]
+OPTIONS = [
+    (call, name) for call in USUAL for name in signature(getattr(sl, call)).parameters if name in ARGUMENT_CHECKS
+]
 
 
 def called(call: str, **said: Any) -> Any:
@@ -33,8 +35,8 @@ def called(call: str, **said: Any) -> Any:
 
 @pytest.mark.parametrize(("call", "name"), OPTIONS)
 def test_what_is_of_another_kind_is_refused_by_its_name(call: str, name: str) -> None:
-    is_needed = name in NEEDED and (call, name) not in {("search", "space"), ("ask_and_tell", "constraints")}
-    for value in [object(), *[None] * is_needed, *["text"] * ("names of" in KINDS[name][1])]:
+    is_needed = name in REQUIRED and (call, name) not in {("search", "space"), ("ask_and_tell", "constraints")}
+    for value in [object(), *[None] * is_needed, *["text"] * ("names of" in ARGUMENT_CHECKS[name][1])]:
         with pytest.raises(TypeError, match=f"^`{name}` takes .*, not "):
             called(call, **{name: value})
 
@@ -95,7 +97,7 @@ def test_what_a_space_is_asked_is_of_its_kind(
 
 @pytest.mark.parametrize("data", [5, (FEATURES, LABELS, LABELS), {"X": FEATURES, "y": LABELS, "z": 1}])
 def test_data_of_a_comparison_are_texts_or_pairs(data: Any) -> None:
-    with pytest.raises(ArenasError, match="the data `a` is neither a string nor a pair of features and labels"):
+    with pytest.raises(ComparisonDataError, match="the data `a` is neither a string nor a pair of features and labels"):
         called("compare", data={"a": data})
 
 

@@ -1,4 +1,4 @@
-"""`migrate`: trials of a run that still are members of a changed space."""
+"""`migrate_trials`: trials of a run that still are members of a changed space."""
 
 import json
 from pathlib import Path
@@ -9,10 +9,10 @@ from commands import document, spacelang
 from sklearn.datasets import load_wine
 
 import spacelang as sl
-from spacelang.api.finished import take_up
-from spacelang.api.migrating import migrate, take_over
+from spacelang.api.migration import migrate_run, migrate_trials
+from spacelang.api.stored_runs import reopen_run
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.storing.store import Store
+from spacelang.runtime.storage.store import Store
 
 OLD = "space s\nstage e = KNeighborsClassifier { n_neighbors : int[1, 9] = 5 } | GaussianNB | BernoulliNB\n"
 NEW = """space s
@@ -35,27 +35,27 @@ def store(tmp_path: Path) -> Path:
 def test_what_is_new_is_filled_in_and_what_is_gone_stays_behind(store: Path) -> None:
     space = sl.parse(NEW)
     with Store.read(store) as run:
-        found = migrate(run, space.counted)
+        found = migrate_trials(run, space.counted)
     assert found.trials == 11
-    assert len(found.moved) + len(found.left) == 11
-    assert [each.configuration.get("e.n_neighbors") for each in found.moved] == [1, 2, 3, 4, 5, None]
-    assert all(each.configuration in space for each in found.moved)
-    assert all(each.filled["scaler"] == "none" for each in found.moved)
-    assert [each.loss for each in found.moved] == sorted(each.loss for each in found.moved)
-    assert {each.loss for each in found.left} == {0.3, 0.35, 0.4, 0.45, 1.0}
-    assert all(each.reason for each in found.left)
-    assert sum(count for _, count in found.reasons) == len(found.left)
+    assert len(found.migrated) + len(found.dropped) == 11
+    assert [each.configuration.get("e.n_neighbors") for each in found.migrated] == [1, 2, 3, 4, 5, None]
+    assert all(each.configuration in space for each in found.migrated)
+    assert all(each.filled["scaler"] == "none" for each in found.migrated)
+    assert [each.loss for each in found.migrated] == sorted(each.loss for each in found.migrated)
+    assert {each.loss for each in found.dropped} == {0.3, 0.35, 0.4, 0.45, 1.0}
+    assert all(each.reason for each in found.dropped)
+    assert sum(count for _, count in found.reasons) == len(found.dropped)
 
 
 def test_in_the_same_space_all_stay_as_they_are(store: Path) -> None:
     with Store.read(store) as run:
-        found = migrate(run, sl.parse(OLD).counted, most=3)
+        found = migrate_trials(run, sl.parse(OLD).counted, most=3)
         records = {record.index: record for record in run.records()}
-        members = len(migrate(run, sl.parse(OLD).counted).moved)
-    assert not found.left
-    assert len(found.moved) == 3
-    assert len(found.moved) + found.beyond == members
-    for each in found.moved:
+        members = len(migrate_trials(run, sl.parse(OLD).counted).migrated)
+    assert not found.dropped
+    assert len(found.migrated) == 3
+    assert len(found.migrated) + found.omitted == members
+    for each in found.migrated:
         assert each.configuration == records[each.trial].trial.request.configuration
         assert not each.filled
 
@@ -112,15 +112,15 @@ def wine(tmp_path: Path) -> Path:
 
 def test_pipelines_that_are_the_same_are_trials_of_the_new_run(wine: Path, tmp_path: Path) -> None:
     new = tmp_path / "new.db"
-    taken = take_over(take_up(wine, data="sklearn:wine"), sl.parse(AFTER), new)
-    assert {each.configuration["e"] for each in taken.same} == {"KNeighborsClassifier"}
-    assert {each.configuration["e"] for each in taken.anew} == {"DecisionTreeClassifier"}
-    assert {each.configuration["e.p"] for each in taken.same} == {2}
+    taken = migrate_run(reopen_run(wine, data="sklearn:wine"), sl.parse(AFTER), new)
+    assert {each.configuration["e"] for each in taken.unchanged} == {"KNeighborsClassifier"}
+    assert {each.configuration["e"] for each in taken.to_evaluate} == {"DecisionTreeClassifier"}
+    assert {each.configuration["e.p"] for each in taken.unchanged} == {2}
     with Store.read(new) as run:
         begun = [(record.trial.request.configuration, record.trial.loss) for record in run.records()]
-    assert begun == [(each.configuration, each.loss) for each in taken.same]
+    assert begun == [(each.configuration, each.loss) for each in taken.unchanged]
     resumed = of_wine(AFTER, new, resume=True)
-    first = [each.configuration for each in (*taken.same, *taken.anew)]
+    first = [each.configuration for each in (*taken.unchanged, *taken.to_evaluate)]
     whole = of_wine(AFTER, tmp_path / "whole.db", initial=first)
     found, expected = (
         {each.trial.request: (each.trial.status, each.trial.loss) for each in result.outcome.records}
@@ -133,14 +133,14 @@ def test_pipelines_that_are_the_same_are_trials_of_the_new_run(wine: Path, tmp_p
 def test_less_than_all_rows_are_evaluated_anew(tmp_path: Path) -> None:
     store = tmp_path / "few.db"
     of_wine(BEFORE, store, optimizer="hyperband")
-    finished = take_up(store, data="sklearn:wine")
+    finished = reopen_run(store, data="sklearn:wine")
     size = finished.header.training_size
     with Store.read(store) as run:
         rows = {record.index: record.trial.request.fidelity or size for record in run.records()}
-    taken = take_over(finished, sl.parse(BEFORE), tmp_path / "new.db")
-    assert {rows[each.trial] for each in taken.same} == {size}
-    assert all(rows[each.trial] < size for each in taken.anew)
-    assert taken.anew
+    taken = migrate_run(finished, sl.parse(BEFORE), tmp_path / "new.db")
+    assert {rows[each.trial] for each in taken.unchanged} == {size}
+    assert all(rows[each.trial] < size for each in taken.to_evaluate)
+    assert taken.to_evaluate
 
 
 def test_a_run_goes_on_in_a_changed_space(wine: Path, tmp_path: Path) -> None:
@@ -158,5 +158,7 @@ def test_a_run_goes_on_in_a_changed_space(wine: Path, tmp_path: Path) -> None:
 
 def test_a_space_with_none_of_its_trials_begins_no_run(wine: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no trial of the run is valid in the new space"):
-        take_over(take_up(wine, data="sklearn:wine"), sl.parse("space s\nstage e = GaussianNB\n"), tmp_path / "no.db")
+        migrate_run(
+            reopen_run(wine, data="sklearn:wine"), sl.parse("space s\nstage e = GaussianNB\n"), tmp_path / "no.db"
+        )
     assert not (tmp_path / "no.db").exists()

@@ -13,29 +13,29 @@ from spacelang.api.experiment import with_fidelity
 from spacelang.api.space import parse
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import (
+    NestedPlugin,
     Option,
     OptionError,
-    Part,
-    Plugins,
+    PluginRegistry,
     UnknownPluginError,
-    at_defaults,
-    facts,
+    fields_at_default,
+    nested_plugin,
+    non_default_settings,
     option,
-    part,
-    pieces,
-    settings_of,
+    plugin_facts,
+    split_outside_brackets,
 )
 
 INNER = """
 from dataclasses import dataclass
 from typing import Literal
-from spacelang.plugins import Part, Plugins, OptionError, option, part
+from spacelang.plugins import NestedPlugin, PluginRegistry, OptionError, option, nested_plugin
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
     "The end."
     count: int = option(3, "how many")
-    share: float = option(0.5, "what part")
+    share: float = option(0.5, "what nested_plugin")
     loud: bool = option(False, "whether it is heard")
     title: str = option("", "what it is called")
     rule: Literal["first", "second"] = option("first", "which rule")
@@ -48,24 +48,24 @@ class Leaf:
 """
 OUTER = """
 from dataclasses import dataclass
-from spacelang.plugins import Part, Plugins, option, part
+from spacelang.plugins import NestedPlugin, PluginRegistry, option, nested_plugin
 
 @dataclass(frozen=True, slots=True)
 class Twig:
     "Holds another one."
-    z: Part = part(Plugins("toy_parts", "toy_parts"), "leaf", "what it holds")
+    z: NestedPlugin = nested_plugin(PluginRegistry("toy_parts", "toy_parts"), "leaf", "what it holds")
     b: int = option(7, "how many rows")
 """
 
 
 @pytest.fixture(scope="module")
-def toys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plugins]:
+def toys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PluginRegistry]:
     place = tmp_path_factory.mktemp("toys")
     (place / "toy_parts").mkdir()
     for name, text in (("__init__", ""), ("leaf", INNER), ("twig", OUTER)):
         (place / "toy_parts" / f"{name}.py").write_text(text)
     sys.path.insert(0, str(place))
-    yield Plugins("toy_parts", "toy_parts")
+    yield PluginRegistry("toy_parts", "toy_parts")
     sys.path.remove(str(place))
     for name in [name for name in sys.modules if name.partition(".")[0] == "toy_parts"]:
         del sys.modules[name]
@@ -75,7 +75,7 @@ TEXTS = st.text(max_size=8) | st.text("(),=\"' ab\\", max_size=8)
 
 
 @given(data=st.data(), depth=st.integers(0, 3))
-def test_a_part_is_what_its_text_says(toys: Plugins, data: st.DataObject, depth: int) -> None:
+def test_a_part_is_what_its_text_says(toys: PluginRegistry, data: st.DataObject, depth: int) -> None:
     leaf = toys.load("leaf")
     given = {
         "count": data.draw(st.integers(0, 9)),
@@ -85,22 +85,22 @@ def test_a_part_is_what_its_text_says(toys: Plugins, data: st.DataObject, depth:
         "rule": data.draw(st.sampled_from(["first", "second"])),
     }
     kept = data.draw(st.sets(st.sampled_from(sorted(given))))
-    made = Part("leaf", leaf(**{name: given[name] for name in kept}))
+    made = NestedPlugin("leaf", leaf(**{name: given[name] for name in kept}))
     for _ in range(depth):
-        made = Part("twig", toys.load("twig")(z=made, b=data.draw(st.integers(0, 9))))
-    assert toys.read(str(made)) == made
-    assert str(toys.read(str(made))) == str(made)
-    assert json.loads(json.dumps(facts(made.plugin))) == facts(made.plugin)
-    again = Plugins.configure(toys.load("twig"), {"z": str(made)})
+        made = NestedPlugin("twig", toys.load("twig")(z=made, b=data.draw(st.integers(0, 9))))
+    assert toys.parse(str(made)) == made
+    assert str(toys.parse(str(made))) == str(made)
+    assert json.loads(json.dumps(plugin_facts(made.plugin))) == plugin_facts(made.plugin)
+    again = PluginRegistry.configure(toys.load("twig"), {"z": str(made)})
     assert again.z == made, "as an option"
-    told = dict(each.split("=", 1) for each in settings_of(again))
-    assert Plugins.configure(toys.load("twig"), told) == again, "as the settings of a command"
-    assert set(told) == ({"z"} if made != toys.read("leaf") else set())
+    told = dict(each.split("=", 1) for each in non_default_settings(again))
+    assert PluginRegistry.configure(toys.load("twig"), told) == again, "as the settings of a command"
+    assert set(told) == ({"z"} if made != toys.parse("leaf") else set())
     if depth == 0:
-        told = dict(each.split("=", 1) for each in settings_of(made.plugin))
-        assert Plugins.configure(leaf, told) == made.plugin
-    usual = [*at_defaults(again)]
-    assert ("z" in usual, "b" in usual) == (made == toys.read("leaf"), True)
+        told = dict(each.split("=", 1) for each in non_default_settings(made.plugin))
+        assert PluginRegistry.configure(leaf, told) == made.plugin
+    usual = [*fields_at_default(again)]
+    assert ("z" in usual, "b" in usual) == (made == toys.parse("leaf"), True)
     # What is at its default may be left out: written without, the option is the same.
     own = {name: value for name, value in given.items() if name in kept and depth == 0}
     assert {name for name in own if f"z.{name}" not in usual} == {
@@ -122,14 +122,14 @@ def test_a_part_is_what_its_text_says(toys: Plugins, data: st.DataObject, depth:
         ("twig(z=leaf(title=x=y))", "twig(z=leaf(title=x=y))"),
     ],
 )
-def test_texts_of_parts(toys: Plugins, text: str, short: str) -> None:
-    assert str(toys.read(text)) == short
+def test_texts_of_parts(toys: PluginRegistry, text: str, short: str) -> None:
+    assert str(toys.parse(text)) == short
 
 
-def test_what_was_written_is_known_and_does_not_make_another_part(toys: Plugins) -> None:
-    part = toys.read("leaf(count=3)")
+def test_what_was_written_is_known_and_does_not_make_another_part(toys: PluginRegistry) -> None:
+    part = toys.parse("leaf(count=3)")
     assert part.given == {"count"}
-    assert part == toys.read("leaf")
+    assert part == toys.parse("leaf")
 
 
 @pytest.mark.parametrize(
@@ -156,20 +156,20 @@ def test_what_was_written_is_known_and_does_not_make_another_part(toys: Plugins)
         ("twig(z=leaf(count=1)", "a bracket is not closed", "write `NAME("),
     ],
 )
-def test_what_is_wrong_with_a_part(toys: Plugins, text: str, message: str, remedy: str) -> None:
+def test_what_is_wrong_with_a_part(toys: PluginRegistry, text: str, message: str, remedy: str) -> None:
     with pytest.raises(OptionError) as caught:
-        Plugins.configure(toys.load("twig"), {"z": text})
+        PluginRegistry.configure(toys.load("twig"), {"z": text})
     assert message in caught.value.message
     assert remedy in caught.value.help
 
 
-def test_a_name_alone_is_read_as_any_plugin_is(toys: Plugins) -> None:
+def test_a_name_alone_is_read_as_any_plugin_is(toys: PluginRegistry) -> None:
     with pytest.raises(UnknownPluginError, match="unknown toy_part `laef`"):
-        toys.read("laef")
+        toys.parse("laef")
 
 
-def test_options_that_are_parts_are_listed_by_their_texts(toys: Plugins) -> None:
-    assert Plugins.options(toys.load("twig")) == (
+def test_options_that_are_parts_are_listed_by_their_texts(toys: PluginRegistry) -> None:
+    assert PluginRegistry.options(toys.load("twig")) == (
         Option("z", "toy_part", "leaf", "what it holds"),
         Option("b", "int", 7, "how many rows"),
     )
@@ -179,37 +179,37 @@ def test_options_that_are_parts_are_listed_by_their_texts(toys: Plugins) -> None
 class Chooser:
     """An optimizer that is made of a selector."""
 
-    z: Part = part(OPTIMIZERS, "cmab", "what selects", able_to="selector")
+    z: NestedPlugin = nested_plugin(OPTIMIZERS, "cmab", "what selects", able_to="selector")
     b: int = option(5, "rows")
 
 
 def test_a_part_must_be_able_to_do_what_it_is_there_for() -> None:
-    assert Plugins.configure(Chooser, {"z": "blds(disc=2)"}).z.plugin.disc == 2
+    assert PluginRegistry.configure(Chooser, {"z": "blds(disc=2)"}).z.plugin.disc == 2
     assert str(Chooser().z) == "cmab"
 
     @dataclass(frozen=True, slots=True)
     class Dreamer:
-        z: Part = part(OPTIMIZERS, "cmab", "what dreams", able_to="dream")
+        z: NestedPlugin = nested_plugin(OPTIMIZERS, "cmab", "what dreams", able_to="dream")
 
     with pytest.raises(OptionError, match="`blds` is not a value of `z`"):
-        Plugins.configure(Dreamer, {"z": "blds"})
+        PluginRegistry.configure(Dreamer, {"z": "blds"})
 
 
 def test_the_fidelity_of_a_task_is_that_of_parts_where_nothing_else_was_written() -> None:
     task = "task classification {\n  fidelity samples from 50 by 3\n}\n"
     space = parse(f"space s\nstage a = GaussianNB | LinearDiscriminantAnalysis\n{task}")
-    chooser = Part("chooser", Plugins.configure(Chooser, {"z": "blds(eta=4)"}), frozenset({"z"}))
+    chooser = NestedPlugin("chooser", PluginRegistry.configure(Chooser, {"z": "blds(eta=4)"}), frozenset({"z"}))
     told = with_fidelity(chooser, space.task.fidelity).plugin
     assert (told.b, told.z.plugin.b, told.z.plugin.eta) == (50, 50, 4.0)
 
 
 def test_all_fields_are_facts() -> None:
-    made = Plugins.configure(Chooser, {"z": "lds"})
-    assert facts(made) == {
+    made = PluginRegistry.configure(Chooser, {"z": "lds"})
+    assert plugin_facts(made) == {
         "z": {"name": "lds", "options": {"disc": 1, "hyperparameters": "default"}},
         "b": 5,
     }
-    assert facts(made).keys() == {entry.name for entry in fields(made)}
+    assert plugin_facts(made).keys() == {entry.name for entry in fields(made)}
 
 
 @pytest.mark.parametrize(
@@ -224,4 +224,4 @@ def test_all_fields_are_facts() -> None:
     ],
 )
 def test_pieces_lie_outside_of_brackets(text: str, separator: str, found: list[str]) -> None:
-    assert pieces(text, separator) == found
+    assert split_outside_brackets(text, separator) == found

@@ -10,11 +10,11 @@ from typing import ClassVar, Literal
 
 import pytest
 
-from spacelang.api.executing import make_executor
-from spacelang.plugins import Option, OptionError, Plugins, UnknownPluginError, option
-from spacelang.runtime.boxes.function import box_of
+from spacelang.api.execution import make_executor
+from spacelang.plugins import Option, OptionError, PluginRegistry, UnknownPluginError, option
+from spacelang.runtime.black_box.function import make_function_objective
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors import EXECUTORS, Workers
+from spacelang.runtime.executors import EXECUTORS, WorkerSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Toy:
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plugins:
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PluginRegistry:
     folder = tmp_path / "toy_kinds"
     (folder / "inner").mkdir(parents=True)
     (folder / "__init__.py").write_text("")
@@ -45,36 +45,36 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plugins:
     (folder / "empty.py").write_text("from toy_kinds.blds import Blds as Empty\n")
     (folder / "broken.py").write_text("raise RuntimeError('imported')\n")
     monkeypatch.syspath_prepend(tmp_path)
-    yield Plugins("toy_kinds", "toy_kinds")
+    yield PluginRegistry("toy_kinds", "toy_kinds")
     for name in [name for name in sys.modules if name.partition(".")[0] == "toy_kinds"]:
         del sys.modules[name]
 
 
-def test_names_are_the_modules_and_none_is_imported(package: Plugins) -> None:
+def test_names_are_the_modules_and_none_is_imported(package: PluginRegistry) -> None:
     assert package.names() == ("blds", "broken", "empty", "select_best")
     assert not any(name.startswith("toy_kinds.") for name in sys.modules)
 
 
-def test_loading_imports_one_module_and_finds_the_class_that_is_the_same_word(package: Plugins) -> None:
+def test_loading_imports_one_module_and_finds_the_class_that_is_the_same_word(package: PluginRegistry) -> None:
     assert package.load("blds").__name__ == "Blds"
     assert package.load("select_best").__name__ == "SelectBest"
     assert "toy_kinds.broken" not in sys.modules
 
 
-def test_a_module_without_its_class_is_a_mistake_of_its_author(package: Plugins) -> None:
+def test_a_module_without_its_class_is_a_mistake_of_its_author(package: PluginRegistry) -> None:
     with pytest.raises(ImportError, match=r"`toy_kinds\.empty` must define a class"):
         package.load("empty")
 
 
 @pytest.mark.parametrize("name", ["bldss", "_helper", "inner", "../blds", ""])
-def test_an_unknown_name(package: Plugins, name: str) -> None:
+def test_an_unknown_name(package: PluginRegistry, name: str) -> None:
     with pytest.raises(UnknownPluginError, match="unknown toy_kind") as caught:
         package.load(name)
     assert "choose from `blds`, `broken`, `empty`, `select_best`" in caught.value.help
     assert ("did you mean `blds`?" in caught.value.help) == ("blds" in name)
 
 
-def test_other_packages_join_by_entry_points(package: Plugins, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_packages_join_by_entry_points(package: PluginRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
     entries = [
         EntryPoint("theirs", "toy_kinds.select_best:SelectBest", "toy_kinds"),
         EntryPoint("blds", "toy_kinds.broken:Blds", "toy_kinds"),
@@ -86,7 +86,7 @@ def test_other_packages_join_by_entry_points(package: Plugins, monkeypatch: pyte
 
 
 def test_options_are_the_fields_with_a_text() -> None:
-    assert Plugins.options(Toy) == (
+    assert PluginRegistry.options(Toy) == (
         Option("count", "int", 3, "how many"),
         Option("share", "float", 0.5, "what part"),
         Option("loud", "bool", False, "whether it is heard"),
@@ -97,9 +97,9 @@ def test_options_are_the_fields_with_a_text() -> None:
 
 def test_texts_are_read_by_the_types_of_the_fields() -> None:
     settings = {"count": "7", "share": "1/9600", "loud": "true", "title": "7", "rule": "second"}
-    assert Plugins.configure(Toy, settings) == Toy(7, 1 / 9600, True, "7", "second")
-    assert Plugins.configure(Toy, {"share": "1e-3", "loud": "False"}) == Toy(share=0.001)
-    assert Plugins.configure(Toy, {}) == Toy()
+    assert PluginRegistry.configure(Toy, settings) == Toy(7, 1 / 9600, True, "7", "second")
+    assert PluginRegistry.configure(Toy, {"share": "1e-3", "loud": "False"}) == Toy(share=0.001)
+    assert PluginRegistry.configure(Toy, {}) == Toy()
 
 
 @pytest.mark.parametrize(
@@ -117,25 +117,25 @@ def test_texts_are_read_by_the_types_of_the_fields() -> None:
 )
 def test_a_text_that_is_no_value(name: str, text: str, help_text: str) -> None:
     with pytest.raises(OptionError) as caught:
-        Plugins.configure(Toy, {name: text})
+        PluginRegistry.configure(Toy, {name: text})
     assert caught.value.message == f"`{text}` is not a value of `{name}`"
     assert help_text in caught.value.help
 
 
 def test_an_option_that_does_not_exist() -> None:
     with pytest.raises(OptionError, match="`conut` is not an option of `toy`") as caught:
-        Plugins.configure(Toy, {"conut": "1"})
+        PluginRegistry.configure(Toy, {"conut": "1"})
     assert caught.value.help.startswith("did you mean `count`? choose from `count`, `share`,")
 
 
 def test_fields_for_programs_are_no_options() -> None:
     with pytest.raises(OptionError, match="inner"):
-        Plugins.configure(Toy, {"inner": "1"})
+        PluginRegistry.configure(Toy, {"inner": "1"})
 
 
 def test_the_plugins_own_check_of_a_value_is_passed_on() -> None:
     with pytest.raises(OptionError, match="negative"):
-        Plugins.configure(Toy, {"count": "-1"})
+        PluginRegistry.configure(Toy, {"count": "-1"})
 
 
 @pytest.mark.parametrize("kind", ["targets", "optimizers"])
@@ -159,22 +159,22 @@ class Preset:
 
 
 def test_a_preset_comes_before_the_defaults_and_behind_what_is_said() -> None:
-    assert Plugins.configure(Preset, {"preset": "much"}) == Preset(9, "much")
-    assert Plugins.configure(Preset, {"preset": "much", "count": "3"}) == Preset(3, "much")
-    assert Plugins.configure(Preset, {}) == Preset()
+    assert PluginRegistry.configure(Preset, {"preset": "much"}) == Preset(9, "much")
+    assert PluginRegistry.configure(Preset, {"preset": "much", "count": "3"}) == Preset(3, "much")
+    assert PluginRegistry.configure(Preset, {}) == Preset()
 
 
 def test_an_unknown_preset_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(OptionError) as caught:
-        Plugins.configure(Preset, {"preset": "mach"})
+        PluginRegistry.configure(Preset, {"preset": "mach"})
     assert caught.value.message == "`mach` is not a value of `preset`"
     assert "`much`" in caught.value.help
     with pytest.raises(OptionError, match="`preset` is not an option of `toy`"):
-        Plugins.configure(Toy, {"preset": "much"})
+        PluginRegistry.configure(Toy, {"preset": "much"})
 
 
 def test_executors_are_found_by_their_files_and_all_else_is_an_address() -> None:
     assert {"dask", "here", "processes"} <= {*EXECUTORS.names()}
     for name in ("elsewhere", "here", "nowhere"):
         with pytest.raises(InputError, match=f"`{name}` is neither an executor nor the address"):
-            make_executor(box_of(len), Workers(1, name))
+            make_executor(make_function_objective(len), WorkerSettings(1, name))

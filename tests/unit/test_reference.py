@@ -10,16 +10,16 @@ from itertools import pairwise
 
 import pytest
 
-from spacelang.analysis import Checked, check
+from spacelang.analysis import CheckResult, check
 from spacelang.diagnostics.diagnostic import Severity
-from spacelang.diagnostics.kinds import KINDS
+from spacelang.diagnostics.registry import KINDS
 from spacelang.diagnostics.terminal import render
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import exclusion
-from spacelang.resources import folder
+from spacelang.ir.membership import first_exclusion
+from spacelang.resources import resource_folder
 from spacelang.text import Source
 
-REFERENCE = (folder("grammars") / "REFERENCE.md").read_text(encoding="utf-8")
+REFERENCE = (resource_folder("grammars") / "REFERENCE.md").read_text(encoding="utf-8")
 FENCE = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -29,7 +29,7 @@ class Block:
     kind: str
     text: str
 
-    def checked(self) -> Checked:
+    def checked(self) -> CheckResult:
         return check(Source(f"REFERENCE.md, line {self.line}", self.text))
 
 
@@ -64,7 +64,7 @@ def test_a_wrong_example_gives_its_error_and_no_other(block: Block) -> None:
 def test_a_configuration_belongs_to_the_space_above_it(before: Block, block: Block) -> None:
     space = before.checked().space
     assert space is not None
-    assert exclusion(space, Configuration.from_json(block.text)) is None
+    assert first_exclusion(space, Configuration.from_json(block.text)) is None
 
 
 def test_every_block_is_run() -> None:

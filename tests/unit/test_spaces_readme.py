@@ -5,18 +5,18 @@ from functools import cache
 
 import pytest
 
-from spacelang.analysis import Surroundings, check
-from spacelang.resources import folder
-from spacelang.solver.statistics import Statistics, Tally, statistics
+from spacelang.analysis import CheckContext, check
+from spacelang.resources import resource_folder
+from spacelang.solver.statistics import HyperparameterCounts, Statistics, statistics
 from spacelang.text import Source
 
-README = (folder("spaces") / "README.md").read_text(encoding="utf-8")
-SPACES = sorted(path.stem for path in folder("spaces").glob("*.space"))
+README = (resource_folder("spaces") / "README.md").read_text(encoding="utf-8")
+SPACES = sorted(path.stem for path in resource_folder("spaces").glob("*.space"))
 ROWS = dict(re.findall(r"^\| \[(\w+)\]\(\1\.space\) \| (.+) \|$", README, re.MULTILINE))
 
 
 def source(name: str) -> Source:
-    return Source(name, (folder("spaces") / f"{name}.space").read_text(encoding="utf-8"))
+    return Source(name, (resource_folder("spaces") / f"{name}.space").read_text(encoding="utf-8"))
 
 
 @cache
@@ -66,7 +66,7 @@ def test_the_hyperparameters_of_the_admm_spaces_are_counted_by_algorithm(name: s
 
 def test_the_imputer_of_the_large_admm_space_has_one_hyperparameter_besides() -> None:
     found = counted("admm_table_a2")
-    assert found.by_algorithm["SimpleImputer"] == Tally(0, 1)
+    assert found.by_algorithm["SimpleImputer"] == HyperparameterCounts(0, 1)
     assert found.hyperparameters.continuous + found.hyperparameters.discrete == 92 + 1
     assert [count for _, count in found.stages] == [8, 11, 7, 11]
     assert found.structures == 8 * 11 * 7 * 11 == 6776
@@ -83,7 +83,7 @@ def test_the_pairs_of_mosaic_are_the_only_structures_that_are_left_out() -> None
 @pytest.mark.parametrize("name", ["admm_table_a2", "mosaic", "boasf_models"])
 def test_no_data_takes_a_structure_or_a_hyperparameter_away(name: str, sizes: tuple[int, int, int]) -> None:
     bindings = dict(zip(("n_samples", "n_features", "n_classes"), sizes, strict=True))
-    checked = check(source(name), Surroundings(bindings=bindings))
+    checked = check(source(name), CheckContext(bindings=bindings))
     assert not checked.diagnostics
     assert checked.structures is not None
     bound, unbound = statistics(checked.structures), counted(name)

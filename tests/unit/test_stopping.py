@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from spacelang.cli import _stopping
-from spacelang.cli._stopping import stoppable
+from spacelang.cli import _signals
+from spacelang.cli._signals import sigterm_as_interrupt
 
 STOPS = (signal.SIGINT, signal.SIGTERM)
 
@@ -24,15 +24,15 @@ def handlers() -> Iterator[None]:
 @pytest.mark.parametrize("number", STOPS)
 def test_both_signals_interrupt_and_are_as_before_afterwards(number: signal.Signals) -> None:
     before = [signal.getsignal(each) for each in STOPS]
-    with pytest.raises(KeyboardInterrupt), stoppable():
+    with pytest.raises(KeyboardInterrupt), sigterm_as_interrupt():
         os.kill(os.getpid(), number)
     assert [signal.getsignal(each) for each in STOPS] == before
 
 
 def test_one_that_comes_twice_at_once_counts_once_and_a_later_one_again(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter([100.0, 100.1, 100.4, 100.6])
-    monkeypatch.setattr(_stopping.time, "monotonic", lambda: next(moments))
-    with stoppable():
+    monkeypatch.setattr(_signals.time, "monotonic", lambda: next(moments))
+    with sigterm_as_interrupt():
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGTERM)
@@ -44,7 +44,7 @@ def test_one_that_comes_twice_at_once_counts_once_and_a_later_one_again(monkeypa
 @pytest.mark.parametrize("number", STOPS)
 def test_what_is_ignored_stays_so(number: signal.Signals) -> None:
     signal.signal(number, signal.SIG_IGN)
-    with stoppable():
+    with sigterm_as_interrupt():
         signal.raise_signal(number)
     assert signal.getsignal(number) is signal.SIG_IGN
 
@@ -53,7 +53,7 @@ def test_in_other_threads_nothing_is_changed() -> None:
     seen: list[object] = []
 
     def look() -> None:
-        with stoppable():
+        with sigterm_as_interrupt():
             seen.extend(signal.getsignal(each) for each in STOPS)
 
     thread = threading.Thread(target=look)

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from spacelang.catalog import load
-from spacelang.suggest import distance, nearest
+from spacelang.suggest import distance, nearest_name
 
 OPERATORS = tuple(load())
 PARAMETERS = tuple(load().operators["RandomForestClassifier"].parameters)
@@ -28,7 +28,7 @@ PARAMETERS = tuple(load().operators["RandomForestClassifier"].parameters)
     ],
 )
 def test_near_operators(name: str, meant: str) -> None:
-    assert nearest(name, OPERATORS) == meant
+    assert nearest_name(name, OPERATORS) == meant
 
 
 @pytest.mark.parametrize(
@@ -45,17 +45,17 @@ def test_near_operators(name: str, meant: str) -> None:
     ],
 )
 def test_near_parameters(name: str, meant: str) -> None:
-    assert nearest(name, PARAMETERS) == meant
+    assert nearest_name(name, PARAMETERS) == meant
 
 
 @pytest.mark.parametrize("name", ["", "X", "XY", "CatBoost", "XGBClassifier", "LGBMClassifier", "KNN", "x" * 10_000])
 def test_absurd_operators_are_not_suggested(name: str) -> None:
-    assert nearest(name, OPERATORS) is None
+    assert nearest_name(name, OPERATORS) is None
 
 
 @pytest.mark.parametrize("name", ["C", "p", "gamma", "kernel", "seed", "n_trees"])
 def test_absurd_parameters_are_not_suggested(name: str) -> None:
-    assert nearest(name, PARAMETERS) is None
+    assert nearest_name(name, PARAMETERS) is None
 
 
 @pytest.mark.parametrize(
@@ -77,17 +77,17 @@ def test_absurd_parameters_are_not_suggested(name: str) -> None:
     ],
 )
 def test_among_few(name: str, names: list[str], meant: str | None) -> None:
-    assert nearest(name, names) == meant
+    assert nearest_name(name, names) == meant
 
 
 def test_order_of_the_names_does_not_matter() -> None:
     names = ["abcdef", "abcdxe", "abxdef", "Abcdee", "abcdee"]
     chance = random.Random(0)
-    assert {nearest("abcdeg", chance.sample(names, len(names))) for _ in range(50)} == {"abcdee"}
+    assert {nearest_name("abcdeg", chance.sample(names, len(names))) for _ in range(50)} == {"abcdee"}
 
 
 def test_exact_capitals_come_first() -> None:
-    assert nearest("svx", ["SVC", "svc"]) == "svc"
+    assert nearest_name("svx", ["SVC", "svc"]) == "svc"
 
 
 @pytest.mark.parametrize(

@@ -32,5 +32,5 @@ def test_what_is_missing_is_said_with_the_remedy(missing: str) -> None:
 
 def test_who_evaluates_what_a_suite_made_loads_no_suite() -> None:
     heavy = ("pytest", "hypothesis")
-    code = f"import sys, spacelang.testing.misbehaving; print(*(name for name in {heavy!r} if name in sys.modules))"
+    code = f"import sys, spacelang.testing.faults; print(*(name for name in {heavy!r} if name in sys.modules))"
     assert not python(code).strip()

@@ -1,6 +1,6 @@
 """Sources and spans."""
 
-from spacelang.diagnostics.diagnostic import in_order
+from spacelang.diagnostics.diagnostic import sorted_unique
 from spacelang.diagnostics.files import NoStage
 from spacelang.text import Source, Span
 
@@ -20,4 +20,4 @@ def test_spans_are_in_the_order_of_files_and_positions() -> None:
 
 def test_one_problem_in_two_files_is_two_problems() -> None:
     files = [Source("a.space", ""), Source("b.space", "")]
-    assert len(in_order([NoStage(primary=Span(source, 0, 0)) for source in files])) == 2
+    assert len(sorted_unique([NoStage(primary=Span(source, 0, 0)) for source in files])) == 2

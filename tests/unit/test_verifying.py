@@ -9,7 +9,7 @@ import pytest
 from commands import spacelang
 
 import spacelang as sl
-from spacelang.api.verifying import verify
+from spacelang.api.verification import verify
 from spacelang.ir.configuration import Configuration
 from spacelang.targets import TARGETS
 
@@ -28,7 +28,7 @@ def test_the_targets_hold_the_laws_on_all_configurations(target: str) -> None:
     assert found.is_all
     assert [law.tried for law in found.laws] == [SPACE.configurations] * 2 + [60] * 2
     assert found.structures[0] <= found.structures[1] == 3
-    assert {*found.kept} <= {"exact", "rewritten", "approximated"}
+    assert {*found.preserved} <= {"exact", "rewritten", "approximated"}
 
 
 def broken(**changed: Any) -> list[bool]:
@@ -45,7 +45,7 @@ def test_what_breaks_a_law_is_found() -> None:
 
     assert broken() == [True, True, True, True]
     assert broken(decode=forgetful) == [False, True, False, True]
-    assert broken(reaches=lambda _: False) == [True, False, True, False]
+    assert broken(accepts=lambda _: False) == [True, False, True, False]
     assert broken(encode=fails) == [False, False, True, True]
 
 

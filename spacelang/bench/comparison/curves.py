@@ -13,16 +13,16 @@ Array: TypeAlias = npt.NDArray[np.float64]
 TIMESTAMPS: Final = 256
 """The number of times at which a comparison is sampled, as in the protocol of the ADMM paper."""
 
-BEFORE_THE_FIRST: Final = 1.0
+LOSS_BEFORE_FIRST_SCORE: Final = 1.0
 """The loss of a run before its first score, as in the protocol of the ADMM paper."""
 
-EARLIEST: Final = 1e-3
+DEFAULT_START_SHARE: Final = 1e-3
 """The share of the time at which sampling starts if no score is suitable as its start."""
 
-LATEST: Final = 0.9
+LATEST_START_SHARE: Final = 0.9
 """The share of the time after which a first score is too late to start sampling there."""
 
-NO_TIME: Final = 1e-6
+SMALLEST_TIME: Final = 1e-6
 """The smallest time on a logarithmic axis, in seconds and as a share of the time; less counts as 0."""
 
 
@@ -37,7 +37,7 @@ class Curve:
     losses: tuple[float, ...] = ()
 
 
-def incumbent(scores: Iterable[tuple[float, float]], until: float = inf) -> Curve:
+def incumbent_curve(scores: Iterable[tuple[float, float]], until: float = inf) -> Curve:
     """Return the curve of scores, pairs (seconds, loss); scores after `until` are ignored."""
     best, points = inf, []
     for seconds, loss in sorted(scores):
@@ -47,28 +47,28 @@ def incumbent(scores: Iterable[tuple[float, float]], until: float = inf) -> Curv
     return Curve(tuple(seconds for seconds, _ in points), tuple(loss for _, loss in points))
 
 
-def loss_before(curves: Iterable[Curve]) -> float:
+def initial_loss(curves: Iterable[Curve]) -> float:
     """Return the loss that counts before the first score.
 
     It is 1, or the worst first score of any curve if that is greater. So a curve never rises, and a run is never worse
     off for having a score.
     """
-    return max([BEFORE_THE_FIRST, *(curve.losses[0] for curve in curves if curve.losses)])
+    return max([LOSS_BEFORE_FIRST_SCORE, *(curve.losses[0] for curve in curves if curve.losses)])
 
 
-def times(curves: Iterable[Curve], end: float, count: int = TIMESTAMPS) -> Array:
+def logarithmic_times(curves: Iterable[Curve], end: float, count: int = TIMESTAMPS) -> Array:
     """Return `count` times on a logarithmic scale, from the first score of any curve to `end`.
 
     If the first score comes at almost 0 s or near the end, the times start at a fixed share of `end` instead.
     """
     first = min((curve.seconds[0] for curve in curves if curve.seconds), default=0.0)
-    last = max(end, NO_TIME)
-    tells = last * NO_TIME <= first <= last * LATEST
-    found: Array = np.geomspace(first if tells else last * EARLIEST, last, count)
+    last = max(end, SMALLEST_TIME)
+    tells = last * SMALLEST_TIME <= first <= last * LATEST_START_SHARE
+    found: Array = np.geomspace(first if tells else last * DEFAULT_START_SHARE, last, count)
     return found
 
 
-def sampled(curves: Sequence[Curve], seconds: Array, before: float) -> Array:
+def sample_curves(curves: Sequence[Curve], seconds: Array, before: float) -> Array:
     """Return the exact losses of curves at some times, an array of shape (curves, times).
 
     `before` is the loss before the first score.

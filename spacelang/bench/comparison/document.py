@@ -3,15 +3,15 @@
 from collections.abc import Iterable
 from math import isnan
 
-from spacelang.bench.comparison.noise import LEVEL, Estimate
+from spacelang.bench.comparison.bootstrap import LEVEL, Estimate
 from spacelang.bench.comparison.ranks import Lead, Ranking
-from spacelang.bench.comparison.results import Models, Results, RunResult
-from spacelang.bench.comparison.text import SHARES
-from spacelang.bench.comparison.verdict import verdict
-from spacelang.report.reached import score_document
+from spacelang.bench.comparison.results import IncumbentModels, Results, RunResult
+from spacelang.bench.comparison.text import TIME_SHARES
+from spacelang.bench.comparison.winner_losses import winner_losses
+from spacelang.report.unseen_rows import score_document
 
 
-def document(results: Results) -> dict[str, object]:
+def comparison_document(results: Results) -> dict[str, object]:
     """Return the document that `compare --json` prints.
 
     The entries that depend on time have one number for each of `seconds`: some shares of the time, up to its end.
@@ -25,32 +25,32 @@ def document(results: Results) -> dict[str, object]:
     - `intervals`: the number of `data set` or `seed` that intervals are based on. It is None, and so are all bounds, if
       there are too few.
     - `ahead`: who was ahead and when, over all data by each ranking, and on each data set (`median`).
-    - `apart`: for every two optimizers, which one was ahead beyond noise, by the ranks of mean losses.
+    - `leaders_beyond_noise`: for every two optimizers, which one was ahead beyond noise, by the ranks of mean losses.
     - `test`: the losses of the winners at the end on rows that no trial saw, in `losses[data][optimizer]`, with `ranks`
       and `differences` as above. It is None without test rows.
     - `runs`: every run with its last losses, None without a score.
     """
-    sampled = results.at(*(results.end * share for share in SHARES))
+    sampled = results.at_times(*(results.end * share for share in TIME_SHARES))
     return {
         "space": results.space,
-        "data": {name: {"loss": results.formulas[name], "before": before} for name, before in _befores(results)},
+        "data": {name: {"loss": results.formulas[name], "before": before} for name, before in _initial_losses(results)},
         "optimizers": list(results.optimizers),
         "seeds": list(results.seeds),
         "tolerance": results.tolerance,
-        "intervals": _resampling(results),
+        "intervals": _resampling_document(results),
         **_over_time(sampled),
         "differences": {
             ranking.value: {models.value: _differences(results, each.differences) for models, each in by_models.items()}
-            for ranking, by_models in sampled.ranked.items()
+            for ranking, by_models in sampled.rank_estimates.items()
         },
-        "ahead": {models.value: _ahead(results, models) for models in Models},
-        "apart": {models.value: _apart(results, models) for models in Models},
-        "test": _verdict(results),
+        "ahead": {models.value: _ahead(results, models) for models in IncumbentModels},
+        "apart": {models.value: _apart(results, models) for models in IncumbentModels},
+        "test": _test_document(results),
         "runs": [_run(run) for run in results.runs],
     }
 
 
-def curves(results: Results) -> dict[str, object]:
+def curves_document(results: Results) -> dict[str, object]:
     """Return `seconds`, `losses` and `ranks` as in the document, at all times of the results."""
     return _over_time(results)
 
@@ -58,20 +58,20 @@ def curves(results: Results) -> dict[str, object]:
 def _over_time(results: Results) -> dict[str, object]:
     return {
         "seconds": results.seconds.tolist(),
-        "losses": {models.value: _losses(results, models) for models in Models},
+        "losses": {models.value: _losses(results, models) for models in IncumbentModels},
         "ranks": {
             ranking.value: {models.value: _ranks(results, ranked.ranks) for models, ranked in by_models.items()}
-            for ranking, by_models in results.ranked.items()
+            for ranking, by_models in results.rank_estimates.items()
         },
     }
 
 
-def _resampling(results: Results) -> dict[str, object] | None:
+def _resampling_document(results: Results) -> dict[str, object] | None:
     """Return what intervals are based on, or None if there are none."""
     found = results.resampling
     if found is None:
         return None
-    return {"level": LEVEL, "over": found.drawn.value, "number": found.number}
+    return {"level": LEVEL, "over": found.unit.value, "number": found.number}
 
 
 def _ranks(results: Results, ranks: Estimate) -> dict[str, object]:
@@ -96,10 +96,10 @@ def _differences(results: Results, differences: Estimate) -> list[object]:
 def _bounds(estimate: Estimate, row: int) -> dict[str, object]:
     """Return the bounds of intervals, with None in place of NaN."""
     bounds = {"low": estimate.low[row].tolist(), "high": estimate.high[row].tolist()}
-    return {name: [*map(_known, found)] for name, found in bounds.items()}
+    return {name: [*map(_none_if_nan, found)] for name, found in bounds.items()}
 
 
-def _losses(results: Results, models: Models) -> dict[str, object]:
+def _losses(results: Results, models: IncumbentModels) -> dict[str, object]:
     return {
         data: {
             optimizer: dict(zip(("lower", "median", "upper"), quartiles[:, row].tolist(), strict=True))
@@ -109,13 +109,13 @@ def _losses(results: Results, models: Models) -> dict[str, object]:
     }
 
 
-def _befores(results: Results) -> Iterable[tuple[str, float]]:
-    return zip(results.data, results.before.tolist(), strict=True)
+def _initial_losses(results: Results) -> Iterable[tuple[str, float]]:
+    return zip(results.data, results.initial_losses.tolist(), strict=True)
 
 
-def _verdict(results: Results) -> dict[str, object] | None:
+def _test_document(results: Results) -> dict[str, object] | None:
     """Return the results on rows that no trial saw, or None if there are no such rows."""
-    found = verdict(results)
+    found = winner_losses(results)
     if found is None:
         return None
     columns = {
@@ -128,38 +128,41 @@ def _verdict(results: Results) -> dict[str, object] | None:
     return {
         "losses": {
             data: {
-                optimizer: {name: _known(float(column[place, row])) for name, column in columns.items()}
+                optimizer: {name: _none_if_nan(float(column[place, row])) for name, column in columns.items()}
                 for row, optimizer in enumerate(results.optimizers)
             }
             for place, data in enumerate(results.data)
         },
-        "ranks": {ranking.value: _ranks(results, each.ranks) for ranking, each in found.ranked.items()},
+        "ranks": {ranking.value: _ranks(results, each.ranks) for ranking, each in found.rank_estimates.items()},
         "differences": {
-            ranking.value: _differences(results, each.differences) for ranking, each in found.ranked.items()
+            ranking.value: _differences(results, each.differences) for ranking, each in found.rank_estimates.items()
         },
     }
 
 
-def _known(number: float) -> float | None:
+def _none_if_nan(number: float) -> float | None:
     return None if isnan(number) else number
 
 
-def _ahead(results: Results, models: Models) -> dict[str, object]:
-    by_data = {data: _intervals(results.ahead_on(data, models)) for data in results.data}
-    by_ranks = {ranking.value: _intervals(results.ahead(models, ranking)) for ranking in Ranking}
+def _ahead(results: Results, models: IncumbentModels) -> dict[str, object]:
+    by_data = {data: _intervals(results.leaders_by_median(data, models)) for data in results.data}
+    by_ranks = {ranking.value: _intervals(results.leaders_by_rank(models, ranking)) for ranking in Ranking}
     return {**by_ranks, "median": by_data}
 
 
-def _apart(results: Results, models: Models) -> list[object]:
-    return [{"optimizers": list(pair), "intervals": _intervals(results.apart(pair, models))} for pair in results.pairs]
+def _apart(results: Results, models: IncumbentModels) -> list[object]:
+    return [
+        {"optimizers": list(pair), "intervals": _intervals(results.leaders_beyond_noise(pair, models))}
+        for pair in results.pairs
+    ]
 
 
 def _intervals(intervals: Iterable[Lead]) -> list[object]:
-    return [{"start": each.start, "end": each.end, "optimizers": list(each.ahead)} for each in intervals]
+    return [{"start": each.start, "end": each.end, "optimizers": list(each.leaders)} for each in intervals]
 
 
 def _run(run: RunResult) -> dict[str, object]:
-    losses = {models.value: next(reversed(run.curves[models].losses), None) for models in Models}
+    losses = {models.value: next(reversed(run.curves[models].losses), None) for models in IncumbentModels}
     return {
         "data": run.key.data,
         "optimizer": run.key.optimizer,
@@ -170,5 +173,7 @@ def _run(run: RunResult) -> dict[str, object]:
         "seconds": run.seconds,
         "ended": run.ended,
         "reason": run.reason,
-        "test": None if run.tested is None else score_document(run.tested.score) | {"reported": run.tested.reported},
+        "test": None
+        if run.winner_score is None
+        else score_document(run.winner_score.score) | {"reported": run.winner_score.reported},
     }

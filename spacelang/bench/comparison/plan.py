@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, TypeAlias
 
-Facts: TypeAlias = Mapping[str, object]
+NamedValues: TypeAlias = Mapping[str, object]
 """JSON values by name."""
 
 VERSION: Final = 1
@@ -27,15 +27,15 @@ class ComparisonPlan:
     workers: int
     limits: str
     seeds: tuple[int, ...]
-    data: Mapping[str, Facts]
-    optimizers: Mapping[str, Facts]
+    data: Mapping[str, NamedValues]
+    optimizers: Mapping[str, NamedValues]
 
-    def text(self) -> str:
+    def to_json(self) -> str:
         """Return the plan as JSON, indented, with one value per line."""
         return json.dumps({"version": VERSION, **asdict(self)}, indent=1) + "\n"
 
     @staticmethod
-    def read(text: str) -> "ComparisonPlan":
+    def from_json(text: str) -> "ComparisonPlan":
         """Parse a plan; raises ValueError, TypeError or KeyError for any other text."""
         found: dict[str, Any] = json.loads(text)
         if found["version"] != VERSION:
@@ -48,7 +48,7 @@ class ComparisonPlan:
 
         A later comparison may add data, optimizers and seeds, but must not leave any out.
         """
-        return list(_differences(self, ComparisonPlan.read(later.text())))
+        return list(_differences(self, ComparisonPlan.from_json(later.to_json())))
 
 
 def _differences(plan: ComparisonPlan, later: ComparisonPlan) -> Iterator[str]:
@@ -58,15 +58,15 @@ def _differences(plan: ComparisonPlan, later: ComparisonPlan) -> Iterator[str]:
     for name, label in names.items():
         before, now = getattr(plan, name), getattr(later, name)
         if before != now:
-            yield f"{label}: {_shown(before)} there, {_shown(now)} now"
+            yield f"{label}: {_format_value(before)} there, {_format_value(now)} now"
     left_out = [seed for seed in plan.seeds if seed not in later.seeds]
     if left_out:
-        yield f"seeds: {_range(plan.seeds)} there, {_range(later.seeds)} now"
-    yield from _of_mappings("data", plan.data, later.data)
-    yield from _of_mappings("optimizer", plan.optimizers, later.optimizers)
+        yield f"seeds: {_format_seeds(plan.seeds)} there, {_format_seeds(later.seeds)} now"
+    yield from _mapping_differences("data", plan.data, later.data)
+    yield from _mapping_differences("optimizer", plan.optimizers, later.optimizers)
 
 
-def _of_mappings(kind: str, there: Mapping[str, Facts], now: Mapping[str, Facts]) -> Iterator[str]:
+def _mapping_differences(kind: str, there: Mapping[str, NamedValues], now: Mapping[str, NamedValues]) -> Iterator[str]:
     for label, facts in there.items():
         if label not in now:
             yield f"{kind} `{label}`: there, but not given now"
@@ -74,15 +74,15 @@ def _of_mappings(kind: str, there: Mapping[str, Facts], now: Mapping[str, Facts]
         for name in dict.fromkeys((*facts, *now[label])):
             before, later = facts.get(name), now[label].get(name)
             if before != later:
-                yield f"{kind} `{label}`, {name}: {_shown(before)} there, {_shown(later)} now"
+                yield f"{kind} `{label}`, {name}: {_format_value(before)} there, {_format_value(later)} now"
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name}={each}" for name, each in value.items()) or "none"
     return "none" if value is None or value == "" else f"{value}"
 
 
-def _range(seeds: tuple[int, ...]) -> str:
+def _format_seeds(seeds: tuple[int, ...]) -> str:
     whole = seeds == tuple(range(seeds[0], seeds[0] + len(seeds))) and len(seeds) > 1
     return f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(map(str, seeds))

@@ -11,7 +11,7 @@ import numpy as np
 
 from spacelang.bench.comparison.curves import Array
 from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import MODELS, Models, Results, counted
+from spacelang.bench.comparison.results import MODEL_LABELS, IncumbentModels, Results, with_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31")
 """The colour-blind-safe palette of Okabe and Ito, without its yellow, which is invisible on white."""
 
-LINES: Final = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
+LINE_STYLES: Final = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
 """Line styles; once all colours are used, they are repeated with the next line style."""
 
-PANELS: Final = 3
+MAX_PANELS_PER_ROW: Final = 3
 """The largest number of panels in a row."""
 
-PANEL: Final = (4.6, 3.5)
+PANEL_SIZE: Final = (4.6, 3.5)
 """Width and height of a panel in inches."""
 
-LEGEND: Final = 0.28
+LEGEND_LINE_HEIGHT: Final = 0.28
 """The height of a line of the legend in inches."""
 
-HANDLE: Final = 0.75
+LEGEND_HANDLE_WIDTH: Final = 0.75
 """The width of a legend entry without its text, in inches."""
 
-CHARACTER: Final = 0.105
+LEGEND_CHARACTER_WIDTH: Final = 0.105
 """The width of a character of the legend in inches, generously estimated."""
 
-WIDTHS: Final = (3.4, 1.5)
+LINE_WIDTHS: Final = (3.4, 1.5)
 """Line widths, used alternately so that two lines on top of each other are both visible."""
 
-BANDS: Final = 0.7
+TOTAL_BAND_OPACITY: Final = 0.7
 """The total opacity of all bands; a single band has at most a fifth of it."""
 
-MARKS: Final = {2.5: (1.0,), 1.0: (1.0, 2.0, 5.0), 0.3: (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), 0.0: ()}
+TICK_MULTIPLES: Final = {2.5: (1.0,), 1.0: (1.0, 2.0, 5.0), 0.3: (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), 0.0: ()}
 """Labelled multiples of powers of ten, by the least number of decades of the axis; () means equal steps."""
 
 STYLE: Final[dict[str, Any]] = {
@@ -74,17 +74,20 @@ def is_available() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def plots(results: Results) -> dict[str, bytes]:
+def render_plots(results: Results) -> dict[str, bytes]:
     """Return the contents of the plot files by file name.
 
-    The plots are `losses_full`, `losses_any`, `ranks` and `ranks_of_runs`, each as `.png` and `.svg`. `ranks` are those
-    of mean losses. Equal results give equal files with the same version of matplotlib. Raises ImportError without
+    The plots are `losses_full`, `losses_any`, `ranks` and `run_rank_table`, each as `.png` and `.svg`. `ranks` are
+    those of mean losses. Equal results give equal files with the same version of matplotlib. Raises ImportError without
     matplotlib.
     """
     files = {}
     with _style():
-        figures = {f"losses_{models.value}": _losses(results, models) for models in Models}
-        figures |= {"ranks": _ranks(results, Ranking.MEAN_LOSSES), "ranks_of_runs": _ranks(results, Ranking.RUNS)}
+        figures = {f"losses_{models.value}": _loss_figure(results, models) for models in IncumbentModels}
+        figures |= {
+            "ranks": _rank_figure(results, Ranking.MEAN_LOSSES),
+            "ranks_of_runs": _rank_figure(results, Ranking.RUNS),
+        }
         for name, figure in figures.items():
             for kind, options in FORMATS.items():
                 content = BytesIO()
@@ -105,41 +108,43 @@ def _style() -> Iterator[None]:
         yield
 
 
-def _losses(results: Results, models: Models) -> "Figure":
+def _loss_figure(results: Results, models: IncumbentModels) -> "Figure":
     """Draw medians with bands between the quartiles, one panel per data set, both axes logarithmic."""
     figure, panels = _panels(results, len(results.data))
     between = "\n" if len(results.data) == 1 else ": "  # a single panel is narrower than the title
-    title = f"Loss of the incumbent, {MODELS[models]}{between}{_spread(len(results.seeds))}"
+    title = f"Loss of the incumbent, {MODEL_LABELS[models]}{between}{_spread_label(len(results.seeds))}"
     figure.suptitle(title, fontsize=13)
-    opacity = _opacity(results)
+    opacity = _band_opacity(results)
     for place, (axes, data) in enumerate(zip(panels, results.data, strict=True)):
         lower, median, upper = results.quartiles[models][:, place]
-        floor = _floor(np.concatenate([lower, median]))
+        floor = _zero_substitute(np.concatenate([lower, median]))
         for row, style in enumerate(_styles(len(results.optimizers))):
-            low, middle, high = (_above(floor, values[row]) for values in (lower, median, upper))
+            low, middle, high = (_raise_to_floor(floor, values[row]) for values in (lower, median, upper))
             _shade(axes, results.seconds, low, high, style["color"], opacity)
             _draw(axes, results.seconds, middle, style)
         axes.set_title(data)
         axes.set_ylabel(results.formulas[data])
         if floor is not None:
-            _logarithmic(axes, "y", float(_above(floor, lower).min()) / 1.08, float(upper.max()) * 1.08)
+            _make_logarithmic(axes, "y", float(_raise_to_floor(floor, lower).min()) / 1.08, float(upper.max()) * 1.08)
     return figure
 
 
-def _ranks(results: Results, ranking: Ranking) -> "Figure":
+def _rank_figure(results: Results, ranking: Ranking) -> "Figure":
     """Draw average ranks with bands for their intervals, one panel for each kind of incumbent."""
-    figure, panels = _panels(results, len(Models))
+    figure, panels = _panels(results, len(IncumbentModels))
     found = results.resampling
-    bands = "" if found is None else f"; bands: 95 %, by bootstrap over {counted(found.number, found.drawn)}"
-    figure.suptitle(f"{ranking!s}, averaged over {results.over}\n(1 is the best{bands})".capitalize(), fontsize=13)
-    opacity = _opacity(results)
-    for axes, models in zip(panels, Models, strict=True):
-        ranks = results.ranked[ranking][models].ranks
+    bands = "" if found is None else f"; bands: 95 %, by bootstrap over {with_count(found.number, found.unit)}"
+    figure.suptitle(
+        f"{ranking!s}, averaged over {results.averaged_over}\n(1 is the best{bands})".capitalize(), fontsize=13
+    )
+    opacity = _band_opacity(results)
+    for axes, models in zip(panels, IncumbentModels, strict=True):
+        ranks = results.rank_estimates[ranking][models].ranks
         for row, style in enumerate(_styles(len(results.optimizers))):
             if found is not None:
                 _shade(axes, results.seconds, ranks.low[row], ranks.high[row], style["color"], opacity)
             _draw(axes, results.seconds, ranks.value[row], style)
-        axes.set_title(MODELS[models])
+        axes.set_title(MODEL_LABELS[models])
         axes.set_ylabel("average rank")
         axes.set_ylim(0.8, len(results.optimizers) + 0.2)
     return figure
@@ -151,12 +156,12 @@ def _panels(results: Results, count: int) -> tuple["Figure", list["Axes"]]:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    across = 2 if count == 4 else min(PANELS, count)
+    across = 2 if count == 4 else min(MAX_PANELS_PER_ROW, count)
     down = ceil(count / across)
-    width = max(PANEL[0] * across, 6.4)
-    entry = HANDLE + CHARACTER * max(map(len, results.optimizers))
+    width = max(PANEL_SIZE[0] * across, 6.4)
+    entry = LEGEND_HANDLE_WIDTH + LEGEND_CHARACTER_WIDTH * max(map(len, results.optimizers))
     columns = min(len(results.optimizers), max(1, int(width / entry)))
-    height = PANEL[1] * down + LEGEND * ceil(len(results.optimizers) / columns) + 0.5
+    height = PANEL_SIZE[1] * down + LEGEND_LINE_HEIGHT * ceil(len(results.optimizers) / columns) + 0.5
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(down, across, squeeze=False).ravel().tolist()
@@ -164,7 +169,7 @@ def _panels(results: Results, count: int) -> tuple["Figure", list["Axes"]]:
         unused.remove()
     for each in axes[:count]:
         each.set_xlabel("seconds")
-        _logarithmic(each, "x", float(results.seconds[0]), results.end)
+        _make_logarithmic(each, "x", float(results.seconds[0]), results.end)
     handles = [
         Line2D([], [], label=label, **style)
         for label, style in zip(results.optimizers, _styles(len(results.optimizers)), strict=True)
@@ -184,9 +189,9 @@ def _shade(axes: "Axes", seconds: Array, low: Array, high: Array, colour: str, o
     axes.fill_between(seconds, low, high, step="post", color=colour, alpha=opacity, linewidth=0)
 
 
-def _opacity(results: Results) -> float:
+def _band_opacity(results: Results) -> float:
     """Return an opacity of bands at which all optimizers stay visible."""
-    return min(BANDS / 5, BANDS / len(results.optimizers))
+    return min(TOTAL_BAND_OPACITY / 5, TOTAL_BAND_OPACITY / len(results.optimizers))
 
 
 def _steps(seconds: Array, *values: Array) -> tuple[Array, ...]:
@@ -202,31 +207,31 @@ def _styles(count: int) -> list[dict[str, Any]]:
     return [
         {
             "color": COLOURS[place % len(COLOURS)],
-            "linestyle": LINES[place // len(COLOURS) % len(LINES)],
-            "linewidth": WIDTHS[place % len(WIDTHS)],
+            "linestyle": LINE_STYLES[place // len(COLOURS) % len(LINE_STYLES)],
+            "linewidth": LINE_WIDTHS[place % len(LINE_WIDTHS)],
         }
         for place in range(count)
     ]
 
 
-def _logarithmic(axes: "Axes", name: Literal["x", "y"], low: float, high: float) -> None:
+def _make_logarithmic(axes: "Axes", name: Literal["x", "y"], low: float, high: float) -> None:
     """Make an axis logarithmic from `low` to `high`, with as many tick labels as suit its range."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     axis = axes.xaxis if name == "x" else axes.yaxis
     axes.set(**{f"{name}scale": "log", f"{name}lim": (low, high)})
     decades = log10(high / low)
-    marked = next(marks for least, marks in MARKS.items() if decades >= least)
+    marked = next(marks for least, marks in TICK_MULTIPLES.items() if decades >= least)
     axis.set_major_locator(LogLocator(subs=marked) if marked else MaxNLocator(5))
     axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:,.0f}" if number >= 10 else f"{number:.4g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
-def _spread(seeds: int) -> str:
+def _spread_label(seeds: int) -> str:
     return "one seed" if seeds == 1 else f"median and quartiles of {seeds} seeds"
 
 
-def _floor(values: Array) -> float | None:
+def _zero_substitute(values: Array) -> float | None:
     """Return the positive number that replaces losses of 0 on a logarithmic axis; None if losses are negative."""
     if values.min() < 0:
         return None
@@ -234,5 +239,5 @@ def _floor(values: Array) -> float | None:
     return float(positive.min()) / 2 if positive.size else 1e-3
 
 
-def _above(floor: float | None, values: Array) -> Array:
+def _raise_to_floor(floor: float | None, values: Array) -> Array:
     return values if floor is None else np.maximum(values, floor)

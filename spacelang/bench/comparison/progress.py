@@ -15,44 +15,44 @@ from rich.progress import (
 )
 
 from spacelang.bench.comparison.results import RunKey, RunResult
-from spacelang.diagnostics.cells import visible
-from spacelang.report.progress import EVERY
+from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.report.progress import SECONDS_BETWEEN_LINES
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.closing import Closing
-from spacelang.runtime.history import Record
-from spacelang.runtime.listening import Listener, Silence
+from spacelang.runtime.closeable import Closeable
+from spacelang.runtime.history import TrialRecord
+from spacelang.runtime.listeners import Listener, SilentListener
 
 
 class ComparisonListener(Listener, Protocol):
     """A listener for the progress of a comparison.
 
-    Between `begins` and `ends` of a run it also receives the events of that run.
+    Between `run_started` and `run_finished` of a run it also receives the events of that run.
     """
 
-    def planned(self, runs: int, done: int) -> None:
+    def runs_planned(self, runs: int, done: int) -> None:
         """Receive the number of all runs and of those that are already done."""
 
-    def begins(self, key: RunKey) -> None:
+    def run_started(self, key: RunKey) -> None:
         """Receive the key of a run that starts or resumes."""
 
-    def ends(self, run: RunResult) -> None:
+    def run_finished(self, run: RunResult) -> None:
         """Receive the result of a run that has ended."""
 
 
-class Quiet(Silence):
+class SilentComparisonListener(SilentListener):
     """A listener that ignores all events."""
 
-    def planned(self, runs: int, done: int) -> None:
+    def runs_planned(self, runs: int, done: int) -> None:
         """Ignore the event."""
 
-    def begins(self, key: RunKey) -> None:
+    def run_started(self, key: RunKey) -> None:
         """Ignore the event."""
 
-    def ends(self, run: RunResult) -> None:
+    def run_finished(self, run: RunResult) -> None:
         """Ignore the event."""
 
 
-class ComparisonProgress(Quiet, Closing):
+class ComparisonProgress(SilentComparisonListener, Closeable):
     """A progress bar over all runs on a terminal, elsewhere an occasional line.
 
     Runs without a score are reported when they end.
@@ -64,14 +64,14 @@ class ComparisonProgress(Quiet, Closing):
         self._runs = self._done = self._trials = 0
         self._key: RunKey | None = None
         self._budget = Budget()
-        self._told = time.monotonic()
+        self._last_printed = time.monotonic()
 
     def close(self) -> None:
         """Restore the terminal."""
         if self._bar is not None:
             self._bar.stop()
 
-    def planned(self, runs: int, done: int) -> None:
+    def runs_planned(self, runs: int, done: int) -> None:
         """Show the bar, or print how many runs are already done."""
         self._runs, self._done = runs, done
         if self._bar is not None:
@@ -79,7 +79,7 @@ class ComparisonProgress(Quiet, Closing):
         elif done:
             self._print(f"{done} of {runs} runs were already done")
 
-    def begins(self, key: RunKey) -> None:
+    def run_started(self, key: RunKey) -> None:
         """Show which run is being made."""
         self._key, self._trials = key, 0
         self._show("")
@@ -88,13 +88,13 @@ class ComparisonProgress(Quiet, Closing):
         """Remember the budget of the run."""
         self._budget = budget
 
-    def trial(self, record: Record, best: Record) -> None:
+    def trial(self, record: TrialRecord, best: TrialRecord) -> None:
         """Show the number of trials and the best loss."""
         self._trials += 1
         loss = "" if best.trial.loss is None else f", best loss {best.trial.loss:.6g}"
         self._show(f": {self._trials} trial{'s' if self._trials > 1 else ''}{loss}", self._share(record.finished))
 
-    def ends(self, run: RunResult) -> None:
+    def run_finished(self, run: RunResult) -> None:
         """Count the run, and print the reason if it has no score."""
         self._done += 1
         if run.reason:
@@ -111,15 +111,15 @@ class ComparisonProgress(Quiet, Closing):
         return min(1.0, max(shares))
 
     def _show(self, state: str, share: float = 0.0) -> None:
-        text = visible(f"{self._key}{state}")
+        text = make_visible(f"{self._key}{state}")
         if self._bar is not None:
             self._bar.update(self._done + share, text)
-        elif state and time.monotonic() - self._told >= EVERY:
-            self._told = time.monotonic()
+        elif state and time.monotonic() - self._last_printed >= SECONDS_BETWEEN_LINES:
+            self._last_printed = time.monotonic()
             self._print(f"{self._done} of {self._runs} runs; {text}")
 
     def _print(self, line: str) -> None:
-        self._console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
+        self._console.print(make_visible(line), markup=False, highlight=False, soft_wrap=True)
 
 
 class _Bar:
@@ -147,4 +147,4 @@ class _Bar:
         self._progress.stop()
 
 
-SILENT: Final = Quiet()
+SILENT: Final = SilentComparisonListener()

@@ -78,23 +78,23 @@ def _first_of_group(ascending: Array, tolerance: float) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """An interval, from `start` to `end` in seconds, in which the optimizers in `ahead` led.
+    """An interval, from `start` to `end` in seconds, in which the optimizers in `leaders` led.
 
-    `ahead` is empty where no optimizer has a score, or where a difference is within noise.
+    `leaders` is empty where no optimizer has a score, or where a difference is within noise.
     """
 
     start: float
     end: float
-    ahead: tuple[str, ...]
+    leaders: tuple[str, ...]
 
 
-def ahead_by(values: Array, names: Sequence[str], tolerance: float) -> list[tuple[str, ...]]:
+def leaders_by_column(values: Array, names: Sequence[str], tolerance: float) -> list[tuple[str, ...]]:
     """Return, for every column, the names of the rows whose value is within the tolerance of the smallest one."""
     near = values <= values.min(axis=0) + tolerance + ROUNDING
     return [tuple(name for name, is_near in zip(names, column, strict=True) if is_near) for column in near.T]
 
 
-def intervals(seconds: Array, ahead: Sequence[tuple[str, ...]]) -> tuple[Lead, ...]:
+def lead_intervals(seconds: Array, ahead: Sequence[tuple[str, ...]]) -> tuple[Lead, ...]:
     """Return the longest intervals with the same leaders; each starts where the one before ends."""
     starts = [place for place, names in enumerate(ahead) if place == 0 or names != ahead[place - 1]]
     ends = [*starts[1:], len(seconds) - 1]

@@ -10,16 +10,16 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from spacelang.bench.comparison.curves import Array, Curve, loss_before, sampled, times
-from spacelang.bench.comparison.noise import RankEstimates, Resampling, ranked, resampling
-from spacelang.bench.comparison.ranks import TOLERANCE, Lead, Ranking, ahead_by, intervals
+from spacelang.bench.comparison.bootstrap import RankEstimates, Resampling, choose_resampling, estimate_ranks
+from spacelang.bench.comparison.curves import Array, Curve, initial_loss, logarithmic_times, sample_curves
+from spacelang.bench.comparison.ranks import TOLERANCE, Lead, Ranking, lead_intervals, leaders_by_column
 from spacelang.ir.trial import TestScore
 
 QUARTILES: Final = (0.25, 0.5, 0.75)
 """The lower quartile, the median and the upper quartile, with linear interpolation."""
 
 
-class Models(StrEnum):
+class IncumbentModels(StrEnum):
     """The models that an incumbent is chosen from."""
 
     FULL = "full"
@@ -28,7 +28,10 @@ class Models(StrEnum):
     """All trained models, on any number of rows."""
 
 
-MODELS: Final = {Models.FULL: "models trained on all training rows", Models.ANY: "any trained model"}
+MODEL_LABELS: Final = {
+    IncumbentModels.FULL: "models trained on all training rows",
+    IncumbentModels.ANY: "any trained model",
+}
 """Labels of the two kinds of incumbents."""
 
 
@@ -45,7 +48,7 @@ class RunKey:
 
 
 @dataclass(frozen=True, slots=True)
-class OnTestRows:
+class WinnerScore:
     """The score of a run's winner on test rows, and the loss that it `reported` as a trial."""
 
     score: TestScore
@@ -56,18 +59,18 @@ class OnTestRows:
 class RunResult:
     """The result of a run: its incumbents over time, and its effort.
 
-    `reason` says why it has no score, and is empty if it has one. `tested` is the score of its winner at the end, if
-    there is a winner and there are test rows.
+    `reason` says why it has no score, and is empty if it has one. `winner_score` is the score of its winner at the end,
+    if there is a winner and there are test rows.
     """
 
     key: RunKey
-    curves: Mapping[Models, Curve]
+    curves: Mapping[IncumbentModels, Curve]
     trials: int
     failed: int
     seconds: float
     ended: str
     reason: str = ""
-    tested: OnTestRows | None = None
+    winner_score: WinnerScore | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +91,7 @@ class Results:
     tolerance: float = TOLERANCE
 
     @staticmethod
-    def over_time(
+    def from_runs(
         space: str,
         data: tuple[str, ...],
         optimizers: tuple[str, ...],
@@ -98,10 +101,10 @@ class Results:
         end: float,
     ) -> "Results":
         """Return the results at logarithmic times, from the first score of any run to `end`."""
-        seconds = times((run.curves[Models.ANY] for run in runs), end)
+        seconds = logarithmic_times((run.curves[IncumbentModels.ANY] for run in runs), end)
         return Results(space, data, optimizers, seeds, runs, formulas, seconds)
 
-    def at(self, *seconds: float) -> "Results":
+    def at_times(self, *seconds: float) -> "Results":
         """Return the same runs at other times."""
         return replace(self, seconds=np.array(seconds))
 
@@ -111,32 +114,33 @@ class Results:
         return float(self.seconds[-1])
 
     @cached_property
-    def before(self) -> Array:
+    def initial_losses(self) -> Array:
         """The loss that counts before the first score, for each data set."""
-        by_data = [[curve for run in self._on(name) for curve in run.curves.values()] for name in self.data]
-        return np.array([loss_before(curves) for curves in by_data])
+        by_data = [[curve for run in self._runs_on(name) for curve in run.curves.values()] for name in self.data]
+        return np.array([initial_loss(curves) for curves in by_data])
 
     @cached_property
-    def losses(self) -> Mapping[Models, Array]:
+    def losses(self) -> Mapping[IncumbentModels, Array]:
         """The losses of the incumbents, of shape (data, optimizers, seeds, times)."""
-        return {models: self._sampled(models) for models in Models}
+        return {models: self._sample_losses(models) for models in IncumbentModels}
 
     @cached_property
-    def quartiles(self) -> Mapping[Models, Array]:
+    def quartiles(self) -> Mapping[IncumbentModels, Array]:
         """The lower quartile, median and upper quartile over seeds, of shape (3, data, optimizers, times)."""
         return {models: np.quantile(losses, QUARTILES, axis=2) for models, losses in self.losses.items()}
 
     @property
     def resampling(self) -> Resampling | None:
         """The bootstrap behind the intervals, or None if there are too few data sets and seeds."""
-        return resampling(len(self.data), len(self.seeds))
+        return choose_resampling(len(self.data), len(self.seeds))
 
     @cached_property
-    def ranked(self) -> Mapping[Ranking, Mapping[Models, RankEstimates]]:
+    def rank_estimates(self) -> Mapping[Ranking, Mapping[IncumbentModels, RankEstimates]]:
         """The average ranks over all data and their differences within `pairs`, with intervals."""
         return {
             ranking: {
-                models: ranked(self.losses[models], ranking, self.tolerance, self.resampling) for models in Models
+                models: estimate_ranks(self.losses[models], ranking, self.tolerance, self.resampling)
+                for models in IncumbentModels
             }
             for ranking in Ranking
         }
@@ -147,47 +151,49 @@ class Results:
         return tuple(combinations(self.optimizers, 2))
 
     @property
-    def over(self) -> str:
+    def averaged_over(self) -> str:
         """A phrase that says what averages are over: `4 data sets and 10 seeds`."""
-        return f"{counted(len(self.data), 'data set')} and {counted(len(self.seeds), 'seed')}"
+        return f"{with_count(len(self.data), 'data set')} and {with_count(len(self.seeds), 'seed')}"
 
-    def ahead(self, models: Models, ranking: Ranking = Ranking.MEAN_LOSSES) -> tuple[Lead, ...]:
+    def leaders_by_rank(self, models: IncumbentModels, ranking: Ranking = Ranking.MEAN_LOSSES) -> tuple[Lead, ...]:
         """Return who had the smallest average rank over all data, and when."""
-        scored = np.any(self.losses[models] < self.before[:, None, None, None], axis=(0, 1, 2))
-        return self._intervals(self.ranked[ranking][models].ranks.value, 0.0, scored)
+        scored = np.any(self.losses[models] < self.initial_losses[:, None, None, None], axis=(0, 1, 2))
+        return self._lead_intervals(self.rank_estimates[ranking][models].ranks.value, 0.0, scored)
 
-    def apart(self, pair: tuple[str, str], models: Models) -> tuple[Lead, ...]:
+    def leaders_beyond_noise(self, pair: tuple[str, str], models: IncumbentModels) -> tuple[Lead, ...]:
         """Return which of two has the smaller average rank of mean losses, and when; nobody if it is within noise."""
-        differences = self.ranked[Ranking.MEAN_LOSSES][models].differences
+        differences = self.rank_estimates[Ranking.MEAN_LOSSES][models].differences
         row = self.pairs.index(pair)
         first, second = pair
         ahead = [(first,) if value < 0 else (second,) for value in differences.value[row]]
         noise = differences.within_noise[row]
-        return intervals(self.seconds, [() if known else names for names, known in zip(ahead, noise, strict=True)])
+        return lead_intervals(self.seconds, [() if known else names for names, known in zip(ahead, noise, strict=True)])
 
-    def ahead_on(self, data: str, models: Models) -> tuple[Lead, ...]:
+    def leaders_by_median(self, data: str, models: IncumbentModels) -> tuple[Lead, ...]:
         """Return whose median was within the tolerance of the smallest one on a data set, and when."""
         place = self.data.index(data)
         medians = self.quartiles[models][1, place]
-        return self._intervals(medians, self.tolerance, np.any(medians < self.before[place], axis=0))
+        return self._lead_intervals(medians, self.tolerance, np.any(medians < self.initial_losses[place], axis=0))
 
-    def _on(self, data: str) -> list[RunResult]:
+    def _runs_on(self, data: str) -> list[RunResult]:
         return [run for run in self.runs if run.key.data == data]
 
-    def _sampled(self, models: Models) -> Array:
+    def _sample_losses(self, models: IncumbentModels) -> Array:
         by_key = {run.key: run.curves[models] for run in self.runs}
         found = np.empty((len(self.data), len(self.optimizers), len(self.seeds), len(self.seconds)))
         for place, data in enumerate(self.data):
             for row, optimizer in enumerate(self.optimizers):
                 curves = [by_key[RunKey(data, optimizer, seed)] for seed in self.seeds]
-                found[place, row] = sampled(curves, self.seconds, float(self.before[place]))
+                found[place, row] = sample_curves(curves, self.seconds, float(self.initial_losses[place]))
         return found
 
-    def _intervals(self, values: Array, tolerance: float, scored: npt.NDArray[np.bool_]) -> tuple[Lead, ...]:
-        ahead = ahead_by(values, self.optimizers, tolerance)
-        return intervals(self.seconds, [names if known else () for names, known in zip(ahead, scored, strict=True)])
+    def _lead_intervals(self, values: Array, tolerance: float, scored: npt.NDArray[np.bool_]) -> tuple[Lead, ...]:
+        ahead = leaders_by_column(values, self.optimizers, tolerance)
+        return lead_intervals(
+            self.seconds, [names if known else () for names, known in zip(ahead, scored, strict=True)]
+        )
 
 
-def counted(number: int, noun: str) -> str:
+def with_count(number: int, noun: str) -> str:
     """Return a number with its noun, in the plural unless it is 1."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from spacelang.bench.comparison.noise import Estimate
+from spacelang.bench.comparison.bootstrap import Estimate
 from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import Models, Results
+from spacelang.bench.comparison.results import IncumbentModels, Results
 
 
 def curves(results: Results) -> pd.DataFrame:
@@ -13,7 +13,7 @@ def curves(results: Results) -> pd.DataFrame:
     rows = [
         (run.key.data, run.key.optimizer, run.key.seed, seconds, loss, models.value)
         for run in results.runs
-        for models in Models
+        for models in IncumbentModels
         for seconds, loss in zip(run.curves[models].seconds, run.curves[models].losses, strict=True)
     ]
     return pd.DataFrame(rows, columns=["data", "optimizer", "seed", "seconds", "loss", "models"])
@@ -26,7 +26,7 @@ def quartiles(results: Results) -> pd.DataFrame:
     """
     names = ["models", "data", "optimizer", "seconds"]
     frames = []
-    for models in Models:
+    for models in IncumbentModels:
         index = pd.MultiIndex.from_product([[models.value], results.data, results.optimizers, results.seconds])
         lower, median, upper = (part.ravel() for part in results.quartiles[models])
         frame = pd.DataFrame({"lower": lower, "median": median, "upper": upper}, index=index.set_names(names))
@@ -39,7 +39,7 @@ def ranks(results: Results) -> pd.DataFrame:
     who = pd.MultiIndex.from_product([results.optimizers, results.seconds], names=["optimizer", "seconds"])
     frames = [
         _frame(models, ranking, who.to_frame(index=False), "rank", each.ranks)
-        for ranking, by_models in results.ranked.items()
+        for ranking, by_models in results.rank_estimates.items()
         for models, each in by_models.items()
     ]
     return pd.concat(frames, ignore_index=True)
@@ -57,13 +57,13 @@ def differences(results: Results) -> pd.DataFrame:
         _frame(models, ranking, who, "difference", each.differences).assign(
             within_noise=each.differences.within_noise.ravel()
         )
-        for ranking, by_models in results.ranked.items()
+        for ranking, by_models in results.rank_estimates.items()
         for models, each in by_models.items()
     ]
     return pd.concat(frames, ignore_index=True)
 
 
-def _frame(models: Models, ranking: Ranking, who: pd.DataFrame, what: str, found: Estimate) -> pd.DataFrame:
+def _frame(models: IncumbentModels, ranking: Ranking, who: pd.DataFrame, what: str, found: Estimate) -> pd.DataFrame:
     named = pd.DataFrame({"models": models.value, "ranking": ranking.value}, index=who.index)
     figures = pd.DataFrame({what: found.value.ravel(), "low": found.low.ravel(), "high": found.high.ravel()})
     return pd.concat([named, who, figures], axis=1)
@@ -76,11 +76,11 @@ def ahead(results: Results) -> pd.DataFrame:
     on one data set.
     """
     rows = []
-    for models in Models:
-        by_ranks = [(ranking.value, "", results.ahead(models, ranking)) for ranking in Ranking]
-        by_data = [("median", data, results.ahead_on(data, models)) for data in results.data]
+    for models in IncumbentModels:
+        by_ranks = [(ranking.value, "", results.leaders_by_rank(models, ranking)) for ranking in Ranking]
+        by_data = [("median", data, results.leaders_by_median(data, models)) for data in results.data]
         for by, data, found in [*by_ranks, *by_data]:
-            rows += [(models.value, by, data, each.start, each.end, each.ahead) for each in found]
+            rows += [(models.value, by, data, each.start, each.end, each.leaders) for each in found]
     return pd.DataFrame(rows, columns=["models", "by", "data", "start", "end", "optimizers"])
 
 
@@ -95,14 +95,14 @@ def runs(results: Results) -> pd.DataFrame:
             "data": run.key.data,
             "optimizer": run.key.optimizer,
             "seed": run.key.seed,
-            **{f"loss_{models.value}": next(reversed(run.curves[models].losses), np.nan) for models in Models},
+            **{f"loss_{models.value}": next(reversed(run.curves[models].losses), np.nan) for models in IncumbentModels},
             "trials": run.trials,
             "failed": run.failed,
             "seconds": run.seconds,
             "ended": run.ended,
             "reason": run.reason,
-            "loss_test": np.nan if run.tested is None else run.tested.score.loss,
-            "loss_reported": np.nan if run.tested is None else run.tested.reported,
+            "loss_test": np.nan if run.winner_score is None else run.winner_score.score.loss,
+            "loss_reported": np.nan if run.winner_score is None else run.winner_score.reported,
         }
         for run in results.runs
     ]

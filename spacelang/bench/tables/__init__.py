@@ -22,7 +22,7 @@ These arrays are optional:
 - `training_loss[..., rung]`: nan where undefined;
 - `measured[..., rung, bound]`: the measured value of each of the task's bounds, nan where unknown. The names of the
   bounds are in `bounds`;
-- `meta`: the text of a JSON object that says where the table comes from (see `Facts`).
+- `meta`: the text of a JSON object that says where the table comes from (see `TableMetadata`).
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-Numbers: TypeAlias = "npt.NDArray[np.float64]"
+FloatArray: TypeAlias = "npt.NDArray[np.float64]"
 
 
 FAILED_LOSS: Final = 1.0
@@ -44,7 +44,7 @@ FAILED_LOSS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Axes:
+class StageProduct:
     """The pipelines of a plain product of stages, in the order in which the last stage changes fastest.
 
     `stages` are the keys of the decisions. It is empty if the table does not name them.
@@ -63,7 +63,7 @@ class Axes:
 
 
 @dataclass(frozen=True, slots=True)
-class ListedConfigurations:
+class ConfigurationList:
     """A list of configurations without duplicates."""
 
     configurations: tuple[Configuration, ...]
@@ -78,7 +78,7 @@ class ListedConfigurations:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class TableMetadata:
     """The origin of a table, as far as it is recorded; empty values are unknown.
 
     - `definition`: the canonical JSON of the space.
@@ -115,23 +115,23 @@ class LossTable:
     """
 
     name: str
-    pipelines: Axes | ListedConfigurations
+    pipelines: StageProduct | ConfigurationList
     sizes: tuple[int, ...]
-    loss: Numbers
-    cost: Numbers
+    loss: FloatArray
+    cost: FloatArray
     status: "npt.NDArray[np.str_]"
     reasons: tuple[str, ...]
     reason: "npt.NDArray[np.int64]"
-    training_loss: Numbers
+    training_loss: FloatArray
     bounds: tuple[str, ...]
-    measured: Numbers
-    facts: Facts
+    measured: FloatArray
+    metadata: TableMetadata
     fingerprint: str = ""
 
     @property
     def has_defaults_only(self) -> bool:
         """True if all pipelines have default hyperparameters."""
-        return isinstance(self.pipelines, Axes) or self.facts.hyperparameters == "default"
+        return isinstance(self.pipelines, StageProduct) or self.metadata.hyperparameters == "default"
 
     @property
     def training_size(self) -> int:

@@ -5,39 +5,39 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
-from spacelang.bench.tables import Axes, ListedConfigurations, LossTable
-from spacelang.bench.tables.listing import configurations
-from spacelang.forms.definition import from_json
-from spacelang.forms.difference import Aspect, Difference, differences
-from spacelang.forms.json_fields import DefinitionError
+from spacelang.bench.tables import ConfigurationList, LossTable, StageProduct
+from spacelang.bench.tables.configurations import configurations
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.ir.walk import structure_of
 from spacelang.runtime.errors import DataError
+from spacelang.serialization.definition import from_json
+from spacelang.serialization.difference import Aspect, Difference, differences
+from spacelang.serialization.json_fields import DefinitionError
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import Completer
+from spacelang.solver.defaults import DefaultCompleter
 
-Row: TypeAlias = Callable[[Configuration], int | None]
+RowLookup: TypeAlias = Callable[[Configuration], int | None]
 """A function that returns the row of a configuration in a table, or None if the table does not have it."""
 
-MEANING: Final = (Aspect.OPERATOR, Aspect.FIXED, Aspect.PIPELINE)
+PIPELINE_ASPECTS: Final = (Aspect.OPERATOR, Aspect.FIXED, Aspect.PIPELINE)
 """The aspects of a space that decide which pipeline a configuration stands for."""
 
-MOST_TOLD: Final = 3
+MAX_LISTED: Final = 3
 """The largest number of differences in a message."""
 
 
-def rows_of(table: LossTable, structures: Structures) -> Row:
+def row_lookup(table: LossTable, structures: Structures) -> RowLookup:
     """Return a function that maps a configuration of the space to its row in the table.
 
     Raises DataError, with the differences, unless the table has all pipelines of the space, at least at their default
     hyperparameters. The pipelines must also have the same meaning, as far as the table records it.
     """
-    _check_meaning(table, structures.space)
+    _check_same_pipelines(table, structures.space)
     match table.pipelines:
-        case Axes() as axes:
-            return _along_axes(table, axes, structures)
-        case ListedConfigurations() as listed:
+        case StageProduct() as axes:
+            return _stage_row_lookup(table, axes, structures)
+        case ConfigurationList() as listed:
             places = {each.digest: row for row, each in enumerate(listed.configurations)}
             _check_members(table, structures, places)
             return lambda configuration: places.get(configuration.digest)
@@ -46,29 +46,29 @@ def rows_of(table: LossTable, structures: Structures) -> Row:
 # ---- the meaning of configurations
 
 
-def _check_meaning(table: LossTable, space: Space) -> None:
+def _check_same_pipelines(table: LossTable, space: Space) -> None:
     """Raise DataError if the same configuration means another pipeline in the space than in the table."""
-    if not table.facts.definition:
+    if not table.metadata.definition:
         return
     try:
-        origin = from_json(json.loads(table.facts.definition))
+        origin = from_json(json.loads(table.metadata.definition))
     except (DefinitionError, ValueError, RecursionError) as error:
         message = f"this version cannot read the space that the table `{table.name}` was made from"
         raise DataError(message, "make the table again with `spacelang tabulate`") from error
-    found = [each for each in differences(origin, space) if _tells(each)]
+    found = [each for each in differences(origin, space) if _changes_pipelines(each)]
     if found:
-        shown = "; ".join(map(_told, found[:MOST_TOLD]))
-        more = f"; {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
+        shown = "; ".join(map(_describe, found[:MAX_LISTED]))
+        more = f"; {len(found) - MAX_LISTED} more" if len(found) > MAX_LISTED else ""
         message = f"the pipelines of the table `{table.name}` differ from those of `{space.name}`: {shown}{more}"
         raise DataError(message, "search the space that the table was made from, or make a table of this space")
 
 
-def _tells(difference: Difference) -> bool:
+def _changes_pipelines(difference: Difference) -> bool:
     added = difference.aspect is Aspect.HYPERPARAMETER and difference.first is None
-    return difference.aspect in MEANING or added
+    return difference.aspect in PIPELINE_ASPECTS or added
 
 
-def _told(difference: Difference) -> str:
+def _describe(difference: Difference) -> str:
     place = f"{difference.aspect.value} of `{difference.path}`" if difference.path else difference.aspect.value
     first, second = ("nothing" if each is None else f"`{each}`" for each in (difference.first, difference.second))
     return f"{place} is {first} in the table and {second} in the space"
@@ -77,9 +77,9 @@ def _told(difference: Difference) -> str:
 # ---- one dimension per stage
 
 
-def _along_axes(table: LossTable, axes: Axes, structures: Structures) -> Row:
+def _stage_row_lookup(table: LossTable, axes: StageProduct, structures: Structures) -> RowLookup:
     space = structures.space
-    _check_axes(table, axes, space)
+    _check_stages(table, axes, space)
     keys = axes.stages or tuple(stage.key for stage in space.stages)
     strides = [1]
     for length in reversed(axes.shape[1:]):
@@ -88,7 +88,7 @@ def _along_axes(table: LossTable, axes: Axes, structures: Structures) -> Row:
         (key, {name: place * stride for place, name in enumerate(names)})
         for key, names, stride in zip(keys, axes.alternatives, strides, strict=True)
     ]
-    usual = Completer(structures) if space.hyperparameters else None
+    usual = DefaultCompleter(structures) if space.hyperparameters else None
 
     def row(configuration: Configuration) -> int | None:
         values: Mapping[str, Any] = configuration.view
@@ -103,7 +103,7 @@ def _along_axes(table: LossTable, axes: Axes, structures: Structures) -> Row:
     return row
 
 
-def _check_axes(table: LossTable, axes: Axes, space: Space) -> None:
+def _check_stages(table: LossTable, axes: StageProduct, space: Space) -> None:
     stages = {stage.key: stage for stage in space.stages}
     keys = axes.stages or tuple(stages)
     if len(space.decisions) > len(stages):
@@ -111,22 +111,22 @@ def _check_axes(table: LossTable, axes: Axes, space: Space) -> None:
         message = f"the table `{table.name}` has no decisions inside alternatives, but the space has `{inner.key}`"
         raise DataError(message)
     if len(axes.alternatives) != len(stages) or set(keys) != set(stages):
-        named = f" ({_names(axes.stages)})" if axes.stages else ""
+        named = f" ({_join_names(axes.stages)})" if axes.stages else ""
         message = f"the table `{table.name}` has {len(axes.alternatives)} stages{named}"
-        raise DataError(f"{message}, but the space `{space.name}` has {len(stages)} ({_names(stages)})")
+        raise DataError(f"{message}, but the space `{space.name}` has {len(stages)} ({_join_names(stages)})")
     lacking: list[str] = []
     for key, names in zip(keys, axes.alternatives, strict=True):
         lacking.extend(f"`{branch.name}` of `{key}`" for branch in stages[key].branches if branch.name not in names)
     if lacking:
-        _refuse(table, space, len(lacking), lacking)
+        _refuse_missing(table, space, len(lacking), lacking)
 
 
-def _names(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _refuse(table: LossTable, space: Space, number: int, lacking: Iterable[str]) -> None:
-    shown = list(islice(lacking, MOST_TOLD))
+def _refuse_missing(table: LossTable, space: Space, number: int, lacking: Iterable[str]) -> None:
+    shown = list(islice(lacking, MAX_LISTED))
     more = f" and {number - len(shown):,} more" if number > len(shown) else ""
     message = f"the space `{space.name}` has what the table `{table.name}` lacks: {', '.join(shown)}{more}"
     raise DataError(message, "remove it from the space, or make a table of the space with `spacelang tabulate`")
@@ -142,7 +142,7 @@ def _check_members(table: LossTable, structures: Structures, places: Mapping[byt
     its defaults.
     """
     size, space = structures.configurations, structures.space
-    everything = size is not None and table.facts.hyperparameters == "all"
+    everything = size is not None and table.metadata.hyperparameters == "all"
     wanted = size if everything and size is not None else structures.count
     if wanted > len(places):
         what = "configurations" if everything else "pipelines"
@@ -151,4 +151,4 @@ def _check_members(table: LossTable, structures: Structures, places: Mapping[byt
     members = configurations(structures, "all" if everything else "default")
     lacking = [each for each in members if each.digest not in places]
     if lacking:
-        _refuse(table, space, len(lacking), (f"`{each.identity}`" for each in lacking))
+        _refuse_missing(table, space, len(lacking), (f"`{each.identity}`" for each in lacking))

@@ -8,17 +8,17 @@ from typing import Final
 import numpy as np
 
 from spacelang.bench.tables import LossTable
-from spacelang.bench.tables.matching import rows_of
+from spacelang.bench.tables.matching import row_lookup
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.scale import UNIT, Scale
-from spacelang.ir.task import UNLIMITED, AnyBound, Given, Limits, Task, Validation
+from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
+from spacelang.ir.task import UNLIMITED, AnyBound, Limits, PredefinedSplits, Task, Validation
 from spacelang.ir.trial import Measurement, Request, Status, Trial
-from spacelang.runtime.agenda import Route
+from spacelang.runtime.affinity_queue import PrefixKey
 from spacelang.runtime.errors import DataError, InputError
-from spacelang.runtime.evaluation.routes import Routes
-from spacelang.runtime.failures import too_long
-from spacelang.runtime.loss_name import LOSS, LossName
-from spacelang.runtime.storing.header import DataFacts
+from spacelang.runtime.evaluation.prefix_keys import PrefixKeys
+from spacelang.runtime.failures import timeout_failure
+from spacelang.runtime.loss_name import UNNAMED_LOSS, LossName
+from spacelang.runtime.storage.header import DataFacts
 from spacelang.solver.counting import Structures
 
 DIGITS: Final = 12
@@ -42,8 +42,8 @@ class TableObjective:
         """
         self.table = table
         self.bounds: tuple[AnyBound, ...] = _bounds(structures.space.task, table)
-        self._row = rows_of(table, structures)
-        self._routes = Routes(structures.space, table.training_size)
+        self._row = row_lookup(table, structures)
+        self._prefix_keys = PrefixKeys(structures.space, table.training_size)
         self._rungs = {rows: rung for rung, rows in enumerate(table.sizes)}
         self._limit = limits.trial_seconds
         # Lists, because reading single elements of arrays would take longer than everything else together.
@@ -60,34 +60,34 @@ class TableObjective:
     @property
     def metric(self) -> LossName:
         """The name and the formula of the loss, or `loss` if the table does not record them."""
-        facts = self.table.facts
-        return LossName(facts.metric or LOSS.name, facts.formula or LOSS.formula)
+        facts = self.table.metadata
+        return LossName(facts.metric or UNNAMED_LOSS.name, facts.formula or UNNAMED_LOSS.formula)
 
     @property
-    def scale(self) -> Scale | None:
+    def scale(self) -> LossScale | None:
         """The scale of losses: their natural one, or one set by the best constant prediction.
 
         None stands for a scale centered on the first success. If the table does not record its metric, the scale is [0,
         1] if all its losses are in this interval, else None.
         """
-        from spacelang.runtime.judging.scaling import losses_of, scale_by
+        from spacelang.runtime.scoring.loss_scales import loss_range, make_scale
 
-        facts = self.table.facts
+        facts = self.table.metadata
         if facts.metric:
-            losses = losses_of(facts.metric, facts.formula, facts.symbols.get("n_classes", 0))
-            return scale_by(losses, lambda: facts.constant)
+            losses = loss_range(facts.metric, facts.formula, facts.symbols.get("n_classes", 0))
+            return make_scale(losses, lambda: facts.constant)
         known = self.table.loss[self.table.status == Status.SUCCESS.value]
-        return UNIT if bool(((known >= 0) & (known <= 1)).all()) else None
+        return UNIT_SCALE if bool(((known >= 0) & (known <= 1)).all()) else None
 
     @property
     def validation(self) -> Validation:
         """The validation by which trials were scored; an unknown one is identified by the table itself."""
-        from spacelang.runtime.evaluation.split import parse_validation
+        from spacelang.runtime.evaluation.splits import parse_validation
 
         try:
-            return parse_validation(self.table.facts.validation)
+            return parse_validation(self.table.metadata.validation)
         except ValueError:
-            return Given(1, f"`{self.table.name}`", self.table.fingerprint[:DIGITS])
+            return PredefinedSplits(1, f"`{self.table.name}`", self.table.fingerprint[:DIGITS])
 
     @property
     def facts(self) -> DataFacts:
@@ -100,12 +100,12 @@ class TableObjective:
         """The names of what the table records of trials besides the loss."""
         return () if bool(np.isnan(self.table.training_loss).all()) else ("training_loss",)
 
-    def route(self, request: Request) -> Route:
+    def route(self, request: Request) -> PrefixKey:
         """Return the prefixes that the trial would share with others on the data itself.
 
         They decide the order in which trials start, as in a run on the data.
         """
-        return self._routes.of(request)
+        return self._prefix_keys.key_of(request)
 
     def evaluate(self, request: Request) -> Trial:
         """Return the recorded trial of a request; its cost is what it takes alone.
@@ -120,7 +120,7 @@ class TableObjective:
             )
         cost, status = self._cost[row][rung], Status(self._status[row][rung])
         if self._limit is not None and cost > self._limit:
-            return too_long(self._limit, self._limit).of(request)
+            return timeout_failure(self._limit, self._limit).to_trial(request)
         if status is not Status.SUCCESS:
             return Trial(request, None, cost, status, self.table.reasons[self._reason[row][rung]])
         training = self._training_loss[row][rung]
@@ -132,13 +132,13 @@ class TableObjective:
             training_loss=None if isnan(training) else training,
         )
 
-    def lacks(self, configuration: Configuration) -> str:
+    def missing_reason(self, configuration: Configuration) -> str:
         """Return the reason why the table has no answer for a member of the space, or an empty text."""
         if self._row(configuration) is not None:
             return ""
         return f"the table `{self.table.name}` has only default hyperparameters, but this configuration has others"
 
-    def check_sizes(self, sizes: tuple[int, ...]) -> None:
+    def check_fidelities(self, sizes: tuple[int, ...]) -> None:
         """Raise InputError unless the table has trials for all these numbers of training rows."""
         lacking = [f"{rows:,}" for rows in sizes if rows not in self._rungs]
         if lacking:
@@ -151,7 +151,7 @@ class TableObjective:
         if fidelity is None or fidelity >= self.training_size:
             return len(self._rungs) - 1
         if fidelity not in self._rungs:
-            self.check_sizes((fidelity,))
+            self.check_fidelities((fidelity,))
         return self._rungs[fidelity]
 
 

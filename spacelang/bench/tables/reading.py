@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from spacelang.bench.tables import FAILED_LOSS, Axes, Facts, ListedConfigurations, LossTable
-from spacelang.files import said_by
+from spacelang.bench.tables import FAILED_LOSS, ConfigurationList, LossTable, StageProduct, TableMetadata
+from spacelang.files import os_error_text
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import DataError
@@ -23,19 +23,19 @@ from spacelang.suggest import suggestion
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-NEEDED: Final = ("sizes", "loss", "cost")
+REQUIRED: Final = ("sizes", "loss", "cost")
 OPTIONAL: Final = ("status", "reason", "reasons", "training_loss", "measured", "bounds", "meta")
-PIPELINES: Final = ("axes", "stages", "configurations")
+PIPELINE_ARRAYS: Final = ("axes", "stages", "configurations")
 
-LARGEST: Final = 2**31
+MAX_BYTES: Final = 2**31
 """The largest size of all arrays of a table together, in bytes."""
 
-UNSAID: Final = "it failed when the table was made"
+UNKNOWN_REASON: Final = "it failed when the table was made"
 """The reason of a failed trial whose reason the table does not record."""
 
 KINDS: Final = {"f": "numbers", "i": "whole numbers", "U": "texts"}
 
-AGAIN: Final = "get the file again, or make the table again with `spacelang tabulate`"
+REMAKE_HELP: Final = "get the file again, or make the table again with `spacelang tabulate`"
 
 
 def read_table(path: Path) -> LossTable:
@@ -50,14 +50,14 @@ def read_table(path: Path) -> LossTable:
     pipelines = _pipelines(found)
     shape = (*pipelines.shape, len(sizes))
     rows = (len(pipelines), len(sizes))
-    loss = found.of_shape("loss", "f", shape).reshape(rows)
-    cost = found.of_shape("cost", "f", shape).reshape(rows)
+    loss = found.checked_array("loss", "f", shape).reshape(rows)
+    cost = found.checked_array("cost", "f", shape).reshape(rows)
     found.check(bool(np.isfinite(loss).all()), "`loss` has values that are not finite", "failed trials have the loss 1")
     is_valid = bool((np.isfinite(cost) & (cost >= 0)).all())
     found.check(is_valid, "`cost` has values that are negative or not finite", "costs are in seconds")
     status = _status(found, loss, shape).reshape(rows)
     reasons, reason = _reasons(found, shape)
-    training = found.of_shape("training_loss", "f", shape) if "training_loss" in found else np.full(shape, np.nan)
+    training = found.checked_array("training_loss", "f", shape) if "training_loss" in found else np.full(shape, np.nan)
     found.check(not np.isinf(training).any(), "`training_loss` has infinite values")
     bounds, measured = _measured(found, shape)
     return LossTable(
@@ -72,7 +72,7 @@ def read_table(path: Path) -> LossTable:
         training_loss=training.reshape(rows),
         bounds=bounds,
         measured=measured.reshape(*rows, len(bounds)),
-        facts=_facts(found),
+        metadata=_read_metadata(found),
         fingerprint=found.fingerprint(),
     )
 
@@ -83,30 +83,30 @@ class _Arrays(dict[str, "npt.NDArray[Any]"]):
     def __init__(self, name: str, arrays: Mapping[str, "npt.NDArray[Any]"]) -> None:
         super().__init__(arrays)
         self._name = name
-        missing = [f"`{each}`" for each in NEEDED if each not in arrays]
+        missing = [f"`{each}`" for each in REQUIRED if each not in arrays]
         self.check(not missing, f"it has no array {', '.join(missing)}")
         forms = [name for name in ("axes", "configurations") if name in arrays]
         self.check(bool(forms), "it has neither `axes` nor `configurations`, one of which must list the pipelines")
         self.check(len(forms) == 1, "it has both `axes` and `configurations`", "a table has one of the two")
 
-    def check(self, holds: bool, message: str, help: str = AGAIN) -> None:  # noqa: A002
+    def check(self, holds: bool, message: str, help: str = REMAKE_HELP) -> None:  # noqa: A002
         """Raise DataError with the message unless the condition holds."""
         if not holds:
             raise DataError(f"`{self._name}` is not a loss table: {message}", help)
 
-    def of_shape(self, name: str, kind: str, shape: tuple[int, ...]) -> "npt.NDArray[Any]":
+    def checked_array(self, name: str, kind: str, shape: tuple[int, ...]) -> "npt.NDArray[Any]":
         """Return an array after checking its shape and its kind: floats (f), integers (i) or texts (U)."""
         array = self[name]
         held = "i" if array.dtype.kind == "u" else array.dtype.kind
         self.check(held == kind or (kind == "f" and held == "i"), f"`{name}` does not contain {KINDS[kind]}")
-        fits = f"`{name}` has the shape {_shown(array.shape)} instead of {_shown(shape)}"
+        fits = f"`{name}` has the shape {_format_shape(array.shape)} instead of {_format_shape(shape)}"
         self.check(array.shape == shape, fits)
         return array.astype({"f": np.float64, "i": np.int64}.get(kind, array.dtype), copy=False)
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return the texts of an array of texts."""
         array = self[name]
-        return tuple(self.of_shape(name, "U", (array.size,)).tolist())
+        return tuple(self.checked_array(name, "U", (array.size,)).tolist())
 
     def fingerprint(self) -> str:
         """Return a hash of all arrays except `meta`."""
@@ -123,7 +123,7 @@ def _bytes(array: "npt.NDArray[Any]") -> bytes:
     return np.ascontiguousarray(array, dtype="<f8" if array.dtype.kind == "f" else "<i8").tobytes()
 
 
-def _shown(shape: Sequence[int]) -> str:
+def _format_shape(shape: Sequence[int]) -> str:
     return " x ".join(map(str, shape)) or "of a single value"
 
 
@@ -139,17 +139,17 @@ def _read(path: Path) -> dict[str, "npt.NDArray[Any]"]:
             # Test the whole file: an array with a damaged name would look as if it were missing.
             is_whole = archive.testzip() is None
         with np.load(path, allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in (*NEEDED, *OPTIONAL, *PIPELINES) if name in arrays}
+            found = {name: arrays[name] for name in (*REQUIRED, *OPTIONAL, *PIPELINE_ARRAYS) if name in arrays}
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise DataError(f"`{path}` is damaged: it may be truncated", AGAIN) from error
+        raise DataError(f"`{path}` is damaged: it may be truncated", REMAKE_HELP) from error
     except OSError as error:
-        raise DataError(f"`{path}` cannot be read: {said_by(error)}") from error
+        raise DataError(f"`{path}` cannot be read: {os_error_text(error)}") from error
     except (ValueError, TypeError, KeyError, SyntaxError, NotImplementedError, RuntimeError, MemoryError) as error:
         pickled = "allow_pickle" in str(error)
         what = "it contains pickled objects, which are never loaded" if pickled else "its arrays cannot be read"
-        raise DataError(f"`{path}` is not a loss table: {what}", AGAIN) from error
+        raise DataError(f"`{path}` is not a loss table: {what}", REMAKE_HELP) from error
     if not is_whole:
-        raise DataError(f"`{path}` is damaged", AGAIN)
+        raise DataError(f"`{path}` is damaged", REMAKE_HELP)
     return found
 
 
@@ -165,9 +165,9 @@ def _check_file(path: Path) -> None:
         with path.open("rb") as file:
             begins = file.read(4)
     except OSError as error:
-        raise DataError(f"`{path}` cannot be read: {said_by(error)}") from error
+        raise DataError(f"`{path}` cannot be read: {os_error_text(error)}") from error
     if not begins:
-        raise DataError(f"`{path}` is empty", AGAIN)
+        raise DataError(f"`{path}` is empty", REMAKE_HELP)
     if begins != b"PK\x03\x04":
         raise DataError(f"`{path}` is not an `.npz` file", "`spacelang tabulate` writes loss tables")
 
@@ -175,8 +175,8 @@ def _check_file(path: Path) -> None:
 def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:
     """Raise DataError if the unpacked arrays would fill the memory."""
     size = sum(each.file_size for each in archive.infolist())
-    if size > LARGEST:
-        help_text = f"a table has at most {LARGEST / 1e9:,.1f} GB"
+    if size > MAX_BYTES:
+        help_text = f"a table has at most {MAX_BYTES / 1e9:,.1f} GB"
         raise DataError(f"`{path}` is too large: {size / 1e9:,.1f} GB of arrays", help_text)
 
 
@@ -184,13 +184,13 @@ def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:
 
 
 def _sizes(found: _Arrays) -> tuple[int, ...]:
-    sizes = found.of_shape("sizes", "i", (found["sizes"].size,))
+    sizes = found.checked_array("sizes", "i", (found["sizes"].size,))
     increases = bool(len(sizes)) and bool(sizes[0] >= 1) and bool((np.diff(sizes) > 0).all())
     found.check(increases, "`sizes` must be positive numbers of training rows that increase from rung to rung")
     return tuple(sizes.tolist())
 
 
-def _pipelines(found: _Arrays) -> Axes | ListedConfigurations:
+def _pipelines(found: _Arrays) -> StageProduct | ConfigurationList:
     if "axes" in found:
         alternatives = tuple(_names(text) for text in found.texts("axes"))
         for names in alternatives:
@@ -200,7 +200,7 @@ def _pipelines(found: _Arrays) -> Axes | ListedConfigurations:
         stages = found.texts("stages") if "stages" in found else ()
         named = not stages or len(set(stages)) == len(alternatives) == len(stages)
         found.check(named, f"`stages` does not name each of the {len(alternatives)} dimensions of `axes` once")
-        return Axes(alternatives, stages)
+        return StageProduct(alternatives, stages)
     texts = found.texts("configurations")
     found.check(bool(texts), "`configurations` is empty")
     configurations: list[Configuration] = []
@@ -211,7 +211,7 @@ def _pipelines(found: _Arrays) -> Axes | ListedConfigurations:
             found.check(False, f"entry {place} of `configurations` is not the JSON of a configuration")
     repeated = len(configurations) - len({each.identity for each in configurations})
     found.check(not repeated, f"`configurations` has {repeated} duplicates")
-    return ListedConfigurations(tuple(configurations))
+    return ConfigurationList(tuple(configurations))
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -228,7 +228,7 @@ def _names(text: str) -> tuple[str, ...]:
 def _status(found: _Arrays, loss: "npt.NDArray[np.float64]", shape: tuple[int, ...]) -> "npt.NDArray[np.str_]":
     if "status" not in found:
         return np.where(loss == FAILED_LOSS, Status.ERROR.value, Status.SUCCESS.value)
-    status = found.of_shape("status", "U", shape)
+    status = found.checked_array("status", "U", shape)
     unknown = set(np.unique(status).tolist()) - {each.value for each in Status}
     found.check(not unknown, f"`status` has unknown values: {', '.join(f'`{each}`' for each in sorted(unknown))}")
     return status
@@ -236,8 +236,8 @@ def _status(found: _Arrays, loss: "npt.NDArray[np.float64]", shape: tuple[int, .
 
 def _reasons(found: _Arrays, shape: tuple[int, ...]) -> tuple[tuple[str, ...], "npt.NDArray[np.int64]"]:
     if "reason" not in found or "reasons" not in found:
-        return (UNSAID,), np.zeros(shape, dtype=np.int64)
-    reasons, reason = found.texts("reasons"), found.of_shape("reason", "i", shape)
+        return (UNKNOWN_REASON,), np.zeros(shape, dtype=np.int64)
+    reasons, reason = found.texts("reasons"), found.checked_array("reason", "i", shape)
     placed = bool(((reason >= 0) & (reason < len(reasons))).all())
     found.check(placed, "`reason` has values that are no index into `reasons`")
     return reasons, reason
@@ -248,25 +248,25 @@ def _measured(found: _Arrays, shape: tuple[int, ...]) -> tuple[tuple[str, ...], 
         return (), np.zeros((*shape, 0))
     bounds = found.texts("bounds")
     found.check(len(set(bounds)) == len(bounds), "`bounds` has duplicates")
-    return bounds, found.of_shape("measured", "f", (*shape, len(bounds)))
+    return bounds, found.checked_array("measured", "f", (*shape, len(bounds)))
 
 
-def _facts(found: _Arrays) -> Facts:
+def _read_metadata(found: _Arrays) -> TableMetadata:
     if "meta" not in found:
-        return Facts()
+        return TableMetadata()
     try:
-        entries = json.loads(str(found.of_shape("meta", "U", ())[()]))
-        return Facts(**dict(_known(entries)))
+        entries = json.loads(str(found.checked_array("meta", "U", ())[()]))
+        return TableMetadata(**dict(_known_metadata(entries)))
     except (ValueError, TypeError, RecursionError):
         found.check(False, "`meta` is invalid")
         raise
 
 
-def _known(entries: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _known_metadata(entries: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the facts that this version knows; raises TypeError for an invalid one."""
     if not isinstance(entries, dict):
         raise TypeError("not an object")
-    for entry in fields(Facts):
+    for entry in fields(TableMetadata):
         if entry.name not in entries:
             continue
         value = entries[entry.name]

@@ -6,21 +6,27 @@ from typing import Final
 
 import numpy as np
 
-from spacelang.bench.tables import FAILED_LOSS, Axes, Facts, ListedConfigurations, LossTable, Numbers
-from spacelang.bench.tables.listing import PIPELINES_ONLY, Extent, axes_of, configurations, count
-from spacelang.ir.asking import Search, together
+from spacelang.bench.tables import FAILED_LOSS, ConfigurationList, FloatArray, LossTable, StageProduct, TableMetadata
+from spacelang.bench.tables.configurations import (
+    DEFAULTS_ONLY_HELP,
+    Extent,
+    configurations,
+    count_configurations,
+    stage_product_of,
+)
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Search, ask_all
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.errors import InputError
 from spacelang.solver.counting import Structures
 
-MOST: Final = 1_000_000
+MAX_TRIALS: Final = 1_000_000
 """The largest number of trials of a table, so that an impossibly long tabulation is refused before it starts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tabulate:
+class TabulationSearch:
     """A search that requests every trial of a table, on the rungs `sizes`."""
 
     sizes: tuple[int, ...]
@@ -35,61 +41,61 @@ class Tabulate:
         for rows in self.sizes:
             fidelity = None if rows == problem.size else rows
             wanted = configurations(structures, self.hyperparameters)
-            yield from together(Request(each, fidelity) for each in wanted)
+            yield from ask_all(Request(each, fidelity) for each in wanted)
 
 
 def check_size(structures: Structures, hyperparameters: Extent, rungs: int) -> int:
     """Return the number of trials of a table of the space.
 
-    Raises InputError if it is infinite, more than `MOST`, or zero.
+    Raises InputError if it is infinite, more than `MAX_TRIALS`, or zero.
     """
-    number = count(structures, hyperparameters)
+    number = count_configurations(structures, hyperparameters)
     what = "pipelines" if hyperparameters == "default" or not structures.space.hyperparameters else "configurations"
     if not number:
         raise InputError(f"the space `{structures.space.name}` is empty")
-    if number * rungs > MOST:
+    if number * rungs > MAX_TRIALS:
         message = f"`{structures.space.name}` has {number:,} {what}: {number * rungs:,} trials on {rungs} rungs"
-        help_text = f"a table has at most {MOST:,}"
+        help_text = f"a table has at most {MAX_TRIALS:,}"
         if hyperparameters == "all" and structures.count < number:
-            help_text += f"; {PIPELINES_ONLY}"
+            help_text += f"; {DEFAULTS_ONLY_HELP}"
         raise InputError(message, help_text)
     return number * rungs
 
 
 @dataclass(frozen=True, slots=True)
-class Shortfall:
+class MissingTrials:
     """The number of trials that a table still needs."""
 
     trials: int
 
 
-def tabulated(
+def build_table(
     structures: Structures,
     trials: Iterable[Trial],
     sizes: Sequence[int],
-    facts: Facts,
+    facts: TableMetadata,
     bounds: Sequence[str] = (),
     name: str = "table",
-) -> LossTable | Shortfall:
-    """Return the table of the trials of a `Tabulate` search, or the number of trials that are missing.
+) -> LossTable | MissingTrials:
+    """Return the table of the trials of a `TabulationSearch` search, or the number of trials that are missing.
 
     `sizes` are the rungs. `bounds` are the names of the bounds, in the order of the constraints of each trial.
     """
-    axes = axes_of(structures)
+    axes = stage_product_of(structures)
     hyperparameters: Extent = "default" if facts.hyperparameters == "default" else "all"
-    listed = ListedConfigurations(tuple(configurations(structures, hyperparameters)))
+    listed = ConfigurationList(tuple(configurations(structures, hyperparameters)))
     found = {(each.request.configuration.identity, each.request.fidelity or sizes[-1]): each for each in trials}
     wanted = [[found.get((each.identity, rows)) for rows in sizes] for each in listed.configurations]
     missing = sum(row.count(None) for row in wanted)
     if missing:
-        return Shortfall(missing)
+        return MissingTrials(missing)
     if axes is not None:
-        wanted = _in_order_of(axes, listed.configurations, wanted)
+        wanted = _sort_by_stage(axes, listed.configurations, wanted)
     return _table(axes or listed, [[each for each in row if each] for row in wanted], sizes, facts, bounds, name)
 
 
-def _in_order_of(
-    axes: Axes, configurations_: Sequence[Configuration], rows: Sequence[list[Trial | None]]
+def _sort_by_stage(
+    axes: StageProduct, configurations_: Sequence[Configuration], rows: Sequence[list[Trial | None]]
 ) -> list[list[Trial | None]]:
     """Sort the rows into the order of a table with one dimension per stage."""
     places = [{name: place for place, name in enumerate(names)} for names in axes.alternatives]
@@ -102,10 +108,10 @@ def _in_order_of(
 
 
 def _table(
-    pipelines: Axes | ListedConfigurations,
+    pipelines: StageProduct | ConfigurationList,
     rows: Sequence[Sequence[Trial]],
     sizes: Sequence[int],
-    facts: Facts,
+    facts: TableMetadata,
     bounds: Sequence[str],
     name: str,
 ) -> LossTable:
@@ -116,17 +122,17 @@ def _table(
         name=name,
         pipelines=pipelines,
         sizes=tuple(sizes),
-        loss=_numbers(rows, lambda trial: FAILED_LOSS if trial.loss is None else trial.loss),
-        cost=_numbers(rows, lambda trial: trial.seconds_alone),
+        loss=_float_array(rows, lambda trial: FAILED_LOSS if trial.loss is None else trial.loss),
+        cost=_float_array(rows, lambda trial: trial.unshared_seconds),
         status=np.asarray([[trial.status.value for trial in row] for row in rows], dtype=np.str_),
         reasons=tuple(reasons),
         reason=np.asarray([[reasons[trial.reason] for trial in row] for row in rows], dtype=np.int64),
-        training_loss=_numbers(rows, lambda trial: np.nan if trial.training_loss is None else trial.training_loss),
+        training_loss=_float_array(rows, lambda trial: np.nan if trial.training_loss is None else trial.training_loss),
         bounds=tuple(bounds),
         measured=np.asarray(measured, dtype=np.float64).reshape(len(rows), len(sizes), len(bounds)),
-        facts=facts,
+        metadata=facts,
     )
 
 
-def _numbers(rows: Sequence[Sequence[Trial]], number: Callable[[Trial], float]) -> Numbers:
+def _float_array(rows: Sequence[Sequence[Trial]], number: Callable[[Trial], float]) -> FloatArray:
     return np.asarray([[number(trial) for trial in row] for row in rows], dtype=np.float64)

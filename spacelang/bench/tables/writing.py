@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spacelang.bench.tables import Axes, LossTable
-from spacelang.files import replacing, said_by
+from spacelang.bench.tables import LossTable, StageProduct
+from spacelang.files import os_error_text, replace_atomically
 from spacelang.runtime.errors import DataError
 
 if TYPE_CHECKING:
@@ -23,15 +23,15 @@ def write_table(table: LossTable, path: Path) -> None:
     Raises DataError if it cannot be written. The earlier file is then unchanged.
     """
     try:
-        with replacing(path) as new, new.open("wb") as file:
+        with replace_atomically(path) as new, new.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **_arrays(table))
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise DataError(f"`{path}` cannot be written: {said_by(error)}") from error
+        raise DataError(f"`{path}` cannot be written: {os_error_text(error)}") from error
 
 
-def check_place(path: Path) -> None:
+def check_writable(path: Path) -> None:
     """Raise DataError if no table can be written to a path, before days of training."""
     if path.suffix != ".npz":
         raise DataError(f"`{path}` is not an `.npz` file", f"write to `{path.with_suffix('.npz')}`")
@@ -41,7 +41,7 @@ def check_place(path: Path) -> None:
         with TemporaryFile(dir=path.parent):
             pass
     except OSError as error:
-        raise DataError(f"`{path}` cannot be written: {said_by(error)}") from error
+        raise DataError(f"`{path}` cannot be written: {os_error_text(error)}") from error
 
 
 def _arrays(table: LossTable) -> dict[str, "npt.NDArray[Any]"]:
@@ -54,9 +54,9 @@ def _arrays(table: LossTable) -> dict[str, "npt.NDArray[Any]"]:
         "status": table.status.reshape(shape),
         "reasons": np.asarray(table.reasons, dtype=np.str_),
         "reason": table.reason.reshape(shape),
-        "meta": np.asarray(json.dumps(asdict(table.facts), sort_keys=True)),
+        "meta": np.asarray(json.dumps(asdict(table.metadata), sort_keys=True)),
     }
-    if isinstance(pipelines, Axes):
+    if isinstance(pipelines, StageProduct):
         found["axes"] = np.asarray([json.dumps(list(names)) for names in pipelines.alternatives])
         found["stages"] = np.asarray(pipelines.stages, dtype=np.str_)
     else:

@@ -8,30 +8,30 @@ from itertools import islice
 from math import inf
 from typing import Final, Literal
 
-from spacelang.ir.asking import Ask, Asking, Search, together
 from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Ask, Search, SearchCoroutine, ask_all
 from spacelang.ir.trial import Request, Trial
 from spacelang.minimizers import Minimizer
-from spacelang.optimizers._admm.choosing import Choosing
-from spacelang.optimizers._admm.hearing import Hearing
-from spacelang.optimizers._admm.known import Known
-from spacelang.optimizers._admm.points import Cube, MemberCache
+from spacelang.optimizers._admm.pipeline_tree import PipelineChoiceTree
+from spacelang.optimizers._admm.pipeline_trials import PipelineTrials
+from spacelang.optimizers._admm.points import MemberCache, ThetaCube
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.schedule import Schedule
-from spacelang.optimizers._admm.scope import Scope, Thetas
 from spacelang.optimizers._admm.splitting import Iterate, Splitting
-from spacelang.optimizers._admm.start import first_point
+from spacelang.optimizers._admm.starting_point import first_point
 from spacelang.optimizers._admm.theta_min import ThetaMin
+from spacelang.optimizers._admm.theta_scope import Scope, ThetaScope
+from spacelang.optimizers._admm.trial_cache import TrialCache
 from spacelang.optimizers._admm.z_min import ZMin
-from spacelang.optimizers._configurations import Configurations
 from spacelang.optimizers._selection import Selector
-from spacelang.surrogates.sizes import LEFT_OUT
+from spacelang.optimizers._unique_configurations import UniqueConfigurations
+from spacelang.surrogates.training_limits import SUBSAMPLING_NOTE
 from spacelang.targets.admm import AdmmForm, AdmmPoint
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class IterationMethod:
     """The settings of the iterations: the solvers of the two sub-problems, their order and their numbers of calls."""
 
     theta: Minimizer
@@ -45,16 +45,16 @@ class Method:
     """The number of iterations in a row with almost no gain after which the search restarts from another point."""
 
 
-MOST_AROUND: Final = 4_096
+MAX_NEIGHBOURS: Final = 4_096
 """The maximum number of neighbours of the best z to consider, since there can be many orders of steps."""
 
-LEAST_GAIN: Final = 0.01
+MIN_RELATIVE_GAIN: Final = 0.01
 """The least improvement of the best normalized loss, as a share of it, that counts as a gain of an iteration."""
 
 
-def _rank(trial: Trial) -> tuple[float, float]:
+def _sort_key(trial: Trial) -> tuple[float, float]:
     """Return the sort key of a successful trial, smaller is better: the excess over the bounds first, then the loss."""
-    return trial.excess, trial.standing
+    return trial.excess, trial.normalized_loss
 
 
 class Iterations:
@@ -65,51 +65,54 @@ class Iterations:
     """
 
     def __init__(
-        self, method: Method, problem: Problem, form: AdmmForm, splitting: Splitting, residuals: Residuals
+        self, method: IterationMethod, problem: Problem, form: AdmmForm, splitting: Splitting, residuals: Residuals
     ) -> None:
         self._method, self._problem, self._form = method, problem, form
         self._splitting, self._residuals = splitting, residuals
-        self._choosing = Choosing(form)
+        self._choice_tree = PipelineChoiceTree(form)
         self._members = MemberCache(form)
-        self._hearing = Hearing()
-        self._known = Known()
-        self._unseen = Configurations(DiscrepancyTree(form.structures), problem.rng).each_once()
-        start = splitting.start(first_point(form, problem.initial))
-        self.state = replace(start, slack=residuals.start, mu=residuals.start)
+        self._cache = TrialCache()
+        self._pipeline_trials = PipelineTrials()
+        self._random_configurations = UniqueConfigurations(DiscrepancyTree(form.structures), problem.rng).each_once()
+        start = splitting.initial_state(first_point(form, problem.initial))
+        self.state = replace(start, slack=residuals.zeros, mu=residuals.zeros)
         self.iteration = 0
-        self._trial: Trial | None = None
+        self._current_trial: Trial | None = None
         """The trial of the current z at the current theta on all rows; None if there is none."""
         self._best: tuple[Trial, Iterate] | None = None
         """The best trial at the end of an iteration, with its state."""
-        self._tuned: set[Pipeline] = set()
+        self._tuned_pipelines: set[Pipeline] = set()
         """The pipelines that were tuned, or are about to be."""
-        self._thetas = Thetas(method.scope, self._choosing, self.state)
+        self._thetas = ThetaScope(method.scope, self._choice_tree, self.state)
 
     def run(self) -> Search:
         """Iterate until no configuration is left to evaluate."""
-        self._hearing.room = (yield Ask()).room
+        self._cache.idle_workers = (yield Ask()).idle_workers
         idle = 0
         while True:
-            news = self._hearing.news
+            news = self._cache.new_trial_count
             yield from self.step()
             self.iteration += 1
-            gains = self._gains()
-            idle = 0 if gains and self._hearing.news > news else idle + 1
+            gains = self._has_improved()
+            idle = 0 if gains and self._cache.new_trial_count > news else idle + 1
             if idle == self._method.patience:
                 idle = self.iteration = 0
-                if not (yield from self._go_elsewhere()):
+                if not (yield from self._restart()):
                     return
 
-    def _gains(self) -> bool:
+    def _has_improved(self) -> bool:
         """Return True if the finished iteration justifies another one from its state; update the best state."""
-        if self._trial is None or self._trial.loss is None:
+        if self._current_trial is None or self._current_trial.loss is None:
             return False
         before = self._best
-        if before is None or _rank(self._trial) < _rank(before[0]):
-            self._best = self._trial, self.state
-        if before is None or not self._trial.is_feasible:
+        if before is None or _sort_key(self._current_trial) < _sort_key(before[0]):
+            self._best = self._current_trial, self.state
+        if before is None or not self._current_trial.is_feasible:
             return True  # the penalty of a violated bound grows in every iteration
-        return _rank(self._trial) < (before[0].excess, before[0].standing - LEAST_GAIN * abs(before[0].standing))
+        return _sort_key(self._current_trial) < (
+            before[0].excess,
+            before[0].normalized_loss - MIN_RELATIVE_GAIN * abs(before[0].normalized_loss),
+        )
 
     def step(self) -> Search:
         """Run one iteration: both sub-problems in the order of the method, then update the constraint multipliers."""
@@ -117,9 +120,9 @@ class Iterations:
         steps = (self._theta_min, self._z_min) if self._method.first == "theta" else (self._z_min, self._theta_min)
         for step in steps:
             yield from step(calls)
-        if self._trial is not None:
-            residuals = self._residuals.of_trial(self._trial, self.state.slack)
-            self.state = replace(self.state, mu=self._residuals.updated(self.state.mu, residuals))
+        if self._current_trial is not None:
+            residuals = self._residuals.trial_residuals(self._current_trial, self.state.slack)
+            self.state = replace(self.state, mu=self._residuals.updated_multipliers(self.state.mu, residuals))
 
     # ---- theta
 
@@ -128,42 +131,46 @@ class Iterations:
 
         z-min changes neither delta nor these multipliers, so they can be updated before it.
         """
-        pipeline = self._pipeline
-        earlier = self._known.of(pipeline, self._cube(self.state.point)) if self._method.reuses_history else ()
+        pipeline = self._current_pipeline
+        earlier = (
+            self._pipeline_trials.trials_of(pipeline, self._owned_cube(self.state.point))
+            if self._method.reuses_history
+            else ()
+        )
         problem = ThetaMin(
             self._form,
             self._splitting,
             self._residuals,
             self.state,
             self._problem.rng,
-            room=self._hearing.room,
+            room=self._cache.idle_workers,
             earlier=earlier,
             searches_slack=self._method.searches_slack,
             members=self._members,
         )
         # With few members, most calls would only repeat known trials.
-        most = int(min(calls, problem.cube.members))
+        most = int(min(calls, problem.cube.max_members))
         asking = self._method.theta.minimise(problem, problem.box, most, problem.start)
 
         def note(_: Trial) -> None:
-            if problem.count > getattr(self._method.theta, "most_modelled", inf):
-                self._problem.remark(LEFT_OUT)
+            if problem.trial_count > getattr(self._method.theta, "most_modelled", inf):
+                self._problem.remark(SUBSAMPLING_NOTE)
 
-        best = yield from self._hearing.of(asking, note)
-        self._tuned.add(pipeline)
-        self._known.note(pipeline, problem.tried)
+        best = yield from self._cache.run(asking, note)
+        self._tuned_pipelines.add(pipeline)
+        self._pipeline_trials.record(pipeline, problem.new_trials)
         before = self._members(self.state.point)
-        self.state = self._splitting.updated(self._splitting.copied(problem.after(best)))
-        self._trial = problem.trial(best)
-        self._keep(pipeline, is_other=self._members(self.state.point) != before)
+        self.state = self._splitting.with_multipliers(self._splitting.with_delta(problem.state_after(best)))
+        self._current_trial = problem.trial_at(best)
+        self._store_state(pipeline, is_other=self._members(self.state.point) != before)
 
-    def _keep(self, pipeline: Pipeline, *, is_other: bool) -> None:
+    def _store_state(self, pipeline: Pipeline, *, is_other: bool) -> None:
         """Store the current state as that of a pipeline.
 
         With `is_other`, theta of the pipeline has changed. If theta belongs to single pipelines, the selector then
         forgets what it knows of this one, because that is outdated.
         """
-        self._thetas.keep(pipeline, self.state)
+        self._thetas.store(pipeline, self.state)
         if is_other and self._method.scope == "pipeline":
             self._method.z.forget(pipeline)
 
@@ -171,46 +178,50 @@ class Iterations:
 
     def _z_min(self, calls: int) -> Search:
         """Run z-min: switch to the best pipeline found if it is better than the current one."""
-        if self._choosing.tree.leaves == 1:
+        if self._choice_tree.tree.leaf_count == 1:
             return
-        problem = ZMin(self._members, self._choosing, self._thetas, self._residuals, self.state)
-        if self._trial is None:  # with `first="z"`, the result must be no worse than the start
-            (self._trial,) = yield from self._hearing.of(together([problem.request(self._pipeline)]), self._note)
-        selection = problem.selection(self._problem, self._hearing.room)
-        asking = self._method.z.select(selection, calls, self._pipeline)
-        found = yield from self._hearing.of(asking, self._note)
-        (trial,) = yield from self._hearing.of(together([problem.request(found)]), self._note)
-        if selection.order(trial) < selection.order(self._trial):
-            self._trial = trial
-            self.state = self._thetas.of(found, self.state)
+        problem = ZMin(self._members, self._choice_tree, self._thetas, self._residuals, self.state)
+        if self._current_trial is None:  # with `first="z"`, the result must be no worse than the start
+            (self._current_trial,) = yield from self._cache.run(
+                ask_all([problem.request(self._current_pipeline)]), self._record
+            )
+        selection = problem.selection(self._problem, self._cache.idle_workers)
+        asking = self._method.z.select(selection, calls, self._current_pipeline)
+        found = yield from self._cache.run(asking, self._record)
+        (trial,) = yield from self._cache.run(ask_all([problem.request(found)]), self._record)
+        if selection.sort_key(trial) < selection.sort_key(self._current_trial):
+            self._current_trial = trial
+            self.state = self._thetas.state_of(found, self.state)
 
-    def _note(self, trial: Trial) -> None:
+    def _record(self, trial: Trial) -> None:
         """Record a trial under its pipeline, as a known point for a later theta-min."""
-        pipeline = self._choosing.pipeline(self._form.encode(trial.request.configuration))
-        point = self._thetas.of(pipeline, self.state).point
-        self._known.note(pipeline, [(self._cube(point).theta(point), trial)])
+        pipeline = self._choice_tree.pipeline_of(self._form.encode(trial.request.configuration))
+        point = self._thetas.state_of(pipeline, self.state).point
+        self._pipeline_trials.record(pipeline, [(self._owned_cube(point).theta_of(point), trial)])
 
     # ---- restart
 
-    def _go_elsewhere(self) -> Asking[bool]:
+    def _restart(self) -> SearchCoroutine[bool]:
         """Restart from another point; return False if there is none.
 
         The first choice is a pipeline next to the best one that was never tuned. Otherwise it is a configuration that
         was not evaluated.
         """
-        if (yield from self._go_next_to_best()):
+        if (yield from self._restart_next_to_best()):
             return True
-        request = next((each for each in map(Request, self._unseen) if each not in self._hearing.trials), None)
+        request = next(
+            (each for each in map(Request, self._random_configurations) if each not in self._cache.trials), None
+        )
         if request is None:
             return False
-        (self._trial,) = yield from self._hearing.of(together([request]))
+        (self._current_trial,) = yield from self._cache.run(ask_all([request]))
         point = self._form.encode(request.configuration)
-        pipeline, owned = self._choosing.pipeline(point), self._form.owned(point)
-        self.state = self._splitting.begun(self._thetas.of(pipeline, self.state), point, owned)
-        self._keep(pipeline, is_other=True)
+        pipeline, owned = self._choice_tree.pipeline_of(point), self._form.owned(point)
+        self.state = self._splitting.restarted_at(self._thetas.state_of(pipeline, self.state), point, owned)
+        self._store_state(pipeline, is_other=True)
         return True
 
-    def _go_next_to_best(self) -> Asking[bool]:
+    def _restart_next_to_best(self) -> SearchCoroutine[bool]:
         """Restart from a pipeline that differs from the best one in a single decision and was never tuned.
 
         The hyperparameters stay those of the best one. Returns False if there is no such pipeline. z-min alone hardly
@@ -219,26 +230,26 @@ class Iterations:
         if self._best is None:
             return False
         _, best = self._best
-        pipeline = self._choosing.pipeline(best.point)
-        around = islice(self._choosing.tree.walk(pipeline, 1), MOST_AROUND)
-        near = [each for each in around if each not in self._tuned]
+        pipeline = self._choice_tree.pipeline_of(best.point)
+        around = islice(self._choice_tree.tree.walk(pipeline, 1), MAX_NEIGHBOURS)
+        near = [each for each in around if each not in self._tuned_pipelines]
         for place in self._problem.rng.permutation(len(near)):
-            state = self._splitting.begun(
-                self._thetas.of(pipeline, self.state), best.point, self._form.owned(best.point)
+            state = self._splitting.restarted_at(
+                self._thetas.state_of(pipeline, self.state), best.point, self._form.owned(best.point)
             )
-            state = self._thetas.of(near[place], state)
-            self._tuned.add(near[place])
+            state = self._thetas.state_of(near[place], state)
+            self._tuned_pipelines.add(near[place])
             member = self._members(state.point)
             if member is not None:
                 self.state = state  # set before the request, because trials are recorded at its theta
-                (self._trial,) = yield from self._hearing.of(together([Request(member)]), self._note)
-                self._keep(near[place], is_other=False)
+                (self._current_trial,) = yield from self._cache.run(ask_all([Request(member)]), self._record)
+                self._store_state(near[place], is_other=False)
                 return True
         return False
 
-    def _cube(self, point: AdmmPoint) -> Cube:
-        return Cube.of(self._form, self._form.owned(point))
+    def _owned_cube(self, point: AdmmPoint) -> ThetaCube:
+        return ThetaCube.from_mask(self._form, self._form.owned(point))
 
     @property
-    def _pipeline(self) -> Pipeline:
-        return self._choosing.pipeline(self.state.point)
+    def _current_pipeline(self) -> Pipeline:
+        return self._choice_tree.pipeline_of(self.state.point)

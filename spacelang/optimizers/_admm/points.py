@@ -7,23 +7,23 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from spacelang.draws.codes import Array
 from spacelang.ir.configuration import Configuration
+from spacelang.sampling.value_codes import Array
 from spacelang.targets.admm import AdmmForm, AdmmPoint, AdmmPoints, Mask, ThetaBox
 
 Theta: TypeAlias = tuple[Array, Array]
 """Values of the variables of theta_c and of theta_d that a pipeline owns; these are what theta-min searches."""
 
-KNOWN: Final = 512
+MAX_CACHED_MEMBERS: Final = 512
 """The maximum number of cached points."""
 
 
-def members(form: AdmmForm, points: AdmmPoints | Sequence[AdmmPoint]) -> list[Configuration | None]:
+def nearest_members(form: AdmmForm, points: AdmmPoints | Sequence[AdmmPoint]) -> list[Configuration | None]:
     """Return the configuration to evaluate for each point: the nearest member with the same z and the same orders.
 
     The entry is None if no member has them. Such a point counts as a failed evaluation.
     """
-    given = form.together(points)
+    given = form.to_points(points)
     projected = form.project_all(given)
     kept = (projected.z == given.z).all(axis=1)
     for mine, theirs in zip(projected.orders, given.orders, strict=True):
@@ -35,34 +35,34 @@ def members(form: AdmmForm, points: AdmmPoints | Sequence[AdmmPoint]) -> list[Co
     return found
 
 
-def member(form: AdmmForm, point: AdmmPoint) -> Configuration | None:
-    """Return the configuration to evaluate for one point, or None; see `members`."""
-    return members(form, [point])[0]
+def nearest_member(form: AdmmForm, point: AdmmPoint) -> Configuration | None:
+    """Return the configuration to evaluate for one point, or None; see `nearest_members`."""
+    return nearest_members(form, [point])[0]
 
 
 class MemberCache:
-    """A cache of `member`: theta-min proposes many points that stand for few members.
+    """A cache of `nearest_member`: theta-min proposes many points that stand for few members.
 
-    The cache is emptied when it contains `KNOWN` points.
+    The cache is emptied when it contains `MAX_CACHED_MEMBERS` points.
     """
 
     def __init__(self, form: AdmmForm) -> None:
         self._form = form
-        self._found: dict[tuple[bytes, ...], Configuration | None] = {}
+        self._cached_members: dict[tuple[bytes, ...], Configuration | None] = {}
 
     def __call__(self, point: AdmmPoint) -> Configuration | None:
         """Return the configuration to evaluate for a point, or None."""
         theta = self._form.theta_c.nearest(point.theta_c), self._form.theta_d.nearest(point.theta_d)
         key = tuple(each.tobytes() for each in (point.z, *theta, *point.orders))
-        if key not in self._found:
-            if len(self._found) == KNOWN:
-                self._found.clear()
-            self._found[key] = member(self._form, point)
-        return self._found[key]
+        if key not in self._cached_members:
+            if len(self._cached_members) == MAX_CACHED_MEMBERS:
+                self._cached_members.clear()
+            self._cached_members[key] = nearest_member(self._form, point)
+        return self._cached_members[key]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cube:
+class ThetaCube:
     """The unit cube that theta-min searches: the owned variables of theta_c, then those of theta_d, not rounded.
 
     `numbers` and `integers` are the columns of these variables in theta_c and theta_d. `theta_c` and `theta_d` are the
@@ -75,8 +75,8 @@ class Cube:
     theta_d: ThetaBox
 
     @classmethod
-    def of(cls, form: AdmmForm, owned: Mask) -> "Cube":
-        """Return the cube of the variables that are true in a mask; see `Maps.owned`."""
+    def from_mask(cls, form: AdmmForm, owned: Mask) -> "ThetaCube":
+        """Return the cube of the variables that are true in a mask; see `ConfigurationMaps.owned`."""
         numbers, integers = np.flatnonzero(owned.theta_c), np.flatnonzero(owned.theta_d)
         return cls(numbers, integers, form.theta_c.take(numbers), form.theta_d.take(integers))
 
@@ -86,7 +86,7 @@ class Cube:
         return len(self.numbers) + len(self.integers)
 
     @property
-    def members(self) -> float:
+    def max_members(self) -> float:
         """An upper bound on the number of members that differ in these variables; infinite with a continuous range."""
         box = self.theta_d
         sizes = box.upper - box.lower + 1
@@ -94,11 +94,11 @@ class Cube:
             sizes[column] = len(members)
         return inf if len(self.numbers) else float(np.prod(sizes))
 
-    def theta(self, point: AdmmPoint) -> Theta:
+    def theta_of(self, point: AdmmPoint) -> Theta:
         """Return the values of the variables of the cube at a point."""
         return point.theta_c[self.numbers], point.theta_d[self.integers]
 
-    def place(self, theta: Theta) -> Array:
+    def encode(self, theta: Theta) -> Array:
         """Return the coordinates of theta in the unit cube, shape (width,)."""
         return np.concatenate([self.theta_c.to_unit(theta[0]), self.theta_d.to_unit(theta[1])])
 
@@ -108,18 +108,18 @@ class Cube:
         theta_c[self.numbers], theta_d[self.integers] = theta
         return replace(base, theta_c=theta_c, theta_d=theta_d)
 
-    def point(self, place: Array, base: AdmmPoint) -> AdmmPoint:
+    def decode(self, place: Array, base: AdmmPoint) -> AdmmPoint:
         """Return a copy of `base` whose variables have the values at coordinates of the unit cube.
 
         Variables that do not move keep their value to the last bit, so that known trials are not repeated.
         """
         numbers, integers = np.split(np.asarray(place, float), [len(self.numbers)])
         theta_c, theta_d = base.theta_c.copy(), base.theta_d.copy()
-        _move(theta_c, self.numbers, self.theta_c, numbers)
-        _move(theta_d, self.integers, self.theta_d, integers)
+        _move_columns(theta_c, self.numbers, self.theta_c, numbers)
+        _move_columns(theta_d, self.integers, self.theta_d, integers)
         return replace(base, theta_c=theta_c, theta_d=theta_d)
 
 
-def _move(theta: Array, columns: Array, box: ThetaBox, place: Array) -> None:
+def _move_columns(theta: Array, columns: Array, box: ThetaBox, place: Array) -> None:
     before = theta[columns]
     theta[columns] = np.where(box.to_unit(before) == place, before, box.from_unit(place))

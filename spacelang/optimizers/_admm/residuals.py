@@ -19,11 +19,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from spacelang.draws.codes import Array
 from spacelang.ir.task import AnyBound
 from spacelang.ir.trial import Trial
+from spacelang.sampling.value_codes import Array
 
-Counted: TypeAlias = Literal["scaled", "raw"]
+ResidualUnits: TypeAlias = Literal["scaled", "raw"]
 """The unit of residuals: the bound of each constraint, or the unit of g."""
 
 
@@ -40,7 +40,7 @@ class Residuals:
     units: Array
 
     @classmethod
-    def of(cls, bounds: Sequence[AnyBound], rho: float, counted: Counted = "scaled") -> "Residuals":
+    def from_bounds(cls, bounds: Sequence[AnyBound], rho: float, counted: ResidualUnits = "scaled") -> "Residuals":
         """Return the residuals of bounds, in their order, which must be that of `Trial.constraints`.
 
         Raises ValueError for a negative bound, because no slack could satisfy it.
@@ -55,12 +55,12 @@ class Residuals:
         return len(self.epsilons)
 
     @property
-    def start(self) -> Array:
+    def zeros(self) -> Array:
         """M zeros, shape (M,): the multipliers and the slacks before the first iteration."""
         return np.zeros(len(self))
 
     @property
-    def most(self) -> Array:
+    def max_slack(self) -> Array:
         """The largest possible slacks, shape (M,): 1, or epsilon under `raw`; 0 for a bound of 0."""
         return np.asarray(self.epsilons / self.units)
 
@@ -72,36 +72,36 @@ class Residuals:
         and spoil the multipliers.
         """
         with np.errstate(over="ignore"):
-            found = np.maximum(values, 0.0) / self.units - self.most
-        return np.where(np.isfinite(found), found, np.where(self.epsilons == 0, 1.0, self.most))
+            found = np.maximum(values, 0.0) / self.units - self.max_slack
+        return np.where(np.isfinite(found), found, np.where(self.epsilons == 0, 1.0, self.max_slack))
 
-    def slack(self, excess: Array, mu: Array) -> Array:
+    def best_slack(self, excess: Array, mu: Array) -> Array:
         """Return the slacks with the smallest penalty for given excesses.
 
         They do not depend on the loss, so they need not be searched.
         """
-        return np.clip(-excess - mu / self.rho, 0.0, self.most)
+        return np.clip(-excess - mu / self.rho, 0.0, self.max_slack)
 
     def penalty(self, residuals: Array, mu: Array) -> Array:
         """Return the penalty of residuals, shape (...): rho / 2 times the sum of the squares of r + mu / rho."""
         return np.asarray(self.rho / 2 * np.square(residuals + mu / self.rho).sum(axis=-1))
 
-    def updated(self, mu: Array, residuals: Array) -> Array:
+    def updated_multipliers(self, mu: Array, residuals: Array) -> Array:
         """Return the multipliers after an iteration, mu + rho r; they grow as long as a bound is violated."""
         return np.asarray(mu + self.rho * residuals)
 
-    def of_trial(self, trial: Trial, slack: Array) -> Array:
+    def trial_residuals(self, trial: Trial, slack: Array) -> Array:
         """Return the residuals of a trial for given slacks, shape (M,).
 
         A failed trial has residuals of 0, so that it changes no multiplier.
         """
-        return np.zeros(len(self)) if trial.loss is None else self.excess(measured(trial)) + slack
+        return np.zeros(len(self)) if trial.loss is None else self.excess(constraint_values(trial)) + slack
 
-    def penalty_of(self, trial: Trial, slack: Array, mu: Array) -> float:
+    def trial_penalty(self, trial: Trial, slack: Array, mu: Array) -> float:
         """Return the penalty of a trial for given slacks, which is added to its normalized loss."""
-        return float(self.penalty(self.of_trial(trial, slack), mu))
+        return float(self.penalty(self.trial_residuals(trial, slack), mu))
 
 
-def measured(trial: Trial) -> Array:
+def constraint_values(trial: Trial) -> Array:
     """Return the values of g of a successful trial, shape (M,): bounds of the task, then functions of the user."""
     return np.array([measurement.value for measurement in trial.constraints], float)

@@ -1,6 +1,6 @@
 """The algebra of ADMM: the relaxed integers theta~, their integer copy delta, and the multipliers between them.
 
-theta~ and delta hold codes of theta_d. Under `unit` the penalty divides each variable by the width of its range, so
+theta~ and delta hold codes of theta_d. Under `widths` the penalty divides each variable by the width of its range, so
 that an integer range of hundreds does not outweigh a loss in [0, 1]. Multipliers are then in the same units. `raw` uses
 the codes themselves, as in the paper.
 
@@ -12,10 +12,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from spacelang.draws.codes import Array
+from spacelang.sampling.value_codes import Array
 from spacelang.targets.admm import AdmmPoint, Mask, ThetaBox
 
-Weighed: TypeAlias = Literal["unit", "raw"]
+PenaltyUnits: TypeAlias = Literal["unit", "raw"]
 """The unit of the distance between theta~ and delta: the width of the range of the variable, or 1."""
 
 
@@ -46,10 +46,10 @@ class Splitting:
 
     `widths` (D,) is the unit of each variable in the penalty. The steps of one iteration are, in this order:
 
-    - `moved` with the result of theta-min,
-    - `copied`, which is delta-min,
-    - `chosen` with the result of z-min,
-    - `updated`, the update of the multipliers.
+    - `with_theta` with the result of theta-min,
+    - `with_delta`, which is delta-min,
+    - `with_z` with the result of z-min,
+    - `with_multipliers`, the update of the multipliers.
     """
 
     box: ThetaBox
@@ -57,11 +57,11 @@ class Splitting:
     widths: Array
 
     @classmethod
-    def of(cls, box: ThetaBox, rho: float, weighed: Weighed = "unit") -> "Splitting":
+    def from_box(cls, box: ThetaBox, rho: float, weighed: PenaltyUnits = "unit") -> "Splitting":
         """Return the splitting of theta_d in its box, with rho > 0."""
-        return cls(box, rho, box.unit if weighed == "unit" else np.ones(len(box)))
+        return cls(box, rho, box.widths if weighed == "unit" else np.ones(len(box)))
 
-    def start(self, point: AdmmPoint) -> Iterate:
+    def initial_state(self, point: AdmmPoint) -> Iterate:
         """Return the state before the first iteration.
 
         theta is that of the point, delta is its projection P_D, and the multipliers are 0. There are no black-box
@@ -78,7 +78,7 @@ class Splitting:
         """Return rho / 2 times the squared distance of theta~ (..., D) from b over the owned variables, shape (...)."""
         return np.asarray(self.rho / 2 * np.square((relaxed - target) / self.widths)[..., owned].sum(axis=-1))
 
-    def moved(self, state: Iterate, found: AdmmPoint, owned: Mask) -> Iterate:
+    def with_theta(self, state: Iterate, found: AdmmPoint, owned: Mask) -> Iterate:
         """Return the state after theta-min: the owned variables have the values of `found`.
 
         All other variables of theta~ become b, where their penalty is 0, and those of theta_c stay as they are. theta~
@@ -88,14 +88,14 @@ class Splitting:
         relaxed = self.box.clip(np.where(owned.theta_d, found.theta_d, self.target(state)))
         return replace(state, point=replace(state.point, theta_c=theta_c, theta_d=relaxed))
 
-    def copied(self, state: Iterate) -> Iterate:
+    def with_delta(self, state: Iterate) -> Iterate:
         """Return the state after delta-min: delta is the member of D nearest to a = theta~ + lambda / rho.
 
         If two members are equally near, delta is the larger one.
         """
         return replace(state, delta=self.box.nearest(state.relaxed + state.multipliers * self.widths / self.rho))
 
-    def begun(self, state: Iterate, found: AdmmPoint, owned: Mask) -> Iterate:
+    def restarted_at(self, state: Iterate, found: AdmmPoint, owned: Mask) -> Iterate:
         """Return the state restarted at a point.
 
         z, the orders and the owned variables of theta_c and theta~ are those of `found`. The owned variables of delta
@@ -111,10 +111,10 @@ class Splitting:
             multipliers=np.where(mine, 0.0, state.multipliers),
         )
 
-    def chosen(self, state: Iterate, found: AdmmPoint) -> Iterate:
+    def with_z(self, state: Iterate, found: AdmmPoint) -> Iterate:
         """Return the state after z-min: z and the orders are those of `found`, while theta stays."""
         return replace(state, point=replace(state.point, z=found.z, orders=found.orders))
 
-    def updated(self, state: Iterate) -> Iterate:
+    def with_multipliers(self, state: Iterate) -> Iterate:
         """Return the state after the update of the multipliers: lambda + rho (theta~ - delta)."""
         return replace(state, multipliers=state.multipliers + self.rho * (state.relaxed - state.delta) / self.widths)

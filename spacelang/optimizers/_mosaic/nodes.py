@@ -12,20 +12,20 @@ from spacelang.targets.mosaic import Prefix
 class Node:
     """A visited prefix of decisions, with its rewards in ascending order.
 
-    `under_way` is the number of visits whose reward is not known yet.
+    `running_visits` is the number of visits whose reward is not known yet.
     """
 
     prefix: Prefix
     children: dict[str, "Node"] = field(default_factory=dict)
     rewards: list[float] = field(default_factory=list)
-    under_way: int = 0
+    running_visits: int = 0
     is_exhausted: bool = False
     """True if nothing new is left below the node; it is then not selected any more."""
 
     @property
     def visits(self) -> int:
         """The number of visits, including running ones, so that idle workers are sent to other nodes."""
-        return len(self.rewards) + self.under_way
+        return len(self.rewards) + self.running_visits
 
     def quality(self, otherwise: float = 0.0) -> float:
         """Return the median of the rewards; `otherwise` if there are none."""
@@ -39,12 +39,12 @@ class Node:
 
 
 @dataclass(slots=True)
-class Nodes:
+class SearchTree:
     """The search tree: the root and all visited nodes."""
 
     root: Node = field(default_factory=lambda: Node(()))
 
-    def path(self, prefix: Prefix) -> list[Node]:
+    def path_to(self, prefix: Prefix) -> list[Node]:
         """Return the nodes from the root to a prefix, and create those that do not exist."""
         path = [self.root]
         for place, branch in enumerate(prefix, 1):
@@ -54,15 +54,15 @@ class Nodes:
             path.append(children[branch])
         return path
 
-    def begin(self, prefix: Prefix) -> None:
+    def start_visit(self, prefix: Prefix) -> None:
         """Count a running visit at a prefix and at all nodes above it."""
-        for node in self.path(prefix):
-            node.under_way += 1
+        for node in self.path_to(prefix):
+            node.running_visits += 1
 
-    def end(self, prefix: Prefix, reward: float) -> None:
-        """Back up the reward of a visit that was counted with `begin`, from the prefix to the root."""
-        for node in self.path(prefix):
-            node.under_way -= 1
+    def finish_visit(self, prefix: Prefix, reward: float) -> None:
+        """Back up the reward of a visit that was counted with `start_visit`, from the prefix to the root."""
+        for node in self.path_to(prefix):
+            node.running_visits -= 1
             insort(node.rewards, reward)
 
     def exhaust(self, prefix: Prefix, reward: float | None) -> bool:
@@ -70,11 +70,11 @@ class Nodes:
 
         If a reward is given, it is backed up as a last visit.
         """
-        node = self.path(prefix)[-1]
+        node = self.path_to(prefix)[-1]
         if node.is_exhausted:
             return False
         node.is_exhausted = True
         if reward is not None:
-            self.begin(prefix)
-            self.end(prefix, reward)
+            self.start_visit(prefix)
+            self.finish_visit(prefix, reward)
         return True

@@ -7,14 +7,14 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from spacelang.draws.codes import Array
-from spacelang.optimizers._mosaic.nodes import Node, Nodes
+from spacelang.optimizers._mosaic.nodes import Node, SearchTree
+from spacelang.sampling.value_codes import Array
 from spacelang.targets.mosaic import Prefix
 
-Promise: TypeAlias = Callable[[Sequence[Prefix]], Array]
+NodePrediction: TypeAlias = Callable[[Sequence[Prefix]], Array]
 """A function that predicts the mean rewards below n prefixes, shape (n,)."""
 
-ROUNDED: Final = 1e-9
+ROUNDING_ERROR: Final = 1e-9
 """The tolerance for powers of integers that are slightly below the integer they should be."""
 
 
@@ -22,13 +22,13 @@ ROUNDED: Final = 1e-9
 class Policy:
     """The tree policy: PUCT with medians as values, and progressive widening.
 
-    `actions` returns the branches that may follow a prefix. `promise` predicts the mean reward below prefixes. `c_ucb`
+    `actions` returns the branches that may follow a prefix. `predict` predicts the mean reward below prefixes. `c_ucb`
     is the weight of exploration. A node with n visits has at most n^`pw` children.
     """
 
-    nodes: Nodes
+    nodes: SearchTree
     actions: Callable[[Prefix], Sequence[str]]
-    promise: Promise
+    predict: NodePrediction
     c_ucb: float
     pw: float
 
@@ -42,10 +42,10 @@ class Policy:
         if node.is_exhausted:
             return None
         while actions := self.actions(node.prefix):
-            if self._widens(node, len(actions)):
+            if self._can_widen(node, len(actions)):
                 new = [(*node.prefix, branch) for branch in actions if branch not in node.children]
-                return new[int(self.promise(new).argmax())]
-            node = self._selected(node)
+                return new[int(self.predict(new).argmax())]
+            node = self._best_child(node)
         return node.prefix
 
     def exhaust(self, prefix: Prefix, reward: float | None) -> None:
@@ -54,25 +54,25 @@ class Policy:
         The reward is that of a last visit, for which nothing is evaluated; None for no such visit.
         """
         if self.nodes.exhaust(prefix, reward):
-            for node in reversed(self.nodes.path(prefix)[:-1]):
+            for node in reversed(self.nodes.path_to(prefix)[:-1]):
                 if len(node.children) < len(self.actions(node.prefix)) or not _are_exhausted(node):
                     return
                 node.is_exhausted = True
 
-    def _widens(self, node: Node, admissible: int) -> bool:
+    def _can_widen(self, node: Node, admissible: int) -> bool:
         """Return True if a node gets another child: all its children are exhausted, or too few for its visits."""
-        return _are_exhausted(node) or len(node.children) < min(admissible, widest(node.visits, self.pw))
+        return _are_exhausted(node) or len(node.children) < min(admissible, max_children(node.visits, self.pw))
 
-    def _selected(self, node: Node) -> Node:
+    def _best_child(self, node: Node) -> Node:
         """Return the child with the highest score that is not exhausted, the first of equal ones."""
         children = [child for child in node.children.values() if not child.is_exhausted]
         quality = np.array([child.quality(node.quality()) for child in children])
         visits = np.array([child.visits for child in children])
-        promise = self.promise([child.prefix for child in children])
-        return children[int(scores(quality, promise, visits, node.visits, self.c_ucb).argmax())]
+        promise = self.predict([child.prefix for child in children])
+        return children[int(puct_scores(quality, promise, visits, node.visits, self.c_ucb).argmax())]
 
 
-def scores(quality: Array, promise: Array, visits: Array, parent: int, c_ucb: float) -> Array:
+def puct_scores(quality: Array, promise: Array, visits: Array, parent: int, c_ucb: float) -> Array:
     """Return the PUCT scores of n children, shape (n,).
 
     The predicted rewards in `promise` are turned into probabilities by a softmax. `parent` is the number of visits of
@@ -82,9 +82,9 @@ def scores(quality: Array, promise: Array, visits: Array, parent: int, c_ucb: fl
     return np.asarray(quality + c_ucb * shares / shares.sum() * sqrt(parent) / (1 + visits))
 
 
-def widest(visits: int, pw: float) -> int:
+def max_children(visits: int, pw: float) -> int:
     """Return the maximum number of children after some visits: floor(visits^pw)."""
-    return int(visits**pw + ROUNDED)
+    return int(visits**pw + ROUNDING_ERROR)
 
 
 def _are_exhausted(node: Node) -> bool:

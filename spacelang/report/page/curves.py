@@ -7,11 +7,11 @@ from math import isfinite
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from spacelang.report.page.axes import Axis, Times, axis_of, seconds, short, thinned, times_to
+from spacelang.report.page.axes import Axis, Times, axis_of, evenly_spaced, format_number, format_seconds, time_axis
 
 if TYPE_CHECKING:
-    from spacelang.report.page.material import Material
-    from spacelang.runtime.history import Improvement, Record
+    from spacelang.report.page.run_data import RunData
+    from spacelang.runtime.history import Improvement, TrialRecord
 
 UNITS: Final = 1000
 """The side length of the square in which lines are drawn. It is stretched to the size of the plot."""
@@ -28,7 +28,7 @@ LINES: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Whisker:
+class ErrorBar:
     """A score on the test set with its interval: positions in percent. Without an interval all three are equal."""
 
     at: float
@@ -37,7 +37,7 @@ class Whisker:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CurveLine:
     """The curve of a run.
 
     `number` chooses the colour, `path` is an SVG path in units, and `said` describes the curve in words.
@@ -49,12 +49,12 @@ class Line:
     said: str
     rows: tuple[tuple[str, str, str], ...]
     place: float
-    whisker: Whisker | None = None
+    whisker: ErrorBar | None = None
 
     @property
     def look(self) -> str:
         """The CSS classes for the colour and the dashes of the curve."""
-        return look(self.number)
+        return line_classes(self.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,28 +67,30 @@ class Curves:
     x: Axis
     x_title: str
     y: Axis
-    lines: tuple[Line, ...]
+    lines: tuple[CurveLine, ...]
     dots: str = ""
     beyond: str = ""
     notes: tuple[str, ...] = ()
 
 
-def look(number: int) -> str:
+def line_classes(number: int) -> str:
     """Return the CSS classes for the colour and the dashes of a run. Dashes are used when the colours run out."""
     return f"c{(number - 1) % COLOURS + 1} k{(number - 1) // COLOURS % DASHES}"
 
 
-def curve_of(run_data: "Material", number: int = 1) -> Curves | None:
+def curve_of(run_data: "RunData", number: int = 1) -> Curves | None:
     """Return the curve of a run with all its trials, or None if no trial succeeded."""
-    if not run_data.known:
+    if not run_data.succeeded:
         return None
-    losses = [each.trial.loss for each in run_data.known if each.trial.loss is not None]
+    losses = [each.trial.loss for each in run_data.succeeded if each.trial.loss is not None]
     x, y = _axes([run_data], median(losses), min(losses))
-    shown = thinned(run_data.known, DOTS)
-    inside = [each for each in shown if each.trial.loss is not None and y.has(each.trial.loss)]
+    shown = evenly_spaced(run_data.succeeded, DOTS)
+    inside = [each for each in shown if each.trial.loss is not None and y.contains(each.trial.loss)]
     notes = []
-    if len(shown) < len(run_data.known):
-        notes.append(f"Dots show {len(shown):,} of {len(run_data.known):,} successful trials, evenly spread over time.")
+    if len(shown) < len(run_data.succeeded):
+        notes.append(
+            f"Dots show {len(shown):,} of {len(run_data.succeeded):,} successful trials, evenly spread over time."
+        )
     if len(inside) < len(shown):
         notes.append(f"{len(shown) - len(inside):,} trials are off the scale.")
     keeping, beyond = (
@@ -97,7 +99,7 @@ def curve_of(run_data: "Material", number: int = 1) -> Curves | None:
     return Curves(x.axis, f"time in {x.unit}", y, (_line(run_data, number, x, y),), keeping, beyond, tuple(notes))
 
 
-def curves_of(runs: "Sequence[tuple[int, Material]]") -> Curves | None:
+def curves_of(runs: "Sequence[tuple[int, RunData]]") -> Curves | None:
     """Return the curves of several numbered runs in one plot, or None if no run has a curve."""
     some = [(number, run_data) for number, run_data in runs if run_data.run.curve]
     if not some:
@@ -106,51 +108,63 @@ def curves_of(runs: "Sequence[tuple[int, Material]]") -> Curves | None:
     return Curves(x.axis, f"time in {x.unit}", y, tuple(_line(run_data, number, x, y) for number, run_data in some))
 
 
-def _dots(records: "Sequence[Record]", x: Times, y: Axis) -> str:
-    places = ((x.at(each.finished), y.at(each.trial.loss or 0.0)) for each in records)
-    return "".join(f"M{_unit(at)} {UNITS - _unit(height)}h0" for at, height in places)
+def _dots(records: "Sequence[TrialRecord]", x: Times, y: Axis) -> str:
+    places = ((x.position(each.finished), y.position(each.trial.loss or 0.0)) for each in records)
+    return "".join(f"M{_to_units(at)} {UNITS - _to_units(height)}h0" for at, height in places)
 
 
-def _axes(runs: "Sequence[Material]", *more: float) -> tuple[Times, Axis]:
+def _axes(runs: "Sequence[RunData]", *more: float) -> tuple[Times, Axis]:
     curves = [run_data.run.curve for run_data in runs]
     ends = [run_data.summary.seconds for run_data in runs] + [each.seconds for curve in curves for each in curve]
     tests = [each.score for run_data in runs if (each := run_data.run.test) is not None]
     scores = [value for each in tests for value in (each.loss, each.low, each.high) if value is not None]
     losses = [each.loss for curve in curves for each in curve]
-    return times_to(max(ends, default=1.0)), axis_of([*losses, *scores, *more])
+    return time_axis(max(ends, default=1.0)), axis_of([*losses, *scores, *more])
 
 
-def _line(run_data: "Material", number: int, x: Times, y: Axis) -> Line:
+def _line(run_data: "RunData", number: int, x: Times, y: Axis) -> CurveLine:
     curve, end = run_data.run.curve, run_data.summary.seconds
     found = run_data.run.test
     whisker = None
     if found is not None and found.score.loss is not None and isfinite(found.score.loss):
         score = found.score
         ends = (score.loss if value is None else value for value in (score.low, score.high))
-        whisker = Whisker(*(100 - y.at(value) for value in (score.loss, *ends) if value is not None))
-    rows = [(seconds(each.seconds), f"{each.trial}", short(each.loss)) for each in thinned(curve, LINES)]
-    return Line(number, f"Run {number}", _steps(curve, end, x, y), _said(curve, end), tuple(rows), x.at(end), whisker)
+        whisker = ErrorBar(*(100 - y.position(value) for value in (score.loss, *ends) if value is not None))
+    rows = [
+        (format_seconds(each.seconds), f"{each.trial}", format_number(each.loss))
+        for each in evenly_spaced(curve, LINES)
+    ]
+    return CurveLine(
+        number,
+        f"Run {number}",
+        _steps(curve, end, x, y),
+        _description(curve, end),
+        tuple(rows),
+        x.position(end),
+        whisker,
+    )
 
 
 def _steps(curve: "Sequence[Improvement]", end: float, x: Times, y: Axis) -> str:
     if not curve:
         return ""
-    places = [(_unit(x.at(each.seconds)), UNITS - _unit(y.at(each.loss))) for each in curve]
+    places = [(_to_units(x.position(each.seconds)), UNITS - _to_units(y.position(each.loss))) for each in curve]
     parts = [f"M{places[0][0]} {places[0][1]}"]
     for (_, before), (at, level) in pairwise(places):
         parts += [f"H{at}"] if level == before else [f"H{at}V{level}"]
-    return "".join([*parts, f"H{_unit(x.at(end))}"])
+    return "".join([*parts, f"H{_to_units(x.position(end))}"])
 
 
-def _unit(percent: float) -> int:
+def _to_units(percent: float) -> int:
     return round(percent * UNITS / 100)
 
 
-def _said(curve: "Sequence[Improvement]", end: float) -> str:
+def _description(curve: "Sequence[Improvement]", end: float) -> str:
     if not curve:
         return "no feasible trial"
     first, last = curve[0], curve[-1]
     if len(curve) == 1:
-        return f"the loss of the incumbent is {short(last.loss)} from {seconds(last.seconds)} on, to {seconds(end)}"
-    falls = f"the loss of the incumbent falls from {short(first.loss)} to {short(last.loss)}"
-    return f"{falls} in {len(curve)} steps, the last after {seconds(last.seconds)} of {seconds(end)}"
+        start = format_seconds(last.seconds)
+        return f"the loss of the incumbent is {format_number(last.loss)} from {start} on, to {format_seconds(end)}"
+    falls = f"the loss of the incumbent falls from {format_number(first.loss)} to {format_number(last.loss)}"
+    return f"{falls} in {len(curve)} steps, the last after {format_seconds(last.seconds)} of {format_seconds(end)}"

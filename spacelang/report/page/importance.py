@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from spacelang.codings.vectors import VectorCoding
+from spacelang.encodings.vectors import VectorEncoding
 from spacelang.ir.space import Choice
 from spacelang.report.page.axes import Axis
 from spacelang.surrogates.forest import Forest
 
 if TYPE_CHECKING:
-    from spacelang.codings.rows import Field
-    from spacelang.draws.codes import Array
-    from spacelang.report.page.material import Material
+    from spacelang.encodings.rows import VariableColumns
+    from spacelang.report.page.run_data import RunData
+    from spacelang.sampling.value_codes import Array
 
-FEWEST: Final = 50
+MIN_TRIALS: Final = 50
 """The minimum number of trials for which importances are computed."""
 
-MOST: Final = 900
+MAX_TRIALS: Final = 900
 """The maximum number of trials used; of more trials a random sample of this size is taken."""
 
 REPEATS: Final = 10
@@ -54,7 +54,7 @@ SPAN: Final = (0.05, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
-class Mattering:
+class VariableImportance:
     """The importance of a variable: the mean drop in explained variance, and an interval over the repeats.
 
     `middle`, `left` and `right` are the positions of `mean`, `low` and `high` on the axis of the plot, in percent.
@@ -83,7 +83,7 @@ class Importances:
     trials: int
     used: int = 0
     explained: float = 0.0
-    rows: tuple[Mattering, ...] = ()
+    rows: tuple[VariableImportance, ...] = ()
     left: int = 0
     repeats: int = REPEATS
     axis: Axis | None = None
@@ -91,12 +91,12 @@ class Importances:
     @property
     def are_too_few(self) -> bool:
         """True if there are too few trials to estimate importances."""
-        return self.trials < FEWEST
+        return self.trials < MIN_TRIALS
 
     @property
     def zero(self) -> float | None:
         """The position of zero on the axis, in percent."""
-        return None if self.axis is None else self.axis.at(0.0)
+        return None if self.axis is None else self.axis.position(0.0)
 
     @property
     def is_weak(self) -> bool:
@@ -109,18 +109,18 @@ class Importances:
         return f"{100 * max(0.0, self.explained):.0f} %"
 
 
-def importances(run_data: "Material") -> Importances | None:
+def importances(run_data: "RunData") -> Importances | None:
     """Return the importance of variables in a run, or None if its space is unknown or has no variables."""
     members = run_data.members
     if run_data.space is None or not run_data.space.variables or members is None:
         return None
     known = np.flatnonzero(~np.isnan(members.losses))
-    if len(known) < FEWEST:
+    if len(known) < MIN_TRIALS:
         return Importances(len(known))
     # The seed of the run is used, so that the page of a run is always the same.
     rng = np.random.default_rng(run_data.run.header.seed)
-    used = np.sort(rng.choice(known, MOST, replace=False)) if len(known) > MOST else known
-    points, fields = _encoded(run_data, used)
+    used = np.sort(rng.choice(known, MAX_TRIALS, replace=False)) if len(known) > MAX_TRIALS else known
+    points, fields = _encode(run_data, used)
     ranks = _ranks(members.losses[used])
     groups = [_columns(field, fields) for field in fields]
     found = [_repeat(points, ranks, groups, rng) for _ in range(REPEATS)]
@@ -128,18 +128,20 @@ def importances(run_data: "Material") -> Importances | None:
     explained = float(np.mean([each for each, _ in found]))
     if explained <= 0:
         return Importances(len(known), len(used), explained)
-    rows = [_mattering(field, points, lost[:, place]) for place, field in enumerate(fields)]
+    rows = [_variable_importance(field, points, lost[:, place]) for place, field in enumerate(fields)]
     rows.sort(key=lambda each: -each.mean)
     shown = rows[:SHOWN]
     axis = Axis(min(0.0, *(each.low for each in shown)), max(0.01, *(each.high for each in shown)))
-    return Importances(len(known), len(used), explained, tuple(_placed(shown, axis)), len(rows) - len(shown), axis=axis)
+    return Importances(
+        len(known), len(used), explained, tuple(_with_positions(shown, axis)), len(rows) - len(shown), axis=axis
+    )
 
 
-def _encoded(run_data: "Material", used: "Array") -> "tuple[Array, Sequence[Field]]":
+def _encode(run_data: "RunData", used: "Array") -> "tuple[Array, Sequence[VariableColumns]]":
     """Return the encoded trials, and the fields of the variables; the last column is the share of training rows."""
     assert run_data.space is not None
     assert run_data.members is not None
-    coding = VectorCoding(run_data.space)
+    coding = VectorEncoding(run_data.space)
     requests = [run_data.members.records[row].trial.request for row in used]
     size = run_data.run.header.training_size
     shares = [[1.0 if each.fidelity is None or not size else each.fidelity / size] for each in requests]
@@ -153,7 +155,7 @@ def _ranks(losses: "Array") -> "Array":
     return np.asarray((np.cumsum(counts) - counts / 2)[place] / len(losses))
 
 
-def _columns(field: "Field", fields: "Sequence[Field]") -> "Array":
+def _columns(field: "VariableColumns", fields: "Sequence[VariableColumns]") -> "Array":
     """Return the columns of a variable and of everything below it."""
     address = field.variable.address
     mine = [each for each in fields if each is field or any(owner == address for owner, _ in each.variable.owners)]
@@ -166,9 +168,9 @@ def _repeat(
     """Return the share of variance that a new forest explains on held-out trials, and the drop for each group."""
     order = rng.permutation(len(points))
     held, fitted = np.split(order, [round(HELD_OUT * len(points))])
-    forest = Forest(TREES, FEATURES).fitted(points[fitted], ranks[fitted], rng)
+    forest = Forest(TREES, FEATURES).fit(points[fitted], ranks[fitted], rng)
     asked, target = points[held], ranks[held]
-    changed = [_changed(asked, group, rng) for group in groups]
+    changed = [_permuted(asked, group, rng) for group in groups]
     said, _ = forest.posterior(np.concatenate([asked, *(rows for _, rows in changed)]))
     before, *after = np.split(said, np.cumsum([len(asked), *(len(rows) for _, rows in changed)])[:-1])
     whole = float(np.sum((target - target.mean()) ** 2))
@@ -181,7 +183,7 @@ def _repeat(
     return 1 - float(errors.sum()) / whole, np.array(lost)
 
 
-def _changed(points: "Array", group: "Array", rng: np.random.Generator) -> "tuple[Array, Array]":
+def _permuted(points: "Array", group: "Array", rng: np.random.Generator) -> "tuple[Array, Array]":
     """Return the rows in which the group is active, and these rows with the values of the group permuted."""
     at = np.flatnonzero(~np.isnan(points[:, group[0]]))
     rows = points[at]
@@ -189,14 +191,16 @@ def _changed(points: "Array", group: "Array", rng: np.random.Generator) -> "tupl
     return at, rows
 
 
-def _mattering(field: "Field", points: "Array", lost: "Array") -> Mattering:
+def _variable_importance(field: "VariableColumns", points: "Array", lost: "Array") -> VariableImportance:
     variable = field.variable
     low, high = np.quantile(lost, SPAN)
     active = int(np.count_nonzero(~np.isnan(points[:, field.start])))
     is_decision = isinstance(variable.node, Choice)
-    return Mattering(variable.address, is_decision, active, float(lost.mean()), float(low), float(high))
+    return VariableImportance(variable.address, is_decision, active, float(lost.mean()), float(low), float(high))
 
 
-def _placed(rows: "Sequence[Mattering]", axis: Axis) -> Iterator[Mattering]:
+def _with_positions(rows: "Sequence[VariableImportance]", axis: Axis) -> Iterator[VariableImportance]:
     for each in rows:
-        yield replace(each, middle=axis.at(each.mean), left=axis.at(each.low), right=axis.at(each.high))
+        yield replace(
+            each, middle=axis.position(each.mean), left=axis.position(each.low), right=axis.position(each.high)
+        )

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from spacelang.draws.codes import Array
-    from spacelang.runtime.storing.header import Header
+    from spacelang.runtime.storage.header import RunHeader
+    from spacelang.sampling.value_codes import Array
 
 Z: Final = NormalDist().inv_cdf(0.975)
 
@@ -35,7 +35,7 @@ CLASSES: Final = "NumberOfClasses", "ClassProbabilityMin"
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class HeldOutRows:
     """The held-out rows on which the trials of a run were scored, with the number of classes.
 
     `fewest` is the number of rows of the smallest class.
@@ -47,7 +47,7 @@ class Judged:
     fewest: float = 0.0
 
     @property
-    def knows_classes(self) -> bool:
+    def has_class_sizes(self) -> bool:
         """True if the number of classes and the size of the smallest class are known and consistent."""
         return 0 < self.fewest * self.classes <= self.rows * (1 + ROUNDING)
 
@@ -61,16 +61,16 @@ class Judged:
             return None
         match self.metric:
             case "1 - accuracy":
-                return _within(score, GRID * (1 - GRID) / self.rows)
-            case "1 - balanced_accuracy" if self.knows_classes:
-                return _within(score, GRID * (1 - GRID) / (self.classes * self.fewest))
-            case "1 - roc_auc" if self.knows_classes and self.classes == 2:
-                return _within(score, area_variance(self.fewest, self.rows - self.fewest))
+                return _compatible_losses(score, GRID * (1 - GRID) / self.rows)
+            case "1 - balanced_accuracy" if self.has_class_sizes:
+                return _compatible_losses(score, GRID * (1 - GRID) / (self.classes * self.fewest))
+            case "1 - roc_auc" if self.has_class_sizes and self.classes == 2:
+                return _compatible_losses(score, area_variance(self.fewest, self.rows - self.fewest))
             case _:
                 return None
 
 
-def judged(header: "Header") -> Judged:
+def held_out_rows(header: "RunHeader") -> HeldOutRows:
     """Return the held-out rows of a run; zero rows if their number is unknown."""
     classes, share = (header.meta_features.get(name, 0.0) for name in CLASSES)
     rows = 0
@@ -78,7 +78,7 @@ def judged(header: "Header") -> Judged:
         rows = header.data.rows - header.training_size
     elif re.fullmatch(r"cv\(\d+\)", header.validation):
         rows = header.data.rows
-    return Judged(header.metric, rows, int(classes), rows * share)
+    return HeldOutRows(header.metric, rows, int(classes), rows * share)
 
 
 def area_variance(fewer: float, more: float) -> "Array":
@@ -92,7 +92,7 @@ def area_variance(fewer: float, more: float) -> "Array":
     return np.asarray(GRID * (1 - GRID) * (1 + pairs * spread) / (fewer * more))
 
 
-def _within(score: float, variance: "Array") -> tuple[float, float]:
+def _compatible_losses(score: float, variance: "Array") -> tuple[float, float]:
     """Return the lowest and highest loss whose score is compatible with this one; the score itself always is.
 
     `variance` has the variance for each score of `GRID`.

@@ -10,25 +10,25 @@ import numpy as np
 
 from spacelang.ir.space import Choice
 from spacelang.ir.task import AnyBound, describe_bound
-from spacelang.report.failures import WORDS, as_one
-from spacelang.report.page.axes import Axis, Tick, axis_of, seconds, thinned
-from spacelang.report.reached import shown
+from spacelang.report.failures import WORDS, merge_time_limits
+from spacelang.report.page.axes import Axis, Tick, axis_of, evenly_spaced, format_seconds
+from spacelang.report.unseen_rows import format_value
 
 if TYPE_CHECKING:
-    from spacelang.draws.codes import Array
-    from spacelang.report.page.material import Material
-    from spacelang.runtime.history import Record
+    from spacelang.report.page.run_data import RunData
+    from spacelang.runtime.history import TrialRecord
+    from spacelang.sampling.value_codes import Array
 
-DOTS: Final = 500
+MAX_DOTS: Final = 500
 """The maximum number of trials drawn as dots next to a bound."""
 
 LANES: Final = 9
 """Dots of successive trials are spread over this many rows, so that they do not overlap."""
 
-REASONS: Final = 30
+MAX_REASONS: Final = 30
 """The maximum number of reasons shown, the most frequent first."""
 
-ALTERNATIVES: Final = 80
+MAX_ALTERNATIVES: Final = 80
 """The maximum number of alternatives shown, those with the largest total time first."""
 
 
@@ -36,7 +36,7 @@ ALTERNATIVES: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
-class BoundFigures:
+class BoundChart:
     """The chart of a bound: the measured values of trials as dots, and statistics in the unit of the bound.
 
     `limit` is the position of the bound on the axis, in percent.
@@ -55,24 +55,24 @@ class BoundFigures:
     figures: tuple[tuple[str, str], ...]
 
 
-def bounds(run_data: "Material") -> tuple[BoundFigures, ...]:
+def bound_charts(run_data: "RunData") -> tuple[BoundChart, ...]:
     """Return a chart for each bound of the run; empty for a run without constraints."""
-    limits = dict.fromkeys(each.bound for record in run_data.known for each in record.trial.constraints)
-    return tuple(_kept(bound, run_data) for bound in limits)
+    limits = dict.fromkeys(each.bound for record in run_data.succeeded for each in record.trial.constraints)
+    return tuple(_bound_chart(bound, run_data) for bound in limits)
 
 
-def _kept(bound: AnyBound, run_data: "Material") -> BoundFigures:
-    found = [each.value for record in run_data.known for each in record.trial.constraints if each.bound == bound]
+def _bound_chart(bound: AnyBound, run_data: "RunData") -> BoundChart:
+    found = [each.value for record in run_data.succeeded for each in record.trial.constraints if each.bound == bound]
     values = [value for value in found if isfinite(value)]
     axis = axis_of([*values, bound.limit])
-    drawn = [(place % LANES, value) for place, value in enumerate(thinned(values, DOTS))]
-    return BoundFigures(
+    drawn = [(place % LANES, value) for place, value in enumerate(evenly_spaced(values, MAX_DOTS))]
+    return BoundChart(
         name=describe_bound(bound),
-        ticks=axis.ticks_as(bound.describe),
-        limit=axis.at(bound.limit),
-        keeping="".join(_dot(*each, axis) for each in drawn if bound.holds(each[1])),
-        breaking="".join(_dot(*each, axis) for each in drawn if not bound.holds(each[1])),
-        holding=sum(map(bound.holds, found)),
+        ticks=axis.ticks_with_labels(bound.format_value),
+        limit=axis.position(bound.limit),
+        keeping="".join(_dot(*each, axis) for each in drawn if bound.is_satisfied_by(each[1])),
+        breaking="".join(_dot(*each, axis) for each in drawn if not bound.is_satisfied_by(each[1])),
+        holding=sum(map(bound.is_satisfied_by, found)),
         measured=len(found),
         unknown=len(found) - len(values),
         drawn=len(drawn),
@@ -83,20 +83,20 @@ def _kept(bound: AnyBound, run_data: "Material") -> BoundFigures:
 
 def _figures(bound: AnyBound, values: Sequence[float]) -> Iterator[tuple[str, str]]:
     if values:
-        yield "smallest", shown(bound, min(values))
-        yield "median", shown(bound, median(values))
-        yield "largest", shown(bound, max(values))
+        yield "smallest", format_value(bound, min(values))
+        yield "median", format_value(bound, median(values))
+        yield "largest", format_value(bound, max(values))
 
 
 def _dot(lane: int, value: float, axis: Axis) -> str:
-    return f"M{round(10 * axis.at(value))} {round(1000 * (lane + 0.5) / LANES)}h0"
+    return f"M{round(10 * axis.position(value))} {round(1000 * (lane + 0.5) / LANES)}h0"
 
 
 # ---- cost
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class AlternativeCost:
     """The seconds of trials with an alternative.
 
     `low`, `at` and `high` are the positions of the quartiles and the median on the axis, in percent.
@@ -114,26 +114,26 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class AlternativeCosts:
     """The seconds of trials by alternative, for all stages.
 
     `is_whole` says that quantiles are of trials on all rows only.
     """
 
     ticks: tuple[Tick, ...]
-    rows: tuple[Cost, ...]
+    rows: tuple[AlternativeCost, ...]
     is_whole: bool
     left: int = 0
 
 
-def costs(run_data: "Material") -> Costs | None:
+def alternative_costs(run_data: "RunData") -> AlternativeCosts | None:
     """Return the seconds of trials by alternative; None without a successful trial or a known space."""
     members = run_data.members
-    if run_data.space is None or members is None or not run_data.known:
+    if run_data.space is None or members is None or not run_data.succeeded:
         return None
-    alone = np.array([each.trial.seconds_alone for each in members.records])
+    alone = np.array([each.trial.unshared_seconds for each in members.records])
     succeeded = ~np.isnan(members.losses)
-    whole = succeeded & np.array([run_data.is_whole(each) for each in members.records])
+    whole = succeeded & np.array([run_data.is_on_all_rows(each) for each in members.records])
     counted = whole if whole.any() else succeeded
     if not counted.any():
         return None
@@ -146,20 +146,25 @@ def costs(run_data: "Material") -> Costs | None:
         if (counted & (taken == place)).any()
     ]
     rows.sort(key=lambda each: (each.decision, -each.share))
-    return Costs(
-        axis.ticks_as(seconds), tuple(rows[:ALTERNATIVES]), bool(whole.any()), max(0, len(rows) - ALTERNATIVES)
+    return AlternativeCosts(
+        axis.ticks_with_labels(format_seconds),
+        tuple(rows[:MAX_ALTERNATIVES]),
+        bool(whole.any()),
+        max(0, len(rows) - MAX_ALTERNATIVES),
     )
 
 
-def _cost(stage: Choice, place: int, alone: "Array", taken: "Array", counted: "Array", axis: Axis) -> Cost:
+def _cost(stage: Choice, place: int, alone: "Array", taken: "Array", counted: "Array", axis: Axis) -> AlternativeCost:
     mine = taken == place
     ends = [float(each) for each in np.quantile(alone[mine & counted], (0.25, 0.5, 0.75))]
     total, everything = float(alone[mine].sum()), float(alone.sum())
-    low, at, high = map(axis.at, ends)
+    low, at, high = map(axis.position, ends)
     count = int(np.count_nonzero(mine & counted))
     share = 100 * total / everything if everything > 0 and isfinite(total) else 0.0
     name = stage.branches[place].name
-    return Cost(stage.name, name, count, seconds(ends[1]), seconds(total), share, low, at, high)
+    return AlternativeCost(
+        stage.name, name, count, format_seconds(ends[1]), format_seconds(total), share, low, at, high
+    )
 
 
 # ---- failures
@@ -176,11 +181,11 @@ class FailureReason:
     first: int
 
 
-def failures(run_data: "Material") -> tuple[tuple[FailureReason, ...], int]:
+def failure_reasons(run_data: "RunData") -> tuple[tuple[FailureReason, ...], int]:
     """Return the reasons for failures, most frequent first, and the number of reasons that are left out."""
     failed = [each for each in run_data.records if each.trial.loss is None]
-    names = as_one({(each.trial.status, each.trial.reason) for each in failed})
-    found: dict[tuple[str, str], list[Record]] = {}
+    names = merge_time_limits({(each.trial.status, each.trial.reason) for each in failed})
+    found: dict[tuple[str, str], list[TrialRecord]] = {}
     for each in failed:
         status, reason = names[each.trial.status, each.trial.reason]
         found.setdefault((WORDS.get(status, ("error", ""))[0], reason), []).append(each)
@@ -188,6 +193,6 @@ def failures(run_data: "Material") -> tuple[tuple[FailureReason, ...], int]:
     ordered = sorted(found.items(), key=lambda entry: -len(entry[1]))
     rows = [
         FailureReason(kind, reason, len(those), 100 * len(those) / total, those[0].index)
-        for (kind, reason), those in ordered[:REASONS]
+        for (kind, reason), those in ordered[:MAX_REASONS]
     ]
-    return tuple(rows), max(0, len(ordered) - REASONS)
+    return tuple(rows), max(0, len(ordered) - MAX_REASONS)

@@ -14,19 +14,19 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.diagnostics.cells import visible
-from spacelang.report.page.axes import Tick, thinned
-from spacelang.report.page.comparing import comparison
-from spacelang.report.page.material import gathered
-from spacelang.report.page.telling import told_run
-from spacelang.report.stored import LONGEST
+from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.report.page.axes import Tick, evenly_spaced
+from spacelang.report.page.comparable_runs import compare_runs
+from spacelang.report.page.run_data import read_run_data
+from spacelang.report.page.view_model import run_view
+from spacelang.report.stored_runs import MAX_LENGTH
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from spacelang.runtime.storing.runs import Summary
-    from spacelang.runtime.storing.stored_run import StoredRun
+    from spacelang.runtime.storage.runs import RunSummary
+    from spacelang.runtime.storage.stored_run import StoredRun
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
 
@@ -35,7 +35,7 @@ PATH: Final = re.compile(r"[MHVLh0-9 .-]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class LiveUpdate:
     """The update settings of a page that follows its run: every `every` seconds `script` asks for a newer `version`."""
 
     said: str
@@ -44,13 +44,15 @@ class Live:
     script: str
 
 
-def page(runs: "Sequence[StoredRun]", *, others: Iterable[tuple[str, str]] = (), live: Live | None = None) -> str:
+def render_page(
+    runs: "Sequence[StoredRun]", *, others: Iterable[tuple[str, str]] = (), live: LiveUpdate | None = None
+) -> str:
     """Return the HTML page of one or several runs, which needs no other files.
 
     `others` are stores that cannot be read, each with the reason. Raises StoreError for a damaged store.
     """
-    data = [gathered(run) for run in runs]
-    pages = [told_run(each, number, is_one_of_several=len(data) > 1) for number, each in enumerate(data, start=1)]
+    data = [read_run_data(run) for run in runs]
+    pages = [run_view(each, number, is_one_of_several=len(data) > 1) for number, each in enumerate(data, start=1)]
     markup = _markup()
     running = "" if live is None else live.script
     return (
@@ -58,15 +60,15 @@ def page(runs: "Sequence[StoredRun]", *, others: Iterable[tuple[str, str]] = (),
         .get_template("page.html")
         .render(
             title=_title([each.summary for each in data]),
-            policy=markup(policy(style(), running)),
+            policy=markup(security_policy(style(), running)),
             style=markup(style()),
             script=markup(running),
             live=live,
             runs=pages,
             sections=[*pages[0].sections],
-            comparison=comparison(data),
+            comparison=compare_runs(data),
             others=[*others],
-            made=_made(),
+            made=_footer(),
         )
     )
 
@@ -83,7 +85,7 @@ def script() -> str:
     return (TEMPLATES / "watch.js").read_text(encoding="utf-8")
 
 
-def policy(style: str, script: str = "") -> str:
+def security_policy(style: str, script: str = "") -> str:
     """Return the content security policy of the page.
 
     The browser may only apply this style and run this script, which may only connect to the page's own server.
@@ -102,7 +104,7 @@ def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def _title(runs: "Sequence[Summary]") -> str:
+def _title(runs: "Sequence[RunSummary]") -> str:
     first, *others = runs
     if not others:
         return f"{first.space} on {first.data.name} by {first.optimizer}"
@@ -110,7 +112,7 @@ def _title(runs: "Sequence[Summary]") -> str:
     return f"{len(runs)} runs of {first.space}" if len(names) == 1 else f"{len(runs)} runs"
 
 
-def _made() -> str:
+def _footer() -> str:
     try:
         said = f"spacelang {version('spacelang')}"
     except PackageNotFoundError:
@@ -135,20 +137,20 @@ def _environment() -> "Environment":
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_finalized,
+        finalize=_finalize,
     )
-    environment.filters.update(drawn=_drawn, percent=_percent, count=_count, fixed=_fixed, few=_few)
+    environment.filters.update(drawn=_svg_path, percent=_percent, count=_count, fixed=_fixed, few=_few)
     return environment
 
 
-def _finalized(value: Any) -> Any:
+def _finalize(value: Any) -> Any:
     """Return a value as templates write it: texts are cut, and their control characters made visible."""
     if not isinstance(value, str) or isinstance(value, _markup()):
         return value
-    return visible(value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…")
+    return make_visible(value if len(value) <= MAX_LENGTH else f"{value[: MAX_LENGTH - 1]}…")
 
 
-def _drawn(path: str) -> "Markup":
+def _svg_path(path: str) -> "Markup":
     """Return an SVG path as markup that is not escaped or cut. Raises ValueError for other text."""
     if PATH.fullmatch(path) is None:
         raise ValueError("an SVG path has invalid characters")
@@ -170,4 +172,4 @@ def _fixed(value: float) -> str:
 
 def _few(ticks: Sequence[Tick]) -> Sequence[Tick]:
     """Return at most three ticks, which fit above a column."""
-    return thinned(ticks, 3)
+    return evenly_spaced(ticks, 3)

@@ -10,14 +10,27 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from spacelang.files import said_by
-from spacelang.forms.codec import NAME, REAL, TEXT, VALUE, Defined, Items, Key, KeyedObject, Members, Scalar, Via, made
-from spacelang.forms.json_fields import DefinitionError, text, whole
-from spacelang.forms.standing import ReadingContext, WritingContext
+from spacelang.files import os_error_text
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Choice, Space
-from spacelang.runtime.data.files import read_text
+from spacelang.runtime.data.csv_files import read_text
 from spacelang.runtime.errors import DataError, InputError
+from spacelang.serialization.codec import (
+    FLOAT,
+    NAME,
+    TEXT,
+    VALUE,
+    ArrayCodec,
+    MappedCodec,
+    MappingCodec,
+    NamedCodec,
+    ObjectCodec,
+    ObjectKey,
+    ScalarCodec,
+    from_parts,
+)
+from spacelang.serialization.document_context import ReadingContext, WritingContext
+from spacelang.serialization.json_fields import DefinitionError, expect_integer, expect_string
 
 KIND: Final = "archive"
 VERSION: Final = 1
@@ -71,7 +84,7 @@ def space_facts(space: Space) -> SpaceFacts:
     data. So the membership of each configuration must still be checked.
     """
     words = sorted(
-        [each.address, sorted(each.node.places) if isinstance(each.node, Choice) else None, list(each.owners)]
+        [each.address, sorted(each.node.branch_indices) if isinstance(each.node, Choice) else None, list(each.owners)]
         for each in space.variables.values()
     )
     return SpaceFacts(space.name, hashlib.sha256(json.dumps(words).encode()).hexdigest())
@@ -82,11 +95,11 @@ def space_facts(space: Space) -> SpaceFacts:
 
 def write_archive(archive: Archive, path: Path) -> None:
     """Write an archive to a file and replace an existing one; raise ArchiveError if this fails."""
-    document = ARCHIVE.write(archive, WritingContext())
+    document = ARCHIVE_CODEC.write(archive, WritingContext())
     try:
         path.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     except OSError as error:
-        raise ArchiveError(f"`{path}` cannot be written: {said_by(error)}") from error
+        raise ArchiveError(f"`{path}` cannot be written: {os_error_text(error)}") from error
 
 
 def read_archive(path: Path) -> Archive:
@@ -101,72 +114,78 @@ def read_archive(path: Path) -> Archive:
     except (ValueError, RecursionError) as error:  # numbers with too many digits, or too deep nesting
         raise ArchiveError(f"`{path}` is nested too deeply, or has a number with too many digits", REMEDY) from error
     try:
-        return replace(ARCHIVE.read(document, "archive", ReadingContext()), name=str(path))
+        return replace(ARCHIVE_CODEC.read(document, "archive", ReadingContext()), name=str(path))
     except DefinitionError as error:
         raise ArchiveError(f"`{path}` is not an archive: {error}", error.remedy or REMEDY) from error
 
 
 def _kind(value: object, path: str) -> str:
-    if text(value, path) != KIND:
+    if expect_string(value, path) != KIND:
         raise DefinitionError(path, f"is `{value}`, but must be `{KIND}`")
     return KIND
 
 
 def _version(value: object, path: str) -> int:
-    if whole(value, path, 1) != VERSION:
+    if expect_integer(value, path, 1) != VERSION:
         raise DefinitionError(path, f"is {value}, but this version of spacelang reads {VERSION}", "upgrade spacelang")
     return VERSION
 
 
-_SPACE: Final = KeyedObject(
+_SPACE: Final = ObjectCodec(
     "The space of the configuration.",
     (
-        Key("name", NAME, "Its name, for users."),
-        Key(
+        ObjectKey("name", NAME, "Its name, for users."),
+        ObjectKey(
             "vocabulary",
             TEXT,
             "A hash of its decisions, their alternatives and the hyperparameters, without ranges and constraints, "
             "which may depend on the data.",
         ),
     ),
-    made(SpaceFacts),
+    from_parts(SpaceFacts),
 )
-_ROW: Final = KeyedObject(
+_ROW: Final = ObjectCodec(
     "The best known configuration on one data set.",
     (
-        Key("data", TEXT, "The name of the data set."),
-        Key("space", Defined("space", lambda: _SPACE)),
-        Key("metric", NAME, "The formula of the loss, such as `1 - roc_auc`."),
-        Key("loss", REAL, "The loss of the configuration; smaller is better."),
-        Key(
+        ObjectKey("data", TEXT, "The name of the data set."),
+        ObjectKey("space", NamedCodec("space", lambda: _SPACE)),
+        ObjectKey("metric", NAME, "The formula of the loss, such as `1 - roc_auc`."),
+        ObjectKey("loss", FLOAT, "The loss of the configuration; smaller is better."),
+        ObjectKey(
             "configuration",
-            Via(Members(VALUE, text), lambda pairs: Configuration(dict(pairs)), lambda each: [*each.items()]),
+            MappedCodec(
+                MappingCodec(VALUE, expect_string),
+                lambda pairs: Configuration(dict(pairs)),
+                lambda each: [*each.items()],
+            ),
             "As `spacelang sample` prints it: the alternatives of its decisions and its active hyperparameters.",
         ),
-        Key(
+        ObjectKey(
             "fingerprint",
             TEXT,
             "A hash of the content of the data, as in stores; empty or absent if it is unknown.",
             "",
         ),
-        Key(
+        ObjectKey(
             "meta_features",
-            Via(Members(REAL, text), dict, lambda each: [*each.items()]),
+            MappedCodec(MappingCodec(FLOAT, expect_string), dict, lambda each: [*each.items()]),
             "The finite meta-features of the training rows, with the names of auto-sklearn's archive.",
         ),
     ),
-    made(ArchiveRow),
+    from_parts(ArchiveRow),
 )
-ARCHIVE: Final = KeyedObject(
+ARCHIVE_CODEC: Final = ObjectCodec(
     "An archive of earlier runs, as `spacelang archive` writes it and `spacelang run --archive` reads it.",
     (
-        Key("kind", Scalar(_kind, {"const": KIND}), "The kind of the document."),
-        Key(
-            "version", Scalar(_version, {"const": VERSION}), "The version of the format; spacelang reads only its own."
+        ObjectKey("kind", ScalarCodec(_kind, {"const": KIND}), "The kind of the document."),
+        ObjectKey(
+            "version",
+            ScalarCodec(_version, {"const": VERSION}),
+            "The version of the format; spacelang reads only its own.",
         ),
-        Key(
+        ObjectKey(
             "rows",
-            Items(Defined("row", lambda: _ROW)),
+            ArrayCodec(NamedCodec("row", lambda: _ROW)),
             "One row for each data set, space and loss. Ties of distances are broken by their order.",
         ),
     ),

@@ -17,17 +17,17 @@ import pandas as pd
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
-from spacelang.runtime.archives._auto_sklearn_words import CannotBeSaidError, in_our_words
+from spacelang.runtime.archives._auto_sklearn_translation import UntranslatableError, translate
 from spacelang.runtime.archives.archive import ArchiveRow, space_facts
 from spacelang.runtime.data.arff import read_arff
-from spacelang.runtime.data.files import read_text
+from spacelang.runtime.data.csv_files import read_text
 from spacelang.runtime.errors import DataError
 
-FEATURES: Final = "feature_values.arff"
-RUNS: Final = "{metric}.algorithm_runs.arff"
-CONFIGURATIONS: Final = "{metric}.configurations.csv"
+META_FEATURES_FILE: Final = "feature_values.arff"
+RUNS_FILE: Final = "{metric}.algorithm_runs.arff"
+CONFIGURATIONS_FILE: Final = "{metric}.configurations.csv"
 
-SPACE: Final = "mosaic"
+SPACE_NAME: Final = "mosaic"
 """The bundled space to which the configurations are translated."""
 
 FORMULAS: Final = {
@@ -40,7 +40,7 @@ FORMULAS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Translated:
+class TranslatedRows:
     """The rows of a folder, and one sentence with a count for each reason why others were left out."""
 
     rows: tuple[ArchiveRow, ...]
@@ -49,10 +49,10 @@ class Translated:
 
 def is_auto_sklearn(folder: Path) -> bool:
     """Return True if the folder has meta-learning files of auto-sklearn."""
-    return (folder / FEATURES).is_file()
+    return (folder / META_FEATURES_FILE).is_file()
 
 
-def read_auto_sklearn(folder: Path, space: Space) -> Translated:
+def read_auto_sklearn(folder: Path, space: Space) -> TranslatedRows:
     """Return the rows of all metrics in the folder; `space` is the bundled space `mosaic`.
 
     Some parameters of auto-sklearn are relative to the number of columns: exponents for shares of columns, and
@@ -61,15 +61,15 @@ def read_auto_sklearn(folder: Path, space: Space) -> Translated:
 
     Raises DataError for invalid files.
     """
-    known = _meta_features(folder / FEATURES)
+    known = _meta_features(folder / META_FEATURES_FILE)
     rows: list[ArchiveRow] = []
     left_out: list[str] = []
     for metric, formula in FORMULAS.items():
-        if (folder / RUNS.format(metric=metric)).is_file():
+        if (folder / RUNS_FILE.format(metric=metric)).is_file():
             reasons: Counter[str] = Counter()
             rows += _rows(folder, metric, formula, known, space, reasons)
             left_out += [f"{count} of {metric}: {reason}" for reason, count in reasons.most_common()]
-    return Translated(tuple(rows), tuple(left_out))
+    return TranslatedRows(tuple(rows), tuple(left_out))
 
 
 def _rows(
@@ -82,8 +82,8 @@ def _rows(
 ) -> Iterator[ArchiveRow]:
     """Yield the rows of a metric, and count the reasons why others are left out."""
     facts = space_facts(space)
-    configurations = _configurations(folder / CONFIGURATIONS.format(metric=metric))
-    for run in _table(folder / RUNS.format(metric=metric), "instance_id", "algorithm", metric, "runstatus"):
+    configurations = _configurations(folder / CONFIGURATIONS_FILE.format(metric=metric))
+    for run in _table(folder / RUNS_FILE.format(metric=metric), "instance_id", "algorithm", metric, "runstatus"):
         data, number, loss = str(run["instance_id"]), str(run["algorithm"]), run[metric]
         if run["runstatus"] != "ok" or pd.isna(loss):
             reasons["the loss is unknown"] += 1
@@ -91,8 +91,8 @@ def _rows(
             reasons["the data set or the configuration is missing"] += 1
         else:
             try:
-                values = in_our_words(configurations[number], known[data].get("NumberOfFeatures", 0))
-            except CannotBeSaidError as error:
+                values = translate(configurations[number], known[data].get("NumberOfFeatures", 0))
+            except UntranslatableError as error:
                 reasons[str(error)] += 1
                 continue
             except (ValueError, OverflowError):

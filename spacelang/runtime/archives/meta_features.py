@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from spacelang.runtime.data.content import Content, content_of
+from spacelang.runtime.data.column_content import ColumnContent, content_of
 from spacelang.runtime.data.sparse import Features
 
 Floats = npt.NDArray[np.float64]
 
-AGREED: Final = (
+COMPARABLE: Final = (
     *("ClassEntropy", "ClassProbabilityMax", "ClassProbabilityMean", "ClassProbabilityMin", "ClassProbabilitySTD"),
     *("DatasetRatio", "InverseDatasetRatio", "LogDatasetRatio", "LogInverseDatasetRatio"),
     *("KurtosisMax", "KurtosisMean", "KurtosisMin", "KurtosisSTD"),
@@ -38,10 +38,10 @@ AGREED: Final = (
 The other eight describe categorical columns. No data set that is available here and in that archive has any.
 """
 
-IN_A_BLOCK: Final = 2**22
+BLOCK_SIZE: Final = 2**22
 """The numbers that are processed at a time, so that a large table is not copied as a whole."""
 
-CONSTANT: Final = (0.0, -3.0)
+CONSTANT_MOMENTS: Final = (0.0, -3.0)
 """Skewness and excess kurtosis of a column of zeros or of ones."""
 
 
@@ -56,7 +56,7 @@ def meta_features(features: Features, labels: "pd.Series[Any]", *, is_classifica
     if is_classification:
         found |= _classes(labels.value_counts().to_numpy() / rows)
     if isinstance(features, pd.DataFrame):
-        found |= _contents(features)
+        found |= _columns(features)
     return {name: float(value) for name, value in found.items() if isfinite(value)}
 
 
@@ -82,17 +82,17 @@ def _classes(shares: Floats) -> dict[str, float]:
     }
 
 
-def _contents(table: pd.DataFrame) -> dict[str, float]:
+def _columns(table: pd.DataFrame) -> dict[str, float]:
     """Return the meta-features of the columns: missing values, column types, symbols and moments."""
     contents = [content_of(table.iloc[:, place]) for place in range(table.shape[1])]
-    numeric = [place for place, content in enumerate(contents) if content is Content.NUMBER]
-    nominal = [place for place, content in enumerate(contents) if content is Content.CATEGORY]
+    numeric = [place for place, content in enumerate(contents) if content is ColumnContent.NUMBER]
+    nominal = [place for place, content in enumerate(contents) if content is ColumnContent.CATEGORY]
     symbols = [table.iloc[:, place].nunique() for place in nominal]
     counts = [table.iloc[:, place].value_counts(dropna=False).to_numpy() for place in nominal]
-    moments = np.array([*_of_numbers(table, numeric), *_of_categories(counts, len(table))]).reshape(-1, 2)
+    moments = np.array([*_numeric_moments(table, numeric), *_categorical_moments(counts, len(table))]).reshape(-1, 2)
     return {
         **_gaps(table),
-        **_kinds(len(numeric), len(nominal)),
+        **_column_types(len(numeric), len(nominal)),
         **_symbols(symbols),
         **_summary("Skewness", moments[:, 0]),
         **_summary("Kurtosis", moments[:, 1]),
@@ -112,7 +112,7 @@ def _gaps(table: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def _kinds(numeric: int, nominal: int) -> dict[str, float]:
+def _column_types(numeric: int, nominal: int) -> dict[str, float]:
     """Return the counts and ratios of column types; a ratio is 0 if its denominator is 0, as in the archive."""
     return {
         "NumberOfNumericFeatures": numeric,
@@ -144,11 +144,11 @@ def _summary(name: str, values: Floats) -> dict[str, float]:
 # ---- moments
 
 
-def _of_numbers(table: pd.DataFrame, places: Sequence[int]) -> Iterator[tuple[float, float]]:
+def _numeric_moments(table: pd.DataFrame, places: Sequence[int]) -> Iterator[tuple[float, float]]:
     """Yield skewness and excess kurtosis of each non-constant numeric column, with gaps filled by its mean."""
     from scipy.stats import kurtosis, skew
 
-    width = max(1, IN_A_BLOCK // max(1, len(table)))
+    width = max(1, BLOCK_SIZE // max(1, len(table)))
     for start in range(0, len(places), width):
         block = table.iloc[:, list(places[start : start + width])].to_numpy(dtype=np.float64, na_value=nan)
         with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -159,7 +159,7 @@ def _of_numbers(table: pd.DataFrame, places: Sequence[int]) -> Iterator[tuple[fl
             yield from zip(skew(varied, axis=0).tolist(), kurtosis(varied, axis=0).tolist(), strict=True)
 
 
-def _of_categories(counts: Iterable[npt.NDArray[Any]], rows: int) -> Iterator[tuple[float, float]]:
+def _categorical_moments(counts: Iterable[npt.NDArray[Any]], rows: int) -> Iterator[tuple[float, float]]:
     """Yield skewness and excess kurtosis of each one-hot column of the categories; missing is a category, too.
 
     The values of auto-sklearn's archive were computed after such an encoding. The moments follow from the share p of
@@ -170,4 +170,4 @@ def _of_categories(counts: Iterable[npt.NDArray[Any]], rows: int) -> Iterator[tu
             share = float(count) / rows
             spread = share * (1 - share)
             if count:
-                yield ((1 - 2 * share) / spread**0.5, 1 / spread - 6) if spread else CONSTANT
+                yield ((1 - 2 * share) / spread**0.5, 1 / spread - 6) if spread else CONSTANT_MOMENTS

@@ -21,15 +21,15 @@ from spacelang.runtime.data.arff_columns import (
     Attribute,
     AttributeValues,
     LineError,
-    attribute,
-    column,
+    make_column,
+    parse_attribute,
     to_float,
 )
-from spacelang.runtime.data.files import AGAIN
-from spacelang.runtime.data.sparse import INDEX, SparseTable
+from spacelang.runtime.data.csv_files import FETCH_AGAIN
+from spacelang.runtime.data.sparse import INDEX_TYPE, SparseTable
 from spacelang.runtime.errors import DataError
 
-CHUNK: Final = 65_536
+CHUNK_ROWS: Final = 65_536
 """The number of rows that are held as text at a time."""
 
 QUOTED: Final = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
@@ -51,29 +51,29 @@ def read_arff(text: str, name: str) -> pd.DataFrame | SparseTable:
     DataError, with `name` as the file's name, if anything contradicts its declaration.
     """
     try:
-        table = _table(text, name)
+        table = _parse(text, name)
     except DataError as error:
         if error.help or text.endswith(("\n", "\r")):
             raise
-        raise DataError(error.message, f"it may be truncated: {AGAIN}") from error
+        raise DataError(error.message, f"it may be truncated: {FETCH_AGAIN}") from error
     if text.rstrip(" \t").endswith(","):
         # Anywhere else, an empty value counts as a missing one, which is usually written as `?`.
-        raise DataError(f"the last line of `{name}` ends in a comma", f"it may be truncated: {AGAIN}")
+        raise DataError(f"the last line of `{name}` ends in a comma", f"it may be truncated: {FETCH_AGAIN}")
     return table
 
 
-def _table(text: str, name: str) -> pd.DataFrame | SparseTable:
+def _parse(text: str, name: str) -> pd.DataFrame | SparseTable:
     lines = ((number, line.strip()) for number, line in enumerate(io.StringIO(text, newline=None), start=1))
     told = ((number, line) for number, line in lines if line and not line.startswith("%"))
     attributes = _header(told, name)
     first = next(told, None)
     if first is None:
-        raise DataError(f"`{name}` has a header but no rows", f"it may be truncated: {AGAIN}")
-    rows = _following(first, told)
+        raise DataError(f"`{name}` has a header but no rows", f"it may be truncated: {FETCH_AGAIN}")
+    rows = _chain(first, told)
     return _sparse(attributes, rows, name) if first[1].startswith("{") else _dense(attributes, rows, name)
 
 
-def _following(first: tuple[int, str], others: Lines) -> Lines:
+def _chain(first: tuple[int, str], others: Lines) -> Lines:
     yield first
     yield from others
 
@@ -90,24 +90,24 @@ def _header(lines: Lines, name: str) -> list[Attribute]:
                 raise DataError(f"`{name}` declares no attributes")
             return [*found.values()]
         try:
-            _declare(word, line, found)
+            _add_declaration(word, line, found)
         except LineError as error:
-            raise error.at(number, name) from None
-    raise DataError(f"`{name}` has no `@data` line", f"it is not an ARFF file, or is truncated: {AGAIN}")
+            raise error.to_data_error(number, name) from None
+    raise DataError(f"`{name}` has no `@data` line", f"it is not an ARFF file, or is truncated: {FETCH_AGAIN}")
 
 
-def _declare(word: str, line: str, found: dict[str, Attribute]) -> None:
+def _add_declaration(word: str, line: str, found: dict[str, Attribute]) -> None:
     if word == "@relation":
         return
     if word != "@attribute":
         raise LineError("is not a declaration", "an ARFF file has `@relation`, `@attribute` and `@data` lines")
-    declared = _declared(line)
+    declared = _parse_declaration(line)
     if declared.name in found:
         raise LineError(f"declares `{declared.name}` a second time")
     found[declared.name] = declared
 
 
-def _declared(line: str) -> Attribute:
+def _parse_declaration(line: str) -> Attribute:
     match = _DECLARATION.fullmatch(line)
     if match is None:
         raise LineError("declares an attribute without a name or a type")
@@ -116,10 +116,10 @@ def _declared(line: str) -> Attribute:
     if not name.strip():
         raise LineError("declares an attribute without a name")
     if not kind.startswith("{"):
-        return attribute(name, kind)
+        return parse_attribute(name, kind)
     inside, brace, rest = kind[1:].rpartition("}")
     if not brace or (rest.strip() and not rest.strip().startswith("%")):
-        raise LineError(f"does not close the list of values of `{name}`", f"the file may be truncated: {AGAIN}")
+        raise LineError(f"does not close the list of values of `{name}`", f"the file may be truncated: {FETCH_AGAIN}")
     values = _values(inside)
     return Attribute(name, "nominal", tuple(dict.fromkeys(value for value in values if value is not None)))
 
@@ -128,18 +128,18 @@ def _declared(line: str) -> Attribute:
 
 
 def _dense(attributes: list[Attribute], lines: Lines, name: str) -> pd.DataFrame:
-    columns = [column(attribute) for attribute in attributes]
+    columns = [make_column(attribute) for attribute in attributes]
     numbers: list[int] = []
     rows: list[list[ArffValue]] = []
     for number, line in lines:
         try:
             rows.append(_row(line, len(columns)))
         except LineError as error:
-            raise error.at(number, name) from None
+            raise error.to_data_error(number, name) from None
         numbers.append(number)
-        if len(rows) == CHUNK:
-            _take(columns, rows, numbers, name)
-    _take(columns, rows, numbers, name)
+        if len(rows) == CHUNK_ROWS:
+            _append_rows(columns, rows, numbers, name)
+    _append_rows(columns, rows, numbers, name)
     return pd.concat([column.series() for column in columns], axis=1, keys=[each.name for each in attributes])
 
 
@@ -147,11 +147,11 @@ def _row(line: str, width: int) -> list[ArffValue]:
     values = _values(line)
     if len(values) != width:
         held = "1 value" if len(values) == 1 else f"{len(values)} values"
-        raise LineError(f"has {held}, but {width} are declared", f"it may be truncated: {AGAIN}")
+        raise LineError(f"has {held}, but {width} are declared", f"it may be truncated: {FETCH_AGAIN}")
     return values
 
 
-def _take(columns: list[AttributeValues], rows: list[list[ArffValue]], numbers: list[int], name: str) -> None:
+def _append_rows(columns: list[AttributeValues], rows: list[list[ArffValue]], numbers: list[int], name: str) -> None:
     """Append the rows to the columns, and clear the rows and line numbers."""
     if not rows:
         return
@@ -165,7 +165,7 @@ def _extend(taking: AttributeValues, values: tuple[ArffValue, ...], numbers: lis
     try:
         taking.extend(values)
     except LineError as error:
-        raise error.at(numbers[error.place], name) from None
+        raise error.to_data_error(numbers[error.place], name) from None
 
 
 def _values(line: str) -> list[ArffValue]:
@@ -177,7 +177,7 @@ def _values(line: str) -> list[ArffValue]:
     while comma:
         match = _VALUE.match(line, place)
         if match is None:
-            raise LineError("has a misplaced or unclosed quotation mark", f"it may be truncated: {AGAIN}")
+            raise LineError("has a misplaced or unclosed quotation mark", f"it may be truncated: {FETCH_AGAIN}")
         quoted, bare, comma = match.groups()
         found.append(_value(quoted, bare))
         place = match.end()
@@ -191,10 +191,10 @@ def _value(quoted: str | None, bare: str) -> ArffValue:
 
 
 def _unquoted(quoted: str) -> str:
-    return _ESCAPE.sub(_plain, quoted[1:-1])
+    return _ESCAPE.sub(_unescape, quoted[1:-1])
 
 
-def _plain(escape: re.Match[str]) -> str:
+def _unescape(escape: re.Match[str]) -> str:
     code = escape[1]
     return chr(int(code[1:], 16)) if len(code) > 1 else _ESCAPED.get(code, code)
 
@@ -203,7 +203,7 @@ def _plain(escape: re.Match[str]) -> str:
 
 
 def _sparse(attributes: list[Attribute], lines: Lines, name: str) -> SparseTable:
-    others = {place: column(each) for place, each in enumerate(attributes) if not each.is_number}
+    others = {place: make_column(each) for place, each in enumerate(attributes) if not each.is_number}
     given: dict[int, dict[int, tuple[int, ArffValue]]] = {place: {} for place in others}
     data, indices, ends = array("d"), array("q"), array("q", [0])
     for row, (number, line) in enumerate(lines):
@@ -215,16 +215,18 @@ def _sparse(attributes: list[Attribute], lines: Lines, name: str) -> SparseTable
                     indices.append(place)
                     data.append(np.nan if value is None else _number(value))
         except LineError as error:
-            raise error.at(number, name) from None
+            raise error.to_data_error(number, name) from None
         ends.append(len(data))
     count = len(ends) - 1
     shape = (count, len(attributes))
-    parts = (np.asarray(data), np.asarray(indices, dtype=INDEX), np.asarray(ends, dtype=np.int64))
-    series = {attributes[place].name: _filled(taking, given[place], count, name) for place, taking in others.items()}
+    parts = (np.asarray(data), np.asarray(indices, dtype=INDEX_TYPE), np.asarray(ends, dtype=np.int64))
+    series = {
+        attributes[place].name: _dense_column(taking, given[place], count, name) for place, taking in others.items()
+    }
     return SparseTable(tuple(each.name for each in attributes), csr_array(parts, shape=shape), series)
 
 
-def _filled(taking: AttributeValues, given: dict[int, tuple[int, ArffValue]], count: int, name: str) -> pd.Series:
+def _dense_column(taking: AttributeValues, given: dict[int, tuple[int, ArffValue]], count: int, name: str) -> pd.Series:
     """Return a non-numeric column of sparse rows. Rows without a value have the first declared one.
 
     Raises DataError if a row leaves out the value of an attribute that is not nominal.
@@ -243,7 +245,7 @@ def _filled(taking: AttributeValues, given: dict[int, tuple[int, ArffValue]], co
 def _entries(line: str, width: int) -> dict[int, ArffValue]:
     """Return the values of a sparse row by column index."""
     if not (line.startswith("{") and line.endswith("}")):
-        raise LineError("is not a sparse row like those before it", f"it may be truncated: {AGAIN}")
+        raise LineError("is not a sparse row like those before it", f"it may be truncated: {FETCH_AGAIN}")
     inside = line[1:-1]
     found: dict[int, ArffValue] = {}
     place, comma = 0, "," if inside.strip() else ""

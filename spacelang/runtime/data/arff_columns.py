@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from spacelang.draws.codes import EXACT
 from spacelang.runtime.errors import DataError
+from spacelang.sampling.value_codes import EXACT_INTEGER_LIMIT
 
 Kind: TypeAlias = Literal["real", "integer", "nominal", "string", "date"]
 
 ArffValue: TypeAlias = str | None
 """The text of a value; None is a missing one."""
 
-KINDS: Final[dict[str, Kind]] = {"numeric": "real", "real": "real", "integer": "integer", "string": "string"}
+KIND_BY_WORD: Final[dict[str, Kind]] = {"numeric": "real", "real": "real", "integer": "integer", "string": "string"}
 
 ISO: Final = "%Y-%m-%dT%H:%M:%S"
 """The format of dates that declare none."""
@@ -49,13 +49,13 @@ class LineError(Exception):
 
     def __init__(self, wrong: str, remedy: str = "", place: int = 0) -> None:
         super().__init__(wrong)
-        self.wrong = wrong
+        self.message = wrong
         self.remedy = remedy
         self.place = place
 
-    def at(self, number: int, name: str) -> DataError:
+    def to_data_error(self, number: int, name: str) -> DataError:
         """Return the DataError for this line number and file name."""
-        return DataError(f"line {number} of `{name}` {self.wrong}", self.remedy)
+        return DataError(f"line {number} of `{name}` {self.message}", self.remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Attribute:
         return self.kind in {"real", "integer"}
 
 
-def attribute(name: str, written: str) -> Attribute:
+def parse_attribute(name: str, written: str) -> Attribute:
     """Return the attribute with a name and a written type; raise LineError if the type is invalid.
 
     Lists of nominal values are not handled here.
@@ -82,10 +82,10 @@ def attribute(name: str, written: str) -> Attribute:
     rest = rest.strip()
     if word.lower() == "date":
         return Attribute(name, "date", pattern=_pattern(rest) if rest and not rest.startswith("%") else ISO)
-    if word.lower() not in KINDS or (rest and not rest.startswith("%")):
+    if word.lower() not in KIND_BY_WORD or (rest and not rest.startswith("%")):
         known = "`numeric`, `integer`, `real`, `string`, `date` and `{values, …}`"
         raise LineError(f"gives `{name}` the unknown type `{written}`", f"the types are {known}")
-    return Attribute(name, KINDS[word.lower()])
+    return Attribute(name, KIND_BY_WORD[word.lower()])
 
 
 def _pattern(quoted: str) -> str:
@@ -155,7 +155,7 @@ class _Numbers(AttributeValues):
     def series(self) -> pd.Series:
         numbers = np.concatenate(self.parts)
         if self.attribute.kind == "integer" and numbers.dtype != np.int64:
-            whole = bool((np.abs(numbers) < EXACT).all()) and bool((numbers % 1 == 0).all())
+            whole = bool((np.abs(numbers) < EXACT_INTEGER_LIMIT).all()) and bool((numbers % 1 == 0).all())
             return pd.Series(numbers.astype(np.int64) if whole else numbers)
         return pd.Series(numbers)
 
@@ -200,7 +200,7 @@ class _Dates(AttributeValues):
         return "%z" in self.attribute.pattern
 
 
-def column(attribute: Attribute) -> AttributeValues:
+def make_column(attribute: Attribute) -> AttributeValues:
     """Return an empty column for the values of an attribute."""
     match attribute.kind:
         case "real" | "integer":

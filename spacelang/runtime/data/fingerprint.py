@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from spacelang.runtime.data.sparse import Features, canonical
-from spacelang.runtime.storing.header import DataFacts
+from spacelang.runtime.storage.header import DataFacts
 
 
 def data_facts(name: str, features: Features, labels: Any) -> DataFacts:

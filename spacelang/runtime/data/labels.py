@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from spacelang.ir.task import Given, Kind
-from spacelang.runtime.data.content import first_row
+from spacelang.ir.task import Kind, PredefinedSplits
+from spacelang.runtime.data.column_content import first_true_row
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.sparse import Features
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.evaluation.split import Split, given
+from spacelang.runtime.evaluation.splits import Split, predefined_splits
 
 TaskKind: TypeAlias = Kind
 
-NUMBERED_CLASSES: Final = 20
+MAX_NUMERIC_CLASSES: Final = 20
 """The maximum number of distinct numeric labels that count as classes if they hardly repeat.
 
 Numbers with fractions never do, as scikit-learn's classifiers refuse them.
@@ -40,9 +40,9 @@ class Dataset:
     splits: tuple[Split, ...] = ()
 
     @property
-    def validation(self) -> Given | None:
+    def validation(self) -> PredefinedSplits | None:
         """The predefined splits on which trials are scored; None if the data defines none."""
-        return given(self.splits, self.name) if self.splits else None
+        return predefined_splits(self.splits, self.name) if self.splits else None
 
     @property
     def labels(self) -> npt.NDArray[Any]:
@@ -50,10 +50,10 @@ class Dataset:
         return self.target.to_numpy() if self.kind == "regression" else np.asarray(self.classes)[self.target.to_numpy()]
 
 
-def check_labelled(table: Table) -> None:
+def check_no_missing_labels(table: Table) -> None:
     """Raise DataError if a row has no label."""
     lacking = table.target.isna().to_numpy()
-    if (row := first_row(lacking)) is not None:
+    if (row := first_true_row(lacking)) is not None:
         missing = int(lacking.sum())
         rows, where = ("1 row has", "row") if missing == 1 else (f"{missing} rows have", "first in row")
         what = f"{rows} no label in the column `{table.target.name}` ({where} {row:,})"
@@ -71,21 +71,21 @@ def check_labels(table: Table, kind: TaskKind, *, folds: int = 2) -> Dataset:
             f"`{table.name}` is a {table.kind} task, but the space is for {kind}",
             f"use a space that ends in {'regressors' if table.kind == 'regression' else 'classifiers'}",
         )
-    check_labelled(table)
+    check_no_missing_labels(table)
     match kind:
         case "classification":
-            return _classified(table, folds)
+            return _encode_classes(table, folds)
         case "regression":
-            return Dataset(table.name, table.features, quantities(table), kind, splits=table.splits)
+            return Dataset(table.name, table.features, regression_labels(table), kind, splits=table.splits)
         case _:
             assert_never(kind)
 
 
-def _classified(table: Table, folds: int) -> Dataset:
+def _encode_classes(table: Table, folds: int) -> Dataset:
     from sklearn.preprocessing import LabelEncoder
 
     labels = table.target
-    _refuse_measurements(labels)
+    _refuse_continuous_labels(labels)
     kinds = {type(label) for label in labels.astype(object)}
     if any(issubclass(kind, str) for kind in kinds) and len(kinds) > 1:
         raise DataError(f"the column `{labels.name}` mixes text and other labels", "use one type for all labels")
@@ -98,12 +98,12 @@ def _classified(table: Table, folds: int) -> Dataset:
     return Dataset(table.name, table.features, target, "classification", classes, table.splits)
 
 
-def _refuse_measurements(labels: pd.Series) -> None:
+def _refuse_continuous_labels(labels: pd.Series) -> None:
     if not pd.api.types.is_numeric_dtype(labels) or pd.api.types.is_bool_dtype(labels):
         return
     distinct = labels.nunique()
     with_fractions = bool((labels % 1 != 0).any())
-    if with_fractions or (distinct > NUMBERED_CLASSES and distinct > len(labels) / 4):
+    if with_fractions or (distinct > MAX_NUMERIC_CLASSES and distinct > len(labels) / 4):
         kind = "numbers with fractions" if with_fractions else f"numbers in {len(labels):,} rows"
         raise DataError(
             f"the column `{labels.name}` looks continuous: it holds {distinct:,} distinct {kind}",
@@ -126,7 +126,7 @@ def _check_counts(classes: Iterable[Any], counts: list[int], column: str, folds:
         )
 
 
-def quantities(table: Table) -> pd.Series:
+def regression_labels(table: Table) -> pd.Series:
     """Return the labels of a regression as floats; raise DataError for text and for infinite numbers."""
     labels = table.target
     if _is_text(labels) or not (pd.api.types.is_numeric_dtype(labels) or pd.api.types.is_bool_dtype(labels)):
@@ -136,7 +136,7 @@ def quantities(table: Table) -> pd.Series:
             "use a space that ends in classifiers, or choose another label column",
         )
     numbers = labels.astype(np.float64)
-    if (row := first_row(~np.isfinite(numbers.to_numpy()))) is not None:
+    if (row := first_true_row(~np.isfinite(numbers.to_numpy()))) is not None:
         what = f"the column `{labels.name}` holds infinite labels, first in row {row:,}"
         raise DataError(what, "drop these rows")
     return numbers

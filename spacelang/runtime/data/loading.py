@@ -14,28 +14,28 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from spacelang.ir.task import Given, Kind
-from spacelang.runtime.data.files import read_bytes, read_csv, read_text
-from spacelang.runtime.data.reading import OF_ARFF, OF_CSV, PLAIN, Reading
+from spacelang.ir.task import Kind, PredefinedSplits
+from spacelang.runtime.data.csv_files import read_bytes, read_csv, read_text
+from spacelang.runtime.data.read_options import ARFF_EXTENSIONS, CSV_EXTENSIONS, DEFAULT_OPTIONS, ReadOptions
 from spacelang.runtime.data.sparse import Features, SparseTable, canonical
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.evaluation.split import Split, given
+from spacelang.runtime.evaluation.splits import Split, predefined_splits
 from spacelang.suggest import suggestion
 
-SKLEARN_SETS: Final = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
+SKLEARN_DATA_SETS: Final = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
 """The data sets that scikit-learn ships, as in `sklearn:NAME`."""
 
-EXTENSIONS: Final = (*OF_CSV, ".parquet", *OF_ARFF)
+EXTENSIONS: Final = (*CSV_EXTENSIONS, ".parquet", *ARFF_EXTENSIONS)
 """The file extensions that can be read."""
 
-UNNAMED: Final = "data"
+DEFAULT_NAME: Final = "data"
 """The name of data from a program, which has no name of its own. It does not identify the data."""
 
-FILLED: Final = {"features": "`features.filled(numpy.nan)`", "labels": "the rows that have a label"}
+MASKED_REMEDIES: Final = {"features": "`features.filled(numpy.nan)`", "labels": "the rows that have a label"}
 """What to give instead of a masked array."""
 
-PARTS: Final = "give each of their parts its own column, or drop the column"
-ONE_LABEL: Final = "give one number or text per row"
+SCALAR_COLUMNS_REMEDY: Final = "give each of their parts its own column, or drop the column"
+SCALAR_LABELS_REMEDY: Final = "give one number or text per row"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,15 +52,15 @@ class Table:
     target: pd.Series
     splits: tuple[Split, ...] = ()
     kind: Kind | None = None
-    reading: Reading = PLAIN
+    reading: ReadOptions = DEFAULT_OPTIONS
 
     @property
-    def validation(self) -> Given | None:
+    def validation(self) -> PredefinedSplits | None:
         """The predefined splits on which trials are scored; None if the data defines none."""
-        return given(self.splits, self.name) if self.splits else None
+        return predefined_splits(self.splits, self.name) if self.splits else None
 
 
-def load_dataset(reference: str, target: str | None = None, reading: Reading = PLAIN) -> Table:
+def load_dataset(reference: str, target: str | None = None, reading: ReadOptions = DEFAULT_OPTIONS) -> Table:
     """Read `sklearn:NAME`, `openml:ID`, `openml-task:ID` or the path of a `.csv`, `.parquet` or `.arff` file.
 
     Text files may be compressed as `.gz`. The column `target` holds the labels. If it is None, OpenML's own target is
@@ -69,10 +69,10 @@ def load_dataset(reference: str, target: str | None = None, reading: Reading = P
     """
     scheme, _, name = reference.partition(":")
     if scheme in {"sklearn", "openml", "openml-task"}:
-        _refuse_options(reference, reading.of_text)
+        _refuse_options(reference, reading.text_options)
     match scheme:
         case "sklearn":
-            return _split(reference, _shipped(name), target, reading)
+            return _split(reference, _load_sklearn(name), target, reading)
         case "openml" | "openml-task":
             from spacelang.runtime.data.openml import fetch
 
@@ -80,10 +80,12 @@ def load_dataset(reference: str, target: str | None = None, reading: Reading = P
             found = _split(reference, fetched.table, fetched.target, reading, fetched.left_out)
             return replace(found, splits=fetched.splits, kind=fetched.kind)
         case _:
-            return _split(Path(reference).name, _read(reference, reading), target, reading)
+            return _split(Path(reference).name, _read_file(reference, reading), target, reading)
 
 
-def load_rows(reference: str, reading: Reading = PLAIN, words: Collection[str] = ()) -> pd.DataFrame | SparseTable:
+def load_rows(
+    reference: str, reading: ReadOptions = DEFAULT_OPTIONS, words: Collection[str] = ()
+) -> pd.DataFrame | SparseTable:
     """Return all columns of the referenced data, with or without labels; raise DataError as `load_dataset` does.
 
     In a `.csv` file, the columns `words` are read as text, whatever their values look like.
@@ -91,16 +93,16 @@ def load_rows(reference: str, reading: Reading = PLAIN, words: Collection[str] =
     scheme, _, name = reference.partition(":")
     match scheme:
         case "sklearn":
-            return _shipped(name)
+            return _load_sklearn(name)
         case "openml" | "openml-task":
             from spacelang.runtime.data.openml import fetch
 
             return fetch(reference).table
         case _:
-            return _read(reference, reading, words)
+            return _read_file(reference, reading, words)
 
 
-def make_table(features: Any, target: Any, name: str = UNNAMED) -> Table:
+def make_table(features: Any, target: Any, name: str = DEFAULT_NAME) -> Table:
     """Return the table of features (n rows, d columns) and n labels that a program holds.
 
     Labels may also be a table or an array with one column. Features may be a DataFrame, a sparse matrix or array, or
@@ -118,13 +120,17 @@ def make_table(features: Any, target: Any, name: str = UNNAMED) -> Table:
     if len(labels) != rows.shape[0]:
         raise DataError(f"the features have {rows.shape[0]} rows, but there are {len(labels)} labels")
     label_name = str(named or "target")
-    return Table(name, _nonempty(rows, name), _plain(pd.Series(labels, name=label_name).infer_objects(), ONE_LABEL))
+    return Table(
+        name,
+        _check_nonempty(rows, name),
+        _check_scalars(pd.Series(labels, name=label_name).infer_objects(), SCALAR_LABELS_REMEDY),
+    )
 
 
-def _shipped(name: str) -> pd.DataFrame:
-    if name not in SKLEARN_SETS:
-        known = ", ".join(f"`sklearn:{known}`" for known in SKLEARN_SETS if known != "linnerud")
-        help_text = suggestion(name, SKLEARN_SETS).replace("`", "`sklearn:", 1) or f"its data sets are {known}"
+def _load_sklearn(name: str) -> pd.DataFrame:
+    if name not in SKLEARN_DATA_SETS:
+        known = ", ".join(f"`sklearn:{known}`" for known in SKLEARN_DATA_SETS if known != "linnerud")
+        help_text = suggestion(name, SKLEARN_DATA_SETS).replace("`", "`sklearn:", 1) or f"its data sets are {known}"
         raise DataError(f"scikit-learn has no data set `{name}`", help_text)
     if name == "linnerud":
         raise DataError("`sklearn:linnerud` has three labels per row", "choose a data set with one label column")
@@ -133,12 +139,12 @@ def _shipped(name: str) -> pd.DataFrame:
     return frame
 
 
-def _read(reference: str, reading: Reading, words: Collection[str] = ()) -> pd.DataFrame | SparseTable:
+def _read_file(reference: str, reading: ReadOptions, words: Collection[str] = ()) -> pd.DataFrame | SparseTable:
     path = Path(reference)
     if path.is_dir():
         raise DataError(f"`{reference}` is a folder", "give a file in it")
     if not path.exists():
-        raise DataError(f"the file `{reference}` does not exist", _where_instead(path))
+        raise DataError(f"the file `{reference}` does not exist", _suggest_file(path))
     if not path.is_file():
         raise DataError(f"`{reference}` is not a regular file", "give a data file")
     if not path.name.lower().endswith(EXTENSIONS):
@@ -150,12 +156,14 @@ def _read(reference: str, reading: Reading, words: Collection[str] = ()) -> pd.D
         case ".parquet":
             from spacelang.runtime.data.parquet import read_parquet
 
-            _refuse_options(reference, reading.of_text)
+            _refuse_options(reference, reading.text_options)
             return read_parquet(read_bytes(path, reference), reference)
         case ".arff" | ".arff.gz":
             from spacelang.runtime.data.arff import read_arff
 
-            _refuse_options(reference, {name: told for name, told in reading.of_text.items() if name != "encoding"})
+            _refuse_options(
+                reference, {name: told for name, told in reading.text_options.items() if name != "encoding"}
+            )
             return read_arff(read_text(path, reference, reading.encoding), reference)
         case _:
             return read_csv(path, reference, reading, words)
@@ -168,8 +176,8 @@ def _refuse_options(reference: str, said: Mapping[str, str]) -> None:
         raise DataError(f"`--{option}` has no effect on `{reference}`", "omit it: it is for `.csv` files")
 
 
-def _where_instead(path: Path) -> str:
-    if path.name in SKLEARN_SETS:
+def _suggest_file(path: Path) -> str:
+    if path.name in SKLEARN_DATA_SETS:
         return f"did you mean `sklearn:{path.name}`?"
     if not path.parent.is_dir():
         return f"the folder `{path.parent}` does not exist either"
@@ -178,14 +186,18 @@ def _where_instead(path: Path) -> str:
 
 
 def _split(
-    name: str, table: pd.DataFrame | SparseTable, target: str | None, reading: Reading, left_out: tuple[str, ...] = ()
+    name: str,
+    table: pd.DataFrame | SparseTable,
+    target: str | None,
+    reading: ReadOptions,
+    left_out: tuple[str, ...] = (),
 ) -> Table:
     """Return the features and labels of a table, without the dropped columns."""
     named = [*table.columns] if isinstance(table, pd.DataFrame) else [*table.names]
     dropped = reading.drop_columns
     for column in dropped:
         if column not in named:
-            raise _missing(name, column, named)
+            raise _missing_column(name, column, named)
     columns = [column for column in named if column not in dropped]
     if not columns:
         raise DataError(f"all columns of `{name}` are dropped", "drop fewer columns")
@@ -193,37 +205,37 @@ def _split(
     if label in dropped:
         raise DataError(f"the label column `{label}` is dropped, too", "remove it from `--drop-columns`")
     if label not in columns:
-        raise _missing(name, label, columns)
+        raise _missing_column(name, label, columns)
     others = {label, *left_out, *dropped}
     if isinstance(table, SparseTable):
-        features: Features = table.without(frozenset(others))
-        return Table(name, _nonempty(features, name), table.column(label), reading=reading)
-    features = _nonempty(table.drop(columns=[*others]), name)
-    return Table(name, features, _plain(table[label], ONE_LABEL), reading=reading)
+        features: Features = table.features_without(frozenset(others))
+        return Table(name, _check_nonempty(features, name), table.column(label), reading=reading)
+    features = _check_nonempty(table.drop(columns=[*others]), name)
+    return Table(name, features, _check_scalars(table[label], SCALAR_LABELS_REMEDY), reading=reading)
 
 
-def _missing(name: str, column: str, columns: list[str]) -> DataError:
+def _missing_column(name: str, column: str, columns: list[str]) -> DataError:
     shown = ", ".join(f"`{column}`" for column in columns[:12]) + (", ..." if len(columns) > 12 else "")
     return DataError(f"`{name}` has no column `{column}`", suggestion(column, columns) or f"its columns are {shown}")
 
 
-def make_features(features: Any, name: str = UNNAMED) -> Features:
+def make_features(features: Any, name: str = DEFAULT_NAME) -> Features:
     """Return the features alone, converted as in `make_table`."""
     if isinstance(features, pd.DataFrame):
         if _is_sparse(features):
             return canonical(features.sparse.to_coo())  # type: ignore[attr-defined]
         named = features.set_axis([str(column) for column in features.columns], axis=1).reset_index(drop=True)
-        return _marked(_unique(_dense(named).infer_objects(), name))
+        return _mark_missing(_check_unique_names(_densify(named).infer_objects(), name))
     if hasattr(features, "tocsr"):
         return canonical(features)
     array = _array(features, "features")
     if array.ndim != 2:
         raise DataError(f"features must have two dimensions (rows, columns), not the shape {array.shape}")
     # An array of objects may hold numbers in some columns; these become numeric.
-    return pd.DataFrame(array, columns=unnamed(array.shape[1])).infer_objects()
+    return pd.DataFrame(array, columns=default_column_names(array.shape[1])).infer_objects()
 
 
-def unnamed(count: int) -> list[str]:
+def default_column_names(count: int) -> list[str]:
     """Return default names for columns without names."""
     return [f"x{place}" for place in range(count)]
 
@@ -232,7 +244,9 @@ def _array(given: Any, what: str) -> npt.NDArray[Any]:
     """Return the values as an array; raise DataError if that is impossible or if some values are masked."""
     if np.ma.is_masked(given):
         # A conversion to an array would expose the numbers below the mask.
-        raise DataError(f"the {what} are a masked array, whose masked values would be used", f"give {FILLED[what]}")
+        raise DataError(
+            f"the {what} are a masked array, whose masked values would be used", f"give {MASKED_REMEDIES[what]}"
+        )
     try:
         return np.asarray(given)
     except ValueError as error:
@@ -240,7 +254,7 @@ def _array(given: Any, what: str) -> npt.NDArray[Any]:
         raise DataError(f"the {what} cannot be made an array: {why}", "give rows of equal length") from error
 
 
-def _plain(column: "pd.Series[Any]", remedy: str = PARTS) -> "pd.Series[Any]":
+def _check_scalars(column: "pd.Series[Any]", remedy: str = SCALAR_COLUMNS_REMEDY) -> "pd.Series[Any]":
     """Return the column; raise DataError if its values include lists, dictionaries or the like."""
     values = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
     if pd.api.types.is_object_dtype(values.dtype) and pd.api.types.infer_dtype(values, skipna=True).startswith("mixed"):
@@ -256,32 +270,32 @@ def _is_sparse(table: pd.DataFrame) -> bool:
     return 0 < len(kinds) == table.shape[1] and all(dtype.fill_value == 0 for dtype in kinds)
 
 
-def _dense(table: pd.DataFrame) -> pd.DataFrame:
+def _densify(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table with its sparse columns made dense: they have no advantage beside dense ones."""
     dense = {column: dtype.subtype for column, dtype in table.dtypes.items() if isinstance(dtype, pd.SparseDtype)}
     return table.astype(dense) if dense else table
 
 
-def _marked(table: pd.DataFrame) -> pd.DataFrame:
+def _mark_missing(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table with NaN for missing objects: scikit-learn imputes NaN, but treats None as a value."""
     objects = [column for column in table.columns if pd.api.types.is_object_dtype(table[column].dtype)]
     gaps = {column: table[column].isna() for column in objects}
     return table.assign(**{column: table[column].mask(gap, np.nan) for column, gap in gaps.items() if gap.any()})
 
 
-def _unique(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+def _check_unique_names(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     twice = [column for column, count in Counter(frame.columns).items() if count > 1]
     if twice:
         raise DataError(f"`{name}` has several columns `{twice[0]}`", "give every column a unique name")
     return frame
 
 
-def _nonempty(features: Features, name: str) -> Features:
+def _check_nonempty(features: Features, name: str) -> Features:
     if features.shape[1] == 0:
         raise DataError(f"`{name}` has no column besides the label", "give at least one column of features")
     if features.shape[0] == 0:
         raise DataError(f"`{name}` has no rows")
     if isinstance(features, pd.DataFrame):
         for place in range(features.shape[1]):
-            _plain(features.iloc[:, place])
+            _check_scalars(features.iloc[:, place])
     return features

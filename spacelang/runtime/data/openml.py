@@ -12,29 +12,29 @@ import pandas as pd
 
 from spacelang.ir.task import Kind
 from spacelang.runtime.data.arff import read_arff
-from spacelang.runtime.data.files import read_text
+from spacelang.runtime.data.csv_files import read_text
 from spacelang.runtime.data.openml_client import (
-    DATA,
+    DATA_FILE,
     DATASETS,
-    LATER,
     TASKS,
-    DamagedError,
-    Workroom,
+    TRY_LATER,
+    ClientWorkspace,
+    DamagedFileError,
+    client_workspace,
     is_final,
-    told,
-    workroom,
+    to_data_error,
 )
 from spacelang.runtime.data.openml_splits import read_splits
 from spacelang.runtime.data.sparse import SparseTable
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.evaluation.split import Split, check_splits
+from spacelang.runtime.evaluation.splits import Split, check_splits
 
 KINDS: Final[dict[int, Kind]] = {1: "classification", 2: "regression"}
 """The supported kinds of tasks by OpenML's task type IDs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fetched:
+class OpenmlTable:
     """A table from OpenML, its label column, and the columns that are no features.
 
     `splits` and `kind` are set for a task.
@@ -47,7 +47,7 @@ class Fetched:
     kind: Kind | None = None
 
 
-def fetch(reference: str, target: str | None = None) -> Fetched:
+def fetch(reference: str, target: str | None = None) -> OpenmlTable:
     """Return the data set `openml:ID` or the task `openml-task:ID`, from the cache if it is there and intact.
 
     The client's configuration gives the server, the API key and the cache. Raises DataError if the data does not exist,
@@ -57,42 +57,42 @@ def fetch(reference: str, target: str | None = None) -> Fetched:
     if not (number.isascii() and number.isdigit() and int(number)):
         raise DataError(f"`{reference}` is not an OpenML ID", f"give a number, as in `{scheme}:31`")
     try:
-        return _attempt(reference, int(number), target, fresh=False)
-    except _SpoiltCacheError:
-        return _attempt(reference, int(number), target, fresh=True)
+        return _fetch_once(reference, int(number), target, fresh=False)
+    except _CorruptCacheError:
+        return _fetch_once(reference, int(number), target, fresh=True)
 
 
-class _SpoiltCacheError(Exception):
+class _CorruptCacheError(Exception):
     """An error for a cached file that is truncated or damaged and must be downloaded again."""
 
 
-def _attempt(reference: str, number: int, target: str | None, *, fresh: bool) -> Fetched:
+def _fetch_once(reference: str, number: int, target: str | None, *, fresh: bool) -> OpenmlTable:
     """Load the data with the help of the cache, or without it if `fresh` is True."""
     read = _task if reference.startswith("openml-task") else _dataset
-    with workroom(fresh=fresh) as (client, room):
+    with client_workspace(fresh=fresh) as (client, room):
         try:
             found = read(client, room, reference, number, target)
         except DataError:
             raise
         except Exception as error:  # noqa: BLE001 - on invalid answers the client raises whatever its libraries do
-            if room.seeded and not is_final(error, client):
-                raise _SpoiltCacheError from None
-            if isinstance(error, DamagedError):
-                raise DataError(f"`{reference}`: {error}", LATER) from None
+            if room.copied and not is_final(error, client):
+                raise _CorruptCacheError from None
+            if isinstance(error, DamagedFileError):
+                raise DataError(f"`{reference}`: {error}", TRY_LATER) from None
             # Without the cause, whose text may contain the API key.
-            raise told(error, client, reference, known=bool(room.seeded) or fresh) from None
-        room.keep()
+            raise to_data_error(error, client, reference, known=bool(room.copied) or fresh) from None
+        room.move_to_cache()
         return found
 
 
 # ---- tasks
 
 
-def _task(client: Any, room: Workroom, reference: str, number: int, target: str | None) -> Fetched:
-    room.seed(TASKS, number)
+def _task(client: Any, room: ClientWorkspace, reference: str, number: int, target: str | None) -> OpenmlTable:
+    room.copy_from_cache(TASKS, number)
     folder = room.folder / TASKS / str(number)
-    for data in _data_of(folder / "task.xml"):
-        room.seed(DATASETS, data)
+    for data in _cached_data_id(folder / "task.xml"):
+        room.copy_from_cache(DATASETS, data)
     has_splits = (folder / "datasplits.arff").exists()
     task = client.tasks.get_task(number, download_splits=not has_splits, download_data=False)
     kind = KINDS.get(int(task.task_type_id.value))
@@ -110,7 +110,7 @@ def _task(client: Any, room: Workroom, reference: str, number: int, target: str 
     return replace(found, splits=_splits(task, folder, len(found.table), reference), kind=kind)
 
 
-def _data_of(description: Path) -> list[int]:
+def _cached_data_id(description: Path) -> list[int]:
     """Return the ID of the data set of a cached task, in a list; an empty list if it is not cached."""
     with suppress(OSError, UnicodeDecodeError):
         return [int(each) for each in re.findall(r"data_set_id>\s*(\d+)\s*<", description.read_text("utf-8"))[:1]]
@@ -123,7 +123,7 @@ def _splits(task: Any, folder: Path, rows: int, reference: str) -> tuple[Split, 
         text = read_text(folder / "datasplits.arff", reference)
         splits = read_splits(text, str(procedure["type"]), procedure["parameters"] or {}, rows)
     except (ValueError, DataError) as error:
-        raise DamagedError(f"its splits do not match the task: {error}") from None
+        raise DamagedFileError(f"its splits do not match the task: {error}") from None
     check_splits(splits, rows, reference)
     return splits
 
@@ -131,10 +131,10 @@ def _splits(task: Any, folder: Path, rows: int, reference: str) -> tuple[Split, 
 # ---- data sets
 
 
-def _dataset(client: Any, room: Workroom, reference: str, number: int, target: str | None) -> Fetched:
-    room.seed(DATASETS, number)
+def _dataset(client: Any, room: ClientWorkspace, reference: str, number: int, target: str | None) -> OpenmlTable:
+    room.copy_from_cache(DATASETS, number)
     dataset = client.datasets.get_dataset(number, download_data=True)
-    file = room.folder / DATASETS / str(number) / DATA
+    file = room.folder / DATASETS / str(number) / DATA_FILE
     is_checked = _check_content(file, dataset.md5_checksum)
     table = _table(file, reference, is_checked=is_checked)
     if not is_checked or file.with_name("qualities.xml").exists():
@@ -144,8 +144,11 @@ def _dataset(client: Any, room: Workroom, reference: str, number: int, target: s
     if label is None or (target is None and label not in columns):
         said = "has no default label column" if label is None else f"has several label columns: `{label}`"
         raise DataError(f"`{reference}` {said}", "choose one with `--target-column`")
-    left_out = (*_named(dataset.row_id_attribute, columns), *_named(dataset.ignore_attribute, columns))
-    return Fetched(table, str(label), tuple(name for name in left_out if name != label))
+    left_out = (
+        *_columns_in_field(dataset.row_id_attribute, columns),
+        *_columns_in_field(dataset.ignore_attribute, columns),
+    )
+    return OpenmlTable(table, str(label), tuple(name for name in left_out if name != label))
 
 
 def _check_content(file: Path, checksum: str | None) -> bool:
@@ -155,7 +158,7 @@ def _check_content(file: Path, checksum: str | None) -> bool:
     content = file.read_bytes()
     # On Windows the client writes CRLF line ends.
     if checksum not in {hashlib.md5(each).hexdigest() for each in (content, content.replace(b"\r\n", b"\n"))}:
-        raise DamagedError("the data does not match its checksum")
+        raise DamagedFileError("the data does not match its checksum")
     return True
 
 
@@ -165,7 +168,7 @@ def _table(file: Path, reference: str, *, is_checked: bool) -> pd.DataFrame | Sp
     except DataError as error:
         if is_checked:
             raise
-        raise DamagedError(error.message) from None
+        raise DamagedFileError(error.message) from None
 
 
 def _check_rows(client: Any, dataset: Any, rows: int) -> None:
@@ -178,10 +181,10 @@ def _check_rows(client: Any, dataset: Any, rows: int) -> None:
     with suppress(RequestException, client.exceptions.OpenMLServerException):
         expected = (dataset.qualities or {}).get("NumberOfInstances", math.nan)
         if not math.isnan(expected) and int(expected) != rows:
-            raise DamagedError(f"the data has {rows} rows instead of {int(expected)}")
+            raise DamagedFileError(f"the data has {rows} rows instead of {int(expected)}")
 
 
-def _named(names: str | list[str] | None, columns: list[str]) -> list[str]:
+def _columns_in_field(names: str | list[str] | None, columns: list[str]) -> list[str]:
     """Return the columns that a field of a description names.
 
     The field is a name, a list of names, or several names in one text, separated by commas.

@@ -7,15 +7,15 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from spacelang.runtime.evaluation.split import Split
-from spacelang.text import counted
+from spacelang.runtime.evaluation.splits import Split
+from spacelang.text import count_with_noun
 
 _DATA: Final = re.compile(r"^@data[^\n]*\n", re.IGNORECASE | re.MULTILINE)
 _NAME: Final = re.compile(r"^@attribute\s+['\"]?(\w+)", re.IGNORECASE | re.MULTILINE)
 
 COLUMNS: Final = ("type", "rowid", "repeat", "fold")
 
-WHOLE: Final = frozenset({"crossvalidation", "leaveoneout", "holdout"})
+COMPLETE_PROCEDURES: Final = frozenset({"crossvalidation", "leaveoneout", "holdout"})
 """The procedures whose splits each use every row, either for training or held out."""
 
 
@@ -25,7 +25,7 @@ def read_splits(text: str, procedure: str, parameters: dict[str, str], rows: int
     `procedure` and `parameters` are the task's description of the splits. `rows` is the number of rows of the data.
     Raises ValueError, with a reason, if the file contradicts the description.
     """
-    listed = _listed(text.replace("\r\n", "\n"))
+    listed = _parse(text.replace("\r\n", "\n"))
     if listed["rowid"].max() >= rows or listed["rowid"].min() < 0:
         raise ValueError("they have row numbers outside the data")
     groups = listed.groupby(["repeat", "fold"], sort=True)
@@ -33,15 +33,15 @@ def read_splits(text: str, procedure: str, parameters: dict[str, str], rows: int
         Split(*(np.sort(part.loc[part["type"] == kind, "rowid"].to_numpy(np.int64)) for kind in ("TRAIN", "TEST")))
         for _, part in groups
     )
-    expected = _expected(procedure, parameters, rows)
+    expected = _expected_count(procedure, parameters, rows)
     if expected not in {None, len(splits)}:
-        raise ValueError(f"the file has {counted(len(splits), 'split')}, but the task has {expected}")
-    if procedure in WHOLE and any(len(split.training) + len(split.held_out) != rows for split in splits):
+        raise ValueError(f"the file has {count_with_noun(len(splits), 'split')}, but the task has {expected}")
+    if procedure in COMPLETE_PROCEDURES and any(len(split.training) + len(split.held_out) != rows for split in splits):
         raise ValueError("some splits leave out rows")
     return splits
 
 
-def _listed(text: str) -> pd.DataFrame:
+def _parse(text: str) -> pd.DataFrame:
     """Return a table with a line for each row of each split."""
     parts = _DATA.split(text, maxsplit=1)
     names = [name.lower() for name in _NAME.findall(parts[0])]
@@ -57,7 +57,7 @@ def _listed(text: str) -> pd.DataFrame:
     return listed.astype(dict.fromkeys(numbers.columns, np.int64))
 
 
-def _expected(procedure: str, parameters: dict[str, str], rows: int) -> int | None:
+def _expected_count(procedure: str, parameters: dict[str, str], rows: int) -> int | None:
     """Return the number of splits that the task describes; None if it does not say."""
     repeats = parameters.get("number_repeats") or "1"
     folds = parameters.get("number_folds") or ""

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
-from spacelang.runtime.data.files import AGAIN
+from spacelang.runtime.data.csv_files import FETCH_AGAIN
 from spacelang.runtime.errors import DataError
 
 
@@ -26,10 +26,12 @@ def read_parquet(content: bytes, name: str) -> pd.DataFrame:
         with ParquetFile(arrow.BufferReader(content), page_checksum_verification=True) as file:
             frame: pd.DataFrame = file.read().to_pandas(date_as_object=False, use_threads=False)
     except (arrow.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
-        raise DataError(f"`{name}` is not a valid Parquet file", f"it may be truncated or damaged: {AGAIN}") from error
+        raise DataError(
+            f"`{name}` is not a valid Parquet file", f"it may be truncated or damaged: {FETCH_AGAIN}"
+        ) from error
     _check(frame, name)
     return pd.DataFrame(
-        {str(column): _unmasked(frame[column]) for column in frame.columns}, index=pd.RangeIndex(len(frame))
+        {str(column): _remove_mask(frame[column]) for column in frame.columns}, index=pd.RangeIndex(len(frame))
     )
 
 
@@ -47,7 +49,7 @@ def _check(frame: pd.DataFrame, name: str) -> None:
         raise DataError(f"`{name}` has several columns `{twice[0]}`", "give every column a unique name")
 
 
-def _unmasked(column: pd.Series) -> pd.Series:
+def _remove_mask(column: pd.Series) -> pd.Series:
     """Return the column with a fresh index and without pandas' mask, as scikit-learn does not accept `pd.NA`.
 
     Numbers with missing values become floats; booleans and text with missing values become objects.

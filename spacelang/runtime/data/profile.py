@@ -11,27 +11,33 @@ import numpy as np
 import pandas as pd
 
 from spacelang.ir.task import Kind
-from spacelang.runtime.data.content import Content, as_numbers, content_of, first_row, is_mostly_different
-from spacelang.runtime.data.labels import NUMBERED_CLASSES, check_labelled
+from spacelang.runtime.data.column_content import (
+    ColumnContent,
+    as_numbers,
+    content_of,
+    first_true_row,
+    is_mostly_different,
+)
+from spacelang.runtime.data.labels import MAX_NUMERIC_CLASSES, check_no_missing_labels
 from spacelang.runtime.data.loading import Table
-from spacelang.runtime.data.reading import listed
+from spacelang.runtime.data.read_options import format_columns
 from spacelang.runtime.data.sparse import Features
 from spacelang.runtime.errors import DataError
-from spacelang.text import counted
+from spacelang.text import count_with_noun
 
-LOOKED_AT: Final = 500
+MAX_SAMPLED_VALUES: Final = 500
 """The number of distinct values of a column whose text format is inspected."""
-MOST_ROWS: Final = 20_000
+MAX_SAMPLED_ROWS: Final = 20_000
 """The number of rows from which these values are taken."""
-NEARLY_ALL: Final = 0.95
+DECISIVE_SHARE: Final = 0.95
 """The share of these values that must have a format for the column to have it."""
-FEWEST_ROWS: Final = 20
+MIN_ROWS_FOR_UNIQUE: Final = 20
 """With fewer rows, all values may differ by chance, so nothing is suspected."""
 
-FEWEST_TO_SEARCH: Final = 6
+MIN_ROWS: Final = 6
 """With fewer rows, a starter space cannot be used, or nothing can be held out."""
 
-NAMED: Final = 6
+MAX_NAMES: Final = 6
 """The maximum number of columns that a message names."""
 
 NUMBER: Final = re.compile(r"[-+(]?[$€£]?\s*\d[\d.,'\s]*\s*[%€$£)]?\s*")
@@ -41,7 +47,7 @@ DATE: Final = re.compile(
     re.IGNORECASE,
 )
 WITH_COMMA: Final = re.compile(r"[-+]?\d+(,\d+)?")
-NAMED_SO: Final = re.compile(
+IDENTIFIER_NAME: Final = re.compile(
     r"(^|[_\W])(id|uuid|guid|index|key|nr|no|number)$|[a-z](ID|Id)$|^Unnamed: \d+$", re.IGNORECASE
 )
 
@@ -69,12 +75,12 @@ class Suspicion(Enum):
         ("they count as categories; write them as plain numbers",),
     )
 
-    def told(self, names: Sequence[str]) -> str:
+    def message(self, names: Sequence[str]) -> str:
         """Return a sentence for these columns: what is suspected, why it matters and what to do; long lists are cut."""
         sentences, remedies = self.value
         several = len(names) > 1
         remedy = remedies[-1] if several else remedies[0]
-        return f"{named(names)} {sentences[several]}: {remedy.format(quote(listed(names)))}"
+        return f"{format_names(names)} {sentences[several]}: {remedy.format(quote(format_columns(names)))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +92,7 @@ class ColumnProfile:
     """
 
     name: str
-    content: Content
+    content: ColumnContent
     is_text: bool
     distinct: int
     missing: float
@@ -112,7 +118,7 @@ class Profile:
     is_sparse: bool = False
     refused: tuple[str, ...] = ()
 
-    def of(self, content: Content) -> tuple[ColumnProfile, ...]:
+    def columns_with(self, content: ColumnContent) -> tuple[ColumnProfile, ...]:
         """Return the columns with this content; free text does not count as a category."""
         return tuple(column for column in self.columns if column.content is content and not column.is_text)
 
@@ -142,48 +148,48 @@ def profile(table: Table) -> Profile:
 
     Raises DataError, too, if no column holds numbers, categories, text or dates.
     """
-    check_labelled(table)
+    check_no_missing_labels(table)
     label = str(table.target.name)
-    kind = kind_of(table).kind
+    kind = guess_task_kind(table).kind
     counts = table.target.value_counts() if kind == "classification" else None
     classes = () if counts is None else tuple((str(each), int(rows)) for each, rows in counts.items())
     if len(classes) == 1:
         raise DataError(f"all labels in the column `{label}` are `{classes[0][0]}`", "choose another label column")
     is_sparse = not isinstance(table.features, pd.DataFrame)
     columns = tuple(_columns(table.features))
-    of_columns = (*_infinite(columns, table.features), *_of_no_use(columns))
-    refused = (*of_columns, *_labels_refused(table.target, kind), *_few(len(table.target)))
+    of_columns = (*_infinite(columns, table.features), *_unusable(columns))
+    refused = (*of_columns, *_labels_refused(table.target, kind), *_too_few_rows(len(table.target)))
     found = Profile(table.name, len(table.target), columns, label, kind, classes, is_sparse, refused)
-    if all(column.content in {Content.EMPTY, Content.OTHER} for column in found.columns):
+    if all(column.content in {ColumnContent.EMPTY, ColumnContent.OTHER} for column in found.columns):
         raise DataError(f"no column of `{table.name}` holds numbers, categories, text or dates", "add such columns")
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class LikelyKind:
+class TaskKindGuess:
     """The kind of task that the labels suggest, and the reason."""
 
     kind: Kind
     reason: str
 
 
-def kind_of(table: Table) -> LikelyKind:
+def guess_task_kind(table: Table) -> TaskKindGuess:
     """Return the kind of task of the data: the declared one, or else the one that the labels suggest.
 
-    Numbers with fractions, and more than `NUMBERED_CLASSES` distinct numbers, suggest a regression. All other labels
+    Numbers with fractions, and more than `MAX_NUMERIC_CLASSES` distinct numbers, suggest a regression. All other labels
     suggest a classification.
     """
     if table.kind is not None:
-        return LikelyKind(table.kind, f"`{table.name}` is a {table.kind} task")
+        return TaskKindGuess(table.kind, f"`{table.name}` is a {table.kind} task")
     labels, column = table.target.dropna(), f"`{table.target.name}`"
     distinct = f"{labels.nunique():,} distinct"
     if not pd.api.types.is_numeric_dtype(labels) or pd.api.types.is_bool_dtype(labels):
-        return LikelyKind("classification", f"{column} holds {distinct} labels that are not numbers")
+        return TaskKindGuess("classification", f"{column} holds {distinct} labels that are not numbers")
     if bool((labels % 1 != 0).any()):
-        return LikelyKind("regression", f"{column} holds numbers with fractions")
-    if labels.nunique() > NUMBERED_CLASSES:
-        return LikelyKind("regression", f"{column} holds {distinct} numbers")
-    return LikelyKind("classification", f"{column} holds {distinct} whole numbers")
+        return TaskKindGuess("regression", f"{column} holds numbers with fractions")
+    if labels.nunique() > MAX_NUMERIC_CLASSES:
+        return TaskKindGuess("regression", f"{column} holds {distinct} numbers")
+    return TaskKindGuess("classification", f"{column} holds {distinct} whole numbers")
 
 
 def warnings_of(features: Features) -> list[str]:
@@ -191,9 +197,9 @@ def warnings_of(features: Features) -> list[str]:
     return _warnings(_columns(features))
 
 
-def named(names: Sequence[str]) -> str:
+def format_names(names: Sequence[str]) -> str:
     """Return the names in backticks; of many names only the first ones, with the number of the others."""
-    shown = names if len(names) <= NAMED else names[: NAMED - 1]
+    shown = names if len(names) <= MAX_NAMES else names[: MAX_NAMES - 1]
     more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
     return f"{', '.join(f'`{name}`' for name in shown)}{more}"
 
@@ -203,22 +209,22 @@ def _warnings(columns: Iterable[ColumnProfile]) -> list[str]:
     for column in columns:
         if column.suspicion is not None:
             found.setdefault(column.suspicion, []).append(column.name)
-    return [suspicion.told(names) for suspicion, names in found.items()]
+    return [suspicion.message(names) for suspicion, names in found.items()]
 
 
 def _columns(features: Features) -> Iterable[ColumnProfile]:
     if not isinstance(features, pd.DataFrame):
         # Columns of a sparse array have no names.
-        return (ColumnProfile(f"x{place}", Content.NUMBER, False, 2, 0.0) for place in range(features.shape[1]))
+        return (ColumnProfile(f"x{place}", ColumnContent.NUMBER, False, 2, 0.0) for place in range(features.shape[1]))
     return (_column(features[name]) for name in features.columns)
 
 
 def _column(values: "pd.Series[Any]") -> ColumnProfile:
     content = content_of(values)
-    distinct = int(values.nunique()) if content is Content.CATEGORY else 0
+    distinct = int(values.nunique()) if content is ColumnContent.CATEGORY else 0
     suspicion = _suspicion(values, content, distinct)
     is_read = suspicion is None and is_mostly_different(distinct, len(values))
-    infinite = first_row(np.isinf(as_numbers(values))) if content is Content.NUMBER else None
+    infinite = first_true_row(np.isinf(as_numbers(values))) if content is ColumnContent.NUMBER else None
     missing = float(values.isna().mean())
     return ColumnProfile(str(values.name), content, is_read, distinct, missing, suspicion, infinite)
 
@@ -238,26 +244,26 @@ def _infinite(columns: Sequence[ColumnProfile], features: Features) -> Iterator[
         holds, them = ("holds", "it") if len(found) == 1 else ("hold", "them")
         where = f"{f'`{names[0]}` ' if names[1:] else ''}first in row {found[0].infinite:,}"
         yield (
-            f"{named(names)} {holds} infinite values, {where}, which a run refuses: replace these, or drop {them} "
-            f"with `--drop-columns {quote(listed(names))}`"
+            f"{format_names(names)} {holds} infinite values, {where}, which runs refuse: replace them, or drop {them} "
+            f"with `--drop-columns {quote(format_columns(names))}`"
         )
 
 
-def _of_no_use(columns: Iterable[ColumnProfile]) -> Iterator[str]:
+def _unusable(columns: Iterable[ColumnProfile]) -> Iterator[str]:
     """Yield a sentence if columns hold neither numbers nor text nor dates, such as durations."""
-    if names := [column.name for column in columns if column.content is Content.OTHER]:
+    if names := [column.name for column in columns if column.content is ColumnContent.OTHER]:
         holds, them = ("holds", "it") if len(names) == 1 else ("hold", "them")
         yield (
-            f"{named(names)} {holds} neither numbers nor text nor dates, which a run refuses: convert {them} to "
-            f"numbers, or drop {them} with `--drop-columns {quote(listed(names))}`"
+            f"{format_names(names)} {holds} neither numbers nor text nor dates, which a run refuses: convert {them} to "
+            f"numbers, or drop {them} with `--drop-columns {quote(format_columns(names))}`"
         )
 
 
-def _few(rows: int) -> Iterator[str]:
+def _too_few_rows(rows: int) -> Iterator[str]:
     """Yield a sentence if there are too few rows to hold some out and to fit nearest-neighbour models to the others."""
-    if rows < FEWEST_TO_SEARCH:
+    if rows < MIN_ROWS:
         are = "is" if rows == 1 else "are"
-        yield f"{counted(rows, 'row')} {are} too few for a run: give at least {FEWEST_TO_SEARCH}"
+        yield f"{count_with_noun(rows, 'row')} {are} too few for a run: give at least {MIN_ROWS}"
 
 
 def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:
@@ -266,14 +272,14 @@ def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:
     Such a class cannot be on both sides of a split.
     """
     if kind == "regression":
-        if pd.api.types.is_numeric_dtype(labels) and (row := first_row(np.isinf(as_numbers(labels)))) is not None:
+        if pd.api.types.is_numeric_dtype(labels) and (row := first_true_row(np.isinf(as_numbers(labels)))) is not None:
             yield f"labels are infinite, first in row {row:,}, which a run refuses: drop these rows"
         return
     values = labels.astype(object)
     alone = ~values.duplicated(keep=False)
     if alone.any():
-        names, row = [str(each) for each in values[alone]], first_row(alone.to_numpy())
-        what = f"the class {named(names)} has" if len(names) == 1 else f"the classes {named(names)} have"
+        names, row = [str(each) for each in values[alone]], first_true_row(alone.to_numpy())
+        what = f"the class {format_names(names)} has" if len(names) == 1 else f"the classes {format_names(names)} have"
         where = f"row {row:,}" if len(names) == 1 else f"`{names[0]}` in row {row:,}"
         yield (
             f"{what} a single row ({where}), which a run refuses: merge {'it' if len(names) == 1 else 'them'} with "
@@ -281,36 +287,36 @@ def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:
         )
 
 
-def _suspicion(values: "pd.Series[Any]", content: Content, distinct: int) -> Suspicion | None:
+def _suspicion(values: "pd.Series[Any]", content: ColumnContent, distinct: int) -> Suspicion | None:
     match content:
-        case Content.NUMBER if pd.api.types.is_integer_dtype(values):
-            return Suspicion.IDENTIFIER if _numbers_rows(values) else None
-        case Content.CATEGORY if distinct > 1 and not pd.api.types.is_bool_dtype(values):
-            return _writing(values, distinct)
+        case ColumnContent.NUMBER if pd.api.types.is_integer_dtype(values):
+            return Suspicion.IDENTIFIER if _is_row_number(values) else None
+        case ColumnContent.CATEGORY if distinct > 1 and not pd.api.types.is_bool_dtype(values):
+            return _text_format(values, distinct)
         case _:
             return None
 
 
-def _numbers_rows(values: "pd.Series[Any]") -> bool:
+def _is_row_number(values: "pd.Series[Any]") -> bool:
     """Return True if a column of integers is unique and either consecutive or named like an identifier."""
     rows = len(values)
     # For most columns the first rows show this already, without looking at the others.
-    if rows < FEWEST_ROWS or not (values.head(LOOKED_AT).is_unique and values.is_unique):
+    if rows < MIN_ROWS_FOR_UNIQUE or not (values.head(MAX_SAMPLED_VALUES).is_unique and values.is_unique):
         return False
-    return int(values.max()) - int(values.min()) + 1 == rows or NAMED_SO.search(str(values.name)) is not None
+    return int(values.max()) - int(values.min()) + 1 == rows or IDENTIFIER_NAME.search(str(values.name)) is not None
 
 
-def _writing(values: "pd.Series[Any]", distinct: int) -> Suspicion | None:
+def _text_format(values: "pd.Series[Any]", distinct: int) -> Suspicion | None:
     """Return what values that are written as text seem to be."""
-    known = values.dropna().head(MOST_ROWS).unique()[:LOOKED_AT]
+    known = values.dropna().head(MAX_SAMPLED_ROWS).unique()[:MAX_SAMPLED_VALUES]
     filled = [text for each in known if (text := str(each).strip())]
-    enough = NEARLY_ALL * len(filled)
+    enough = DECISIVE_SHARE * len(filled)
     if sum(DATE.fullmatch(each) is not None for each in filled) >= enough:
         return Suspicion.DATES
     if sum(NUMBER.fullmatch(each) is not None for each in filled) >= enough:
         return Suspicion.COMMAS if _has_decimal_commas(filled) else Suspicion.NUMBERS
     is_one_word = sum(" " not in each for each in filled) >= enough
-    return Suspicion.IDENTIFIER if is_one_word and distinct == len(values) >= FEWEST_ROWS else None
+    return Suspicion.IDENTIFIER if is_one_word and distinct == len(values) >= MIN_ROWS_FOR_UNIQUE else None
 
 
 def _has_decimal_commas(numbers: list[str]) -> bool:

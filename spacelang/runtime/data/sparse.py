@@ -16,7 +16,7 @@ Features: TypeAlias = pd.DataFrame | csr_array
 SPARSE_SHARE: Final = 0.1
 """A table stays sparse up to this share of nonzero numbers. Above it, a dense table is hardly larger."""
 
-INDEX: Final = np.int32
+INDEX_TYPE: Final = np.int32
 """The index type that all operators accept."""
 
 
@@ -47,7 +47,7 @@ class SparseTable:
             return self.others[name].rename(name)
         return pd.Series(self.numbers[:, [self.names.index(name)]].toarray().ravel(), name=name)
 
-    def without(self, left_out: frozenset[str]) -> Features:
+    def features_without(self, left_out: frozenset[str]) -> Features:
         """Return the other columns: as a sparse array if they are numeric and mostly zero, else as a DataFrame."""
         kept = [place for place, name in enumerate(self.names) if name not in left_out]
         numbers = self.numbers[:, kept]
@@ -69,6 +69,6 @@ def canonical(features: Any) -> csr_array:
     rows.sum_duplicates()
     rows.eliminate_zeros()
     rows.sort_indices()
-    if max(rows.nnz, *rows.shape) <= np.iinfo(INDEX).max:
-        rows.indices, rows.indptr = rows.indices.astype(INDEX), rows.indptr.astype(INDEX)
+    if max(rows.nnz, *rows.shape) <= np.iinfo(INDEX_TYPE).max:
+        rows.indices, rows.indptr = rows.indices.astype(INDEX_TYPE), rows.indptr.astype(INDEX_TYPE)
     return rows

@@ -2,5 +2,5 @@
 
 from typing import Final
 
-VOTES: Final = 32
+DEFAULT_VOTES: Final = 32
 """The default number of votes of an ensemble."""

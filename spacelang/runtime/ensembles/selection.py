@@ -21,12 +21,12 @@ Losses: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 ROUNDING: Final = 1e-12
 """The relative difference of losses up to which they count as equal."""
 
-LARGEST: Final = 2**24
+MAX_COPIED: Final = 2**24
 """The maximum number of values that are copied at once, unless one model alone has more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bag:
+class ModelMultiset:
     """A multiset of models, given by their indices in a library (from 0) in the order in which they were added.
 
     `losses[k]` is the loss of the first k + 1 of them together.
@@ -50,12 +50,12 @@ class Bag:
         """The share of all votes of each model; the shares sum to 1."""
         return {model: votes / len(self.order) for model, votes in self.votes.items()}
 
-    def first(self, size: int) -> "Bag":
+    def truncated(self, size: int) -> "ModelMultiset":
         """Return the multiset as it was with `size` models; the whole multiset if it has no more."""
-        return Bag(self.order[:size], self.losses[:size])
+        return ModelMultiset(self.order[:size], self.losses[:size])
 
 
-def lowest(losses: Sequence[float], most: int, usable: Callable[[int], bool] = lambda _: True) -> list[int]:
+def indices_of_lowest(losses: Sequence[float], most: int, usable: Callable[[int], bool] = lambda _: True) -> list[int]:
     """Return the indices, ascending, of the `most` lowest losses among the usable ones.
 
     Of equal losses the first ones are taken. `usable` is called in the order of the losses, and only until enough are
@@ -65,7 +65,7 @@ def lowest(losses: Sequence[float], most: int, usable: Callable[[int], bool] = l
     return sorted(islice(filter(usable, ranked), most))
 
 
-def select(library: Sequence[Predictions], losses: Losses, size: int) -> Bag:
+def select_models(library: Sequence[Predictions], losses: Losses, size: int) -> ModelMultiset:
     """Return the multiset built greedily: `size` times, add the model that gives the lowest loss.
 
     A model can be added repeatedly. Of equally good models, the first in the library is added. `losses` are minimized;
@@ -78,25 +78,25 @@ def select(library: Sequence[Predictions], losses: Losses, size: int) -> Bag:
     order: list[int] = []
     found: list[float] = []
     for taken in range(1, size + 1):
-        tried = np.concatenate([losses((total + part) / taken) for part in _parts(models)])
+        tried = np.concatenate([losses((total + part) / taken) for part in _chunks(models)])
         tried[np.isnan(tried)] = np.inf
         best = _first_lowest(tried)
         total += models[best]
         order.append(best)
         found.append(float(tried[best]))
-    return Bag(tuple(order), tuple(found))
+    return ModelMultiset(tuple(order), tuple(found))
 
 
-def combined(library: Sequence[Predictions], votes: Sequence[int]) -> Predictions:
+def average_predictions(library: Sequence[Predictions], votes: Sequence[int]) -> Predictions:
     """Return the mean of the predictions, weighted by the votes."""
     total: Any = sum(number * each for number, each in zip(votes, library, strict=True))
     mean: Predictions = total / sum(votes)
     return mean
 
 
-def _parts(models: Predictions) -> list[Predictions]:
+def _chunks(models: Predictions) -> list[Predictions]:
     """Return the library in chunks that are small enough to copy."""
-    at_once = max(1, LARGEST // max(1, models[0].size))
+    at_once = max(1, MAX_COPIED // max(1, models[0].size))
     return [models[first : first + at_once] for first in range(0, len(models), at_once)]
 
 

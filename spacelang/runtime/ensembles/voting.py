@@ -9,12 +9,12 @@ from sklearn.utils import Bunch
 from spacelang.runtime.ensembles.hard_vote import HardVote
 
 
-def member(pipeline: Any, *, is_classifier: bool) -> Any:
+def voting_member(pipeline: Any, *, is_classifier: bool) -> Any:
     """Return an unfitted pipeline as a member of a vote; a classifier without probabilities gets a `HardVote`."""
     return HardVote(pipeline) if is_classifier and not hasattr(pipeline, "predict_proba") else pipeline
 
 
-def vote(members: Mapping[str, Any], votes: Sequence[int], *, is_classifier: bool) -> Any:
+def make_vote(members: Mapping[str, Any], votes: Sequence[int], *, is_classifier: bool) -> Any:
     """Return scikit-learn's voting estimator of unfitted, named members with `votes` votes each.
 
     A classifier averages the probabilities by weight and predicts the most probable class, the first of equal ones. A
@@ -29,7 +29,7 @@ def vote(members: Mapping[str, Any], votes: Sequence[int], *, is_classifier: boo
     return VotingRegressor([*members.items()], weights=weights)
 
 
-def fitted_vote(unfitted: Any, members: Sequence[Any], classes: Sequence[Any]) -> Any:
+def make_fitted_vote(unfitted: Any, members: Sequence[Any], classes: Sequence[Any]) -> Any:
     """Return the voting estimator as `fit` would leave it, with members that are fitted already.
 
     The members must be in the order of the unfitted ones. Classifiers must be fitted on label codes, the indices in the

@@ -7,23 +7,28 @@ from typing import Any, Final
 
 import numpy as np
 
-from spacelang.runtime.chance import Chance, global_chance, same_chance, set_chance
-from spacelang.runtime.evaluation.copies import bytes_of, copied
+from spacelang.runtime.evaluation.estimator_identity import NoIdentityError, identity_of
+from spacelang.runtime.evaluation.failure_reasons import CachedFailureError, failed_step
 from spacelang.runtime.evaluation.folds import Fold
-from spacelang.runtime.evaluation.identity import NoIdentityError, identity
-from spacelang.runtime.evaluation.prefixes import (
+from spacelang.runtime.evaluation.prefix_cache import (
+    CacheKey,
     CacheSeconds,
     FailedPrefix,
     FittedPrefix,
     FittedStep,
-    Key,
-    Prefixes,
+    PrefixCache,
 )
-from spacelang.runtime.evaluation.reasons import RepeatedError, failed_step
-from spacelang.runtime.failures import described
-from spacelang.runtime.judging.judge import Fitted
+from spacelang.runtime.evaluation.table_copies import copy_table, table_bytes
+from spacelang.runtime.failures import describe_exception
+from spacelang.runtime.random_state import (
+    GlobalRandomState,
+    are_random_states_equal,
+    get_global_random_state,
+    set_global_random_state,
+)
+from spacelang.runtime.scoring.pipeline_scorer import FittedFold
 
-COMES_AGAIN: Final = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError)
+REPRODUCIBLE_ERRORS: Final = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError)
 """Errors that depend only on the parameters and the data of a step, not on the machine: they would be raised again."""
 
 
@@ -31,54 +36,57 @@ COMES_AGAIN: Final = (ValueError, TypeError, LookupError, ArithmeticError, Attri
 class TrialRows:
     """The rows of a trial on one fold: the first `fidelity` training rows and the held-out rows.
 
-    `number` is the index of the fold. `own` is True if the pipeline overwrites its input and therefore needs copies.
+    `fold_number` is the index of the fold. `needs_copies` is True if the pipeline overwrites its input and therefore
+    needs copies.
     """
 
-    number: int
+    fold_number: int
     fold: Fold
     fidelity: int | None
-    own: bool
+    needs_copies: bool
 
     @property
-    def name(self) -> Hashable:
+    def cache_key(self) -> Hashable:
         """A cache key for the training rows: equal for the same rows of the same data set."""
-        return self.number, len(self.fold.training_target[: self.fidelity]), self.own
+        return self.fold_number, len(self.fold.training_target[: self.fidelity]), self.needs_copies
 
     def training(self) -> tuple[Any, Any]:
         """Return the features and the labels to train on."""
-        return self.fold.training_rows(self.fidelity, own=self.own)
+        return self.fold.training_rows(self.fidelity, own=self.needs_copies)
 
     def target(self) -> Any:
         """Return the labels to train on."""
-        return self.training()[1] if self.own else self.fold.training_target[: self.fidelity]
+        return self.training()[1] if self.needs_copies else self.fold.training_target[: self.fidelity]
 
     def held_out(self) -> Any:
         """Return the features of the held-out rows."""
-        return self.fold.held_out_rows(own=self.own)
+        return self.fold.held_out_rows(own=self.needs_copies)
 
 
-def fit(pipeline: Any, rows: TrialRows, prefixes: Prefixes, account: CacheSeconds, *, guarded: bool = False) -> Fitted:
+def fit(
+    pipeline: Any, rows: TrialRows, prefixes: PrefixCache, account: CacheSeconds, *, guarded: bool = False
+) -> FittedFold:
     """Fit a pipeline on the training rows, and transform the held-out rows for its last step.
 
     All steps but the last are taken from the cache `prefixes`, as far as other trials have fitted them. The caller must
     not change such shared steps: with `guarded`, the pipeline has copies of them instead. Raise what a step raises, or
     RepeatedError for a failure that is in the cache. The seconds that the cache saved and took are added to `account`.
     """
-    if not _is_chain(pipeline):
+    if not _is_valid_pipeline(pipeline):
         pipeline.fit(*rows.training())  # the library raises the error that explains what is wrong
-        return Fitted(pipeline, pipeline, rows.held_out())
-    passage = _Passage(pipeline, rows, prefixes, account)
+        return FittedFold(pipeline, pipeline, rows.held_out())
+    passage = _DataFlow(pipeline, rows, prefixes, account)
     features, target = passage.training()
     last, started = pipeline.steps[-1][1], prefixes.clock()
     last.fit(features, target)
-    prefixes.worked += prefixes.clock() - started
+    prefixes.work_seconds += prefixes.clock() - started
     held_out = passage.held_out()
     if guarded:
-        passage.guard()
-    return Fitted(pipeline, last, held_out)
+        passage.copy_shared_steps()
+    return FittedFold(pipeline, last, held_out)
 
 
-def _is_chain(pipeline: Any) -> bool:
+def _is_valid_pipeline(pipeline: Any) -> bool:
     """Return True if the steps form a valid pipeline.
 
     Every step but the last must either transform features or resample rows, and the last must have `fit`.
@@ -91,7 +99,7 @@ def _is_chain(pipeline: Any) -> bool:
 
 
 @dataclass(slots=True)
-class _Passage:
+class _DataFlow:
     """The flow of a trial's rows through all steps of a pipeline but the last.
 
     It looks up the steps in the prefix cache, fits those that are missing, and stores them.
@@ -99,21 +107,21 @@ class _Passage:
 
     pipeline: Any
     rows: TrialRows
-    prefixes: Prefixes
-    account: CacheSeconds
-    keys: list[Key] = field(init=False)
+    prefixes: PrefixCache
+    cache_seconds: CacheSeconds
+    keys: list[CacheKey] = field(init=False)
     """The cache keys of the prefixes, the shortest first; up to the first step without an identity."""
     parts: list[FittedStep] = field(default_factory=list)
-    begun: Chance = None
-    """The global random state before the first step; `now` is the one after the last step that was fitted."""
-    now: Chance = None
+    state_before: GlobalRandomState = None
+    """The global random state before the first step; `state_now` is the one after the last step that was fitted."""
+    state_now: GlobalRandomState = None
     has_drawn: bool = False
     is_resampled: bool = False
-    unsaved: float = 0.0
+    uncached_seconds: float = 0.0
     """The seconds spent on the steps behind the longest cached prefix."""
 
     def __post_init__(self) -> None:
-        self.keys = _keys(self.steps, self.rows.name) if self.prefixes.is_on else []
+        self.keys = _prefix_keys(self.steps, self.rows.cache_key) if self.prefixes.is_enabled else []
 
     @property
     def steps(self) -> list[tuple[str, Any]]:
@@ -126,72 +134,72 @@ class _Passage:
         Raise RepeatedError if the cache knows that a prefix fails.
         """
         started = self.prefixes.clock()
-        found = self.prefixes.find(self.keys)
+        found = self.prefixes.find_longest(self.keys)
         if isinstance(found, FailedPrefix):
-            self._save(found.seconds)
-            name, _ = self.steps[found.place]
-            raise RepeatedError(found.reason, name if found.is_named else "")
+            self._add_saved(found.seconds)
+            name, _ = self.steps[found.step_index]
+            raise CachedFailureError(found.reason, name if found.names_step else "")
         if found is not None:
-            features, target = self._taken(found)
+            features, target = self._reuse(found)
         if self.keys:
-            self._spend(self.prefixes.clock() - started)
+            self._add_spent(self.prefixes.clock() - started)
         if found is None:
             features, target = self.rows.training()
         if self.keys and len(self.parts) < len(self.steps) and not self.has_drawn:
-            self.begun = self.now = global_chance()
+            self.state_before = self.state_now = get_global_random_state()
         for place in range(len(self.parts), len(self.steps)):
-            features, target = self._fitted(place, features, target)
-        self._put_steps([part.fitted for part in self.parts])
+            features, target = self._fit_step(place, features, target)
+        self._set_steps([part.fitted for part in self.parts])
         return features, target
 
     def held_out(self) -> Any:
         """Return the transformed held-out rows for the last step, which may modify them."""
-        first, rows = self._held_out_so_far()
+        first, rows = self._cached_held_out()
         for part in self.parts[:first]:
-            part.rewind(part.after_held_out)
-            self._save(part.held_out_seconds)
+            part.restore_random_states(part.states_after_held_out)
+            self._add_saved(part.held_out_seconds)
         for place in range(first, len(self.parts)):
-            rows = self._transformed(place, rows)
+            rows = self._transform_held_out(place, rows)
         return rows
 
-    def guard(self) -> None:
+    def copy_shared_steps(self) -> None:
         """Replace the steps that other pipelines share by copies.
 
         Steps that cannot be copied stay in the pipeline, and are removed from the cache instead.
         """
-        shared = [part for part in self.parts if part.users]
-        arrays = [array for part in shared if part.holdings is not None for array in part.holdings.arrays]
+        shared = [part for part in self.parts if part.entry_count]
+        arrays = [array for part in shared if part.footprint is not None for array in part.footprint.arrays]
         chance = np.random.mtrand._rand
-        known = {id(array): copied(array) for array in arrays if bytes_of(array) is not None}
+        known = {id(array): copy_table(array) for array in arrays if table_bytes(array) is not None}
         try:
             # All in one call: steps may share objects.
-            self._put_steps(copy.deepcopy([part.fitted for part in self.parts], {**known, id(chance): chance}))
+            self._set_steps(copy.deepcopy([part.fitted for part in self.parts], {**known, id(chance): chance}))
         except Exception:  # noqa: BLE001 - `copy.deepcopy` of a foreign object may raise anything
             for part in shared:
-                self.prefixes.forget(part)
+                self.prefixes.remove_step(part)
 
-    def _put_steps(self, fitted: list[Any]) -> None:
+    def _set_steps(self, fitted: list[Any]) -> None:
         steps = self.pipeline.steps
         self.pipeline.steps = [*((name, step) for (name, _), step in zip(steps[:-1], fitted, strict=True)), steps[-1]]
 
     # ---- training
 
-    def _taken(self, found: FittedPrefix) -> tuple[Any, Any]:
+    def _reuse(self, found: FittedPrefix) -> tuple[Any, Any]:
         """Take over the fitted steps of a cached prefix, and return copies of the training rows after them.
 
         If its steps draw from the global random state, set that state to the one that they left.
         """
-        self.parts = [*found.parts]
-        self._save(sum(part.seconds for part in self.parts))
-        if found.chance is not None:
-            self.begun, self.now = found.chance
+        self.parts = [*found.steps]
+        self._add_saved(sum(part.seconds for part in self.parts))
+        if found.random_states is not None:
+            self.state_before, self.state_now = found.random_states
             self.has_drawn = True
-            set_chance(self.now)
+            set_global_random_state(self.state_now)
         self.is_resampled = found.target is not None
         target = self.prefixes.copy(found.target) if self.is_resampled else self.rows.target()
         return self.prefixes.copy(found.features), target
 
-    def _fitted(self, place: int, features: Any, target: Any) -> tuple[Any, Any]:
+    def _fit_step(self, place: int, features: Any, target: Any) -> tuple[Any, Any]:
         """Fit the step at `place`, store the prefix that it ends, and return the transformed training rows."""
         _, step = self.steps[place]
         started = self.prefixes.clock()
@@ -203,57 +211,57 @@ class _Passage:
                 features = step.fit_transform(features, target)
             else:
                 features = step.fit(features, target).transform(features)
-        except COMES_AGAIN as error:
-            if place < len(self.keys) and _comes_again(error):
-                self._keep_failure(place, error, self.prefixes.clock() - started)
+        except REPRODUCIBLE_ERRORS as error:
+            if place < len(self.keys) and _is_reproducible(error):
+                self._store_failure(place, error, self.prefixes.clock() - started)
             raise
         seconds = self.prefixes.clock() - started
-        self.prefixes.worked += seconds
-        self.unsaved += seconds
+        self.prefixes.work_seconds += seconds
+        self.uncached_seconds += seconds
         self.parts.append(FittedStep(step, seconds))
         if place < len(self.keys):
-            self._keep(place, features, target if self.is_resampled else None)
+            self._store(place, features, target if self.is_resampled else None)
         return features, target
 
-    def _keep(self, place: int, features: Any, target: Any) -> None:
+    def _store(self, place: int, features: Any, target: Any) -> None:
         started = self.prefixes.clock()
-        chance = self._chance()
-        if self.prefixes.keep(self.keys[place], self.parts, features, target, chance, self.unsaved):
-            self.unsaved = 0.0
-        self._spend(self.prefixes.clock() - started)
+        chance = self._random_states()
+        if self.prefixes.store(self.keys[place], self.parts, features, target, chance, self.uncached_seconds):
+            self.uncached_seconds = 0.0
+        self._add_spent(self.prefixes.clock() - started)
 
-    def _keep_failure(self, place: int, error: Exception, seconds: float) -> None:
+    def _store_failure(self, place: int, error: Exception, seconds: float) -> None:
         spent = sum(part.seconds for part in self.parts) + seconds
         is_named = bool(failed_step(error, self.pipeline))
-        failure = FailedPrefix(described(error), place, is_named, spent, self._chance())
-        self.prefixes.keep_failure(self.keys[place], failure)
+        failure = FailedPrefix(describe_exception(error), place, is_named, spent, self._random_states())
+        self.prefixes.store_failure(self.keys[place], failure)
 
-    def _chance(self) -> tuple[Chance, Chance] | None:
+    def _random_states(self) -> tuple[GlobalRandomState, GlobalRandomState] | None:
         """Return the global random states before the first step and now, or None if no step has drawn from them."""
-        now = global_chance()
-        self.has_drawn = self.has_drawn or not same_chance(self.now, now)
-        self.now = now
-        return (self.begun, now) if self.has_drawn else None
+        now = get_global_random_state()
+        self.has_drawn = self.has_drawn or not are_random_states_equal(self.state_now, now)
+        self.state_now = now
+        return (self.state_before, now) if self.has_drawn else None
 
     # ---- held-out rows
 
-    def _held_out_so_far(self) -> tuple[int, Any]:
+    def _cached_held_out(self) -> tuple[int, Any]:
         """Return the longest cached result for the held-out rows: the number of steps behind it, and a copy of it.
 
         Return 0 and the untransformed rows if there is none. Steps that draw random numbers when they transform are
         never skipped.
         """
-        drawing = next((place for place, part in enumerate(self.parts) if part.draws), len(self.parts))
+        drawing = next((place for place, part in enumerate(self.parts) if part.draws_random_numbers), len(self.parts))
         for depth in range(min(len(self.keys), drawing), 0, -1):
-            entry = self.prefixes.get(self.keys[depth - 1], self.parts[:depth])
+            entry = self.prefixes.get_exact(self.keys[depth - 1], self.parts[:depth])
             if entry is not None and entry.held_out is not None:
                 started = self.prefixes.clock()
                 rows = self.prefixes.copy(entry.held_out)
-                self._spend(self.prefixes.clock() - started)
+                self._add_spent(self.prefixes.clock() - started)
                 return depth, rows
         return 0, self.rows.held_out()
 
-    def _transformed(self, place: int, rows: Any) -> Any:
+    def _transform_held_out(self, place: int, rows: Any) -> Any:
         """Return the held-out rows after the step at `place`.
 
         Steps that resample training rows leave held-out rows unchanged.
@@ -261,45 +269,47 @@ class _Passage:
         part = self.parts[place]
         if hasattr(part.fitted, "fit_resample"):
             return rows
-        part.rewind(part.after_fit)
-        before = global_chance() if self.keys else None
+        part.restore_random_states(part.states_after_fit)
+        before = get_global_random_state() if self.keys else None
         started = self.prefixes.clock()
         rows = part.fitted.transform(rows)
         part.held_out_seconds = self.prefixes.clock() - started
-        self.prefixes.worked += part.held_out_seconds
+        self.prefixes.work_seconds += part.held_out_seconds
         if self.keys:
-            self._keep_held_out(place, rows, before)
+            self._store_held_out(place, rows, before)
         return rows
 
-    def _keep_held_out(self, place: int, rows: Any, before: Chance) -> None:
+    def _store_held_out(self, place: int, rows: Any, before: GlobalRandomState) -> None:
         started = self.prefixes.clock()
         part = self.parts[place]
-        part.after_held_out = part.chance()
-        part.draws = part.draws or not same_chance(before, global_chance())
-        if part.holdings is not None and bytes_of(rows) is not None and part.holdings.overlaps(rows):
-            self.prefixes.forget(part)  # changing these rows would change the step
-        elif place < len(self.keys) and not any(earlier.draws for earlier in self.parts[: place + 1]):
-            self.prefixes.keep_held_out(self.keys[place], self.parts[: place + 1], rows)
-        self._spend(self.prefixes.clock() - started)
+        part.states_after_held_out = part.random_states()
+        part.draws_random_numbers = part.draws_random_numbers or not are_random_states_equal(
+            before, get_global_random_state()
+        )
+        if part.footprint is not None and table_bytes(rows) is not None and part.footprint.may_overlap(rows):
+            self.prefixes.remove_step(part)  # changing these rows would change the step
+        elif place < len(self.keys) and not any(earlier.draws_random_numbers for earlier in self.parts[: place + 1]):
+            self.prefixes.store_held_out(self.keys[place], self.parts[: place + 1], rows)
+        self._add_spent(self.prefixes.clock() - started)
 
     # ---- bookkeeping of seconds
 
-    def _save(self, seconds: float) -> None:
-        self.account.saved += seconds
+    def _add_saved(self, seconds: float) -> None:
+        self.cache_seconds.saved += seconds
         self.prefixes.total.saved += seconds
 
-    def _spend(self, seconds: float) -> None:
-        self.account.spent += seconds
+    def _add_spent(self, seconds: float) -> None:
+        self.cache_seconds.spent += seconds
         self.prefixes.total.spent += seconds
 
 
-def _keys(steps: list[tuple[str, Any]], rows: Hashable) -> list[Key]:
+def _prefix_keys(steps: list[tuple[str, Any]], rows: Hashable) -> list[CacheKey]:
     """Return the cache keys of the prefixes, the shortest first, up to the first step that has no identity."""
-    keys: list[Key] = []
-    key: Key = rows
+    keys: list[CacheKey] = []
+    key: CacheKey = rows
     for _, step in steps:
         try:
-            key = (key, identity(step))
+            key = (key, identity_of(step))
             hash(key)
         except (NoIdentityError, RecursionError, TypeError):
             break
@@ -307,10 +317,10 @@ def _keys(steps: list[tuple[str, Any]], rows: Hashable) -> list[Key]:
     return keys
 
 
-def _comes_again(error: BaseException | None) -> bool:
-    """Return True if the error and all errors that caused it would be raised again (see `COMES_AGAIN`)."""
+def _is_reproducible(error: BaseException | None) -> bool:
+    """Return True if the error and all errors that caused it would be raised again (see `REPRODUCIBLE_ERRORS`)."""
     while error is not None:
-        if not isinstance(error, COMES_AGAIN):
+        if not isinstance(error, REPRODUCIBLE_ERRORS):
             return False
         error = error.__cause__ or error.__context__
     return True

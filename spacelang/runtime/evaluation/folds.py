@@ -7,11 +7,18 @@ from typing import Any, Final, assert_never
 import numpy as np
 import pandas as pd
 
-from spacelang.ir.task import CrossValidation, Declared, Given, Holdout, Validation, describe_validation
+from spacelang.ir.task import (
+    CrossValidation,
+    DeclaredValidation,
+    Holdout,
+    PredefinedSplits,
+    Validation,
+    describe_validation,
+)
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.data.sparse import Features
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.evaluation.split import (
+from spacelang.runtime.evaluation.splits import (
     Rows,
     check_splits,
     plain_folds,
@@ -23,14 +30,14 @@ from spacelang.runtime.evaluation.split import (
 from spacelang.runtime.pipelines.preparation import Preparation
 from spacelang.suggest import suggestion
 
-COPIES: Final = frozenset({"copy", "copy_X", "copy_x", "copy_X_train"})
+COPY_PARAMETERS: Final = frozenset({"copy", "copy_X", "copy_x", "copy_X_train"})
 """Parameters of operators that allow them, when false, to overwrite their input."""
 
-WELL_KNOWN: Final = frozenset({"sklearn", "catboost", "imblearn", "lightgbm", "xgboost", "spacelang"})
-"""Packages whose operators overwrite their input only if one of the parameters `COPIES` is false."""
+KNOWN_PACKAGES: Final = frozenset({"sklearn", "catboost", "imblearn", "lightgbm", "xgboost", "spacelang"})
+"""Packages whose operators overwrite their input only if one of the parameters `COPY_PARAMETERS` is false."""
 
 
-FEW_ROWS: Final = 1_000
+SMALL_DATA_ROWS: Final = 1_000
 """The largest number of rows for which five-fold cross-validation is the default instead of a holdout.
 
 The loss that a search reports is optimistic, because it is the smallest of many. `tests/benchmarks/selection_bias.py`
@@ -47,13 +54,13 @@ Five folds take five times as long. In the same time, the best of 10 pipelines o
 50 on a holdout with 300 rows (by 0.015) and with 600 rows (by 0.002), and worse with 1,200 rows (by 0.004).
 """
 
-FEW: Final = CrossValidation(5)
-"""The default validation for at most `FEW_ROWS` rows."""
+SMALL_DATA_VALIDATION: Final = CrossValidation(5)
+"""The default validation for at most `SMALL_DATA_ROWS` rows."""
 
-MANY: Final = Holdout(0.3)
+LARGE_DATA_VALIDATION: Final = Holdout(0.3)
 """The default validation for more rows: the split used in the papers that compare optimizers."""
 
-FEWEST_FOLDS: Final = 3
+MIN_FOLDS: Final = 3
 """The fewest folds of a default cross-validation: with two, a trial would train on half of the rows."""
 
 
@@ -97,29 +104,29 @@ class Fold:
 def writes_in_place(estimator: Any) -> bool:
     """Return True if an estimator, or one inside it, may overwrite the rows that it gets, in `fit` or later.
 
-    Operators from other packages than `WELL_KNOWN` always may. The check reads parameters from instance attributes,
+    Operators from other packages than `KNOWN_PACKAGES` always may. The check reads parameters from instance attributes,
     which is ten times as fast as `get_params` and takes some microseconds per operator.
     """
     if isinstance(estimator, list | tuple):
         return any(map(writes_in_place, estimator))
     if not hasattr(estimator, "get_params") or isinstance(estimator, type):
         return False
-    if type(estimator).__module__.partition(".")[0] not in WELL_KNOWN:
+    if type(estimator).__module__.partition(".")[0] not in KNOWN_PACKAGES:
         return True
     held = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
-    return any(held.get(name) is False for name in COPIES) or any(map(writes_in_place, held.values()))
+    return any(held.get(name) is False for name in COPY_PARAMETERS) or any(map(writes_in_place, held.values()))
 
 
-def default_validation(dataset: Dataset) -> Declared:
-    """Return the default validation of a data set: `cv(5)` for at most `FEW_ROWS` rows, else `holdout(0.3)`.
+def default_validation(dataset: Dataset) -> DeclaredValidation:
+    """Return the default validation of a data set: `cv(5)` for at most `SMALL_DATA_ROWS` rows, else `holdout(0.3)`.
 
     No fold may lack a class, because scores can be undefined there. If the rarest class has 3 or 4 rows, there are only
     as many folds; with fewer rows, the default is the holdout.
     """
     rows = len(dataset.target)
     rarest = int(np.bincount(dataset.target).min()) if dataset.kind == "classification" else rows
-    folds = min(FEW.folds, rarest)
-    return CrossValidation(folds) if rows <= FEW_ROWS and folds >= FEWEST_FOLDS else MANY
+    folds = min(SMALL_DATA_VALIDATION.folds, rarest)
+    return CrossValidation(folds) if rows <= SMALL_DATA_ROWS and folds >= MIN_FOLDS else LARGE_DATA_VALIDATION
 
 
 def make_folds(
@@ -131,22 +138,22 @@ def make_folds(
     the names of columns whose values form groups (see `Fold`). Raise DataError if the rows do not allow the validation,
     and if a column does not exist or cannot group rows.
     """
-    grouping = {column: _grouping(dataset, column) for column in columns}
+    grouping = {column: _grouping_column(dataset, column) for column in columns}
     rng = np.random.default_rng(seed)
     target = dataset.target.to_numpy()
     is_classification = dataset.kind == "classification"
     found = []
-    for training, held_out in _splits(dataset, validation, rng):
+    for training, held_out in _split_rows(dataset, validation, rng):
         order = training[stratified_order(target[training], rng)] if is_classification else training
-        parts = _prepared(dataset.features, preparation, order, held_out, target)
-        groups = {column: _groups(values.iloc[held_out]) for column, values in grouping.items()}
+        parts = _prepare_split(dataset.features, preparation, order, held_out, target)
+        groups = {column: _group_positions(values.iloc[held_out]) for column, values in grouping.items()}
         found.append(Fold(*parts, groups, held_out))
     return tuple(found)
 
 
 def training_rows(dataset: Dataset, validation: Validation, seed: int) -> Rows:
     """Return the numbers of the training rows in the first fold of `make_folds`, in no particular order."""
-    return _splits(dataset, validation, np.random.default_rng(seed))[0][0]
+    return _split_rows(dataset, validation, np.random.default_rng(seed))[0][0]
 
 
 def make_test_fold(dataset: Dataset, tested: Dataset, preparation: Preparation, columns: Iterable[str] = ()) -> Fold:
@@ -156,13 +163,13 @@ def make_test_fold(dataset: Dataset, tested: Dataset, preparation: Preparation, 
     """
     fitting, judging = dataset.features, tested.features
     if isinstance(fitting, pd.DataFrame) and isinstance(judging, pd.DataFrame):
-        fitting, judging = _made_ready(fitting, judging, preparation)
-    groups = {column: _groups(_column(tested, column)) for column in columns}
+        fitting, judging = _prepare(fitting, judging, preparation)
+    groups = {column: _group_positions(_find_column(tested, column)) for column in columns}
     targets = dataset.target.to_numpy(copy=True), tested.target.to_numpy(copy=True)
     return Fold(fitting, targets[0], judging, targets[1], groups, np.arange(len(targets[1])))
 
 
-def _splits(dataset: Dataset, validation: Validation, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
+def _split_rows(dataset: Dataset, validation: Validation, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
     codes, rows = dataset.target.to_numpy(), len(dataset.target)
     if rows < 4:
         raise DataError(f"`{dataset.name}` has {rows} rows; a validation needs at least 4")
@@ -179,13 +186,15 @@ def _splits(dataset: Dataset, validation: Validation, rng: np.random.Generator) 
             if dataset.kind == "classification":
                 return stratified_folds(codes, folds, rng)
             return plain_folds(rows, folds, rng)
-        case Given():
-            return _given(dataset, validation, rng)
+        case PredefinedSplits():
+            return _predefined_splits(dataset, validation, rng)
         case _:
             assert_never(validation)
 
 
-def _given(dataset: Dataset, validation: Given, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
+def _predefined_splits(
+    dataset: Dataset, validation: PredefinedSplits, rng: np.random.Generator
+) -> list[tuple[Rows, Rows]]:
     """Return the predefined splits of the data, with training rows in random order.
 
     The random order makes the first rows a fair sample. Raise DataError if the data does not have these splits, if they
@@ -204,20 +213,20 @@ def _given(dataset: Dataset, validation: Given, rng: np.random.Generator) -> lis
     return [(rng.permutation(split.training), split.held_out) for split in dataset.splits]
 
 
-def _prepared(
+def _prepare_split(
     features: Features, preparation: Preparation, training: Rows, held_out: Rows, target: Any
 ) -> tuple[Any, Any, Any, Any]:
     if not isinstance(features, pd.DataFrame):
         return features[training], target[training], features[held_out], target[held_out]
-    fitting, judging = _made_ready(features.iloc[training], features.iloc[held_out], preparation)
+    fitting, judging = _prepare(features.iloc[training], features.iloc[held_out], preparation)
     return fitting, target[training], judging, target[held_out]
 
 
-def _made_ready(fitting: pd.DataFrame, judging: pd.DataFrame, preparation: Preparation) -> tuple[Any, Any]:
-    transformer = preparation.transformer()
+def _prepare(fitting: pd.DataFrame, judging: pd.DataFrame, preparation: Preparation) -> tuple[Any, Any]:
+    transformer = preparation.make_transformer()
     if transformer is not None:
         fitting, judging = transformer.fit_transform(fitting), transformer.transform(judging)
-    if not preparation.keeps_table:
+    if not preparation.takes_dataframe:
         fitting, judging = as_floats(fitting), as_floats(judging)
     return fitting, judging
 
@@ -231,7 +240,7 @@ def as_floats(table: Any) -> Any:
     )
 
 
-def _grouping(dataset: Dataset, name: str) -> pd.Series:
+def _grouping_column(dataset: Dataset, name: str) -> pd.Series:
     """Return the unprepared column that forms groups.
 
     Raise DataError for sparse data, and for a column that does not exist, has a single value, or has more distinct
@@ -239,7 +248,7 @@ def _grouping(dataset: Dataset, name: str) -> pd.Series:
     """
     if not isinstance(dataset.features, pd.DataFrame):
         raise DataError(f"`{dataset.name}` is sparse and has no column `{name}` to group rows by", "pass a DataFrame")
-    values = _column(dataset, name)
+    values = _find_column(dataset, name)
     distinct = values.nunique()
     if distinct < 2 or distinct > len(values) / 2:
         held = "a single value" if distinct == 1 else f"{distinct} different values in {len(values)} rows"
@@ -247,7 +256,7 @@ def _grouping(dataset: Dataset, name: str) -> pd.Series:
     return values
 
 
-def _column(dataset: Dataset, name: str) -> pd.Series:
+def _find_column(dataset: Dataset, name: str) -> pd.Series:
     """Return the column with this name, compared as text; raise DataError if there is none."""
     columns = {str(column): column for column in dataset.features.columns}
     if name not in columns:
@@ -256,7 +265,7 @@ def _column(dataset: Dataset, name: str) -> pd.Series:
     return values
 
 
-def _groups(values: pd.Series) -> tuple[Rows, ...]:
+def _group_positions(values: pd.Series) -> tuple[Rows, ...]:
     """Return the positions of the rows of each distinct value; rows without a value are in no group."""
     codes, _ = pd.factorize(values)
     return tuple(np.flatnonzero(codes == code) for code in range(codes.max(initial=-1) + 1))

@@ -15,19 +15,19 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
-from spacelang.catalog.beside import admit_all, admitted
+from spacelang.catalog.sibling_packages import allow_imports, allowed_folders
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.scale import Scale
+from spacelang.ir.loss_scale import LossScale
 from spacelang.ir.space import Space, operators
 from spacelang.ir.task import AnyBound, Bound, Measure, Validation
 from spacelang.ir.trial import Request, Trial
-from spacelang.runtime.agenda import Route
+from spacelang.runtime.affinity_queue import PrefixKey
 from spacelang.runtime.archives.meta_features import meta_features
-from spacelang.runtime.chance import kept_chance, seed_chance
 from spacelang.runtime.data.fingerprint import data_facts
 from spacelang.runtime.data.labels import Dataset
-from spacelang.runtime.ensembles.voting import member
+from spacelang.runtime.ensembles.voting import voting_member
 from spacelang.runtime.errors import BuildError
+from spacelang.runtime.evaluation.failure_reasons import reason_of
 from spacelang.runtime.evaluation.fitting import TrialRows, fit
 from spacelang.runtime.evaluation.folds import (
     Fold,
@@ -37,34 +37,42 @@ from spacelang.runtime.evaluation.folds import (
     training_rows,
     writes_in_place,
 )
-from spacelang.runtime.evaluation.prefixes import CacheSeconds, Prefixes
-from spacelang.runtime.evaluation.reasons import reason_of
-from spacelang.runtime.evaluation.refitting import Examine, Examined, Gauge, Gauged, Parcel, Refit, Refitted
-from spacelang.runtime.evaluation.routes import Routes
-from spacelang.runtime.evaluation.settings import USUAL, Settings
-from spacelang.runtime.evaluation.testing import check_defined
-from spacelang.runtime.failures import raised
-from spacelang.runtime.judging.judge import HeldOut, Judgement, held_out, make_judge
-from spacelang.runtime.judging.metric import Metric, of_one_class
-from spacelang.runtime.judging.reaching import reached
-from spacelang.runtime.judging.scaling import constant_loss, losses_of, scale_by
-from spacelang.runtime.judging.testing import score
+from spacelang.runtime.evaluation.prefix_cache import CacheSeconds, PrefixCache
+from spacelang.runtime.evaluation.prefix_keys import PrefixKeys
+from spacelang.runtime.evaluation.refitting import (
+    RefitRequest,
+    RefitTrial,
+    SerializedPayload,
+    UnseenBoundsRequest,
+    UnseenBoundsTrial,
+    UnseenScoreRequest,
+    UnseenScoreTrial,
+)
+from spacelang.runtime.evaluation.settings import DEFAULT_SETTINGS, EvaluationSettings
+from spacelang.runtime.evaluation.unseen_rows import check_metric_on_test_rows
+from spacelang.runtime.failures import exception_failure
 from spacelang.runtime.loss_name import PositiveClass
 from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.catalogue_access import class_of
 from spacelang.runtime.pipelines.inputs import PipelineInput
-from spacelang.runtime.pipelines.labelled import for_labels
-from spacelang.runtime.pipelines.library import class_of
-from spacelang.runtime.pipelines.preparation import Preparation, plan
-from spacelang.runtime.pipelines.taking import taker
-from spacelang.runtime.storing.header import MISSING, SHOWN, DataFacts
+from spacelang.runtime.pipelines.label_encoding import adapt_to_labels
+from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
+from spacelang.runtime.pipelines.taking import make_table_step
+from spacelang.runtime.random_state import preserve_global_random_state, seed_global_random_state
+from spacelang.runtime.scoring.bounds_on_unseen_rows import measure_bounds
+from spacelang.runtime.scoring.loss_on_unseen_rows import score_with_interval
+from spacelang.runtime.scoring.loss_scales import best_constant_loss, loss_range, make_scale
+from spacelang.runtime.scoring.metric import Metric, positive_class_scorers
+from spacelang.runtime.scoring.pipeline_scorer import FoldScores, HeldOutRows, held_out_rows, make_pipeline_scorer
+from spacelang.runtime.storage.header import MISSING_VALUES_SETTING, SHOWN_DIGITS, DataFacts
 
 Clock: TypeAlias = Callable[[], float]
 """A monotonic clock: seconds since a fixed moment."""
 
-SEEDS: Final = 2**32
+SEED_COUNT: Final = 2**32
 """The number of seeds that scikit-learn and the global generator of NumPy accept."""
 
-_BESIDE: Final = "beside"
+_SIBLING_PACKAGES: Final = "beside"
 """The key of the pickled state that holds the folders of imported sibling packages, which are not installed."""
 
 
@@ -80,7 +88,7 @@ class DataObjective:
         self,
         space: Space,
         dataset: Dataset,
-        settings: Settings | None = None,
+        settings: EvaluationSettings | None = None,
         *,
         tested: Dataset | None = None,
         clock: Clock = time.perf_counter,
@@ -91,17 +99,17 @@ class DataObjective:
         """
         self._space = space
         self._dataset = dataset
-        self._settings = USUAL if settings is None else settings
+        self._settings = DEFAULT_SETTINGS if settings is None else settings
         self._clock = clock
-        self._import()  # import errors are raised before the first trial
-        self._judge = make_judge(self._settings, dataset, clock)
-        self.metric: Metric = self._judge.metric
-        self.preparation: Preparation = plan(space, dataset.features)
-        self._folds = _folds(dataset, self._settings, self.preparation)
+        self._import_operators()  # import errors are raised before the first trial
+        self._scorer = make_pipeline_scorer(self._settings, dataset, clock)
+        self.metric: Metric = self._scorer.metric
+        self.preparation: Preparation = plan_preparation(space, dataset.features)
+        self._folds = _make_folds(dataset, self._settings, self.preparation)
         self.tested = tested
         if tested is not None:
-            check_defined(self.metric, dataset, tested)
-        self._prefixes = Prefixes(self._settings.cache_bytes)
+            check_metric_on_test_rows(self.metric, dataset, tested)
+        self._prefixes = PrefixCache(self._settings.cache_bytes)
 
     @property
     def training_size(self) -> int:
@@ -144,7 +152,7 @@ class DataObjective:
     def positive_class(self) -> PositiveClass | None:
         """The positive class, if a scorer of the loss, the metrics or the bounds depends on it; else None."""
         bounded = (each.scorer for each in self.bounds if isinstance(each, Bound))
-        names = of_one_class((self.metric.name, *self._settings.metrics, *bounded), self._dataset)
+        names = positive_class_scorers((self.metric.name, *self._settings.metrics, *bounded), self._dataset)
         return PositiveClass(self._dataset.classes[1], names) if names else None
 
     @property
@@ -161,13 +169,13 @@ class DataObjective:
         and the columns whose missing values earlier versions imputed.
         """
         names = ("metrics", "training_score", "predictions")
-        chosen = {name: (getattr(self._settings, name), getattr(USUAL, name)) for name in names}
+        chosen = {name: (getattr(self._settings, name), getattr(DEFAULT_SETTINGS, name)) for name in names}
         found = {name: json.dumps(value) for name, (value, usual) in chosen.items() if value != usual}
         if self.tested is not None:
             facts = data_facts(self.tested.name, self.tested.features, self.tested.labels)
-            found["test"] = f"{facts.rows} rows, content {facts.fingerprint[:SHOWN]}"
-        if numbered := self.preparation.formerly_imputed:
-            found[MISSING] = numbered
+            found["test"] = f"{facts.rows} rows, content {facts.fingerprint[:SHOWN_DIGITS]}"
+        if numbered := self.preparation.imputation_change:
+            found[MISSING_VALUES_SETTING] = numbered
         return found
 
     @property
@@ -178,28 +186,28 @@ class DataObjective:
     @property
     def bounds(self) -> tuple[AnyBound, ...]:
         """The bounds that every trial must satisfy, in the order of the measurements of trials."""
-        return self._judge.all_bounds
+        return self._scorer.all_bounds
 
     @cached_property
-    def constant(self) -> float | None:
+    def constant_loss(self) -> float | None:
         """The loss of the best constant prediction on the same folds, or None if none can be computed."""
-        with self._laboratory():
-            return constant_loss(self.metric, self._dataset.kind, self._folds)
+        with self._controlled_environment():
+            return best_constant_loss(self.metric, self._dataset.kind, self._folds)
 
     @cached_property
-    def scale(self) -> Scale | None:
+    def scale(self) -> LossScale | None:
         """The scale that normalizes losses: that of the metric, or one by the best constant prediction.
 
         None means that the scale is centered on the first success.
         """
         metric = self.metric
-        losses = losses_of(metric.name, metric.formula, len(self._dataset.classes))
-        return scale_by(losses, lambda: self.constant)
+        losses = loss_range(metric.name, metric.formula, len(self._dataset.classes))
+        return make_scale(losses, lambda: self.constant_loss)
 
     @property
-    def held_out(self) -> HeldOut:
+    def held_out(self) -> HeldOutRows:
         """The rows that `Trial.predictions` are for, with their true targets."""
-        return held_out(self._folds, self._dataset.classes)
+        return held_out_rows(self._folds, self._dataset.classes)
 
     @property
     def symbols(self) -> dict[str, int]:
@@ -218,21 +226,21 @@ class DataObjective:
         """The size of the prefix cache of this process, in bytes."""
         return self._prefixes.bytes
 
-    def over(self, space: Space) -> "DataObjective":
+    def with_domains(self, space: Space) -> "DataObjective":
         """Return the objective over the same space with other domains; data, folds and cache are shared."""
         other = object.__new__(type(self))
         vars(other).update(vars(self), _space=space)
         vars(other).pop("_routes", None)
         return other
 
-    def route(self, request: Request) -> Route:
+    def route(self, request: Request) -> PrefixKey:
         """Return the prefix key of a request: pipelines whose keys begin alike have the same first steps."""
-        return self._routes.of(request)
+        return self._routes.key_of(request)
 
     @property
     def random_state(self) -> int:
         """The random state of every pipeline of the run."""
-        return self._settings.seed % SEEDS
+        return self._settings.seed % SEED_COUNT
 
     def evaluate(self, request: Request) -> Trial:
         """Evaluate a request and return the trial with the mean loss over the folds.
@@ -241,46 +249,54 @@ class DataObjective:
         pipeline that raises, or whose score is not finite, gives a failed trial with the reason. Raise BuildError if
         the configuration does not belong to the space, which is a bug of the caller.
 
-        Other kinds of requests have their own answers: a `Refit` (fit on all rows) gives a `Refitted`, an `Examine`
-        (loss on the test rows) an `Examined`, and a `Gauge` (bounds on the test rows) a `Gauged`.
+        Other kinds of requests have their own answers: a `RefitRequest` (fit on all rows) gives a `RefitTrial`, an
+        `UnseenScoreRequest` (loss on the test rows) an `UnseenScoreTrial`, and a `UnseenBoundsRequest` (bounds on the
+        test rows) a `UnseenBoundsTrial`.
         """
-        if isinstance(request, Refit):
-            return self._refitted(request)
-        if isinstance(request, Examine):
-            return self._examined(request)
-        if isinstance(request, Gauge):
-            return self._gauged(request)
+        if isinstance(request, RefitRequest):
+            return self._refit_trial(request)
+        if isinstance(request, UnseenScoreRequest):
+            return self._unseen_score_trial(request)
+        if isinstance(request, UnseenBoundsRequest):
+            return self._unseen_bounds_trial(request)
         started, account = self._clock(), CacheSeconds()
         # One pipeline per fold: with `warm_start`, fitting a pipeline again would continue from the earlier fit.
-        pipelines = [self._built(request.configuration) for _ in self._folds]
+        pipelines = [self._build(request.configuration) for _ in self._folds]
         own = writes_in_place(pipelines[0])
-        judged: list[Judgement] = []
+        judged: list[FoldScores] = []
         try:
-            with self._laboratory():
+            with self._controlled_environment():
                 for number, (pipeline, fold) in enumerate(zip(pipelines, self._folds, strict=True)):
                     rows = TrialRows(number, fold, request.fidelity, own)
-                    fitted = fit(pipeline, rows, self._prefixes, account, guarded=self._is_guarded)
-                    judged.append(self._judge.judge(fitted, fold, request.fidelity))
+                    fitted = fit(pipeline, rows, self._prefixes, account, guarded=self._has_user_functions)
+                    judged.append(self._scorer.score(fitted, fold, request.fidelity))
         except Exception as error:  # noqa: BLE001 - a user's pipeline may raise anything, which must not end the search
-            failure, reason = raised(error, self._clock() - started), reason_of(error, pipelines[len(judged)])
-            return replace(failure.of(request), reason=reason, cost_alone=_alone(failure.seconds, account))
+            failure, reason = (
+                exception_failure(error, self._clock() - started),
+                reason_of(error, pipelines[len(judged)]),
+            )
+            return replace(
+                failure.to_trial(request), reason=reason, cost_alone=_unshared_seconds(failure.seconds, account)
+            )
         cost = self._clock() - started
-        return self._judge.trial(request, judged, cost, _alone(cost, account))
+        return self._scorer.make_trial(request, judged, cost, _unshared_seconds(cost, account))
 
-    def pipeline(self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE) -> Any:
+    def make_pipeline(self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE) -> Any:
         """Return the unfitted pipeline of a configuration, with the preparation that trials have before its steps.
 
         It takes features of the given form, and labels as the user wrote them. For a table or an array it consists only
         of objects of the libraries of the space.
         """
-        return for_labels(self._whole(configuration, form), self._dataset.classes)
+        return adapt_to_labels(self._build_with_preparation(configuration, form), self._dataset.classes)
 
-    def member(self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE) -> Any:
+    def make_member(self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE) -> Any:
         """Return the same pipeline as a member of an ensemble, which learns and predicts numbers or class codes.
 
         A classifier gives probabilities; one that has none gives 1 to the class that it predicts.
         """
-        return member(self._whole(configuration, form), is_classifier=self._dataset.kind == "classification")
+        return voting_member(
+            self._build_with_preparation(configuration, form), is_classifier=self._dataset.kind == "classification"
+        )
 
     def refit(
         self, configuration: Configuration, form: PipelineInput = PipelineInput.TABLE, *, is_member: bool = False
@@ -290,124 +306,134 @@ class DataObjective:
         It takes features of the given form, with the columns of the data set. It predicts labels as the user wrote
         them, or class codes if it is a member of an ensemble. Raise what the pipeline raises.
         """
-        pipeline = self.member(configuration, form) if is_member else self.pipeline(configuration, form)
+        pipeline = self.make_member(configuration, form) if is_member else self.make_pipeline(configuration, form)
         features = self._dataset.features
         if form is PipelineInput.ARRAY:
             features = as_floats(features)
-        with self._laboratory():
+        with self._controlled_environment():
             return pipeline.fit(features, self._dataset.target.to_numpy() if is_member else self._dataset.labels)
 
-    def _refitted(self, request: Refit) -> Trial:
+    def _refit_trial(self, request: RefitRequest) -> Trial:
         started = self._clock()
         try:
             pipeline = self.refit(request.configuration, request.form, is_member=request.is_member)
         except BuildError:
             raise
         except Exception as error:  # noqa: BLE001 - a pipeline may raise anything when it is fitted on all rows
-            return raised(error, self._clock() - started).of(request, Refitted)
-        parcel = Parcel(pipeline) if request.is_wanted else None
-        return Refitted(request, None, self._clock() - started, pipeline=parcel)
+            return exception_failure(error, self._clock() - started).to_trial(request, RefitTrial)
+        parcel = SerializedPayload(pipeline) if request.returns_pipeline else None
+        return RefitTrial(request, None, self._clock() - started, pipeline=parcel)
 
-    def _examined(self, request: Examine) -> Examined:
+    def _unseen_score_trial(self, request: UnseenScoreRequest) -> UnseenScoreTrial:
         started = self._clock()
         assert self.tested is not None
         assert request.pipeline is not None
         features = as_floats(self.tested.features) if request.form is PipelineInput.ARRAY else self.tested.features
-        with self._laboratory():
+        with self._controlled_environment():
             pipeline, seed = request.pipeline.open(), self._settings.seed
-            found = score(pipeline, features, self.tested, self.metric, seed, has_interval=request.has_interval)
-        return Examined(request, found.loss, self._clock() - started, score=found)
+            found = score_with_interval(
+                pipeline, features, self.tested, self.metric, seed, has_interval=request.has_interval
+            )
+        return UnseenScoreTrial(request, found.loss, self._clock() - started, score=found)
 
-    def _gauged(self, request: Gauge) -> Trial:
+    def _unseen_bounds_trial(self, request: UnseenBoundsRequest) -> Trial:
         """Fit the pipeline again, as trials do, and measure its bounds on the test rows.
 
         Bounds are measured on such a pipeline, not on the refitted one, and the functions of users expect class codes.
         """
         started = self._clock()
         assert self.tested is not None
-        pipeline = self._built(request.configuration)
+        pipeline = self._build(request.configuration)
         try:
-            with self._laboratory():
+            with self._controlled_environment():
                 columns = _grouping_columns(self._settings)
                 fold = make_test_fold(self._dataset, self.tested, self.preparation, columns)
                 pipeline.fit(*fold.training_rows(None, own=writes_in_place(pipeline)))
-                found = reached(self._judge, pipeline, fold, self._settings.seed)
+                found = measure_bounds(self._scorer, pipeline, fold, self._settings.seed)
         except Exception as error:  # noqa: BLE001 - a pipeline may raise anything
-            return raised(error, self._clock() - started).of(request, Gauged)
-        return Gauged(request, None, self._clock() - started, reached=found)
+            return exception_failure(error, self._clock() - started).to_trial(request, UnseenBoundsTrial)
+        return UnseenBoundsTrial(request, None, self._clock() - started, reached=found)
 
-    def _whole(self, configuration: Configuration, form: PipelineInput) -> Any:
+    def _build_with_preparation(self, configuration: Configuration, form: PipelineInput) -> Any:
         """Build the unfitted pipeline with the preparation as its first step."""
         return build(
             self._space,
             configuration,
             preparation=self.preparation,
-            first=taker(self.preparation) if form is PipelineInput.GIVEN else None,
+            first=make_table_step(self.preparation) if form is PipelineInput.GIVEN else None,
             random_state=self.random_state,
             n_jobs=None,
         )
 
     @property
-    def _is_guarded(self) -> bool:
+    def _has_user_functions(self) -> bool:
         """True if functions of the user get pipelines, which they might modify."""
         return bool(self._settings.constraints)
 
-    def _built(self, configuration: Configuration) -> Any:
+    def _build(self, configuration: Configuration) -> Any:
         return build(self._space, configuration, table=self.preparation.table, random_state=self.random_state)
 
     @cached_property
-    def _routes(self) -> Routes:
-        return Routes(self._space, self.training_size)
+    def _routes(self) -> PrefixKeys:
+        return PrefixKeys(self._space, self.training_size)
 
     @cached_property
     def _threads(self) -> Any:
         """The controller of the thread pools of all libraries that the space uses, which are imported first."""
         from threadpoolctl import ThreadpoolController
 
-        self._import()
+        self._import_operators()
         return ThreadpoolController()
 
-    def _import(self) -> None:
+    def _import_operators(self) -> None:
         for operator in operators(self._space.root):
             class_of(operator)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for another process: without the thread pools, and with the folders of sibling packages."""
-        return {name: value for name, value in vars(self).items() if name != "_threads"} | {_BESIDE: admitted()}
+        return {name: value for name, value in vars(self).items() if name != "_threads"} | {
+            _SIBLING_PACKAGES: allowed_folders()
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the state and import everything that trials need.
 
         Workers that are forked from this process then start at once.
         """
-        admit_all(state.pop(_BESIDE))
+        allow_imports(state.pop(_SIBLING_PACKAGES))
         vars(self).update(state)
         _ = self._threads
 
     @contextmanager
-    def _laboratory(self) -> Iterator[None]:
+    def _controlled_environment(self) -> Iterator[None]:
         """Limit third-party code to one thread, silence its warnings, and seed the global random generators.
 
         Afterwards the global random state, NumPy's error handling and scikit-learn's configuration are as before.
         """
         from sklearn import config_context
 
-        with kept_chance(), self._threads.limit(limits=1), warnings.catch_warnings(), np.errstate(), config_context():
+        with (
+            preserve_global_random_state(),
+            self._threads.limit(limits=1),
+            warnings.catch_warnings(),
+            np.errstate(),
+            config_context(),
+        ):
             # Warnings of a trial, such as missing convergence or constant features, show in its loss.
             warnings.simplefilter("ignore")
             # Operators without a `random_state` draw from the global generators.
-            seed_chance(self.random_state)
+            seed_global_random_state(self.random_state)
             yield
 
 
-def _alone(cost: float, account: CacheSeconds) -> float | None:
+def _unshared_seconds(cost: float, account: CacheSeconds) -> float | None:
     """Return the seconds that a trial would have taken without the cache, or None if the cache saved nothing."""
     return max(cost - account.spent, 0.0) + account.saved if account.saved else None
 
 
-def _folds(dataset: Dataset, settings: Settings, preparation: Preparation) -> tuple[Fold, ...]:
+def _make_folds(dataset: Dataset, settings: EvaluationSettings, preparation: Preparation) -> tuple[Fold, ...]:
     return make_folds(dataset, settings.validation, settings.seed, preparation, _grouping_columns(settings))
 
 
-def _grouping_columns(settings: Settings) -> Iterable[str]:
+def _grouping_columns(settings: EvaluationSettings) -> Iterable[str]:
     return dict.fromkeys(bound.column for bound in settings.bounds if bound.measure is Measure.DISPARITY)

@@ -4,65 +4,65 @@ import pickle
 from dataclasses import dataclass, field
 from typing import Any
 
-from spacelang.ir.trial import Reached, Request, TestScore, Trial
+from spacelang.ir.trial import Request, TestScore, Trial, UnseenBound
 from spacelang.runtime.pipelines.inputs import PipelineInput
 
 
 @dataclass(frozen=True, slots=True)
-class Refit(Request):
+class RefitRequest(Request):
     """A request to fit the pipeline of a configuration on all rows that trials may use, held out or not.
 
-    `form` is the kind of features that it takes. `is_wanted` is True if the fitted pipeline is to be returned. A member
-    of an ensemble (`is_member`) learns class codes, which the ensemble decodes.
+    `form` is the kind of features that it takes. `returns_pipeline` is True if the fitted pipeline is to be returned. A
+    member of an ensemble (`is_member`) learns class codes, which the ensemble decodes.
     """
 
     form: PipelineInput = PipelineInput.TABLE
-    is_wanted: bool = False
+    returns_pipeline: bool = False
     is_member: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Refitted(Trial):
-    """The answer to a `Refit`: a pipeline fitted on all rows. There is no loss, because no row was held out.
+class RefitTrial(Trial):
+    """The answer to a `RefitRequest`: a pipeline fitted on all rows. There is no loss, because no row was held out.
 
     If fitting failed, `status` and `reason` say why, as for any trial.
     """
 
-    pipeline: "Parcel | None" = field(default=None, compare=False, repr=False)
+    pipeline: "SerializedPayload | None" = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Examine(Request):
+class UnseenScoreRequest(Request):
     """A request to score the fitted pipeline of a configuration on the test rows, which no trial saw.
 
     Without the confidence interval (`has_interval`) it takes far less time.
     """
 
     form: PipelineInput = PipelineInput.TABLE
-    pipeline: "Parcel | None" = field(default=None, compare=False, repr=False)
+    pipeline: "SerializedPayload | None" = field(default=None, compare=False, repr=False)
     has_interval: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Examined(Trial):
-    """The answer to an `Examine`. If the pipeline raised, the score holds the reason."""
+class UnseenScoreTrial(Trial):
+    """The answer to an `UnseenScoreRequest`. If the pipeline raised, the score holds the reason."""
 
     score: TestScore | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Gauge(Request):
+class UnseenBoundsRequest(Request):
     """A request to measure every bound on the test rows, for the pipeline of a configuration fitted on all rows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Gauged(Trial):
-    """The answer to a `Gauge`, in the order of the bounds. A bound that cannot be measured has a reason."""
+class UnseenBoundsTrial(Trial):
+    """The answer to a `UnseenBoundsRequest`, in the order of the bounds; an unmeasurable bound has a reason."""
 
-    reached: tuple[Reached, ...] = ()
+    reached: tuple[UnseenBound, ...] = ()
 
 
-class Parcel:
+class SerializedPayload:
     """An object that is sent between processes in pickled form, and unpickled only when it is opened.
 
     A process that only passes it on needs neither the libraries of its content, nor to trust it.
@@ -80,10 +80,10 @@ class Parcel:
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:
         packed = pickle.dumps(self._content, pickle.HIGHEST_PROTOCOL) if self._packed is None else self._packed
-        return _sealed, (packed,)
+        return _from_bytes, (packed,)
 
 
-def _sealed(packed: bytes) -> Parcel:
-    parcel = Parcel(None)
+def _from_bytes(packed: bytes) -> SerializedPayload:
+    parcel = SerializedPayload(None)
     parcel._packed = packed
     return parcel

@@ -4,19 +4,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from spacelang.ir.task import Bound, Goal, Validation
-from spacelang.runtime.evaluation.folds import MANY
-from spacelang.runtime.judging.constraints import Constraint
+from spacelang.runtime.evaluation.folds import LARGE_DATA_VALIDATION
+from spacelang.runtime.scoring.constraints import Constraint
 
 CACHE_BYTES: Final = 2.0**29
 """The default size limit of the prefix cache of each process: half a gibibyte."""
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class EvaluationSettings:
     """The settings of an evaluation: the goal (None: the default metric of the data), the validation and more."""
 
     goal: Goal | None = None
-    validation: Validation = MANY
+    validation: Validation = LARGE_DATA_VALIDATION
     bounds: tuple[Bound, ...] = ()
     seed: int = 0
     metrics: tuple[str, ...] = ()
@@ -31,5 +31,5 @@ class Settings:
     """The largest size of the prefix cache of each process, in bytes; 0 turns the cache off."""
 
 
-USUAL: Final = Settings()
+DEFAULT_SETTINGS: Final = EvaluationSettings()
 """The default settings."""

@@ -10,16 +10,17 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
+from spacelang.deprecation import renamed_attributes
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.ir.trial import Request, Trial
-from spacelang.plugins import Plugins
+from spacelang.plugins import PluginRegistry
 
 Evaluate: TypeAlias = Callable[[Request], Trial]
 """A function that evaluates a request. For another process cloudpickle must be able to serialize it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Workers:
+class WorkerSettings:
     """The number and kind of workers that evaluate the trials of a run.
 
     There are `count` workers, each within `limits`, of the named `executor` or, for None, of this machine. With
@@ -33,16 +34,18 @@ class Workers:
     isolate: bool = False
 
 
-EXECUTORS: Final = Plugins("spacelang.runtime.executors", "spacelang.executors")
+EXECUTORS: Final = PluginRegistry("spacelang.runtime.executors", "spacelang.executors")
 """The registry of executors by name.
 
-An executor that users can name has a class method `hired(evaluate, workers, forks=...)`; `workers` is a `Workers`.
+An executor that users can name has a class method `create(evaluate, workers, forks=...)`, where `workers` is a
+`WorkerSettings`.
 """
 
-ONE: Final = Workers()
+ONE_WORKER: Final = WorkerSettings()
 """One worker process on this machine, without limits."""
 
 
+@renamed_attributes(allowed="allowed_seconds")
 @dataclass(frozen=True, slots=True)
 class Job:
     """A request that is to be evaluated; `number` identifies it within a run.
@@ -54,7 +57,7 @@ class Job:
     request: Request
     seconds: float | None = None
 
-    def allowed(self, limits: Limits) -> float | None:
+    def allowed_seconds(self, limits: Limits) -> float | None:
         """Return the time limit of this job in seconds, None for no limit.
 
         It is the smaller one of the limit of the job (`seconds`, or that of `limits`) and the limit in its request.
@@ -64,7 +67,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishedJob:
     """A job that has ended, with its trial.
 
     `worker` is the name of the worker that evaluated it; `attempts` counts how often the job was started.
@@ -76,7 +79,7 @@ class Finished:
     attempts: int = 1
 
 
-class UnansweredError(Exception):
+class PendingJobsError(Exception):
     """Raised by `wait` if the caller must report the result of a pending job first."""
 
 
@@ -100,7 +103,7 @@ class Executor(Protocol):
     def start(self, worker: str, job: Job) -> None:
         """Give a job to a free worker."""
 
-    def wait(self, seconds: float | None = None) -> Sequence[Finished]:
+    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob]:
         """Return the jobs that have ended since the last call.
 
         Without a pending job it returns at once. Else it blocks until at least one job has ended, or until `seconds`
@@ -121,7 +124,7 @@ class Executor(Protocol):
 
 
 @runtime_checkable
-class Timed(Protocol):
+class SimulatedClock(Protocol):
     """An executor with a simulated clock, which is then the clock of the run; `now` is its time in seconds."""
 
     now: float

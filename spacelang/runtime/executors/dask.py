@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, Final
 
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors import Evaluate, Finished, Job, Workers
-from spacelang.runtime.failures import described
+from spacelang.runtime.executors import Evaluate, FinishedJob, Job, WorkerSettings
+from spacelang.runtime.failures import describe_exception
 
 if TYPE_CHECKING:
-    from spacelang.runtime.executors._dask.seats import Seat
+    from spacelang.runtime.executors._dask.slots import Slot
 
-ADDRESS: Final = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:.]+\]|[^\s/:@\[\]]+):(\d{1,5})")
+ADDRESS_PATTERN: Final = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:.]+\]|[^\s/:@\[\]]+):(\d{1,5})")
 
-PATIENCE: Final = 300.0
+NO_WORKER_TIMEOUT: Final = 300.0
 """The maximum time that a run waits when the cluster has no dask worker, in seconds."""
 
-NAME: Final = "dask"
+LOCAL_CLUSTER: Final = "dask"
 """The executor name for a cluster on this machine; any other name is the address of a scheduler."""
 
-CLOSING: Final = 5.0
+CLOSE_TIMEOUT: Final = 5.0
 """The maximum time to wait for the cluster to close, in seconds."""
 
 
@@ -51,9 +51,9 @@ class Dask:
     """
 
     @classmethod
-    def hired(cls, evaluate: Evaluate, workers: Workers, *, forks: bool = False) -> "Dask":  # noqa: ARG003 - it never forks
+    def create(cls, evaluate: Evaluate, workers: WorkerSettings, *, forks: bool = False) -> "Dask":  # noqa: ARG003 - it never forks
         """Create an executor on a local cluster, or on the cluster at the address in `workers.executor`."""
-        address = None if workers.executor == NAME else workers.executor
+        address = None if workers.executor == LOCAL_CLUSTER else workers.executor
         count, limits, isolate = workers.count, workers.limits, workers.isolate
         return cls(evaluate, workers=count, limits=limits, isolate=isolate, address=address)
 
@@ -65,24 +65,24 @@ class Dask:
         limits: Limits = UNLIMITED,
         isolate: bool = False,
         address: str | None = None,
-        patience: float = PATIENCE,
+        patience: float = NO_WORKER_TIMEOUT,
     ) -> None:
         if workers < 1:
             raise ValueError(f"the number of workers must be at least 1, not {workers}")
         if address is not None:
             _check_address(address)
         try:
-            from spacelang.runtime.executors._dask.loop import Loop
+            from spacelang.runtime.executors._dask.event_loop import EventLoopThread
             from spacelang.runtime.executors._dask.session import ClusterSession
         except ImportError as error:
-            message = f"this executor needs dask, which is not installed: {described(error)}"
+            message = f"this executor needs dask, which is not installed: {describe_exception(error)}"
             raise InputError(message, "pip install 'spacelang[dask]'") from error
-        payload = _pickled(evaluate)
-        self._places: dict[str, _Place] | None = None
-        self._answers: SimpleQueue[tuple[str, Future[Finished]] | BaseException] = SimpleQueue()
+        payload = _pickle_evaluation(evaluate)
+        self._slots: dict[str, _SlotTask] | None = None
+        self._answers: SimpleQueue[tuple[str, Future[FinishedJob]] | BaseException] = SimpleQueue()
         self._error: Exception | None = None
         self._is_closed = False
-        self._loop = Loop()
+        self._loop = EventLoopThread()
         self._session = ClusterSession(
             payload,
             limits,
@@ -92,30 +92,30 @@ class Dask:
             patience=patience,
             fail=self._answers.put,
         )
-        self._opening = self._loop.submit(self._session.open(self._loop.thread))
+        self._opened_slots = self._loop.submit(self._session.open(self._loop.thread_id))
 
     def ready(self) -> None:
         """Block until a cluster can evaluate. Raises InputError, with the reason, if there is none."""
-        if self._places is None and not self._is_closed:
-            self._places = {seat.name: _Place(seat) for seat in self._opening.result()}
+        if self._slots is None and not self._is_closed:
+            self._slots = {seat.name: _SlotTask(seat) for seat in self._opened_slots.result()}
 
     @property
     def free(self) -> Sequence[str]:
         """The names of the slots without a job; reading it blocks until the cluster is ready."""
         self.ready()
-        return tuple(name for name, place in (self._places or {}).items() if place.task is None)
+        return tuple(name for name, place in (self._slots or {}).items() if place.task is None)
 
     def start(self, worker: str, job: Job) -> None:
         """Give a job to a free slot, without waiting for the cluster."""
         assert not self._is_closed, "the executor is closed"
         self.ready()
-        assert self._places is not None
-        place = self._places[worker]
+        assert self._slots is not None
+        place = self._slots[worker]
         assert place.task is None
-        place.task = self._loop.submit(self._session.evaluate(place.seat, job))
+        place.task = self._loop.submit(self._session.evaluate(place.slot, job))
         place.task.add_done_callback(lambda task: self._answers.put((worker, task)))
 
-    def wait(self, seconds: float | None = None) -> Sequence[Finished]:
+    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob]:
         """Return the jobs that have ended since the last call.
 
         Without a pending job it returns at once. Else it blocks until at least one job has ended, or until `seconds`
@@ -124,12 +124,12 @@ class Dask:
         Raises the InputError that an evaluation has raised, or the error of the cluster.
         """
         until = None if seconds is None else time.monotonic() + seconds
-        finished: list[Finished] = []
-        while self._error is None and any(place.task for place in (self._places or {}).values()):
+        finished: list[FinishedJob] = []
+        while self._error is None and any(place.task for place in (self._slots or {}).values()):
             left = None if until is None else max(until - time.monotonic(), 0)
             try:
                 answer = self._answers.get(timeout=0 if finished else left)
-                finished += self._taken(answer)
+                finished += self._collect(answer)
             except Empty:
                 break
             except Exception as error:  # noqa: BLE001 - raised once the finished jobs were returned
@@ -143,7 +143,7 @@ class Dask:
 
         A cluster that does not answer is noticed only by the next job.
         """
-        places = self._places or {}
+        places = self._slots or {}
         busy = {name: place for name, place in places.items() if place.task and (workers is None or name in workers)}
         for place in busy.values():
             task, place.task = place.task, None
@@ -151,52 +151,52 @@ class Dask:
                 task.cancel()
         if busy and not self._is_closed:
             with suppress(Exception):
-                self._loop.submit(self._session.halt([*busy])).result(CLOSING)
+                self._loop.submit(self._session.stop_slots([*busy])).result(CLOSE_TIMEOUT)
 
     def close(self) -> None:
         """Stop all trials at once and remove everything from the cluster; leave no process on this machine."""
         if self._is_closed:
             return
-        for task in (self._opening, *(place.task for place in (self._places or {}).values())):
+        for task in (self._opened_slots, *(place.task for place in (self._slots or {}).values())):
             if task is not None:
                 task.cancel()
         # If this is interrupted, the next call completes it.
         with suppress(Exception):
-            self._loop.submit(self._session.close()).result(CLOSING)
+            self._loop.submit(self._session.close()).result(CLOSE_TIMEOUT)
         self._loop.close()
-        self._places, self._error, self._is_closed = None, None, True
+        self._slots, self._error, self._is_closed = None, None, True
 
-    def _taken(self, answer: "tuple[str, Future[Finished]] | BaseException") -> tuple[Finished, ...]:
+    def _collect(self, answer: "tuple[str, Future[FinishedJob]] | BaseException") -> tuple[FinishedJob, ...]:
         if isinstance(answer, BaseException):
             raise answer
         worker, task = answer
-        assert self._places is not None
-        if self._places[worker].task is not task:
+        assert self._slots is not None
+        if self._slots[worker].task is not task:
             return ()  # the job was stopped
-        self._places[worker].task = None
+        self._slots[worker].task = None
         return (task.result(),)
 
 
 @dataclass(slots=True)
-class _Place:
+class _SlotTask:
     """A slot of the cluster and the task that runs in it."""
 
-    seat: "Seat"
-    task: "Future[Finished] | None" = None
+    slot: "Slot"
+    task: "Future[FinishedJob] | None" = None
     """The future result of its job; None without a job."""
 
 
 def _check_address(address: str) -> None:
-    found = ADDRESS.fullmatch(address)
+    found = ADDRESS_PATTERN.fullmatch(address)
     if found is None or not 0 < int(found[3]) < 1 << 16:
         message = f"`{address}` is neither an executor nor the address of a dask scheduler"
         raise InputError(message, "`dask` starts workers on this machine, `tcp://HOST:PORT` uses a running scheduler")
 
 
-def _pickled(evaluate: Evaluate) -> bytes:
+def _pickle_evaluation(evaluate: Evaluate) -> bytes:
     import cloudpickle
 
     try:
         return bytes(cloudpickle.dumps(evaluate, protocol=pickle.HIGHEST_PROTOCOL))
     except Exception as error:
-        raise InputError(f"the evaluation cannot be sent to another process: {described(error)}") from error
+        raise InputError(f"the evaluation cannot be sent to another process: {describe_exception(error)}") from error

@@ -4,11 +4,11 @@ from collections import deque
 from collections.abc import Collection, Sequence
 
 from spacelang.ir.trial import Trial
-from spacelang.runtime.executors import Finished, Job, UnansweredError
-from spacelang.runtime.places import Places
+from spacelang.runtime.executors import FinishedJob, Job, PendingJobsError
+from spacelang.runtime.job_slots import JobSlots
 
 
-class Elsewhere(Places):
+class Elsewhere(JobSlots):
     """An executor with a number of slots, named "1", "2", ..., whose jobs the caller evaluates.
 
     Raises ValueError for fewer than one slot.
@@ -18,41 +18,41 @@ class Elsewhere(Places):
         if places < 1:
             raise ValueError(f"the number of concurrent trials must be at least 1, not {places}")
         super().__init__(map(str, range(1, places + 1)))
-        self._fresh: deque[Job] = deque()
-        self._finished: list[Finished] = []
+        self._queued: deque[Job] = deque()
+        self._finished: list[FinishedJob] = []
 
     def start(self, worker: str, job: Job) -> None:
         """Put a job into a free slot and queue it to be handed out."""
         super().start(worker, job)
-        self._fresh.append(job)
+        self._queued.append(job)
 
-    def wait(self, seconds: float | None = None) -> Sequence[Finished]:  # noqa: ARG002 - it never waits
+    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob]:  # noqa: ARG002 - it never waits
         """Return the results that were reported since the last call.
 
         Raises UnansweredError if there are none and a job is pending.
         """
         if self.busy and not self._finished:
-            raise UnansweredError
+            raise PendingJobsError
         finished, self._finished = self._finished, []
         return finished
 
     def stop(self, workers: Collection[str] | None = None) -> None:
         """Forget the jobs in these slots, or in all slots for None: results reported for them later are ignored."""
         super().stop(workers)
-        self._fresh = deque(job for job in self._fresh if self.awaits(job))
+        self._queued = deque(job for job in self._queued if self.is_pending(job))
 
     # ---- for the caller that evaluates
 
-    def hand_out(self) -> Job | None:
+    def take_next_job(self) -> Job | None:
         """Return the next job that was not handed out yet, None if there is none."""
-        return self._fresh.popleft() if self._fresh else None
+        return self._queued.popleft() if self._queued else None
 
-    def awaits(self, job: Job) -> bool:
+    def is_pending(self, job: Job) -> bool:
         """Return True if the job is in a slot, so that its result is still wanted."""
         return any(each is job for each in self.busy.values())
 
-    def end(self, job: Job, trial: Trial) -> None:
+    def report_result(self, job: Job, trial: Trial) -> None:
         """Report the trial of a pending job; `wait` returns it."""
         worker = next(name for name, each in self.busy.items() if each is job)
         del self.busy[worker]
-        self._finished.append(Finished(job, trial, worker))
+        self._finished.append(FinishedJob(job, trial, worker))

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-from spacelang.runtime.executors import Evaluate, Finished
-from spacelang.runtime.places import Places
+from spacelang.runtime.executors import Evaluate, FinishedJob
+from spacelang.runtime.job_slots import JobSlots
 
 WORKER: Final = "here"
 
 
-class Here(Places):
+class Here(JobSlots):
     """An executor with one worker, which evaluates its job during `wait`.
 
     It enforces no limits, not even those of a request. A crash of a trial ends the run.
@@ -19,7 +19,7 @@ class Here(Places):
         super().__init__((WORKER,))
         self._evaluate = evaluate
 
-    def wait(self, seconds: float | None = None) -> Sequence[Finished]:  # noqa: ARG002 - nothing can end it early
+    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob]:  # noqa: ARG002 - nothing can end it early
         """Evaluate the pending job and return it; raise what the evaluation raises."""
         job = self.busy.pop(WORKER, None)
-        return () if job is None else (Finished(job, self._evaluate(job.request), WORKER),)
+        return () if job is None else (FinishedJob(job, self._evaluate(job.request), WORKER),)

@@ -21,45 +21,45 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final, assert_never
 
-from spacelang.ir.task import BYTES, UNLIMITED, Limits, quantity
+from spacelang.ir.task import BYTES, UNLIMITED, Limits, format_quantity
 from spacelang.ir.trial import Status, Trial
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors import Evaluate, Finished, Job, Workers
+from spacelang.runtime.executors import Evaluate, FinishedJob, Job, WorkerSettings
 from spacelang.runtime.executors._processes.channel import Channel
-from spacelang.runtime.executors._processes.link import HERE, Link
 from spacelang.runtime.executors._processes.messages import (
-    RESULT,
-    TASK,
+    ANSWER_HEADER,
+    REQUEST_HEADER,
     Answer,
-    Begin,
-    Ended,
+    ConnectionLost,
+    CorruptMessage,
     ForkWorker,
-    Garbled,
-    Load,
-    Loaded,
-    Lost,
-    News,
-    Refused,
+    LoadEvaluation,
+    LoadFailed,
+    LoadSucceeded,
+    StartJob,
+    WorkerEnded,
+    ZygoteMessage,
 )
-from spacelang.runtime.failures import Failure, described, megabytes
+from spacelang.runtime.executors._processes.zygote_connection import NO_WORKERS_HELP, ZygoteConnection
+from spacelang.runtime.failures import Failure, describe_exception, format_megabytes
 
-ATTEMPTS: Final = 3
+MAX_ATTEMPTS: Final = 3
 """The maximum number of starts of a job whose worker may have died for a reason outside of the job."""
 
-LOADS: Final = 3
+MAX_FAILED_LOADS: Final = 3
 """The number of zygotes in a row that may end before they have loaded the evaluation."""
 
-MARGIN: Final = 16_000_000
+MIN_TRIAL_BYTES: Final = 16_000_000
 """The minimum memory of a trial on top of that of an idle worker, in bytes."""
 
-REST: Final = 1.0
+CHECK_INTERVAL: Final = 1.0
 """The interval at which a silent zygote is checked, in seconds."""
 
-PATIENCE: Final = 10.0
+RESPONSE_TIMEOUT: Final = 10.0
 """The maximum time for a worker to read a job, and for the zygote to report a timeout, in seconds."""
 
 
-def cores() -> int:
+def available_cores() -> int:
     """Return the number of cores that this process may use.
 
     It is limited by the machine, the CPU affinity of the process and the CPU quota of its container.
@@ -80,20 +80,20 @@ class Processes:
     held before a trial does not count as memory of the trial. With `isolate` every trial has a process of its own, and
     nothing is cached between trials.
 
-    A trial is started again, up to `ATTEMPTS` times in all, if another program has killed its process or if its answer
-    cannot be read.
+    A trial is started again, up to `MAX_ATTEMPTS` times in all, if another program has killed its process or if its
+    answer cannot be read.
 
     With `forks` the zygote is a fork of this process if that has used only one thread so far. Then `evaluate` need not
     be sent, and nothing is imported twice.
 
-    There may be more workers than `cores()`; each uses one thread.
+    There may be more workers than `available_cores()`; each uses one thread.
 
     Raises InputError if the platform has no such processes, or if the evaluation cannot be sent to one. `ready` raises
     InputError if the evaluation cannot be loaded, or if the memory limit is too small for an idle worker.
     """
 
     @classmethod
-    def hired(cls, evaluate: Evaluate, workers: Workers, *, forks: bool = False) -> "Processes":
+    def create(cls, evaluate: Evaluate, workers: WorkerSettings, *, forks: bool = False) -> "Processes":
         """Create an executor with the number, the limits and the isolation of these workers."""
         return cls(evaluate, workers=workers.count, limits=workers.limits, isolate=workers.isolate, forks=forks)
 
@@ -107,30 +107,30 @@ class Processes:
         forks: bool = False,
     ) -> None:
         if os.name != "posix":
-            raise InputError("worker processes are supported on Linux and macOS only", HERE)
+            raise InputError("worker processes are supported on Linux and macOS only", NO_WORKERS_HELP)
         if workers < 1:
             raise ValueError(f"the number of workers must be at least 1, not {workers}")
         self._evaluate = evaluate
         self._limits = limits
         self._isolates = isolate
         self._forks = forks
-        self._workers = {name: _Worker(name) for name in map(str, range(1, workers + 1))}
-        self._numbers = count(1)
-        self._finished: list[Finished] = []
-        self._broken: InputError | None = None
+        self._workers = {name: _WorkerState(name) for name in map(str, range(1, workers + 1))}
+        self._next_number = count(1)
+        self._finished: list[FinishedJob] = []
+        self._error: InputError | None = None
         self._loaded_at: float | None = None
-        self._loads = 0
+        self._failed_loads = 0
         self._selector = selectors.DefaultSelector()
-        self._links: list[Link] = []
-        self._end = weakref.finalize(self, _end, self._links, self._workers, self._selector)
-        self._link()
+        self._connections: list[ZygoteConnection] = []
+        self._finalizer = weakref.finalize(self, _close_all, self._connections, self._workers, self._selector)
+        self._start_zygote()
 
     def ready(self) -> None:
         """Block until workers can be forked. Raises InputError, with the reason, if they never can."""
         while self._loaded_at is None:
-            self._raise_broken()
-            self._attend(None)
-        self._raise_broken()
+            self._raise_error()
+            self._process_events(None)
+        self._raise_error()
 
     @property
     def free(self) -> Sequence[str]:
@@ -139,14 +139,14 @@ class Processes:
 
     def start(self, worker: str, job: Job) -> None:
         """Give a job to a free worker, without waiting for the worker."""
-        assert self._end.alive, "the executor is closed"
+        assert self._finalizer.alive, "the executor is closed"
         chosen = self._workers[worker]
-        self._attend(0)  # the worker may have been killed while it was idle
+        self._process_events(0)  # the worker may have been killed while it was idle
         assert chosen.job is None
         chosen.job, chosen.attempts = job, 0
-        self._begin(chosen)
+        self._send_job(chosen)
 
-    def wait(self, seconds: float | None = None) -> Sequence[Finished]:
+    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob]:
         """Return the jobs that have ended since the last call.
 
         Without a pending job it returns at once. Else it blocks until at least one job has ended, or until `seconds`
@@ -156,12 +156,12 @@ class Processes:
         """
         until = None if seconds is None else time.monotonic() + seconds
         while not self._finished and any(worker.job for worker in self._workers.values()):
-            self._raise_broken()
+            self._raise_error()
             left = None if until is None else max(until - time.monotonic(), 0)
-            if not self._attend(left) and left == 0:
+            if not self._process_events(left) and left == 0:
                 break
         if not self._finished:
-            self._raise_broken()
+            self._raise_error()
         finished, self._finished = self._finished, []
         return tuple(finished)
 
@@ -175,218 +175,225 @@ class Processes:
         for worker in self._workers.values():
             if worker.job is not None and worker.name in stopped:
                 worker.job = None
-                self._lose(worker)
+                self._abandon_worker(worker)
 
     def close(self) -> None:
         """Kill all workers with their descendants, and the zygote, without waiting for any job."""
         for worker in self._workers.values():
             worker.job = None
         # If this is interrupted, the next call or the exit of the program completes it.
-        _end(self._links, self._workers, self._selector)
-        self._end.detach()
+        _close_all(self._connections, self._workers, self._selector)
+        self._finalizer.detach()
 
-    def _raise_broken(self) -> None:
-        if self._broken is not None:
-            raise self._broken
+    def _raise_error(self) -> None:
+        if self._error is not None:
+            raise self._error
 
-    def _link(self) -> None:
+    def _start_zygote(self) -> None:
         """Start a zygote."""
         self._loaded_at = None
-        self._links[:] = [Link(self._evaluate, Load(self._limits, self._isolates), forks=self._forks)]
+        self._connections[:] = [
+            ZygoteConnection(self._evaluate, LoadEvaluation(self._limits, self._isolates), forks=self._forks)
+        ]
         self._forks = False  # files may be open by now that a fork must not inherit
-        self._selector.register(self._links[0].channel, selectors.EVENT_READ)
+        self._selector.register(self._connections[0].channel, selectors.EVENT_READ)
 
-    def _begin(self, worker: "_Worker") -> None:
+    def _send_job(self, worker: "_WorkerState") -> None:
         """Send a worker its job; fork the worker first if it has no process."""
         assert worker.job is not None
         request = pickle.dumps(worker.job.request, pickle.HIGHEST_PROTOCOL)
-        channel = worker.channel or self._fork(worker)
+        channel = worker.channel or self._fork_worker(worker)
         worker.attempts += 1
-        worker.sequence = next(self._numbers)
-        worker.begun = time.monotonic()
-        self._links[0].tell(Begin(worker.token, worker.sequence, self._allowed(worker.job)))
+        worker.sequence = next(self._next_number)
+        worker.started_at = time.monotonic()
+        self._connections[0].send(StartJob(worker.process_token, worker.sequence, self._time_limit(worker.job)))
         try:
-            channel.send(TASK.pack(worker.sequence) + request)
+            channel.send(REQUEST_HEADER.pack(worker.sequence) + request)
         except OSError:
-            self._lose(worker)
+            self._abandon_worker(worker)
 
-    def _fork(self, worker: "_Worker") -> Channel:
+    def _fork_worker(self, worker: "_WorkerState") -> Channel:
         """Order the zygote to fork a process for a worker and return the connection to it.
 
         What is sent before the process exists waits in the connection.
         """
-        worker.token = next(self._numbers)
+        worker.process_token = next(self._next_number)
         ours, theirs = socket.socketpair()
-        worker.channel = Channel(ours, PATIENCE)
+        worker.channel = Channel(ours, RESPONSE_TIMEOUT)
         self._selector.register(worker.channel, selectors.EVENT_READ, worker)
         with theirs:
-            self._links[0].tell(ForkWorker(worker.token), theirs.fileno())
+            self._connections[0].send(ForkWorker(worker.process_token), theirs.fileno())
         return worker.channel
 
-    def _attend(self, seconds: float | None) -> bool:
-        """Wait for events, up to `seconds` or `REST`, and handle them; return True if there were any."""
-        events = self._selector.select(REST if seconds is None else min(seconds, REST))
+    def _process_events(self, seconds: float | None) -> bool:
+        """Wait for events, up to `seconds` or `CHECK_INTERVAL`, and handle them; return True if there were any."""
+        events = self._selector.select(CHECK_INTERVAL if seconds is None else min(seconds, CHECK_INTERVAL))
         for key, _ in events:
             if key.data is not None:
-                self._listen(key.data)
+                self._read_results(key.data)
         if any(key.data is None for key, _ in events):
-            self._hear()
+            self._read_zygote_messages()
         if not events:
-            self._suspect()
+            self._kill_hanging_zygote()
         return bool(events)
 
-    def _listen(self, worker: "_Worker") -> None:
+    def _read_results(self, worker: "_WorkerState") -> None:
         """Read the results of a worker; end a worker that has closed its connection."""
         channel = worker.channel
         if channel is None:
             return
-        for message in channel.arrived():
-            sequence, exits = RESULT.unpack_from(message)
+        for message in channel.receive_available():
+            sequence, exits = ANSWER_HEADER.unpack_from(message)
             if exits:
-                self._drop(worker)
+                self._forget_process(worker)
             if worker.job is not None and sequence == worker.sequence:
-                self._receive(worker, _unpacked(memoryview(message)[RESULT.size :]))
+                self._handle_answer(worker, _unpickle_answer(memoryview(message)[ANSWER_HEADER.size :]))
             if worker.channel is not channel:
                 return
-        if channel.is_over:
-            self._lose(worker)
+        if channel.is_closed_by_peer:
+            self._abandon_worker(worker)
 
-    def _receive(self, worker: "_Worker", answer: Answer) -> None:
+    def _handle_answer(self, worker: "_WorkerState", answer: Answer) -> None:
         """Handle an answer; start a job whose answer cannot be read again in another process."""
-        if not isinstance(answer, Garbled):
-            self._answer(worker, answer)
+        if not isinstance(answer, CorruptMessage):
+            self._finish_job(worker, answer)
             return
         if worker.channel is not None:
-            self._links[0].tell(Lost(worker.token))
-            self._drop(worker)
-        self._again(worker, answer.failure)
+            self._connections[0].send(ConnectionLost(worker.process_token))
+            self._forget_process(worker)
+        self._retry(worker, answer.failure)
 
-    def _lose(self, worker: "_Worker") -> None:
+    def _abandon_worker(self, worker: "_WorkerState") -> None:
         """Have the zygote end a worker that cannot be reached.
 
         If it has a job, the way in which it ended becomes the answer to that job.
         """
-        self._links[0].tell(Lost(worker.token))
+        self._connections[0].send(ConnectionLost(worker.process_token))
         if worker.job is None:
-            self._drop(worker)
+            self._forget_process(worker)
         elif worker.channel is not None:
             with suppress(KeyError):
                 self._selector.unregister(worker.channel)
 
-    def _drop(self, worker: "_Worker") -> None:
+    def _forget_process(self, worker: "_WorkerState") -> None:
         """Forget the process of a worker and close the connection to it."""
-        worker.token, channel, worker.channel = 0, worker.channel, None
+        worker.process_token, channel, worker.channel = 0, worker.channel, None
         if channel is not None:
             with suppress(KeyError):
                 self._selector.unregister(channel)
             channel.close()
 
-    def _hear(self) -> None:
+    def _read_zygote_messages(self) -> None:
         """Read the messages of the zygote; replace a zygote that has ended."""
-        link = self._links[0]
-        for news in link.news():
-            self._take(news)
-        if link.channel.is_over:
+        link = self._connections[0]
+        for news in link.receive_messages():
+            self._handle_message(news)
+        if link.channel.is_closed_by_peer:
             self._selector.unregister(link.channel)
-            if self._broken is None:
-                self._replace(link)
+            if self._error is None:
+                self._restart_zygote(link)
 
-    def _take(self, news: News) -> None:
+    def _handle_message(self, news: ZygoteMessage) -> None:
         match news:
-            case Loaded(idle):
-                self._loaded_at, self._loads = time.monotonic(), 0
-                self._broken = self._broken or _too_little(self._limits, idle)
-            case Refused(reason):
-                self._broken = InputError(f"the evaluation cannot be loaded by another process: {reason}", HERE)
-            case Ended(token):
+            case LoadSucceeded(idle):
+                self._loaded_at, self._failed_loads = time.monotonic(), 0
+                self._error = self._error or _memory_limit_error(self._limits, idle)
+            case LoadFailed(reason):
+                self._error = InputError(
+                    f"the evaluation cannot be loaded by another process: {reason}", NO_WORKERS_HELP
+                )
+            case WorkerEnded(token):
                 for worker in self._workers.values():
-                    if worker.token == token:
-                        self._bury(worker, news)
+                    if worker.process_token == token:
+                        self._handle_worker_end(worker, news)
             case _:
                 assert_never(news)
 
-    def _bury(self, worker: "_Worker", news: Ended) -> None:
+    def _handle_worker_end(self, worker: "_WorkerState", news: WorkerEnded) -> None:
         """Handle the end of a worker.
 
         Results that it sent before count. Otherwise the way in which it ended answers its job, or the job is started
         again.
         """
-        self._listen(worker)
-        if worker.token != news.token:
+        self._read_results(worker)
+        if worker.process_token != news.token:
             return
-        self._drop(worker)
+        self._forget_process(worker)
         if worker.job is None:
             return
         if news.failure is not None and news.sequence == worker.sequence and news.is_final:
-            self._answer(worker, news.failure)
+            self._finish_job(worker, news.failure)
         else:
-            self._again(worker, news.failure or Failure(Status.CRASH, "its process ended before the evaluation began"))
+            self._retry(worker, news.failure or Failure(Status.CRASH, "its process ended before the evaluation began"))
 
-    def _replace(self, link: Link) -> None:
+    def _restart_zygote(self, link: ZygoteConnection) -> None:
         """Start a new zygote, and start the jobs again that the old one was running."""
         for worker in self._workers.values():
-            self._listen(worker)
-        link.end()
-        reason = f"the process that starts the workers {link.how_it_ended()}"
+            self._read_results(worker)
+        link.shut_down()
+        reason = f"the process that starts the workers {link.describe_exit()}"
         if self._loaded_at is None:
-            self._loads += 1
-        if self._loads == LOADS:
-            self._broken = InputError(f"{reason} before it had loaded the evaluation", HERE)
+            self._failed_loads += 1
+        if self._failed_loads == MAX_FAILED_LOADS:
+            self._error = InputError(f"{reason} before it had loaded the evaluation", NO_WORKERS_HELP)
             return
         try:
-            self._link()
+            self._start_zygote()
         except InputError as error:
-            self._broken = error
+            self._error = error
             return
         for worker in self._workers.values():
-            self._drop(worker)
+            self._forget_process(worker)
             if worker.job is not None:
-                self._again(worker, Failure(Status.CRASH, reason))
+                self._retry(worker, Failure(Status.CRASH, reason))
 
-    def _suspect(self) -> None:
+    def _kill_hanging_zygote(self) -> None:
         """Kill a zygote that hangs: one that should have ended a job long ago."""
         if self._loaded_at is None:
             return
         for worker in self._workers.values():
-            limit = self._allowed(worker.job)
-            if limit is not None and time.monotonic() - max(worker.begun, self._loaded_at) > limit + PATIENCE:
-                self._links[0].kill()
+            limit = self._time_limit(worker.job)
+            if (
+                limit is not None
+                and time.monotonic() - max(worker.started_at, self._loaded_at) > limit + RESPONSE_TIMEOUT
+            ):
+                self._connections[0].kill()
                 return
 
-    def _allowed(self, job: Job | None) -> float | None:
+    def _time_limit(self, job: Job | None) -> float | None:
         """Return the time limit of a job in seconds, None for no job or no limit."""
-        return None if job is None else job.allowed(self._limits)
+        return None if job is None else job.allowed_seconds(self._limits)
 
-    def _again(self, worker: "_Worker", failure: Failure) -> None:
+    def _retry(self, worker: "_WorkerState", failure: Failure) -> None:
         """Start a job again that has lost its worker; fail it if it was started too often."""
-        if worker.attempts < ATTEMPTS:
-            self._begin(worker)
+        if worker.attempts < MAX_ATTEMPTS:
+            self._send_job(worker)
         else:
-            self._answer(worker, failure)
+            self._finish_job(worker, failure)
 
-    def _answer(self, worker: "_Worker", answer: Trial | Failure | InputError) -> None:
+    def _finish_job(self, worker: "_WorkerState", answer: Trial | Failure | InputError) -> None:
         job, worker.job = worker.job, None
         assert job is not None
         match answer:
             case InputError():
-                self._broken = self._broken or answer
+                self._error = self._error or answer
                 return
             case Failure():
-                trial = answer.of(job.request)
+                trial = answer.to_trial(job.request)
             case Trial():
                 # Share one request object: a run holds thousands of trials.
                 trial = replace(answer, request=job.request) if answer.request == job.request else answer
             case _:
                 assert_never(answer)
-        self._finished.append(Finished(job, trial, worker.name, worker.attempts))
+        self._finished.append(FinishedJob(job, trial, worker.name, worker.attempts))
 
 
 @dataclass(slots=True)
-class _Worker:
+class _WorkerState:
     """A worker as the coordinator knows it; it keeps its name when its process is replaced."""
 
     name: str
-    token: int = 0
+    process_token: int = 0
     """The number by which the zygote identifies its process; 0 without a process."""
     channel: Channel | None = None
     """The connection to its process; None without a process."""
@@ -394,30 +401,34 @@ class _Worker:
     attempts: int = 0
     sequence: int = 0
     """The number by which its process identifies the job."""
-    begun: float = 0.0
+    started_at: float = 0.0
 
 
-def _unpacked(answer: memoryview) -> Answer:
+def _unpickle_answer(answer: memoryview) -> Answer:
     try:
         return pickle.loads(answer)  # type: ignore[no-any-return]
     except Exception as error:  # noqa: BLE001 - unpickling a user's result can raise anything
-        return Garbled(Failure(Status.ERROR, f"its result cannot be read by the search: {described(error)}"))
+        return CorruptMessage(
+            Failure(Status.ERROR, f"its result cannot be read by the search: {describe_exception(error)}")
+        )
 
 
-def _too_little(limits: Limits, idle: int) -> InputError | None:
+def _memory_limit_error(limits: Limits, idle: int) -> InputError | None:
     """Return an error if the memory limit leaves too little for a trial besides an idle worker, else None."""
-    if limits.trial_bytes is None or limits.trial_bytes >= idle + MARGIN:
+    if limits.trial_bytes is None or limits.trial_bytes >= idle + MIN_TRIAL_BYTES:
         return None
-    limit = quantity(limits.trial_bytes, BYTES)
-    message = f"a limit of {limit} leaves too little for a trial: an idle worker process takes {megabytes(idle)}"
-    return InputError(message, f"set the limit to {megabytes(idle + 4 * MARGIN)} or more")
+    limit = format_quantity(limits.trial_bytes, BYTES)
+    message = f"a limit of {limit} leaves too little for a trial: an idle worker process takes {format_megabytes(idle)}"
+    return InputError(message, f"set the limit to {format_megabytes(idle + 4 * MIN_TRIAL_BYTES)} or more")
 
 
-def _end(links: Sequence[Link], workers: dict[str, _Worker], selector: selectors.BaseSelector) -> None:
+def _close_all(
+    links: Sequence[ZygoteConnection], workers: dict[str, _WorkerState], selector: selectors.BaseSelector
+) -> None:
     """Close the connections and end all processes; can be called again while the interpreter lives."""
     selector.close()
     for worker in workers.values():
         if worker.channel is not None:
             worker.channel.close()
     for link in links:
-        link.end()
+        link.shut_down()

@@ -3,29 +3,29 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from spacelang.catalog.composed import compose
+from spacelang.catalog.tuple_parameters import join_elements
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Missing, describe, literal
+from spacelang.ir.domain import NotFound, describe, literal
 from spacelang.ir.space import (
-    NOTHING,
+    SKIPPED_STEP,
     Branch,
     Choice,
     ColumnSelector,
-    Fixed,
+    FixedValue,
     Hyperparameter,
-    Kind,
-    Named,
+    NamedObject,
     Node,
     Operator,
     Product,
+    ProductKind,
     Space,
 )
 from spacelang.ir.value import Value
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.pipelines.chain import Step, flattened, named_apart, pipeline_class
-from spacelang.runtime.pipelines.columns import Entry, TableColumn, entries, reads_text, transformer_of
-from spacelang.runtime.pipelines.library import class_of, entry, object_of, set_by_runtime
+from spacelang.runtime.pipelines.catalogue_access import catalogue_entry, class_of, object_of, runtime_arguments
+from spacelang.runtime.pipelines.columns import Entry, TableColumn, reads_text, transformer_entries, transformer_of
 from spacelang.runtime.pipelines.preparation import Preparation
+from spacelang.runtime.pipelines.step_chain import Step, flattened, named_apart, pipeline_class
 
 
 def build(
@@ -60,13 +60,13 @@ def build(
     steps = builder.steps(space.root)
     if not steps:
         raise BuildError("every step of the pipeline is left out")
-    transformer = preparation.transformer() if preparation is not None else None
+    transformer = preparation.make_transformer() if preparation is not None else None
     if transformer is not None:
         steps = [("preparation", transformer), *steps]
-    return _pipeline(steps if first is None else [("table", first), *steps])
+    return _make_pipeline(steps if first is None else [("table", first), *steps])
 
 
-def _pipeline(steps: list[Step]) -> Any:
+def _make_pipeline(steps: list[Step]) -> Any:
     chained = flattened(steps)
     return pipeline_class(chained)(named_apart(chained))
 
@@ -83,14 +83,16 @@ class _Builder:
     def steps(self, node: Node) -> list[Step]:
         """Return the steps that a node adds to the surrounding pipeline; none if the node is left out."""
         match node:
-            case Product(kind=Kind.SEQUENCE):
+            case Product(kind=ProductKind.SEQUENCE):
                 return [step for child in node.children for step in self.steps(child)]
-            case Product(kind=Kind.PERMUTATION):
+            case Product(kind=ProductKind.PERMUTATION):
                 order, *_ = node.children
                 assert isinstance(order, Choice)
-                return [step for child in node.ordered(self.taken(order).name) for step in self.steps(child)]
+                return [
+                    step for child in node.steps_in_order(self.chosen_branch(order).name) for step in self.steps(child)
+                ]
             case Choice():
-                taken = self.part(self.taken(node).node)
+                taken = self.part(self.chosen_branch(node).node)
                 return [] if taken is None else [(node.name, taken)]
             case _:
                 part = self.part(node)
@@ -102,13 +104,13 @@ class _Builder:
             case Operator():
                 return self.estimator(node)
             case Choice():
-                return self.part(self.taken(node).node)
+                return self.part(self.chosen_branch(node).node)
             case Hyperparameter():
                 raise BuildError(f"`{node.address}` is a hyperparameter where a step should be")
-            case Product(kind=Kind.PARALLEL):
-                return self.union(node)
-            case Product(kind=Kind.COLUMNS):
-                return self.columns(node)
+            case Product(kind=ProductKind.PARALLEL):
+                return self.feature_union(node)
+            case Product(kind=ProductKind.COLUMNS):
+                return self.column_transformer(node)
             case Product():
                 return self.sequence(node)
 
@@ -121,17 +123,17 @@ class _Builder:
             case [(_, only)]:
                 return only
             case _:
-                return _pipeline(steps)
+                return _make_pipeline(steps)
 
-    def union(self, node: Product) -> Any:
+    def feature_union(self, node: Product) -> Any:
         """Return a `FeatureUnion` of the node's parts, or None if all are left out; omitted parts add no features."""
         from sklearn.pipeline import FeatureUnion
 
-        parts = [step for child in node.children for step in self.side(child)]
+        parts = [step for child in node.children for step in self.union_part(child)]
         return FeatureUnion(named_apart(parts)) if parts else None
 
-    def columns(self, node: Product) -> Any:
-        """Return a `ColumnTransformer` with an entry for each part of `columns(…)`.
+    def column_transformer(self, node: Product) -> Any:
+        """Return a `ColumnTransformer` with an entry for each part of `column_transformer(…)`.
 
         A part that is left out passes its columns through unchanged.
         """
@@ -141,39 +143,39 @@ class _Builder:
         chosen: list[Entry] = []
         last: list[Entry] = []
         for selector, child in zip(node.selectors, node.children, strict=True):
-            inside = self.among(selector, node.selectors)
+            inside = self.for_columns(selector, node.selectors)
             part = inside.part(child)
             if selector.kind != "rest":
-                chosen += entries(selector, part, node.selectors, inside.table)
+                chosen += transformer_entries(selector, part, node.selectors, inside.table)
             elif inside.table is not None and reads_text(part):
-                last = entries(selector, part, node.selectors, inside.table)
+                last = transformer_entries(selector, part, node.selectors, inside.table)
             else:
                 remainder = transformer_of(part)
         named = named_apart((name, (part, columns)) for name, part, columns in [*chosen, *last])
         return ColumnTransformer([(name, part, columns) for name, (part, columns) in named], remainder=remainder)
 
-    def among(self, selector: ColumnSelector, others: tuple[ColumnSelector, ...]) -> "_Builder":
-        """Return a builder for a part of `columns(…)`.
+    def for_columns(self, selector: ColumnSelector, others: tuple[ColumnSelector, ...]) -> "_Builder":
+        """Return a builder for a part of `column_transformer(…)`.
 
         If the table is known, that of the new builder has only the columns that the selector takes.
         """
         if self.table is None:
             return self
-        return replace(self, table=tuple(column for column in self.table if column.is_taken(selector, others)))
+        return replace(self, table=tuple(column for column in self.table if column.is_selected_by(selector, others)))
 
-    def side(self, node: Node) -> list[Step]:
+    def union_part(self, node: Node) -> list[Step]:
         """Return a part of a union as one named object, even if it has several steps; nothing if it is left out."""
         if isinstance(node, Choice):
             return self.steps(node)
         part = self.part(node)
         return [] if part is None else [(type(part).__name__.lower(), part)]
 
-    def taken(self, decision: Choice) -> Branch:
+    def chosen_branch(self, decision: Choice) -> Branch:
         """Return the branch of a decision that the configuration chooses; raise BuildError if it chooses none."""
         if decision.key not in self.configuration:
             raise BuildError(f"the configuration has no value for `{decision.key}`")
         name = self.configuration[decision.key]
-        place = decision.places.get(name) if isinstance(name, str) else None
+        place = decision.branch_indices.get(name) if isinstance(name, str) else None
         if place is None:
             raise BuildError(f"`{literal(name)}` is not an alternative of `{decision.key}`")
         return decision.branches[place]
@@ -183,68 +185,70 @@ class _Builder:
 
         Its arguments are the fixed values, the active hyperparameters and the parameters that the runtime sets.
         """
-        arguments = {name: self.fixed(operator, name, value) for name, value in operator.fixed}
+        arguments = {name: self.fixed_value(operator, name, value) for name, value in operator.fixed}
         for child in operator.children:
             if isinstance(child, Choice):
-                arguments[child.name] = self.nested(operator, child)
+                arguments[child.name] = self.nested_value(operator, child)
             elif child.key in self.configuration:
-                arguments[child.name] = self.value(operator, child, self.configuration[child.key])
-        given = set_by_runtime(operator, n_jobs=self.n_jobs, random_state=self.random_state)
-        return class_of(operator)(**_composed(operator, given | arguments))
+                arguments[child.name] = self.hyperparameter_value(operator, child, self.configuration[child.key])
+        given = runtime_arguments(operator, n_jobs=self.n_jobs, random_state=self.random_state)
+        return class_of(operator)(**_compose_arguments(operator, given | arguments))
 
-    def nested(self, operator: Operator, decision: Choice) -> Any:
+    def nested_value(self, operator: Operator, decision: Choice) -> Any:
         """Return the value of a parameter whose alternatives are operators, possibly beside plain values."""
-        branch = self.taken(decision)
+        branch = self.chosen_branch(decision)
         node = branch.node
-        if node == NOTHING:
-            return _named(operator, decision.name, branch.value)
+        if node == SKIPPED_STEP:
+            return _plain_value(operator, decision.name, branch.value)
         if isinstance(node, Hyperparameter):
-            return self.value(operator, node, self.configuration[node.key])
-        known = entry(operator).parameters.get(decision.name)
-        if known is not None and known.several and isinstance(node, Product):
-            return named_apart([step for child in node.children for step in self.side(child)])
+            return self.hyperparameter_value(operator, node, self.configuration[node.key])
+        known = catalogue_entry(operator).parameters.get(decision.name)
+        if known is not None and known.takes_operator_list and isinstance(node, Product):
+            return named_apart([step for child in node.children for step in self.union_part(child)])
         return self.part(node)
 
-    def fixed(self, operator: Operator, parameter: str, value: Fixed) -> Any:
+    def fixed_value(self, operator: Operator, parameter: str, value: FixedValue) -> Any:
         """Return the object to which a parameter is fixed."""
         match value:
             case Operator():
                 return self.estimator(value)
-            case Named():
+            case NamedObject():
                 return object_of(operator, parameter, value.name)
             case _:
                 return _argument(operator, parameter, value)
 
-    def value(self, operator: Operator, hyperparameter: Hyperparameter, value: Value) -> Any:
+    def hyperparameter_value(
+        self, operator: Operator, hyperparameter: Hyperparameter, hyperparameter_value: Value
+    ) -> Any:
         """Return the object for a value of a hyperparameter.
 
         The value gets the type of the domain: 1 becomes 1.0 among floats. Raise BuildError if the domain does not
         contain the value.
         """
-        member = hyperparameter.domain.find(value)
-        if isinstance(member, Missing):
+        member = hyperparameter.domain.find(hyperparameter_value)
+        if isinstance(member, NotFound):
             domain = describe(hyperparameter.domain)
-            raise BuildError(f"`{hyperparameter.key}` takes {domain}, not `{literal(value)}`")
+            raise BuildError(f"`{hyperparameter.key}` takes {domain}, not `{literal(hyperparameter_value)}`")
         if isinstance(member, str) and member in hyperparameter.named:
             return object_of(operator, hyperparameter.name, member)
         return _argument(operator, hyperparameter.name, member)
 
 
-def _composed(operator: Operator, arguments: dict[str, Any]) -> dict[str, Any]:
+def _compose_arguments(operator: Operator, arguments: dict[str, Any]) -> dict[str, Any]:
     try:
-        return compose(entry(operator), arguments)
+        return join_elements(catalogue_entry(operator), arguments)
     except ValueError as error:
         raise BuildError(str(error)) from error
 
 
-def _named(operator: Operator, parameter: str, value: Value) -> Any:
+def _plain_value(operator: Operator, parameter: str, value: Value) -> Any:
     """Return the catalogue's object for a plain value that is the name of one, and the value itself otherwise."""
-    known = entry(operator).parameters.get(parameter)
+    known = catalogue_entry(operator).parameters.get(parameter)
     if known is not None and isinstance(value, str) and value in known.named:
         return object_of(operator, parameter, value)
     return _argument(operator, parameter, value)
 
 
 def _argument(operator: Operator, parameter: str, value: Value) -> Any:
-    known = entry(operator).parameters.get(parameter)
-    return value if known is None else known.argument(value)
+    known = catalogue_entry(operator).parameters.get(parameter)
+    return value if known is None else known.to_python(value)

@@ -9,8 +9,8 @@ from sklearn.compose import make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from spacelang.ir.space import ColumnSelector
-from spacelang.runtime.data.content import Content, is_text
-from spacelang.runtime.pipelines.chain import named_apart
+from spacelang.runtime.data.column_content import ColumnContent, is_text
+from spacelang.runtime.pipelines.step_chain import named_apart
 
 READERS: Final = "sklearn.feature_extraction.text"
 """The module whose operators take one column of text; a missing text counts as an empty one."""
@@ -25,26 +25,26 @@ class TableColumn:
     """A column of a known table, with the properties that column selectors depend on."""
 
     name: str
-    content: Content
+    content: ColumnContent
     is_text: bool = False
     lacks_values: bool = False
 
-    def is_taken(self, selector: ColumnSelector, others: tuple[ColumnSelector, ...]) -> bool:
+    def is_selected_by(self, selector: ColumnSelector, others: tuple[ColumnSelector, ...]) -> bool:
         """Return True if a selector takes the column; `others` are all selectors of the same `columns(…)`."""
         match selector.kind:
             case "numeric":
-                return self.content is Content.NUMBER
+                return self.content is ColumnContent.NUMBER
             case "datetime":
-                return self.content is Content.DATE
+                return self.content is ColumnContent.DATE
             case "text":
                 return self.is_text
             case "categorical":
                 has_own = self.is_text and any(other.kind == "text" for other in others)
-                return self.content is Content.CATEGORY and not has_own
+                return self.content is ColumnContent.CATEGORY and not has_own
             case "pattern":
                 return re.search(selector.pattern, self.name) is not None
             case "rest":
-                return not any(self.is_taken(other, others) for other in others if other != selector)
+                return not any(self.is_selected_by(other, others) for other in others if other != selector)
             case _:
                 return True
 
@@ -53,7 +53,7 @@ Entry: TypeAlias = tuple[str, Any, Any]
 """A name, an unfitted transformer and its columns: an entry of scikit-learn's `ColumnTransformer`."""
 
 
-def entries(
+def transformer_entries(
     selector: ColumnSelector, part: Any, others: tuple[ColumnSelector, ...], taken: tuple[TableColumn, ...] | None
 ) -> list[Entry]:
     """Return the entries of a `ColumnTransformer` for a part of `columns(…)`, except for its remainder.
@@ -64,7 +64,7 @@ def entries(
     """
     if taken is None or not reads_text(part):
         return [(selector.kind, transformer_of(part), _columns_of(selector, others, taken))]
-    return [_reader(selector.kind, part, column) for column in taken]
+    return [_text_entry(selector.kind, part, column) for column in taken]
 
 
 def transformer_of(part: Any) -> Any:
@@ -101,7 +101,7 @@ def _names(columns: tuple[TableColumn, ...]) -> list[str]:
     return [column.name for column in columns]
 
 
-def _reader(name: str, part: Any, column: TableColumn) -> Entry:
+def _text_entry(name: str, part: Any, column: TableColumn) -> Entry:
     """Return the entry of a text column, which passes it as a column, not as a table with one column.
 
     If the column has missing values, they are replaced by empty text first.

@@ -8,23 +8,23 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import admit
+from spacelang.ir.membership import member_or_exclusion
 from spacelang.ir.space import Space
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.catalogue_access import task_kind
 from spacelang.runtime.pipelines.configured import Configured
 from spacelang.runtime.pipelines.inputs import PipelineInput
-from spacelang.runtime.pipelines.labelled import for_labels
-from spacelang.runtime.pipelines.library import task_kind
+from spacelang.runtime.pipelines.label_encoding import adapt_to_labels
 from spacelang.runtime.pipelines.preparation import Preparation
-from spacelang.runtime.pipelines.taking import taker
-from spacelang.solver.defaults import default
+from spacelang.runtime.pipelines.taking import make_table_step
+from spacelang.solver.defaults import default_configuration
 
-WITHOUT_WEIGHTS: Final = "so leave out `sample_weight` or such operators"
+WITHOUT_WEIGHTS_HELP: Final = "so leave out `sample_weight` or such operators"
 """The help text for operators that do not support sample weights."""
 
 
-def weightless(pipeline: Any) -> str | None:
+def step_without_weights(pipeline: Any) -> str | None:
     """Return the class name of the last step if it does not support sample weights, else None."""
     last = pipeline.steps[-1][1]
     given = signature(last.fit).parameters.values() if hasattr(last, "fit") else ()
@@ -62,16 +62,16 @@ class SpaceEstimator(Configured):
     def build(self) -> Any:
         """Return the unfitted pipeline; raise ValueError if the space does not contain the configuration."""
         if self.configuration is None:
-            return self._pipeline(default(self.space))
+            return self._pipeline(default_configuration(self.space))
         plain = {key: value.item() if hasattr(value, "item") else value for key, value in self.configuration.items()}
-        member = admit(self.space, Configuration(plain))
+        member = member_or_exclusion(self.space, Configuration(plain))
         if isinstance(member, Configuration):
             return self._pipeline(member)
         raise ValueError(member.reason)
 
     def _pipeline(self, member: Configuration) -> Any:
         preparation, seed = self.preparation, self.random_state
-        first = None if preparation is None or self.form is not PipelineInput.GIVEN else taker(preparation)
+        first = None if preparation is None or self.form is not PipelineInput.GIVEN else make_table_step(preparation)
         return build(self.space, member, preparation=preparation, first=first, random_state=seed)
 
     def fit(self, features: Any, labels: Any = None, sample_weight: Any = None) -> "SpaceEstimator":
@@ -81,9 +81,9 @@ class SpaceEstimator(Configured):
         """
         pipeline = self.build()
         if labels is not None and is_classifier(self):
-            pipeline = for_labels(pipeline, tuple(np.unique(labels).tolist()))
-        if sample_weight is not None and (name := weightless(pipeline)) is not None:
-            raise TypeError(f"`{name}` does not support sample weights, {WITHOUT_WEIGHTS}")
+            pipeline = adapt_to_labels(pipeline, tuple(np.unique(labels).tolist()))
+        if sample_weight is not None and (name := step_without_weights(pipeline)) is not None:
+            raise TypeError(f"`{name}` does not support sample weights, {WITHOUT_WEIGHTS_HELP}")
         self._fitted(pipeline, features, labels, sample_weight)
         return self
 

@@ -15,15 +15,15 @@ import numpy as np
 import pandas as pd
 
 from spacelang.catalog import Role
-from spacelang.ir.domain import Categorical, Simple, parts
-from spacelang.ir.space import Choice, Hyperparameter, Kind, Node, Operator, Product, Space, operators, products
-from spacelang.runtime.data.content import Content, content_of, is_text
+from spacelang.ir.domain import Categorical, SimpleDomain, parts
+from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space, operators, products
+from spacelang.runtime.data.column_content import ColumnContent, content_of, is_text
 from spacelang.runtime.data.sparse import Features
 from spacelang.runtime.errors import DataError
+from spacelang.runtime.pipelines.catalogue_access import catalogue_entry
 from spacelang.runtime.pipelines.columns import READERS, TableColumn
-from spacelang.runtime.pipelines.library import entry
 
-IMPUTERS: Final = "sklearn.impute"
+IMPUTER_MODULE: Final = "sklearn.impute"
 """The module whose operators impute missing values."""
 
 ENCODERS: Final = frozenset({"OneHotEncoder", "OrdinalEncoder", "TargetEncoder"})
@@ -35,7 +35,7 @@ CATEGORIES_OF_MISSING: Final = frozenset({"OneHotEncoder", "TargetEncoder"})
 `OrdinalEncoder` encodes it as `encoded_missing_value`, which is NaN by default.
 """
 
-DENSE: Final = "pass a DataFrame, or use a file of another format"
+DENSE_HELP: Final = "pass a DataFrame, or use a file of another format"
 
 TEXT_STRATEGIES: Final = frozenset({"most_frequent", "constant"})
 """The strategies of `SimpleImputer` that accept text."""
@@ -61,7 +61,7 @@ class Preparation:
     table: tuple[TableColumn, ...] | None = None
 
     @property
-    def keeps_table(self) -> bool:
+    def takes_dataframe(self) -> bool:
         """True if the pipeline takes a DataFrame."""
         return self.table is not None
 
@@ -75,20 +75,20 @@ class Preparation:
         """The preparation in one sentence for users; empty if it changes nothing."""
         done = []
         if self.imputed:
-            done.append(f"missing values in {_columns(self.imputed)} imputed with the most frequent value")
+            done.append(f"missing values in {_format_columns(self.imputed)} imputed with the most frequent value")
         if self.encoded:
-            done.append(f"categories in {_columns(self.encoded)} one-hot encoded")
+            done.append(f"categories in {_format_columns(self.encoded)} one-hot encoded")
         if self.dropped:
-            done.append(f"{_columns(self.dropped)} dropped because all values are missing")
+            done.append(f"{_format_columns(self.dropped)} dropped because all values are missing")
         return f"Before the pipeline: {', '.join(done)}." if done else ""
 
     @property
-    def formerly_imputed(self) -> str:
+    def imputation_change(self) -> str:
         """A text about the columns in `numbered`, which earlier versions imputed; empty if there are none."""
         # Stored in the headers of runs and compared with them: never change this text.
-        return f"numbered by the space in {_columns(self.numbered)}" if self.numbered else ""
+        return f"numbered by the space in {_format_columns(self.numbered)}" if self.numbered else ""
 
-    def transformer(self) -> Any:
+    def make_transformer(self) -> Any:
         """Return an unfitted `ColumnTransformer` for the table as a DataFrame, or None if nothing changes.
 
         Its output is dense: an array of floats, or a DataFrame if the pipeline takes one.
@@ -100,7 +100,7 @@ class Preparation:
 
         encoded = {*self.encoded}
         # In one imputer with categories, numbers would become objects.
-        categories = {column.name for column in self.table or () if column.content is Content.CATEGORY}
+        categories = {column.name for column in self.table or () if column.content is ColumnContent.CATEGORY}
         imputed = [column for column in self.imputed if column not in encoded]
         parts = [
             ("kept", "passthrough", list(self.kept)),
@@ -114,12 +114,12 @@ class Preparation:
             ),
         ]
         chosen = [part for part in parts if part[2]]
-        if self.keeps_table:
+        if self.takes_dataframe:
             return ColumnTransformer(chosen, verbose_feature_names_out=False).set_output(transform="pandas")
         return ColumnTransformer(chosen)
 
 
-def plan(space: Space, features: Features) -> Preparation:
+def plan_preparation(space: Space, features: Features) -> Preparation:
     """Return the preparation that a table needs before any pipeline of the space; sparse features need none.
 
     Raise DataError for columns that cannot be prepared. These have infinite numbers, dates, mixed types, or free text
@@ -130,21 +130,22 @@ def plan(space: Space, features: Features) -> Preparation:
         _refuse_sparse(space, features)
         return Preparation()
     selected = {selector.kind for product in products(space.root) for selector in product.selectors}
-    columns = [_column(features[name]) for name in features.columns]
-    used = [column for column in columns if column.content is not Content.EMPTY]
+    columns = [_describe_column(features[name]) for name in features.columns]
+    used = [column for column in columns if column.content is not ColumnContent.EMPTY]
     if not used:
         raise DataError("all values of all feature columns are missing")
     for column in columns:
         # A column that no part selects reaches no operator, so it may hold anything.
-        if _flow(space.root, _whatever, column) is not _Flow.ENDS:
+        if _trace(space.root, _never_accepted, column) is not _ValueFlow.ENDS:
             _refuse_unusable(features[column.name], column.content, dates="datetime" in selected)
-    categories = [column for column in used if column.content is Content.CATEGORY]
-    encoded = {column for column in categories if _flow(space.root, _categories, column) is not _Flow.ENDS}
+    categories = [column for column in used if column.content is ColumnContent.CATEGORY]
+    encoded = {column for column in categories if _trace(space.root, _category_flow, column) is not _ValueFlow.ENDS}
     # A category that is encoded here is imputed here, too: the space never sees it as missing.
     imputed = {
         column
         for column in used
-        if column.lacks_values and (column in encoded or _flow(space.root, _missing, column) is _Flow.BREAKS)
+        if column.lacks_values
+        and (column in encoded or _trace(space.root, _missing_value_flow, column) is _ValueFlow.BREAKS)
     }
     for column in used:
         _refuse_unprepared(features[column.name], column, encoded=column in encoded, imputed=column in imputed)
@@ -159,25 +160,25 @@ def plan(space: Space, features: Features) -> Preparation:
             for column in used
             if column.lacks_values
             and column not in imputed
-            and _flow(space.root, _missing_formerly, column) is _Flow.BREAKS
+            and _trace(space.root, _missing_value_flow_in_earlier_versions, column) is _ValueFlow.BREAKS
         ),
-        table=tuple(_prepared(column, encoded, imputed) for column in used) if keeps_table else None,
+        table=tuple(_prepared_column(column, encoded, imputed) for column in used) if keeps_table else None,
     )
 
 
-def _column(values: pd.Series) -> TableColumn:
+def _describe_column(values: pd.Series) -> TableColumn:
     content = content_of(values)
     lacks_values = bool(values.isna().any())
-    return TableColumn(str(values.name), content, content is Content.CATEGORY and is_text(values), lacks_values)
+    return TableColumn(str(values.name), content, content is ColumnContent.CATEGORY and is_text(values), lacks_values)
 
 
 def _names(columns: Iterable[TableColumn]) -> tuple[str, ...]:
     return tuple(column.name for column in columns)
 
 
-def _prepared(column: TableColumn, encoded: set[TableColumn], imputed: set[TableColumn]) -> TableColumn:
+def _prepared_column(column: TableColumn, encoded: set[TableColumn], imputed: set[TableColumn]) -> TableColumn:
     """Return the column as the pipeline sees it after the preparation."""
-    content = Content.NUMBER if column in encoded else column.content
+    content = ColumnContent.NUMBER if column in encoded else column.content
     return replace(column, content=content, lacks_values=column.lacks_values and column not in imputed)
 
 
@@ -185,20 +186,23 @@ def _refuse_sparse(space: Space, features: Any) -> None:
     """Raise DataError for sparse features that the space cannot take as they are."""
     selectors = (selector for product in products(space.root) for selector in product.selectors)
     if any(selector.kind != "all" for selector in selectors):
-        raise DataError("the space selects columns, but sparse features have no column names and types", DENSE)
+        raise DataError("the space selects columns, but sparse features have no column names and types", DENSE_HELP)
     if features.nnz == 0:
         raise DataError("all features are zero")
     if bool(np.isinf(features.data).any()):
         raise DataError("the sparse features contain infinite values", "replace them")
     missing = int(np.isnan(features.data).sum())
-    if missing and _flow(space.root, _missing, TableColumn("", Content.NUMBER, False)) is _Flow.BREAKS:
+    if (
+        missing
+        and _trace(space.root, _missing_value_flow, TableColumn("", ColumnContent.NUMBER, False)) is _ValueFlow.BREAKS
+    ):
         values = "1 missing value" if missing == 1 else f"{missing} missing values"
         raise DataError(
             f"the sparse features have {values}", "start the space with an operator such as `SimpleImputer`"
         )
 
 
-class _Flow(Enum):
+class _ValueFlow(Enum):
     """The fate of a problematic value, such as a missing one, in a part of a pipeline over all of its alternatives."""
 
     PASSES = "it may come out again"
@@ -209,78 +213,90 @@ class _Flow(Enum):
     """At least one alternative does not accept the value."""
 
 
-def _flow(node: Node, judge: Callable[[Operator], _Flow], column: TableColumn) -> _Flow:
+def _trace(node: Node, judge: Callable[[Operator], _ValueFlow], column: TableColumn) -> _ValueFlow:
     match node:
         case Operator():
             return judge(node)
         case Choice():
-            return _alternatives([_flow(branch.node, judge, column) for branch in node.branches])
-        case Product(kind=Kind.SEQUENCE):
-            flows = [_flow(child, judge, column) for child in node.children]
-            return reduce(lambda so_far, flow: flow if so_far is _Flow.PASSES else so_far, flows, _Flow.PASSES)
-        case Product(kind=Kind.COLUMNS):
+            return _combine([_trace(branch.node, judge, column) for branch in node.branches])
+        case Product(kind=ProductKind.SEQUENCE):
+            flows = [_trace(child, judge, column) for child in node.children]
+            return reduce(
+                lambda so_far, flow: flow if so_far is _ValueFlow.PASSES else so_far, flows, _ValueFlow.PASSES
+            )
+        case Product(kind=ProductKind.COLUMNS):
             parts = zip(node.selectors, node.children, strict=True)
-            taking = [child for selector, child in parts if column.is_taken(selector, node.selectors)]
-            return _alternatives([_flow(child, judge, column) for child in taking], nowhere=_Flow.ENDS)
-        case Product(kind=Kind.PERMUTATION):
+            taking = [child for selector, child in parts if column.is_selected_by(selector, node.selectors)]
+            return _combine([_trace(child, judge, column) for child in taking], nowhere=_ValueFlow.ENDS)
+        case Product(kind=ProductKind.PERMUTATION):
             # All steps are present, and each of them may be the first.
-            flows = [_flow(child, judge, column) for child in node.children]
-            return next((flow for flow in (_Flow.BREAKS, _Flow.ENDS) if flow in flows), _Flow.PASSES)
+            flows = [_trace(child, judge, column) for child in node.children]
+            return next((flow for flow in (_ValueFlow.BREAKS, _ValueFlow.ENDS) if flow in flows), _ValueFlow.PASSES)
         case Product():
-            return _alternatives([_flow(child, judge, column) for child in node.children])
+            return _combine([_trace(child, judge, column) for child in node.children])
         case Hyperparameter():
-            return _Flow.PASSES
+            return _ValueFlow.PASSES
 
 
-def _alternatives(flows: list[_Flow], nowhere: _Flow = _Flow.PASSES) -> _Flow:
+def _combine(flows: list[_ValueFlow], nowhere: _ValueFlow = _ValueFlow.PASSES) -> _ValueFlow:
     if not flows:
         return nowhere
-    if _Flow.BREAKS in flows:
-        return _Flow.BREAKS
-    return _Flow.PASSES if _Flow.PASSES in flows else _Flow.ENDS
+    if _ValueFlow.BREAKS in flows:
+        return _ValueFlow.BREAKS
+    return _ValueFlow.PASSES if _ValueFlow.PASSES in flows else _ValueFlow.ENDS
 
 
-def _whatever(operator: Operator) -> _Flow:  # noqa: ARG001 - has the signature of the other functions of operators
-    return _Flow.BREAKS
+def _never_accepted(operator: Operator) -> _ValueFlow:  # noqa: ARG001 - has the signature of the other functions of operators
+    return _ValueFlow.BREAKS
 
 
-def _missing(operator: Operator) -> _Flow:
-    if operator.name == "OrdinalEncoder" and not any(map(_is_missing, _values(operator, "encoded_missing_value", nan))):
-        return _Flow.ENDS
-    return _missing_formerly(operator)
+def _missing_value_flow(operator: Operator) -> _ValueFlow:
+    if operator.name == "OrdinalEncoder" and not any(
+        map(_is_missing, _possible_values(operator, "encoded_missing_value", nan))
+    ):
+        return _ValueFlow.ENDS
+    return _missing_value_flow_in_earlier_versions(operator)
 
 
-def _missing_formerly(operator: Operator) -> _Flow:
+def _missing_value_flow_in_earlier_versions(operator: Operator) -> _ValueFlow:
     """Return the fate of a missing value as earlier versions saw it: every `OrdinalEncoder` passed it on."""
-    if entry(operator).module in {IMPUTERS, READERS} or operator.name in CATEGORIES_OF_MISSING:
-        return _Flow.ENDS
+    if catalogue_entry(operator).module in {IMPUTER_MODULE, READERS} or operator.name in CATEGORIES_OF_MISSING:
+        return _ValueFlow.ENDS
     # An ensemble accepts missing values if all operators inside it do.
-    return _Flow.PASSES if all(entry(inner).accepts_missing for inner in operators(operator)) else _Flow.BREAKS
+    return (
+        _ValueFlow.PASSES
+        if all(catalogue_entry(inner).accepts_missing for inner in operators(operator))
+        else _ValueFlow.BREAKS
+    )
 
 
-def _categories(operator: Operator) -> _Flow:
-    known = entry(operator)
+def _category_flow(operator: Operator) -> _ValueFlow:
+    known = catalogue_entry(operator)
     if operator.name in ENCODERS or known.module == READERS:
-        return _Flow.ENDS
+        return _ValueFlow.ENDS
     if operator.name == "SimpleImputer":
-        return _Flow.PASSES if _values(operator, "strategy", "mean") <= TEXT_STRATEGIES else _Flow.BREAKS
+        return (
+            _ValueFlow.PASSES
+            if _possible_values(operator, "strategy", "mean") <= TEXT_STRATEGIES
+            else _ValueFlow.BREAKS
+        )
     passes = known.accepts_categories and Role.TRANSFORMER in known.roles
-    return _Flow.PASSES if passes else _Flow.BREAKS
+    return _ValueFlow.PASSES if passes else _ValueFlow.BREAKS
 
 
-def _values(operator: Operator, parameter: str, default: object) -> set[object]:
+def _possible_values(operator: Operator, parameter: str, default: object) -> set[object]:
     """Return representative values of a parameter in a space: each named value, and one end of each range."""
     fixed = dict(operator.fixed)
     if parameter in fixed:
         return {fixed[parameter]}
     for child in operator.children:
         if isinstance(child, Hyperparameter) and child.name == parameter:
-            named: set[object] = {value for part in parts(child.domain) for value in _named(part)}
+            named: set[object] = {value for part in parts(child.domain) for value in _representative_values(part)}
             return named | ({default} if child.condition is not None else set())
     return {default}
 
 
-def _named(part: Simple) -> tuple[object, ...]:
+def _representative_values(part: SimpleDomain) -> tuple[object, ...]:
     return part.values if isinstance(part, Categorical) else (part.lower,)
 
 
@@ -288,16 +304,16 @@ def _is_missing(value: object) -> bool:
     return isinstance(value, float) and isnan(value)
 
 
-def _refuse_unusable(column: pd.Series, kind: Content, *, dates: bool) -> None:
+def _refuse_unusable(column: pd.Series, kind: ColumnContent, *, dates: bool) -> None:
     """Raise DataError for values that cannot be prepared; `dates` is True if the space selects date columns."""
     match kind:
-        case Content.OTHER | Content.DATE if kind is Content.OTHER or not dates:
+        case ColumnContent.OTHER | ColumnContent.DATE if kind is ColumnContent.OTHER or not dates:
             _refuse_type(column)
-        case Content.NUMBER if pd.api.types.is_complex_dtype(column):
+        case ColumnContent.NUMBER if pd.api.types.is_complex_dtype(column):
             _refuse_type(column)
-        case Content.NUMBER if bool(np.isinf(column.to_numpy(dtype=np.float64, na_value=np.nan)).any()):
+        case ColumnContent.NUMBER if bool(np.isinf(column.to_numpy(dtype=np.float64, na_value=np.nan)).any()):
             raise DataError(f"the column `{column.name}` holds infinite values", "replace them or drop the column")
-        case Content.CATEGORY:
+        case ColumnContent.CATEGORY:
             _refuse_mixture(column)
         case _:
             return
@@ -330,7 +346,7 @@ def _refuse_unprepared(values: pd.Series, column: TableColumn, *, encoded: bool,
             f"in {len(values)} rows",
             "drop the column, or start the space with an operator that encodes it, such as `TargetEncoder`",
         )
-    if imputed and column.content is Content.DATE:
+    if imputed and column.content is ColumnContent.DATE:
         raise DataError(
             f"the column `{column.name}` has missing dates in {int(values.isna().sum())} of {len(values)} rows",
             "fill them in, or let the space impute the encoded dates: `datetime: OrdinalEncoder -> SimpleImputer`",
@@ -350,6 +366,6 @@ def _encoder() -> Any:
     return OneHotEncoder(handle_unknown="ignore", sparse_output=False)
 
 
-def _columns(columns: tuple[str, ...]) -> str:
+def _format_columns(columns: tuple[str, ...]) -> str:
     shown = ", ".join(f"`{column}`" for column in columns[:3])
     return f"column {shown}" if len(columns) == 1 else f"{len(columns)} columns ({shown}{', ...' * (len(columns) > 3)})"

@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from spacelang.runtime.data.loading import make_features, unnamed
+from spacelang.runtime.data.loading import default_column_names, make_features
 from spacelang.runtime.data.sparse import Features, canonical
 from spacelang.runtime.pipelines.inputs import PipelineInput
 from spacelang.runtime.pipelines.preparation import Preparation
@@ -16,7 +16,7 @@ FLOATS: Final = np.dtype(np.float64)
 INTEGERS: Final = np.dtype(np.int64)
 
 
-def form_of(given: Any, features: Features, preparation: Preparation) -> PipelineInput:
+def pipeline_input_of(given: Any, features: Features, preparation: Preparation) -> PipelineInput:
     """Return the kind of features that the best pipeline should take, given what the user passed to the search.
 
     Plain scikit-learn suffices if the user's features are what the trials saw: the same columns, as floats. Otherwise
@@ -26,17 +26,17 @@ def form_of(given: Any, features: Features, preparation: Preparation) -> Pipelin
         return PipelineInput.TABLE if issparse(given) and given.dtype == FLOATS else PipelineInput.GIVEN
     if isinstance(given, pd.DataFrame):
         is_same = [*given.columns] == [*features.columns] and [*given.dtypes] == [*features.dtypes]
-        is_plain = is_same and not _marks_by_none(given) and _comes_to_floats(features, preparation)
+        is_plain = is_same and not _has_none(given) and _converts_to_floats(features, preparation)
         return PipelineInput.TABLE if is_plain else PipelineInput.GIVEN
     is_plain = type(given) is np.ndarray and given.dtype == FLOATS
     return (
         PipelineInput.ARRAY
-        if is_plain and preparation.is_empty and not preparation.keeps_table
+        if is_plain and preparation.is_empty and not preparation.takes_dataframe
         else PipelineInput.GIVEN
     )
 
 
-def _marks_by_none(table: pd.DataFrame) -> bool:
+def _has_none(table: pd.DataFrame) -> bool:
     """Return True if None marks missing values.
 
     scikit-learn's imputers do not recognize None; the search has read it as NaN.
@@ -45,9 +45,9 @@ def _marks_by_none(table: pd.DataFrame) -> bool:
     return any(value is None for values in objects for value in values[values.isna()])
 
 
-def _comes_to_floats(features: pd.DataFrame, preparation: Preparation) -> bool:
+def _converts_to_floats(features: pd.DataFrame, preparation: Preparation) -> bool:
     """Return True if scikit-learn converts the table to an array of float64, as trials had, or takes it as a table."""
-    if preparation.keeps_table:
+    if preparation.takes_dataframe:
         return True
     kinds = [
         features[column].dtype for column in (*preparation.kept, *preparation.imputed) if _is_number(features, column)
@@ -55,9 +55,9 @@ def _comes_to_floats(features: pd.DataFrame, preparation: Preparation) -> bool:
     return all(kind in (FLOATS, INTEGERS) for kind in kinds) and (bool(preparation.encoded) or FLOATS in kinds)
 
 
-def whole_numbers(features: pd.DataFrame, preparation: Preparation) -> list[str]:
+def columns_cast_to_float(features: pd.DataFrame, preparation: Preparation) -> list[str]:
     """Return the numeric columns that are float64 in trials and have another type in the table."""
-    if preparation.keeps_table:
+    if preparation.takes_dataframe:
         return []
     return [column for column in features.columns if _is_number(features, column) and features[column].dtype != FLOATS]
 
@@ -67,9 +67,9 @@ def _is_number(features: pd.DataFrame, column: str) -> bool:
     return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
 
 
-def taker(preparation: Preparation) -> "AsTable":
+def make_table_step(preparation: Preparation) -> "AsTable":
     """Return the `AsTable` step for pipelines with this preparation."""
-    if preparation.keeps_table:
+    if preparation.takes_dataframe:
         return AsTable("table")
     return AsTable("array" if preparation.is_empty else "floats")
 
@@ -99,8 +99,8 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the features as a table, an array or a sparse array."""
         features = make_features(X)
         if self.types_ is None:
-            return self._like_sparse(features)
-        table = self._typed(self._like_table(features, is_named=isinstance(X, pd.DataFrame)))
+            return self._to_sparse(features)
+        table = self._cast(self._to_named_table(features, is_named=isinstance(X, pd.DataFrame)))
         if self.gives == "table":
             return table
         if self.gives == "array":
@@ -111,15 +111,15 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names of the columns."""
         if self.types_ is None:
-            return np.asarray(unnamed(self.n_features_in_), dtype=object)
+            return np.asarray(default_column_names(self.n_features_in_), dtype=object)
         return np.asarray(self.types_.index, dtype=object) if input_features is None else np.asarray(input_features)
 
-    def _like_sparse(self, features: Features) -> Features:
+    def _to_sparse(self, features: Features) -> Features:
         self._check_width(features)
         is_table = isinstance(features, pd.DataFrame)
         return canonical(csr_array(features.to_numpy(dtype=np.float64))) if is_table else features
 
-    def _like_table(self, features: Features, *, is_named: bool) -> pd.DataFrame:
+    def _to_named_table(self, features: Features, *, is_named: bool) -> pd.DataFrame:
         """Return the features as a DataFrame with the column names of `fit`.
 
         Columns without names are identified by their positions.
@@ -129,7 +129,7 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if is_named and set(names) <= {*table.columns}:
             return table[names]
         self._check_width(table)
-        if is_named and names != unnamed(len(names)):
+        if is_named and names != default_column_names(len(names)):
             lacking = ", ".join(f"`{name}`" for name in names if name not in {*table.columns})
             raise ValueError(f"columns that the pipeline was fitted on are missing: {lacking}")
         return table.set_axis(names, axis=1)
@@ -138,9 +138,9 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if features.shape[1] != self.n_features_in_:
             raise ValueError(f"got {features.shape[1]} features, but the pipeline was fitted on {self.n_features_in_}")
 
-    def _typed(self, table: pd.DataFrame) -> pd.DataFrame:
+    def _cast(self, table: pd.DataFrame) -> pd.DataFrame:
         """Cast the columns to their types in `fit`: the type of a column cannot be inferred from a few rows."""
-        pairs = {name: _type_like(kind, table[name].dtype) for name, kind in self.types_.items()}
+        pairs = {name: _target_type(kind, table[name].dtype) for name, kind in self.types_.items()}
         changed = {name: kind for name, kind in pairs.items() if table[name].dtype != kind}
         return table.astype(changed) if changed else table
 
@@ -151,7 +151,7 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _type_like(known: Any, found: Any) -> Any:
+def _target_type(known: Any, found: Any) -> Any:
     """Return the type to cast a column to, from its type in `fit` and its type in these rows."""
     if pd.api.types.is_numeric_dtype(known) and not pd.api.types.is_bool_dtype(known):
         return FLOATS if pd.api.types.is_object_dtype(found) else found

@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spacelang.codings.indexed import Indexed
-from spacelang.draws.codes import Array
-from spacelang.draws.uniform import UniformDraw
-from spacelang.ir.domain import MISSING, Missing
+from spacelang.encodings.integer_codes import IntegerEncoding
+from spacelang.ir.domain import NOT_FOUND, NotFound
 from spacelang.ir.expr import scope
 from spacelang.ir.space import Choice, Constraint, Hyperparameter
 from spacelang.ir.task import Bound
 from spacelang.ir.value import Value
+from spacelang.sampling.uniform import UniformSampler
+from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import nearest_admissible
-from spacelang.targets._admm.layout import Block, Layout, StepOrder, ThetaColumns
-from spacelang.targets._admm.linear_rules import LinearRule, LinearRules, linear_rules
-from spacelang.targets._admm.maps import Maps, put
-from spacelang.targets._admm.moving import Mover, Wanted
+from spacelang.solver.defaults import nearest_to_default
+from spacelang.targets._admm.configuration_maps import ConfigurationMaps, write_values
+from spacelang.targets._admm.layout import Block, StepOrder, ThetaColumns, VariableLayout
+from spacelang.targets._admm.linear_constraints import LinearConstraint, LinearConstraints, derive_linear_constraints
 from spacelang.targets._admm.points import AdmmPoint, AdmmPoints
+from spacelang.targets._admm.repair import MemberRepair, ValueFunction
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class FlatteningCounts:
     """Counts of what flattening adds to the variables of the `mask` form.
 
     `alternatives` and `hyperparameters` are the numbers of additional variables of z and of theta. `conditions` and
@@ -42,7 +42,7 @@ class Added:
     decisions: int
 
 
-class AdmmForm(Maps):
+class AdmmForm(ConfigurationMaps):
     """A space as ADMM needs it: blocks of z, orders, theta_c and theta_d, with their constraints.
 
     Shapes: K is the number of alternatives of all stages together, C and D are the numbers of variables of theta_c and
@@ -50,7 +50,7 @@ class AdmmForm(Maps):
     of structures.
     """
 
-    def __init__(self, structures: Structures, layout: Layout, added: Added | None) -> None:
+    def __init__(self, structures: Structures, layout: VariableLayout, added: FlatteningCounts | None) -> None:
         """Create the form; `added` is None if conditions are evaluated as masks."""
         super().__init__(structures.space, layout)
         self.structures = structures
@@ -58,13 +58,13 @@ class AdmmForm(Maps):
         self.bounds: tuple[Bound, ...] = self.space.task.bounds if self.space.task else ()
 
     @cached_property
-    def rules(self) -> tuple[LinearRule, ...]:
+    def linear_constraints(self) -> tuple[LinearConstraint, ...]:
         """The linear constraints over z and orders, which exclude combinations that no member has."""
-        return self._linear.rules
+        return self._linear_constraints.constraints
 
     @cached_property
-    def _linear(self) -> LinearRules:
-        return linear_rules(self.structures, self.layout)
+    def _linear_constraints(self) -> LinearConstraints:
+        return derive_linear_constraints(self.structures, self.layout)
 
     @cached_property
     def inequalities(self) -> tuple[Array, Array]:
@@ -74,12 +74,12 @@ class AdmmForm(Maps):
         """
         width = self.layout.width + sum(order.size**2 for order in self.orders)
         rows, most = [], []
-        for rule in self.rules:
-            for row, bound in self._rows(rule, width):
+        for rule in self.linear_constraints:
+            for row, bound in self._matrix_rows(rule, width):
                 rows.append(row)
                 most.append(bound)
         for order in self.orders:
-            for removed in order.removed:
+            for removed in order.missing_orders:
                 row = np.zeros(width, np.int8)
                 row[self._columns_of(order)] = order.matrix_of(removed).ravel()
                 rows.append(row)
@@ -88,13 +88,13 @@ class AdmmForm(Maps):
 
     @cached_property
     def value_constraints(self) -> tuple[Constraint, ...]:
-        """The constraints of the space that z and the orders do not decide; `project` and `reaches` enforce them."""
+        """The constraints of the space that z and the orders do not decide; `project` and `accepts` enforce them."""
         settled = {block.address for block in self.blocks} | {o.address for o in self.orders if o.owner is None}
         for block in self.blocks:
-            for branch in block.variants.values():
-                settled |= block.alternatives[branch[0]].settled.branches.keys()
-            settled |= _single(block)
-        left = set(map(id, self._linear.left))
+            for branch in block.alternatives_by_branch.values():
+                settled |= block.alternatives[branch[0]].case.branches.keys()
+            settled |= _single_valued(block)
+        left = set(map(id, self._linear_constraints.inexpressible))
         return tuple(
             rule
             for rule in self.space.constraints
@@ -109,21 +109,21 @@ class AdmmForm(Maps):
     @cached_property
     def default(self) -> AdmmPoint:
         """The point of the default configuration, or of the member nearest to it if constraints exclude it."""
-        return self.encode(nearest_admissible(self.structures)[1])
+        return self.encode(nearest_to_default(self.structures)[1])
 
     # ---- membership and projection
 
-    def reaches(self, point: AdmmPoint) -> bool:
+    def accepts(self, point: AdmmPoint) -> bool:
         """Return True if a point satisfies everything, and False if its arrays have wrong shapes.
 
         Its blocks must be one-hot, its orders permutations, A [z, orders] <= b, and theta in its box and in D. The
         constraints of the space must be satisfied. Inactive variables must be in D too, with any value.
         """
-        if not self._fits(point):
+        if not self._has_valid_shapes(point):
             return False
-        return bool(self.reaches_all(AdmmPoints.of([point]))[0])
+        return bool(self.accepts_all(AdmmPoints.stack([point]))[0])
 
-    def _fits(self, point: AdmmPoint) -> bool:
+    def _has_valid_shapes(self, point: AdmmPoint) -> bool:
         """Return True if the arrays of a point have the shapes of this form."""
         return (
             np.shape(point.z) == (self.layout.width,)
@@ -132,14 +132,14 @@ class AdmmForm(Maps):
             and [np.shape(order) for order in point.orders] == [(order.size, order.size) for order in self.orders]
         )
 
-    def reaches_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> Array:
-        """Return the results of `reaches` for many points, a boolean array (n,)."""
-        points = self.together(points)
+    def accepts_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> Array:
+        """Return the results of `accepts` for many points, a boolean array (n,)."""
+        points = self.to_points(points)
         found = self._is_structured(points) & self.theta_c.contains(points.theta_c)
         found &= self.theta_d.contains(points.theta_d)
         rows = np.flatnonzero(found)
         if len(rows):
-            found[rows] = self.truths(points.take(rows)).admitted
+            found[rows] = self.evaluate(points.take(rows)).is_admitted
         return found
 
     def _is_structured(self, points: AdmmPoints) -> Array:
@@ -158,38 +158,39 @@ class AdmmForm(Maps):
         return found
 
     def project(self, point: AdmmPoint) -> AdmmPoint:
-        """Return the nearest point that `reaches` accepts; a point that it accepts is returned unchanged.
+        """Return the nearest point that `accepts` accepts; a point that it accepts is returned unchanged.
 
         Each block becomes its largest entry (the first of equal ones), each order the permutation with the largest sum,
         and theta its projection P_D. If that violates a constraint, the active variables move to the nearest admissible
-        alternatives and values with as few changes as possible (see `Mover`). The result is deterministic.
+        alternatives and values with as few changes as possible (see `MemberRepair`). The result is deterministic.
         """
-        return self.project_all(AdmmPoints.of([point]))[0]
+        return self.project_all(AdmmPoints.stack([point]))[0]
 
     def project_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> AdmmPoints:
         """Return the results of `project` for many points."""
-        found = self._rounded(self.together(points))
-        for row in np.flatnonzero(~self.reaches_all(found)).tolist():
-            found.put(np.array([row]), self._moved(found.take(np.array([row]))))
+        found = self._round_points(self.to_points(points))
+        for row in np.flatnonzero(~self.accepts_all(found)).tolist():
+            found.put(np.array([row]), self._repair(found.take(np.array([row]))))
         return found
 
-    def _rounded(self, points: AdmmPoints) -> AdmmPoints:
+    def _round_points(self, points: AdmmPoints) -> AdmmPoints:
         z = np.zeros((len(points), self.layout.width), np.int8)
         for block in self.blocks:
             given = np.asarray(points.z[:, block.columns], float)
             largest = np.where(np.isnan(given), -np.inf, given).argmax(axis=1)
             z[np.arange(len(points)), block.start + largest] = 1
         orders = tuple(
-            order.matrices[order.places(matrices)] for order, matrices in zip(self.orders, points.orders, strict=True)
+            order.matrices[order.nearest_branches(matrices)]
+            for order, matrices in zip(self.orders, points.orders, strict=True)
         )
         return AdmmPoints(z, self.theta_c.nearest(points.theta_c), self.theta_d.nearest(points.theta_d), orders)
 
-    def _moved(self, points: AdmmPoints) -> AdmmPoints:
+    def _repair(self, points: AdmmPoints) -> AdmmPoints:
         """Return the nearest member of a rounded point; inactive variables stay.
 
         The point is given and returned as a batch of one.
         """
-        found = self.encode_all([self._mover.move(*self._wanted(points[0]))])
+        found = self.encode_all([self._member_repair.nearest_member(*self._wanted_values(points[0]))])
         active = self.active_all(found)
         kept = points.copy()
         kept.z[...] = found.z
@@ -200,10 +201,10 @@ class AdmmForm(Maps):
         return kept
 
     @cached_property
-    def _mover(self) -> Mover:
-        return Mover(self.structures)
+    def _member_repair(self) -> MemberRepair:
+        return MemberRepair(self.structures)
 
-    def _wanted(self, point: AdmmPoint) -> tuple[dict[str, str], Wanted]:
+    def _wanted_values(self, point: AdmmPoint) -> tuple[dict[str, str], ValueFunction]:
         """Return the branch of every decision at a rounded point, and a function for the values of hyperparameters.
 
         Variables that z does not choose are included. If several alternatives have a variable, the alternative that z
@@ -211,28 +212,28 @@ class AdmmForm(Maps):
         """
         taken = [int(point.z[block.columns].argmax()) for block in self.blocks]
         orders = zip(self.orders, point.orders, strict=True)
-        places = {order.address: int(order.places(matrix[None])[0]) for order, matrix in orders}
-        places |= {b.address: b.alternatives[n].place for b, n in zip(self.blocks, taken, strict=True)}
+        places = {order.address: int(order.nearest_branches(matrix[None])[0]) for order, matrix in orders}
+        places |= {b.address: b.alternatives[n].branch_index for b, n in zip(self.blocks, taken, strict=True)}
 
-        def said(address: str) -> Value | Missing:
+        def said(address: str) -> Value | NotFound:
             known = self._sources.get(address, ())
             slot = next((slot for block, number, slot in known if block is None or taken[block] == number), None)
             if slot is None and known:
                 slot = known[0][2]
             if not isinstance(slot, ThetaColumns):
-                return MISSING if slot is None else slot[0]
-            whole = 0.0 if slot.integer is None else float(point.theta_d[slot.integer])
-            return slot.coding.value(whole, [point.theta_c[column] for column in slot.numbers])
+                return NOT_FOUND if slot is None else slot[0]
+            whole = 0.0 if slot.integer_column is None else float(point.theta_d[slot.integer_column])
+            return slot.coding.value_of(whole, [point.theta_c[column] for column in slot.number_columns])
 
         def branch(choice: Choice) -> str:
             if choice.address in places:
                 return choice.branches[places[choice.address]].name
             found = said(choice.address)
-            return choice.branches[choice.default].name if isinstance(found, Missing) else str(found)
+            return choice.branches[choice.default].name if isinstance(found, NotFound) else str(found)
 
         def wanted(node: Hyperparameter) -> Value:
             found = said(node.address)
-            return node.default if isinstance(found, Missing) else found
+            return node.default if isinstance(found, NotFound) else found
 
         return {address: branch(choice) for address, choice in self.choices.items()}, wanted
 
@@ -247,9 +248,9 @@ class AdmmForm(Maps):
             found.setdefault(slot.address, []).append((None, 0, slot))
         for place, block in enumerate(self.blocks):
             for number, alternative in enumerate(block.alternatives):
-                for slot in alternative.slots:
+                for slot in alternative.columns:
                     found.setdefault(slot.address, []).append((place, number, slot))
-                settled = alternative.settled
+                settled = alternative.case
                 for address, value in (*settled.values.items(), *settled.branches.items()):
                     if address not in settled.absent:
                         found.setdefault(address, []).append((place, number, (value,)))
@@ -265,16 +266,16 @@ class AdmmForm(Maps):
         Alternatives and orders are uniform, and theta is uniform or log-uniform. A point that satisfies all constraints
         stays as it was drawn, so every member is possible. Members near to excluded points are more likely.
         """
-        points = self.blank(count)
+        points = self.default_points(count)
         rows = np.arange(count)
         for block in self.blocks:
             points.z[rows, block.start + rng.integers(len(block.alternatives), size=count)] = 1
         for order, matrices in zip(self.orders, points.orders, strict=True):
             matrices[...] = order.matrices[rng.integers(len(order.branches), size=count)]
-        ways = (alternative.slots for block in self.blocks for alternative in block.alternatives)
+        ways = (alternative.columns for block in self.blocks for alternative in block.alternatives)
         for slot in (*self.layout.always, *(slot for slots in ways for slot in slots)):
             domain = slot.coding.domain  # may be a part of the hyperparameter's domain, with the same codes
-            put(points, slot, Indexed(domain, domain), rows, UniformDraw(domain).draw(count, rng))
+            write_values(points, slot, IntegerEncoding(domain, domain), rows, UniformSampler(domain).draw(count, rng))
         return self.project_all(points) if count else points
 
     # ---- rows of the matrix
@@ -284,7 +285,7 @@ class AdmmForm(Maps):
         start = self.layout.width + sum(each.size**2 for each in before)
         return slice(start, start + order.size**2)
 
-    def _rows(self, rule: LinearRule, width: int) -> Iterator[tuple[Array, int]]:
+    def _matrix_rows(self, rule: LinearConstraint, width: int) -> Iterator[tuple[Array, int]]:
         """Yield the matrix rows of a linear constraint with their bounds.
 
         There is one row, or one for each combination of the orders that the constraint names.
@@ -308,25 +309,25 @@ class AdmmForm(Maps):
         These are `conditions`, `z`, `theta_c`, `theta_d`, `order` and `constraints`, and `flattened` if conditions are
         alternatives.
         """
-        from spacelang.targets._admm.showing import form_to_json
+        from spacelang.targets._admm.rendering import form_to_json
 
         return form_to_json(self)
 
     def to_text(self) -> str:
         """Return a listing of the blocks and of the variables of each owner, as in the tables of the paper."""
-        from spacelang.targets._admm.showing import listing
+        from spacelang.targets._admm.rendering import text_listing
 
-        return listing(self)
+        return text_listing(self)
 
     def to_dot(self) -> str:
         """Return a graph in the DOT language: a cluster for each block, with the variables of each alternative."""
-        from spacelang.targets._admm.showing import draw
+        from spacelang.targets._admm.rendering import dot_graph
 
-        return draw(self)
+        return dot_graph(self)
 
 
-def _single(block: Block) -> set[str]:
+def _single_valued(block: Block) -> set[str]:
     """Return the hyperparameters for which every alternative of a block that has them leaves a single value or none."""
-    asked = {address for way in block.alternatives for address in way.settled.domains}
-    coded = {slot.address for way in block.alternatives for slot in way.slots}
+    asked = {address for way in block.alternatives for address in way.case.domains}
+    coded = {slot.address for way in block.alternatives for slot in way.columns}
     return asked - coded

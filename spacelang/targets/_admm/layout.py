@@ -10,19 +10,19 @@ from typing import Final
 
 import numpy as np
 
-from spacelang.codings.indexed import Indexed
-from spacelang.draws.tabulating import coded
-from spacelang.forms.printer import show_expression
-from spacelang.grouping import grouped
-from spacelang.ir.domain import Categorical, Domain, Missing, members, parts
-from spacelang.ir.expr import Active, And, Expr, Is, decisions, holds, nodes
+from spacelang.encodings.integer_codes import IntegerEncoding
+from spacelang.grouping import group_by_key
+from spacelang.ir.domain import Categorical, Domain, NotFound, members, parts
+from spacelang.ir.expr import Active, And, Expr, Is, decisions_in_tests, is_true, nodes
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
-from spacelang.ir.value import identity
-from spacelang.reductions.flattening import Settled
+from spacelang.ir.value import identity_key
+from spacelang.reductions.flattening import BranchCase
 from spacelang.reductions.permutations import Permutation
-from spacelang.targets._admm.boxes import Coordinate, Owner, ThetaBox
+from spacelang.sampling.batch_builder import encode_values
+from spacelang.serialization.expression_printer import show_expression
+from spacelang.targets._admm.theta_boxes import Coordinate, Owner, ThetaBox
 
-FEW: Final = 4_096
+MAX_ENUMERATED_MEMBERS: Final = 4_096
 """The maximum size of a domain part from which members that a constraint excludes are removed from D."""
 
 
@@ -31,24 +31,24 @@ class ThetaColumns:
     """The columns of theta_d and theta_c that encode one hyperparameter or one decision nested in an alternative."""
 
     address: str
-    coding: Indexed
-    integer: int | None
-    numbers: tuple[int, ...]
+    coding: IntegerEncoding
+    integer_column: int | None
+    number_columns: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Indicator:
     """One variable of a block of z, which is 1 if its alternative is taken.
 
-    `settled` is what the alternative fixes in addition to its branch: nothing, unless conditions are flattened.
+    `case` is what the alternative fixes in addition to its branch: nothing, unless conditions are flattened.
     """
 
     name: str
     branch: str
-    place: int
-    settled: Settled
-    slots: tuple[ThetaColumns, ...]
-    asked: tuple[tuple[str, Indexed | None], ...] = ()
+    branch_index: int
+    case: BranchCase
+    columns: tuple[ThetaColumns, ...]
+    restrictions: tuple[tuple[str, IntegerEncoding | None], ...] = ()
     """The restricted domains of hyperparameters in it, by address; None for those that are not active."""
 
 
@@ -67,11 +67,11 @@ class Block:
         return slice(self.start, self.start + len(self.alternatives))
 
     @cached_property
-    def variants(self) -> dict[int, tuple[int, ...]]:
+    def alternatives_by_branch(self) -> dict[int, tuple[int, ...]]:
         """The indices of the alternatives of each branch, by the index of the branch."""
         found: dict[int, tuple[int, ...]] = {}
         for number, alternative in enumerate(self.alternatives):
-            found[alternative.place] = (*found.get(alternative.place, ()), number)
+            found[alternative.branch_index] = (*found.get(alternative.branch_index, ()), number)
         return found
 
 
@@ -86,7 +86,7 @@ class StepOrder(Permutation):
 
 
 @dataclass(frozen=True)
-class Layout:
+class VariableLayout:
     """All variables of a space: blocks of z, orders, theta_c and theta_d.
 
     The hyperparameters in `always` belong to every pipeline.
@@ -104,15 +104,15 @@ class Layout:
         return sum(len(block.alternatives) for block in self.blocks)
 
 
-def layout_of(space: Space, variants: Mapping[tuple[str, str], tuple[Settled, ...]]) -> Layout:
+def make_layout(space: Space, variants: Mapping[tuple[str, str], tuple[BranchCase, ...]]) -> VariableLayout:
     """Return the layout of the variables of a space.
 
     `variants` has the cases of each flattened branch, by the address of its stage and its name, one or more. Each case
     is an alternative of z. A branch that is not in it is a single alternative.
     """
     products = space.permutations
-    writer = _Writer(space, frozenset(products))
-    always = writer.slots((), None, Settled())
+    writer = _LayoutBuilder(space, frozenset(products))
+    always = writer.add_columns((), None, BranchCase())
     blocks: list[Block] = []
     for stage in (stage for stage in space.stages if stage.address not in products):
         start = blocks[-1].columns.stop if blocks else 0
@@ -120,7 +120,7 @@ def layout_of(space: Space, variants: Mapping[tuple[str, str], tuple[Settled, ..
     orders = tuple(
         StepOrder(
             products[choice.address].labels,
-            tuple(choice.places),
+            tuple(choice.branch_indices),
             choice.key,
             choice.address,
             _owner(space, space.variables[choice.address]),
@@ -129,7 +129,7 @@ def layout_of(space: Space, variants: Mapping[tuple[str, str], tuple[Settled, ..
         for choice in space.decisions
         if choice.address in products
     )
-    return Layout(tuple(blocks), orders, always, writer.numbers(), writer.integers())
+    return VariableLayout(tuple(blocks), orders, always, writer.theta_c(), writer.theta_d())
 
 
 def _owner(space: Space, variable: Variable) -> Owner:
@@ -139,76 +139,82 @@ def _owner(space: Space, variable: Variable) -> Owner:
     return space.variables[address].key, branch
 
 
-class _Writer:
+class _LayoutBuilder:
     """A builder of the columns of theta, in the order in which they are requested."""
 
     def __init__(self, space: Space, orders: frozenset[str]) -> None:
         self._space = space
         self._orders = orders
-        self._inside = grouped((each.owners[0] if each.owners else None, each) for each in space.variables.values())
-        self._excluded = dict(_excluded(space))
+        self._variables_by_context = group_by_key(
+            (each.owners[0] if each.owners else None, each) for each in space.variables.values()
+        )
+        self._excluded = dict(_excluded_values(space))
         self._numbers: list[Coordinate] = []
         self._integers: list[Coordinate] = []
 
-    def numbers(self) -> ThetaBox:
+    def theta_c(self) -> ThetaBox:
         return ThetaBox(tuple(self._numbers), integral=False)
 
-    def integers(self) -> ThetaBox:
+    def theta_d(self) -> ThetaBox:
         return ThetaBox(tuple(self._integers), integral=True)
 
     def alternatives(
-        self, stage: Choice, variants: Mapping[tuple[str, str], tuple[Settled, ...]]
+        self, stage: Choice, variants: Mapping[tuple[str, str], tuple[BranchCase, ...]]
     ) -> Iterator[Indicator]:
         for place, branch in enumerate(stage.branches):
             context = (stage.address, branch.name)
-            for settled in variants.get(context, (Settled(),)):
+            for settled in variants.get(context, (BranchCase(),)):
                 name = f"{branch.name}[{settled.label}]" if settled.label else branch.name
-                slots = self.slots(context, (stage.key, name), settled)
-                yield Indicator(name, branch.name, place, settled, slots, tuple(self._asked(settled)))
+                slots = self.add_columns(context, (stage.key, name), settled)
+                yield Indicator(name, branch.name, place, settled, slots, tuple(self._restrictions(settled)))
 
-    def _asked(self, settled: Settled) -> Iterator[tuple[str, Indexed | None]]:
+    def _restrictions(self, settled: BranchCase) -> Iterator[tuple[str, IntegerEncoding | None]]:
         for address, domain in settled.domains.items():
             node = self._space.variables[address].hyperparameter
-            yield address, None if domain is None else Indexed(domain, node.domain)
+            yield address, None if domain is None else IntegerEncoding(domain, node.domain)
 
-    def slots(self, context: tuple[str, str] | tuple[()], owner: Owner, settled: Settled) -> tuple[ThetaColumns, ...]:
+    def add_columns(
+        self, context: tuple[str, str] | tuple[()], owner: Owner, settled: BranchCase
+    ) -> tuple[ThetaColumns, ...]:
         found = []
-        for variable in self._inside.get(context or None, ()):
+        for variable in self._variables_by_context.get(context or None, ()):
             if variable.address in settled.absent or variable.address in settled.values:
                 continue
             if isinstance(variable.node, Hyperparameter):
                 domain = settled.domains.get(variable.address) or variable.node.domain
-                found.append(self._slot(variable.node, owner, domain, self._condition(variable, settled)))
+                found.append(
+                    self._add_hyperparameter(variable.node, owner, domain, self._condition_text(variable, settled))
+                )
             elif context and variable.address not in settled.branches and variable.address not in self._orders:
-                found.append(self._nested(variable.node, owner, self._condition(variable, settled)))
+                found.append(self._add_decision(variable.node, owner, self._condition_text(variable, settled)))
         return tuple(found)
 
-    def _nested(self, choice: Choice, owner: Owner, condition: str) -> ThetaColumns:
-        domain = Categorical(tuple(choice.places))
-        coding = Indexed(domain, domain)
+    def _add_decision(self, choice: Choice, owner: Owner, condition: str) -> ThetaColumns:
+        domain = Categorical(tuple(choice.branch_indices))
+        coding = IntegerEncoding(domain, domain)
         self._integers.append(
             Coordinate(choice.key, choice.address, owner, coding.pieces, choice.default, condition=condition)
         )
         return ThetaColumns(choice.address, coding, len(self._integers) - 1, ())
 
-    def _slot(self, node: Hyperparameter, owner: Owner, domain: Domain, condition: str) -> ThetaColumns:
-        coding, integer = Indexed(domain, node.domain), None
+    def _add_hyperparameter(self, node: Hyperparameter, owner: Owner, domain: Domain, condition: str) -> ThetaColumns:
+        coding, integer = IntegerEncoding(domain, node.domain), None
         given = domain.find(node.default)
-        default = domain.middle if isinstance(given, Missing) else given
-        whole, numbers = coding.encode(coded(node.domain, [default]))
+        default = domain.middle if isinstance(given, NotFound) else given
+        whole, numbers = coding.encode(encode_values(node.domain, [default]))
         if coding.is_discrete:
             integer, code = len(self._integers), int(whole[0])
-            excluded = self._holes(node.address, coding)
+            excluded = self._excluded_codes(node.address, coding)
             self._integers.append(Coordinate(node.key, node.address, owner, coding.pieces, code, excluded, condition))
         first = len(self._numbers)
-        for place, (piece, (given,)) in enumerate(zip(coding.ranges, numbers, strict=True)):
-            name = node.key if len(coding.ranges) == 1 else f"{node.key} ({place + 1})"
+        for place, (piece, (given,)) in enumerate(zip(coding.continuous_pieces, numbers, strict=True)):
+            name = node.key if len(coding.continuous_pieces) == 1 else f"{node.key} ({place + 1})"
             start = piece.part.middle if np.isnan(given) else float(given)
             assert isinstance(start, float)
             self._numbers.append(Coordinate(name, node.address, owner, (piece,), start, frozenset(), condition))
         return ThetaColumns(node.address, coding, integer, tuple(range(first, len(self._numbers))))
 
-    def _condition(self, variable: Variable, settled: Settled) -> str:
+    def _condition_text(self, variable: Variable, settled: BranchCase) -> str:
         """Return the condition of a variable within its alternative as text.
 
         The text is empty if the variable is active whenever the alternative is taken.
@@ -216,17 +222,17 @@ class _Writer:
         owners = variable.owners[1:]
         tests: list[Expr] = [Is(owner, (branch,)) for owner, branch in owners if owner not in settled.branches]
         if variable.condition is not None:
-            tests += [] if variable.address in settled.told else [variable.condition]
-        return "" if not tests else show_expression(self._said(tests[0] if len(tests) == 1 else And(tuple(tests))))
+            tests += [] if variable.address in settled.decided_conditions else [variable.condition]
+        return "" if not tests else show_expression(self._to_syntax(tests[0] if len(tests) == 1 else And(tuple(tests))))
 
     @cached_property
-    def _said(self) -> Callable[[Expr], Expr]:
+    def _to_syntax(self) -> Callable[[Expr], Expr]:
         # Imported here because it loads the syntax tree, which spaces without conditions do not need.
-        from spacelang.forms.wording import saying
+        from spacelang.serialization.syntax_nodes import expression_speller
 
-        return saying(self._space)
+        return expression_speller(self._space)
 
-    def _holes(self, address: str, coding: Indexed) -> frozenset[int]:
+    def _excluded_codes(self, address: str, coding: IntegerEncoding) -> frozenset[int]:
         """Return the codes that constraints on this hyperparameter alone exclude.
 
         If they exclude all codes, none are returned.
@@ -239,23 +245,23 @@ class _Writer:
             for piece in coding.pieces
             if not piece.is_continuous
             for code in range(piece.first, piece.last + 1)
-            if identity(piece.value(code)) in excluded
+            if identity_key(piece.value_of(code)) in excluded
         }
         return frozenset(found) if len(found) <= coding.upper - coding.lower else frozenset()
 
 
-def _excluded(space: Space) -> Iterable[tuple[str, frozenset[tuple[object, ...]]]]:
+def _excluded_values(space: Space) -> Iterable[tuple[str, frozenset[tuple[object, ...]]]]:
     """Return, for each hyperparameter, the values that constraints on it alone exclude."""
     found: dict[str, set[tuple[object, ...]]] = {}
     for rule in space.constraints:
-        if len(rule.scope) != 1 or decisions(rule.expression):
+        if len(rule.scope) != 1 or decisions_in_tests(rule.expression):
             continue
         if any(isinstance(node, Active) for node in nodes(rule.expression)):
             continue
         node = space.variables[rule.scope[0]].hyperparameter
         for part in parts(node.domain):
-            if part.size is not None and part.size <= FEW:
+            if part.size is not None and part.size <= MAX_ENUMERATED_MEMBERS:
                 for value in members(part):
-                    if holds(rule.expression, lambda _, value=value: value) == rule.forbidden:  # type: ignore[misc]
-                        found.setdefault(node.address, set()).add(identity(value))
+                    if is_true(rule.expression, lambda _, value=value: value) == rule.forbidden:  # type: ignore[misc]
+                        found.setdefault(node.address, set()).add(identity_key(value))
     return ((address, frozenset(values)) for address, values in found.items())

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spacelang.draws.codes import Array
+from spacelang.sampling.value_codes import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +47,7 @@ class AdmmPoints:
     orders: tuple[Array, ...] = ()
 
     @classmethod
-    def of(cls, points: Sequence[AdmmPoint]) -> "AdmmPoints":
+    def stack(cls, points: Sequence[AdmmPoint]) -> "AdmmPoints":
         """Stack one or more points, in their order."""
         orders = tuple(map(np.stack, zip(*(point.orders for point in points), strict=True)))
         return cls(

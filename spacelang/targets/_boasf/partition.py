@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, contains
-from spacelang.ir.expr import And, Compare, Constant, Expr, In, Is, Or, Reference, holds, references
-from spacelang.ir.given import cases, folded
+from spacelang.ir.expr import And, Compare, Constant, Expr, In, Is, Or, Reference, is_true, references
+from spacelang.ir.partial_evaluation import activity_cases, fold_constants
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space
 from spacelang.targets._boasf.pieces import describe_piece
 
@@ -26,7 +26,7 @@ Vector: TypeAlias = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CutHyperparameter:
     """A hyperparameter that is cut into two or more pieces."""
 
     node: Hyperparameter
@@ -42,10 +42,10 @@ class GroupedDecision:
 
     choice: Choice
     groups: tuple[tuple[str, ...], ...]
-    inside: tuple["Slots", ...]
+    inside: tuple["Cuts", ...]
 
 
-Slots: TypeAlias = tuple[Cut | GroupedDecision, ...]
+Cuts: TypeAlias = tuple[CutHyperparameter | GroupedDecision, ...]
 """The cut hyperparameters below some branches, and the decisions that lead to further cuts."""
 
 
@@ -58,7 +58,7 @@ class Subspace:
     rules: list[Constraint] = field(default_factory=list)
 
 
-MOST_NAMED: Final = 3
+MAX_NAMED_ALTERNATIVES: Final = 3
 """The maximum size of a group of alternatives whose names are all listed in the name of an arm."""
 
 
@@ -67,18 +67,18 @@ class Partition:
 
     def __init__(self, space: Space, pieces_of: Callable[[Hyperparameter], tuple[Domain, ...]]) -> None:
         self._space = space
-        self._places: dict[str, Cut | GroupedDecision] = {}
-        self._slots = self._find((), pieces_of)
+        self._places: dict[str, CutHyperparameter | GroupedDecision] = {}
+        self._slots = self._find_cuts((), pieces_of)
 
     @property
-    def cuts(self) -> tuple[Cut, ...]:
+    def cuts(self) -> tuple[CutHyperparameter, ...]:
         """The hyperparameters that are cut."""
-        return tuple(slot for slot in self._places.values() if isinstance(slot, Cut))
+        return tuple(slot for slot in self._places.values() if isinstance(slot, CutHyperparameter))
 
     @property
-    def most(self) -> int:
+    def max_arms(self) -> int:
         """The maximum number of arms; some of them may be empty."""
-        return _count(self._slots)
+        return _count_arms(self._slots)
 
     def vectors(self) -> Iterator[Vector]:
         """Return an iterator over the vectors of all arms, including empty arms."""
@@ -86,9 +86,9 @@ class Partition:
 
     def vector_of(self, configuration: Configuration) -> Vector:
         """Return the vector of a member."""
-        return tuple(_items(self._slots, configuration))
+        return tuple(_vector_items(self._slots, configuration))
 
-    def part(self, vector: Vector) -> Subspace | None:
+    def subspace_of(self, vector: Vector) -> Subspace | None:
         """Return the restriction of the space to the arm of a vector; None if conditions leave nothing.
 
         The arm may be empty even if this is not None.
@@ -103,9 +103,9 @@ class Partition:
                 part.domains[address] = slot.pieces[place]
                 if place:
                     active.append(address)
-        return part if all(_activate(self._space, address, part) for address in active) else None
+        return part if all(_require_active(self._space, address, part) for address in active) else None
 
-    def name(self, vector: Vector, part: Subspace) -> str:
+    def arm_name(self, vector: Vector, part: Subspace) -> str:
         """Return the name of an arm: its alternatives, and the pieces that do not follow from others."""
         words = []
         names = [self._places[address].node.name for address, _ in vector if address in part.domains]  # type: ignore[union-attr]
@@ -116,28 +116,30 @@ class Partition:
             if isinstance(slot, GroupedDecision):
                 group = slot.groups[place]
                 others = (
-                    f"another {slot.choice.name} of {len(group)}" if len(group) > MOST_NAMED else " or ".join(group)
+                    f"another {slot.choice.name} of {len(group)}"
+                    if len(group) > MAX_NAMED_ALTERNATIVES
+                    else " or ".join(group)
                 )
                 words.append(others)
                 continue
-            is_open = place == 0 and not _is_sure(self._space, address, part)
-            if is_open and not _activate(self._space, address, _copied(part)):
+            is_open = place == 0 and not _is_always_active(self._space, address, part)
+            if is_open and not _require_active(self._space, address, _copy(part)):
                 continue
             own = slot.node.name if names.count(slot.node.name) == 1 else slot.node.key
             words.append(f"{own} {describe_piece(part.domains[address])}{' or inactive' * is_open}")
         return ", ".join(words)
 
-    def _find(self, context: Context, pieces_of: Callable[[Hyperparameter], tuple[Domain, ...]]) -> Slots:
+    def _find_cuts(self, context: Context, pieces_of: Callable[[Hyperparameter], tuple[Domain, ...]]) -> Cuts:
         """Return the cuts and grouped decisions below a context."""
-        found: list[Cut | GroupedDecision] = []
+        found: list[CutHyperparameter | GroupedDecision] = []
         for variable in self._space.by_context.get(context, ()):
             node = variable.node
             if isinstance(node, Hyperparameter):
                 pieces = pieces_of(node)
-                found += [Cut(node, pieces)] if len(pieces) > 1 else []
+                found += [CutHyperparameter(node, pieces)] if len(pieces) > 1 else []
                 continue
             below = (
-                (each.name, self._find((*context, (node.address, each.name)), pieces_of)) for each in node.branches
+                (each.name, self._find_cuts((*context, (node.address, each.name)), pieces_of)) for each in node.branches
             )
             deeper = {name: slots for name, slots in below if slots}
             if deeper:
@@ -146,30 +148,35 @@ class Partition:
                 found.append(
                     GroupedDecision(node, tuple(names for names, _ in groups), tuple(slots for _, slots in groups))
                 )
-        self._places |= {each.node.address if isinstance(each, Cut) else each.choice.address: each for each in found}
+        self._places |= {
+            each.node.address if isinstance(each, CutHyperparameter) else each.choice.address: each for each in found
+        }
         return tuple(found)
 
 
-def _count(slots: Slots) -> int:
-    return prod(len(each.pieces) if isinstance(each, Cut) else sum(map(_count, each.inside)) for each in slots)
+def _count_arms(slots: Cuts) -> int:
+    return prod(
+        len(each.pieces) if isinstance(each, CutHyperparameter) else sum(map(_count_arms, each.inside))
+        for each in slots
+    )
 
 
-def _vectors(slots: Slots) -> Iterator[Vector]:
-    for joint in product(*map(_ways, slots)):
+def _vectors(slots: Cuts) -> Iterator[Vector]:
+    for joint in product(*map(_slot_vectors, slots)):
         yield tuple(item for items in joint for item in items)
 
 
-def _ways(slot: Cut | GroupedDecision) -> Iterator[Vector]:
-    if isinstance(slot, Cut):
+def _slot_vectors(slot: CutHyperparameter | GroupedDecision) -> Iterator[Vector]:
+    if isinstance(slot, CutHyperparameter):
         yield from (((slot.node.address, place),) for place in range(len(slot.pieces)))
         return
     for place, inside in enumerate(slot.inside):
         yield from (((slot.choice.address, place), *inner) for inner in _vectors(inside))
 
 
-def _items(slots: Slots, configuration: Configuration) -> Iterator[tuple[str, int]]:
+def _vector_items(slots: Cuts, configuration: Configuration) -> Iterator[tuple[str, int]]:
     for slot in slots:
-        if isinstance(slot, Cut):
+        if isinstance(slot, CutHyperparameter):
             key = slot.node.key
             found = (p for p, piece in enumerate(slot.pieces) if contains(piece, configuration[key]))
             yield slot.node.address, next(found) if key in configuration else 0
@@ -177,29 +184,29 @@ def _items(slots: Slots, configuration: Configuration) -> Iterator[tuple[str, in
         branch = str(configuration[slot.choice.key])
         place = next(place for place, group in enumerate(slot.groups) if branch in group)
         yield slot.choice.address, place
-        yield from _items(slot.inside[place], configuration)
+        yield from _vector_items(slot.inside[place], configuration)
 
 
-def _copied(part: Subspace) -> Subspace:
+def _copy(part: Subspace) -> Subspace:
     return Subspace({**part.branches}, {**part.domains}, [*part.rules])
 
 
 # ---- conditions under which a hyperparameter is active
 
 
-def _activate(space: Space, address: str, part: Subspace) -> bool:
+def _require_active(space: Space, address: str, part: Subspace) -> bool:
     """Restrict a subspace to configurations in which a hyperparameter is active.
 
     Return False if nothing is left, as far as this is detected.
     """
     node = space.variables[address].hyperparameter
     for owner, branch in space.variables[address].owners:
-        if not _take(space, owner, {branch}, part):
+        if not _restrict_branches(space, owner, {branch}, part):
             return False
-    return node.condition is None or _require(space, node.condition, part)
+    return node.condition is None or _require_condition(space, node.condition, part)
 
 
-def _require(space: Space, condition: Expr, part: Subspace) -> bool:
+def _require_condition(space: Space, condition: Expr, part: Subspace) -> bool:
     """Restrict a subspace to configurations that satisfy a condition.
 
     Branches and values are restricted where possible; otherwise a constraint is added. Return False if nothing is left,
@@ -209,46 +216,46 @@ def _require(space: Space, condition: Expr, part: Subspace) -> bool:
         case Constant(value=value):
             return value is True
         case And(terms=terms):
-            return all(_require(space, term, part) for term in terms)
+            return all(_require_condition(space, term, part) for term in terms)
         case Or(terms=(term,)):
-            return _require(space, term, part)
+            return _require_condition(space, term, part)
         case Is(address=address, branches=branches):
-            if not _activate_decision(space, address, part):
+            if not _require_reached(space, address, part):
                 return False
-            return _take(space, address, branches, part)
+            return _restrict_branches(space, address, branches, part)
         case Reference() | Compare() | In():
             named = references(condition)
-            values = _values(space, named[0], part) if len(named) == 1 else None
+            values = _possible_values(space, named[0], part) if len(named) == 1 else None
             if values is not None:
-                return _keep(condition, named[0], values, part) and _activate(space, named[0], part)
+                return _restrict_values(condition, named[0], values, part) and _require_active(space, named[0], part)
         case _:
             pass
     sure = tuple((owner, name) for owner, names in part.branches.items() if len(names) == 1 for name in names)
-    for case in cases(condition, sure, space.variables):
-        part.rules.append(Constraint(folded(Or((case.left, *case.active))), forbidden=False))
+    for case in activity_cases(condition, sure, space.variables):
+        part.rules.append(Constraint(fold_constants(Or((case.left, *case.active))), forbidden=False))
     return True
 
 
-def _activate_decision(space: Space, address: str, part: Subspace) -> bool:
-    return all(_take(space, owner, {branch}, part) for owner, branch in space.variables[address].owners)
+def _require_reached(space: Space, address: str, part: Subspace) -> bool:
+    return all(_restrict_branches(space, owner, {branch}, part) for owner, branch in space.variables[address].owners)
 
 
-def _take(space: Space, address: str, names: Iterable[str], part: Subspace) -> bool:
+def _restrict_branches(space: Space, address: str, names: Iterable[str], part: Subspace) -> bool:
     choice = space.variables[address].choice
     known = part.branches.get(address, frozenset(branch.name for branch in choice.branches))
     part.branches[address] = known & frozenset(names)
     return bool(part.branches[address])
 
 
-def _values(space: Space, address: str, part: Subspace) -> Categorical | None:
+def _possible_values(space: Space, address: str, part: Subspace) -> Categorical | None:
     """Return the values that a hyperparameter may have in a subspace if they are a set, else None."""
     node = space.variables[address].hyperparameter
     domain = part.domains.get(address, node.domain)
     return domain if isinstance(domain, Categorical) else None
 
 
-def _keep(test: Expr, address: str, domain: Categorical, part: Subspace) -> bool:
-    values = tuple(value for value in domain.values if holds(test, {address: value}.__getitem__))
+def _restrict_values(test: Expr, address: str, domain: Categorical, part: Subspace) -> bool:
+    values = tuple(value for value in domain.values if is_true(test, {address: value}.__getitem__))
     if not values:
         return False
     if len(values) < len(domain.values):
@@ -256,16 +263,18 @@ def _keep(test: Expr, address: str, domain: Categorical, part: Subspace) -> bool
     return True
 
 
-def _is_sure(space: Space, address: str, part: Subspace) -> bool:
+def _is_always_active(space: Space, address: str, part: Subspace) -> bool:
     variable = space.variables[address]
     condition = variable.condition
     if any(part.branches.get(owner) != frozenset({branch}) for owner, branch in variable.owners):
         return False
     named = () if condition is None else references(condition)
     values = (
-        _values(space, named[0], part) if isinstance(condition, Reference | Compare | In) and len(named) == 1 else None
+        _possible_values(space, named[0], part)
+        if isinstance(condition, Reference | Compare | In) and len(named) == 1
+        else None
     )
     if values is None:
         return condition is None
-    holds_always = all(holds(condition, {named[0]: value}.__getitem__) for value in values.values)  # type: ignore[arg-type]
-    return holds_always and _is_sure(space, named[0], part)
+    holds_always = all(is_true(condition, {named[0]: value}.__getitem__) for value in values.values)  # type: ignore[arg-type]
+    return holds_always and _is_always_active(space, named[0], part)

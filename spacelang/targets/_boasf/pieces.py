@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, assert_never
 
-from spacelang.draws.unit import scale
-from spacelang.ir.domain import Categorical, Domain, Grid, Real, Simple, Union, literal, parts, run
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, literal, parts, subgrid
+from spacelang.sampling.unit_scale import unit_scale
 
 DIGITS: Final = 12
 """Ranges are cut at numbers rounded to this many significant digits, so that the bounds of pieces are readable."""
@@ -27,13 +27,13 @@ def pieces_of(domain: Domain, number: int) -> tuple[Domain, ...]:
     """
     match domain:
         case Union():
-            return _of_union(domain, number)
+            return _cut_union(domain, number)
         case Real():
-            return tuple(_of_range(domain, number))
+            return tuple(_cut_range(domain, number))
         case Grid(log=True, is_consecutive=True):
-            return tuple(_of_log_integers(domain, number))
+            return tuple(_cut_log_integers(domain, number))
         case Grid() | Categorical():
-            return tuple(_run(domain, first, last) for first, last in _runs(domain.size or 1, number))
+            return tuple(_members_between(domain, first, last) for first, last in _runs(domain.size or 1, number))
         case _:
             assert_never(domain)
 
@@ -61,8 +61,8 @@ def _shown(number: float) -> str:
     return str(number) if isinstance(number, int) else f"{number:.6g}"
 
 
-def _of_range(domain: Real, number: int) -> Iterator[Real]:
-    cuts = [*_cuts(domain, number)]
+def _cut_range(domain: Real, number: int) -> Iterator[Real]:
+    cuts = [*_cut_points(domain, number)]
     if not cuts:
         yield domain
         return
@@ -72,9 +72,9 @@ def _of_range(domain: Real, number: int) -> Iterator[Real]:
     yield Real(cuts[-1], domain.upper, False, domain.upper_open, domain.log)
 
 
-def _cuts(domain: Real, number: int) -> Iterator[float]:
+def _cut_points(domain: Real, number: int) -> Iterator[float]:
     """Yield the numbers at which a range is cut; each has members on both sides."""
-    number_at, before = scale(domain.lower, domain.upper, log=domain.log).number, domain.least
+    number_at, before = unit_scale(domain.lower, domain.upper, log=domain.log).from_unit, domain.least
     for place in range(1, number):
         cut = float(f"{number_at(place / number):.{DIGITS}g}")
         if before < cut <= domain.greatest and cut < domain.upper:
@@ -82,9 +82,9 @@ def _cuts(domain: Real, number: int) -> Iterator[float]:
             before = cut
 
 
-def _of_log_integers(domain: Grid, number: int) -> Iterator[Grid]:
+def _cut_log_integers(domain: Grid, number: int) -> Iterator[Grid]:
     number = min(number, domain.size)
-    number_at, first = scale(domain.lower, domain.upper, log=True).number, int(domain.lower)
+    number_at, first = unit_scale(domain.lower, domain.upper, log=True).from_unit, int(domain.lower)
     for place in range(1, number):
         wanted = math.ceil(float(f"{number_at(place / number):.{DIGITS}g}"))
         # Leave at least one integer for this piece and for each piece that follows.
@@ -105,35 +105,35 @@ def _runs(size: int, number: int) -> Iterator[tuple[int, int]]:
         first = last + 1
 
 
-def _run(domain: Simple, first: int, last: int) -> Simple:
+def _members_between(domain: SimpleDomain, first: int, last: int) -> SimpleDomain:
     if (first, last) == (0, (domain.size or 1) - 1):
         return domain
     match domain:
         case Categorical():
             return type(domain)(domain.values[first : last + 1])
         case Grid():
-            return run(domain, first, last)
+            return subgrid(domain, first, last)
         case Real():
             return domain
         case _:
             assert_never(domain)
 
 
-def _of_union(domain: Union, number: int) -> tuple[Domain, ...]:
+def _cut_union(domain: Union, number: int) -> tuple[Domain, ...]:
     several = domain.parts
     if number <= len(several):
-        return tuple(_together(several[first : last + 1]) for first, last in _runs(len(several), number))
+        return tuple(_join(several[first : last + 1]) for first, last in _runs(len(several), number))
     found: list[tuple[Domain, ...]] = []
-    for part, share in zip(several, _shares(several, number), strict=True):
+    for part, share in zip(several, _piece_counts(several, number), strict=True):
         found.append(pieces_of(part, share))
     return tuple(piece for pieces in found for piece in pieces)
 
 
-def _together(several: Sequence[Simple]) -> Domain:
+def _join(several: Sequence[SimpleDomain]) -> Domain:
     return several[0] if len(several) == 1 else Union(tuple(several))
 
 
-def _shares(several: Sequence[Simple], number: int) -> list[int]:
+def _piece_counts(several: Sequence[SimpleDomain], number: int) -> list[int]:
     """Return the number of pieces for each part of a union.
 
     Every part gets one; each further piece goes to the part with the most members per piece.
@@ -149,7 +149,7 @@ def _shares(several: Sequence[Simple], number: int) -> list[int]:
     return shares
 
 
-def is_whole(domain: Domain, number: int) -> bool:
+def is_single_piece(domain: Domain, number: int) -> bool:
     """Return True if a domain stays in one piece."""
     size = sum(part.size or number for part in parts(domain))
     return number == 1 or size == 1

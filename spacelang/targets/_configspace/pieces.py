@@ -9,17 +9,17 @@ from typing import Final, Literal, TypeAlias
 from spacelang.ir.domain import Domain, Grid, Real, exact_integer, parts
 from spacelang.ir.value import Value
 from spacelang.reductions.domains import Identity
-from spacelang.reductions.questions import Draw, Only, Slot
-from spacelang.solver.cells import mass
-from spacelang.targets._configspace.ways import FlatValue
+from spacelang.reductions.questions import DrawnPiece, FixedPiece, FreeDraw
+from spacelang.solver.cells import probability_of_cell
+from spacelang.targets._configspace.normal_form import FlatValue
 
-PLACES: Final = 13
+DECIMALS: Final = 13
 """The number of decimals to which ConfigSpace rounds floats."""
 
-LEAST: Final = 0.01
+MIN_SHARE: Final = 0.01
 """The minimum weight of a piece of a range, for pieces that draws would almost never hit."""
 
-LISTED: Final = 100
+MAX_LISTED: Final = 100
 """The maximum size of a stepped range whose numbers are listed one by one."""
 
 Kind: TypeAlias = Literal[
@@ -42,7 +42,7 @@ class FlatHyperparameter:
     default: FlatValue = 0
 
 
-def finite(
+def finite_hyperparameter(
     name: str,
     choices: Iterable[FlatValue],
     default: FlatValue,
@@ -57,19 +57,19 @@ def finite(
     return FlatHyperparameter(name, kind, several, weights=shares, default=default)
 
 
-def weighted(weights: Sequence[float]) -> Sequence[float] | None:
+def weights_or_none(weights: Sequence[float]) -> Sequence[float] | None:
     """Return the weights if any of them differs from 1, else None."""
     return weights if any(weight != 1.0 for weight in weights) else None
 
 
 @dataclass(frozen=True, slots=True)
-class Held(Slot):
+class HeldPiece(DrawnPiece):
     """A piece of a domain with the hyperparameter that stores its reduced values."""
 
     parameter: FlatHyperparameter
 
 
-Piece: TypeAlias = Only | Held
+Piece: TypeAlias = FixedPiece | HeldPiece
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Scaled:
 
 
 @dataclass(frozen=True)
-class Coded:
+class EncodedDomain:
     """A domain encoded as ConfigSpace hyperparameters.
 
     A union has a hyperparameter for each part with several values, and a categorical `selector` for the part.
@@ -127,7 +127,7 @@ class Coded:
     @property
     def parameters(self) -> tuple[FlatHyperparameter, ...]:
         """All hyperparameters, the selector first."""
-        inner = tuple(piece.parameter for piece in self.pieces if isinstance(piece, Held))
+        inner = tuple(piece.parameter for piece in self.pieces if isinstance(piece, HeldPiece))
         return inner if self.selector is None else (self.selector, *inner)
 
     @cached_property
@@ -136,8 +136,8 @@ class Coded:
         return {} if self.selector is None else {choice: place for place, choice in enumerate(self.selector.choices)}
 
     @cached_property
-    def _draw(self) -> Draw:
-        return Draw("" if self.selector is None else self.selector.name, self.pieces)
+    def _draw(self) -> FreeDraw:
+        return FreeDraw("" if self.selector is None else self.selector.name, self.pieces)
 
     def encode(self, value: Value) -> dict[str, FlatValue]:
         """Return a member as values of the hyperparameters."""
@@ -148,9 +148,11 @@ class Coded:
 
     def decode(self, values: Mapping[str, FlatValue]) -> Value:
         """Return the member that values encode; raise LookupError for missing or invalid values."""
-        return self._draw.ask(lambda name, each: self._places[values[name]] if each is self._draw else values[name])
+        return self._draw.ask_value(
+            lambda name, each: self._places[values[name]] if each is self._draw else values[name]
+        )
 
 
-def share(piece: Domain, whole: Domain) -> float:
-    """Return the share of the draws of a domain that lies in a piece of it, at least `LEAST`."""
-    return max(sum(mass(part, whole) for part in parts(piece)), LEAST)
+def draw_share(piece: Domain, whole: Domain) -> float:
+    """Return the share of the draws of a domain that lies in a piece of it, at least `MIN_SHARE`."""
+    return max(sum(probability_of_cell(part, whole) for part in parts(piece)), MIN_SHARE)

@@ -13,22 +13,22 @@ def normal_of(node: Hyperparameter) -> tuple[float, float] | None:
     Under `log`, these are the mean and deviation of logarithms.
     """
     match node.prior:
-        case Normal(mean=mean, deviation=deviation) if is_sayable(node):
+        case Normal(mean=mean, deviation=deviation) if is_expressible(node):
             return mean, deviation
         case Normal() | Uniform() | None:
             return None
 
 
-def is_sayable(node: Hyperparameter) -> bool:
+def is_expressible(node: Hyperparameter) -> bool:
     """Return True if ConfigSpace can express the prior of a hyperparameter."""
     match node.prior:
         case Normal() as normal:
-            return _is_sayable(normal, node.domain)
+            return _is_expressible(normal, node.domain)
         case Uniform() | None:
             return True
 
 
-def _is_sayable(normal: Normal, domain: Domain) -> bool:
+def _is_expressible(normal: Normal, domain: Domain) -> bool:
     mean, deviation = normal.mean, normal.deviation
     if not isinstance(domain, Grid | Real) or domain.size == 1:
         return False

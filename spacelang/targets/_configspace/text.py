@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from spacelang.targets._configspace.json_form import SIGNS, Document, compared
-from spacelang.targets._shown import quoted
+from spacelang.targets._configspace.json_form import TYPE_SUFFIXES, Document, compared_values
+from spacelang.targets._text_and_dot import quote_dot
 
 
-def listing(written: Document) -> str:
+def text_listing(written: Document) -> str:
     """Return the hyperparameters, indented below those on which they depend, and then the forbidden clauses."""
     parameters, conditions, clauses = (written[key] for key in ("hyperparameters", "conditions", "forbiddens"))
     counts = f"{len(parameters)} hyperparameters, {len(conditions)} conditions, {len(clauses)} forbidden clauses"
@@ -17,38 +17,38 @@ def listing(written: Document) -> str:
     for parameter in parameters:
         name = parameter["name"]
         depths[name] = 1 + max((depths.get(parent, 0) for parent in _parents(on[name])), default=0) if name in on else 0
-        when = f"  when {said(on[name])}" if name in on else ""
+        when = f"  when {condition_text(on[name])}" if name in on else ""
         lines.append("  " * (depths[name] + 1) + f"{name} : {_domain(parameter)}{when}")
-    lines += [f"  forbid {said(clause)}" for clause in clauses]
+    lines += [f"  forbid {condition_text(clause)}" for clause in clauses]
     return "\n".join(lines)
 
 
-def graph(written: Document) -> str:
+def dot_graph(written: Document) -> str:
     """Return the hyperparameters as a DOT graph, with an edge from each to its dependents."""
     lines = ["digraph configspace {", "  rankdir=LR;", "  node [shape=box];"]
     for parameter in written["hyperparameters"]:
         label = f"{parameter['name']}\n{_domain(parameter)}"
-        lines.append(f"  {quoted(parameter['name'])} [label={quoted(label)}];")
+        lines.append(f"  {quote_dot(parameter['name'])} [label={quote_dot(label)}];")
     for condition in written["conditions"]:
-        label = quoted(said(condition))
+        label = quote_dot(condition_text(condition))
         for parent in _parents(condition):
-            lines.append(f"  {quoted(parent)} -> {quoted(condition['child'])} [label={label}];")
+            lines.append(f"  {quote_dot(parent)} -> {quote_dot(condition['child'])} [label={label}];")
     return "\n".join([*lines, "}"])
 
 
-def said(item: Mapping[str, Any]) -> str:
+def condition_text(item: Mapping[str, Any]) -> str:
     """Return a condition or clause as text."""
     kind = item["type"]
     if kind in ("AND", "OR"):
         terms: Sequence[Mapping[str, Any]] = item.get("conditions") or item["clauses"]
-        inner = [f"({said(term)})" if term["type"] == "OR" else said(term) for term in terms]
+        inner = [f"({condition_text(term)})" if term["type"] == "OR" else condition_text(term) for term in terms]
         return f" {kind.lower()} ".join(inner)
-    signs = {"EQUALS": "==", "IN": "in", **{name: sign for sign, name in SIGNS.items()}}
+    signs = {"EQUALS": "==", "IN": "in", **{name: sign for sign, name in TYPE_SUFFIXES.items()}}
     sign = signs[kind.rpartition("_")[2]]
     if kind.startswith("RELATION"):
         return f"{item['left']} {sign} {item['right']}"
     name = item["parent"] if "parent" in item else item["name"]
-    return f"{name} {sign} {_values(compared(item)) if kind == 'IN' else compared(item)}"
+    return f"{name} {sign} {_values(compared_values(item)) if kind == 'IN' else compared_values(item)}"
 
 
 def _parents(condition: Mapping[str, Any]) -> Iterator[str]:

@@ -6,9 +6,16 @@ from itertools import product
 from typing import TypeAlias
 
 from spacelang.ir.space import Choice
-from spacelang.reductions.unfolding import Fork, Free, Parts, RangeComparison, UnfoldedPart, combinations
+from spacelang.reductions.unfolding import (
+    Fork,
+    FreeHyperparameter,
+    Parts,
+    RangeComparison,
+    UnfoldedPart,
+    count_combinations,
+)
 
-Entry: TypeAlias = tuple[str, Free | tuple[str, ...]]
+Entry: TypeAlias = tuple[str, FreeHyperparameter | tuple[str, ...]]
 """A key, with a free hyperparameter or with the branches that a decision may take."""
 Dictionary: TypeAlias = tuple[Entry, ...]
 
@@ -21,7 +28,7 @@ class AlikeCases:
     parts: Parts
 
 
-def groups(fork: Fork) -> list[AlikeCases]:
+def group_cases(fork: Fork) -> list[AlikeCases]:
     """Return the cases of a fork, with branches that leave the same parts grouped together."""
     if not isinstance(fork.node, Choice):
         return [AlikeCases((), case.parts) for case in fork.cases]
@@ -34,22 +41,22 @@ def groups(fork: Fork) -> list[AlikeCases]:
     return [*others, *(AlikeCases(((fork.node.key, tuple(names)),), parts) for names, parts in together.values())]
 
 
-def dictionaries_needed(parts: Parts) -> int:
+def count_dictionaries(parts: Parts) -> int:
     """Return the number of products, without listing them."""
-    return combinations(parts, lambda fork: (group.parts for group in groups(fork)))
+    return count_combinations(parts, lambda fork: (group.parts for group in group_cases(fork)))
 
 
-def dictionaries(parts: Parts) -> Iterator[Dictionary]:
+def iter_dictionaries(parts: Parts) -> Iterator[Dictionary]:
     """Yield the products, in the order of the cases."""
-    for ways in product(*(_of_part(part) for part in parts)):
+    for ways in product(*(_part_dictionaries(part) for part in parts)):
         yield tuple(entry for way in ways for entry in way)
 
 
-def _of_part(part: UnfoldedPart) -> list[Dictionary]:
+def _part_dictionaries(part: UnfoldedPart) -> list[Dictionary]:
     match part:
-        case Free():
+        case FreeHyperparameter():
             return [((part.node.key, part),)]
         case Fork():
-            return [(*group.entries, *inner) for group in groups(part) for inner in dictionaries(group.parts)]
+            return [(*group.entries, *inner) for group in group_cases(part) for inner in iter_dictionaries(group.parts)]
         case RangeComparison():
             raise TypeError("a comparison of ranges cannot be part of a product")

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from spacelang.targets._shown import digraph, quoted
-from spacelang.text import counted
+from spacelang.targets._text_and_dot import digraph, quote_dot
+from spacelang.text import count_with_noun
 
-USUAL: Final = "●"
-OTHER: Final = "○"
+DEFAULT_MARK: Final = "●"
+OTHER_MARK: Final = "○"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Level:
     taken: str
 
     @property
-    def others(self) -> list[str]:
+    def other_branches(self) -> list[str]:
         """The branches that leave the path."""
         return [name for name in self.counts if name != self.taken]
 
@@ -29,11 +29,14 @@ def outline(name: str, structures: int, path: Sequence[Level]) -> str:
     """Return the decisions of the path as indented text, each with its branches and structure counts."""
     lines = [_title(name, structures)]
     if path:
-        lines += [f"{USUAL} default path   {OTHER} leaves the path   with the number of structures below", ""]
+        lines += [
+            f"{DEFAULT_MARK} default path   {OTHER_MARK} leaves the path   with the number of structures below",
+            "",
+        ]
     return "\n".join([*lines, *_aligned([row for depth, level in enumerate(path) for row in _rows(level, depth)])])
 
 
-def graph(name: str, structures: int, path: Sequence[Level]) -> str:
+def dot_graph(name: str, structures: int, path: Sequence[Level]) -> str:
     """Return the path as a graph in the DOT language.
 
     Edges that leave the path are dashed and end in a number of structures.
@@ -42,7 +45,7 @@ def graph(name: str, structures: int, path: Sequence[Level]) -> str:
 
 
 def _title(name: str, structures: int) -> str:
-    return f"{name}: {counted(structures, 'structure')}"
+    return f"{name}: {count_with_noun(structures, 'structure')}"
 
 
 def _rows(level: Level, depth: int) -> Iterator[tuple[str, int | None]]:
@@ -52,9 +55,9 @@ def _rows(level: Level, depth: int) -> Iterator[tuple[str, int | None]]:
     """
     indent = "   " * depth
     yield f"{indent}{level.decision}", None
-    for name in level.others:
-        yield f"{indent}├─ {OTHER} {name}", level.counts[name]
-    yield f"{indent}└─ {USUAL} {level.taken}", level.counts[level.taken]
+    for name in level.other_branches:
+        yield f"{indent}├─ {OTHER_MARK} {name}", level.counts[name]
+    yield f"{indent}└─ {DEFAULT_MARK} {level.taken}", level.counts[level.taken]
 
 
 def _aligned(rows: Sequence[tuple[str, int | None]]) -> Iterator[str]:
@@ -68,10 +71,10 @@ def _graph_lines(path: Sequence[Level]) -> Iterator[str]:
     yield '"root" [label="", shape=point]'
     above = "root"
     for depth, level in enumerate(path):
-        for place, name in enumerate((*level.others, level.taken)):
+        for place, name in enumerate((*level.other_branches, level.taken)):
             node = f"{depth}.{place}"
-            label = f"{level.decision}\n{name}\n{counted(level.counts[name], 'structure')}"
-            yield f"{quoted(node)} [label={quoted(label)}]"
+            label = f"{level.decision}\n{name}\n{count_with_noun(level.counts[name], 'structure')}"
+            yield f"{quote_dot(node)} [label={quote_dot(label)}]"
             dashed = "" if name == level.taken else " [style=dashed]"
-            yield f"{quoted(above)} -> {quoted(node)}{dashed}"
-        above = f"{depth}.{len(level.others)}"
+            yield f"{quote_dot(above)} -> {quote_dot(node)}{dashed}"
+        above = f"{depth}.{len(level.other_branches)}"

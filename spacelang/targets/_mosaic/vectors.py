@@ -12,22 +12,22 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from spacelang.codings.domains import Coding, Rows, selected
-from spacelang.codings.members import to_unit
-from spacelang.codings.rows import Field, RowCoding
+from spacelang.encodings.domains import DomainEncoding, EncodedRows, selector_encoding
+from spacelang.encodings.rows import RowEncoding, VariableColumns
+from spacelang.encodings.simple_domains import to_unit
 from spacelang.ir.domain import Categorical, Domain, contains
 from spacelang.ir.space import Choice, Space
 
 INACTIVE = -1.0
 
 
-class Vectors(RowCoding):
+class Vectors(RowEncoding):
     """The vector columns of a space: decisions in the given order, then hyperparameters in text order."""
 
     def __init__(self, space: Space, decisions: Sequence[Choice]) -> None:
         addresses = [node.address for nodes in (decisions, space.hyperparameters) for node in nodes]
         variables = [space.variables[address] for address in addresses]
-        super().__init__(space, _selected, variables=variables, missing=INACTIVE)
+        super().__init__(space, _encoding_of, variables=variables, missing=INACTIVE)
         self.names: tuple[str, ...] = tuple(name for field in self.fields for name in _names(field))
         """The name of each column: an address, followed by " (part)" for the column of a part."""
         self._ranges = [
@@ -37,7 +37,7 @@ class Vectors(RowCoding):
             if not isinstance(part, Categorical)
         ]
 
-    def scaled(self, vectors: Rows) -> Rows:
+    def scale(self, vectors: EncodedRows) -> EncodedRows:
         """Return the vectors with numbers scaled to the unit interval, for a surrogate.
 
         Numbers under `log` are scaled on their logarithms, and all other columns stay. Inactive entries are -1; nothing
@@ -52,11 +52,11 @@ class Vectors(RowCoding):
         return found
 
 
-def _selected(domain: Domain) -> Coding:
-    return selected(domain, has_part=not isinstance(domain, Categorical) and contains(domain, int(INACTIVE)))
+def _encoding_of(domain: Domain) -> DomainEncoding:
+    return selector_encoding(domain, has_part=not isinstance(domain, Categorical) and contains(domain, int(INACTIVE)))
 
 
-def _names(field: Field) -> Iterator[str]:
+def _names(field: VariableColumns) -> Iterator[str]:
     if field.coding.has_part:
         yield f"{field.variable.address} (part)"
     yield field.variable.address

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, Simple, describe, parts
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, describe, parts
 from spacelang.ir.space import Choice, Space, Variable
 from spacelang.ir.value import Value
-from spacelang.reductions.naming import VariableNames
+from spacelang.reductions.variable_names import VariableNames
 
 Kind: TypeAlias = Literal["decision", "part", "categorical", "ordinal", "int", "float", "mixed"]
 
@@ -35,7 +35,7 @@ def columns_of(space: Space) -> tuple[MatrixColumn, ...]:
     """Return the columns of a space in the order of the text, as `codings.domains.selected` writes them."""
     names = VariableNames(space)
     variables = space.variables.values()
-    return tuple(column for each in variables for column in _columns(each, names.of(each.node)))
+    return tuple(column for each in variables for column in _columns(each, names.name_of(each.node)))
 
 
 def _columns(variable: Variable, name: str) -> Iterator[MatrixColumn]:
@@ -46,16 +46,16 @@ def _columns(variable: Variable, name: str) -> Iterator[MatrixColumn]:
         return
     several = parts(node.domain)
     if len(several) == 1:
-        yield _of_part(several[0], name, node.address)
+        yield _part_column(several[0], name, node.address)
         return
     labels = tuple(map(describe, several))
     yield MatrixColumn(f"{name}:part", node.address, "part", 0, len(several) - 1, categories=labels)
-    inner = tuple(_of_part(part, name, node.address) for part in several)
+    inner = tuple(_part_column(part, name, node.address) for part in several)
     lower, upper = min(column.lower for column in inner), max(column.upper for column in inner)
     yield MatrixColumn(name, node.address, "mixed", lower, upper, inner=inner)
 
 
-def _of_part(part: Simple, name: str, address: str) -> MatrixColumn:
+def _part_column(part: SimpleDomain, name: str, address: str) -> MatrixColumn:
     match part:
         case Categorical():
             kind: Kind = "ordinal" if isinstance(part, Ordinal) else "categorical"

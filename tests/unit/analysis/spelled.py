@@ -1,15 +1,15 @@
 """Short ways to check a text."""
 
-from spacelang.analysis import Checked, check
+from spacelang.analysis import CheckResult, check
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.forms.printer import show_expression
 from spacelang.ir.domain import literal
 from spacelang.ir.expr import Expr
 from spacelang.ir.space import Choice, Hyperparameter, Space
+from spacelang.serialization.expression_printer import show_expression
 from spacelang.text import Source
 
 
-def checked(text: str) -> Checked:
+def checked(text: str) -> CheckResult:
     return check(Source("spelled.space", text))
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from spacelang.analysis import Checked, Surroundings, check
+from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.diagnostics.terminal import render
-from spacelang.forms.definition import VERSION, to_json
-from spacelang.forms.envelope import is_compiled, opened
-from spacelang.forms.json_fields import DefinitionError
+from spacelang.serialization.definition import VERSION, to_json
+from spacelang.serialization.envelope import is_compiled, parse_document
+from spacelang.serialization.json_fields import DefinitionError
 from spacelang.text import Source
 
 TEXT = """\
@@ -29,8 +29,8 @@ def compiled(text: str = TEXT, **more: Any) -> dict[str, Any]:
     return json.loads(json.dumps(document))  # type: ignore[no-any-return]
 
 
-def checked(document: object, **bindings: int) -> Checked:
-    return check(Source("file.json", json.dumps(document)), Surroundings(bindings))
+def checked(document: object, **bindings: int) -> CheckResult:
+    return check(Source("file.json", json.dumps(document)), CheckContext(bindings))
 
 
 def refused(document: object, *telling: str, **bindings: int) -> None:
@@ -143,7 +143,7 @@ def test_what_is_left_of_a_space(constraint: dict[str, Any], telling: str) -> No
 )
 def test_broken_documents_are_told_from_other_texts(text: str, problem: str) -> None:
     with pytest.raises(DefinitionError, match=problem):
-        opened(text, "file.json")
+        parse_document(text, "file.json")
     assert is_compiled(text)
     (found,) = check(Source("file.json", text)).diagnostics
     assert found.code == "SL009"
@@ -154,7 +154,7 @@ def test_broken_documents_are_told_from_other_texts(text: str, problem: str) -> 
     "text", ["", "stage s = A", "{", '["target", "definition"]', '{"a": {"target": 1, "definition": 2}}']
 )
 def test_what_is_no_document_is_a_text(text: str) -> None:
-    assert opened(text, "a.space") is None
+    assert parse_document(text, "a.space") is None
     assert not is_compiled(text)
 
 

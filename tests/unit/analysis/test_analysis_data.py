@@ -2,21 +2,21 @@
 
 import pytest
 
-from spacelang.analysis import Checked, Surroundings, check
-from spacelang.analysis.surroundings import BindingError, check_bindings
-from spacelang.forms.printer import show_expression
+from spacelang.analysis import CheckContext, CheckResult, check
+from spacelang.analysis.context import BindingError, check_bindings
 from spacelang.ir.domain import describe
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Hyperparameter
-from spacelang.solver.defaults import default
+from spacelang.serialization.expression_printer import show_expression
+from spacelang.solver.defaults import default_configuration
 from spacelang.text import Source
 
 COEF = "stage e = SVC {{ coef0 : {} }}"
 EXAMPLE = "stage s = QuantileTransformer { n_quantiles : int[10, min(2000, n_samples)] log = 1000 }\nstage e = SVC"
 
 
-def checked(text: str, **numbers: int) -> Checked:
-    return check(Source("data.space", text), Surroundings(numbers))
+def checked(text: str, **numbers: int) -> CheckResult:
+    return check(Source("data.space", text), CheckContext(numbers))
 
 
 def codes(text: str, **numbers: int) -> list[str]:
@@ -248,8 +248,8 @@ def test_the_default_moves_where_only_the_data_excludes_it(
     found = checked(GROWING, **numbers)
     assert {diagnostic.code for diagnostic in found.diagnostics} <= {"SL407"}
     assert found.space is not None
-    assert default(found.space).to_dict() == expected
-    assert exclusion(found.space, default(found.space)) is None
+    assert default_configuration(found.space).to_dict() == expected
+    assert first_exclusion(found.space, default_configuration(found.space)) is None
 
 
 def test_a_default_that_other_constraints_exclude_is_a_mistake_for_any_data() -> None:

@@ -4,9 +4,9 @@ import pytest
 from spelled import decision, default, found, hyperparameter, one, space
 
 from spacelang.analysis.overlap import common_value
-from spacelang.ir.domain import MISSING, Categorical, Grid, Ordinal, Real, Union
+from spacelang.ir.domain import NOT_FOUND, Categorical, Grid, Ordinal, Real, Union
 from spacelang.ir.prior import Normal
-from spacelang.ir.space import Named, operators
+from spacelang.ir.space import NamedObject, operators
 
 FOREST = "stage estimator = RandomForestClassifier {{ {} }}"
 PATH = "estimator.RandomForestClassifier"
@@ -48,7 +48,7 @@ def test_functions_are_named() -> None:
     assert node.default == "f_classif"
     assert [fixed for operator in operators(space(text).root) for fixed in operator.fixed] == [
         ("k", "all"),
-        ("score_func", Named("chi2")),
+        ("score_func", NamedObject("chi2")),
     ]
 
 
@@ -227,22 +227,22 @@ def test_operators_where_none_is_taken() -> None:
     ("left", "right", "shared"),
     [
         (Grid(0, 12, step=4), Grid(2, 20, step=6), 8),
-        (Grid(0, 12, step=4), Grid(2, 14, step=4), MISSING),
+        (Grid(0, 12, step=4), Grid(2, 14, step=4), NOT_FOUND),
         (Grid(0, 10**18, step=10**9), Grid(7, 10**18 + 7, step=10**9 + 7), None),
         (Grid(1, 5), Grid(5, 9), 5),
-        (Grid(1, 5), Grid(6, 9), MISSING),
+        (Grid(1, 5), Grid(6, 9), NOT_FOUND),
         (Grid(0, 10), Real(0.5, 3.2, True, True), 1),
-        (Grid(0, 10, step=5), Real(5.0, 9.5, lower_open=True), MISSING),
+        (Grid(0, 10, step=5), Real(5.0, 9.5, lower_open=True), NOT_FOUND),
         (Grid(0, 10, step=5), Real(5.0, 10.0, lower_open=True), 10),
         (Real(0.0, 1.0), Real(1.0, 2.0), 1.0),
-        (Real(0.0, 1.0, upper_open=True), Real(1.0, 2.0), MISSING),
+        (Real(0.0, 1.0, upper_open=True), Real(1.0, 2.0), NOT_FOUND),
         (Real(0.0, 10.0, True, True), Real(9.0, 30.0, True, True), 9.5),
         (Grid(0.0, 1.0, step=0.25), Grid(0.1, 0.9, step=0.4), 0.5),
-        (Grid(0.0, 1.0, step=0.25), Real(0.3, 0.4), MISSING),
+        (Grid(0.0, 1.0, step=0.25), Real(0.3, 0.4), NOT_FOUND),
         (Real(0.5, 0.5), Real(0.0, 1.0), 0.5),
         (Real(2.0, 2.0), Grid(0, 9), 2),
         (Categorical((None, 3)), Grid(1, 5), 3),
-        (Categorical((True,)), Grid(1, 5), MISSING),
+        (Categorical((True,)), Grid(1, 5), NOT_FOUND),
         (Categorical(("a", 1)), Categorical((1.0, "b")), 1),
     ],
 )
@@ -252,7 +252,7 @@ def test_common_values(left: object, right: object, shared: object) -> None:
         if shared is None:
             assert one_side.find(value) == other.find(value) == value  # type: ignore[attr-defined]
         else:
-            assert value is MISSING if shared is MISSING else value == shared
+            assert value is NOT_FOUND if shared is NOT_FOUND else value == shared
 
 
 def test_a_set_of_operators_of_which_one_has_a_body_is_a_choice() -> None:

@@ -5,7 +5,7 @@ from spelled import checked, constraints, found, one
 
 from spacelang.analysis import check
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.text import Source
 
 SVC = """stage estimator = SVC {{
@@ -282,7 +282,10 @@ def test_tangled() -> None:
         f"forbid s{a} is PCA and s{b} is none and s{a * b % 16} is MinMaxScaler" for a in range(16) for b in range(a)
     ]
     several = one(f"{stages}stage e = SVC\n" + "\n".join(rules))
-    assert (several.code, several.label) == ("SL509", "together with others it relates too many decisions to each other")
+    assert (several.code, several.label) == (
+        "SL509",
+        "together with others it relates too many decisions to each other",
+    )
     assert 0 < len(several.related) < 10
 
 
@@ -345,7 +348,9 @@ def test_tuples_are_compared() -> None:
     for written in ("hidden_layer_sizes == (50,)", "(50,) == hidden_layer_sizes", "hidden_layer_sizes != (100, 50)"):
         space = check(Source("t", text.format(written))).space
         assert space is not None
-        assert [exclusion(space, Configuration(each)) is None for each in LAYERS] == [True, False, False, True], written
+        assert [first_exclusion(space, Configuration(each)) is None for each in LAYERS] == [True, False, False, True], (
+            written
+        )
     assert found(text.format("hidden_layer_sizes == (50, 50)"))[0] == "SL207 (50, 50)"
     assert found(text.format("hidden_layer_sizes < (50,)")) == ["SL508 hidden_layer_sizes"]
 

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spelled import checked, decision, found, space
 
-from spacelang.forms.as_text import as_text
-from spacelang.forms.definition import from_json, to_json
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import value_name
-from spacelang.ir.value import Value, same
+from spacelang.ir.value import Value, are_same
 from spacelang.runtime.pipelines.build import build
-from spacelang.solver.defaults import default
-from spacelang.text import not_in_names
+from spacelang.serialization.definition import from_json, to_json
+from spacelang.serialization.space_text import as_text
+from spacelang.solver.defaults import default_configuration
+from spacelang.text import forbidden_character
 
 INIT = "stage estimator = GradientBoostingClassifier {{ learning_rate : {{0.1, 0.2}}, init : {} }}"
 ADDRESS = "estimator.GradientBoostingClassifier.init"
@@ -70,7 +70,7 @@ def test_a_range_among_operators_is_an_alternative_with_a_value() -> None:
         ({"reducer.n_clusters": "7"}, True),
         ({"reducer.n_clusters": "8"}, False),
     ):
-        assert (exclusion(space(BIRCH.format(CLUSTERS)), Configuration(inside | more)) is None) is is_member
+        assert (first_exclusion(space(BIRCH.format(CLUSTERS)), Configuration(inside | more)) is None) is is_member
 
 
 @pytest.mark.parametrize(
@@ -105,11 +105,11 @@ def test_what_is_built_has_the_word_or_the_operator() -> None:
     ],
 )
 def test_the_default_of_a_mixture(written: str, usual: str) -> None:
-    assert default(space(INIT.format(written)))["estimator.init"] == usual
+    assert default_configuration(space(INIT.format(written)))["estimator.init"] == usual
 
 
 def test_the_default_may_lie_in_a_range() -> None:
-    usual = default(space(BIRCH.format(f"{CLUSTERS} = 4")))
+    usual = default_configuration(space(BIRCH.format(f"{CLUSTERS} = 4")))
     assert (usual["reducer.n_clusters"], usual["reducer.n_clusters.value"]) == ("range", 4)
 
 
@@ -117,7 +117,7 @@ def test_where_a_condition_does_not_hold_a_parameter_has_the_default_of_the_libr
     text = BIRCH.format("AgglomerativeClustering | {none} when threshold < 0.3")
     choice = decision(text, "reducer.Birch.n_clusters")
     assert [(branch.name, branch.value) for branch in choice.branches[1:]] == [("none", None), ("3", 3)]
-    assert default(space(text))["reducer.n_clusters"] == "3"
+    assert default_configuration(space(text))["reducer.n_clusters"] == "3"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_values_that_are_no_words_are_compared(test: str, count: int) -> None:
 def test_a_mixture_is_told_again(text: str) -> None:
     whole = space(text)
     assert members(as_text(whole)) == members(text)
-    assert default(space(as_text(whole))) == default(whole)
+    assert default_configuration(space(as_text(whole))) == default_configuration(whole)
     assert from_json(json.loads(json.dumps(to_json(whole)))) == whole
 
 
@@ -214,8 +214,8 @@ def test_values_that_read_like_each_other_are_told_apart(test: str, count: int) 
 )
 def test_the_default_is_the_value_that_is_written(written: str, usual: str) -> None:
     whole = space(ALIKE.format(f" = {written}"))
-    assert default(whole)["thing.base"] == usual
-    assert default(space(as_text(whole))) == default(whole)
+    assert default_configuration(whole)["thing.base"] == usual
+    assert default_configuration(space(as_text(whole))) == default_configuration(whole)
     assert from_json(json.loads(json.dumps(to_json(whole)))) == whole
 
 
@@ -240,6 +240,6 @@ def test_two_values_have_two_names(values: tuple[Value, Value]) -> None:
     first, second = values
     names = {value_name(first), value_name(second)}
     assert "range" not in names
-    assert all(not_in_names(name) is None for name in names)
+    assert all(forbidden_character(name) is None for name in names)
     # 0.0 and -0.0, 1 and 1.0 are one value, which a decision has once.
-    assert (len(names) == 1) <= same(first, second)
+    assert (len(names) == 1) <= are_same(first, second)

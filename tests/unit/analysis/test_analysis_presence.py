@@ -3,11 +3,11 @@
 import pytest
 from spelled import checked, constraints, decision, found, one, space
 
-from spacelang.analysis import Checked, Surroundings, check
-from spacelang.forms.as_text import as_text
+from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.membership import exclusion
-from spacelang.solver.defaults import default
+from spacelang.ir.membership import first_exclusion
+from spacelang.serialization.space_text import as_text
+from spacelang.solver.defaults import default_configuration
 from spacelang.text import Source
 
 BAGGING = "stage estimator = BaggingClassifier {{ bootstrap : bool = {}, estimator : {} when bootstrap }}"
@@ -20,7 +20,7 @@ stage estimator = BaggingClassifier {{
 }}"""
 
 
-def members(found: Checked) -> int | None:
+def members(found: CheckResult) -> int | None:
     assert found.structures is not None
     return found.structures.configurations
 
@@ -37,7 +37,7 @@ def test_where_the_condition_does_not_hold_a_choice_of_operators_is_none() -> No
         ("LogisticRegression", True, True),
     ):
         document = taken | {"estimator.estimator": each, "estimator.bootstrap": bootstrap}
-        assert (exclusion(space(text), Configuration(document)) is None) is is_member
+        assert (first_exclusion(space(text), Configuration(document)) is None) is is_member
 
 
 def test_none_that_is_written_may_be_taken_where_the_condition_holds_as_well() -> None:
@@ -48,7 +48,7 @@ def test_none_that_is_written_may_be_taken_where_the_condition_holds_as_well() -
 
 @pytest.mark.parametrize(("bootstrap", "usual"), [("true", "DecisionTreeClassifier"), ("false", "none")])
 def test_the_default_is_what_the_condition_says_of_the_other_defaults(bootstrap: str, usual: str) -> None:
-    found = default(space(BAGGING.format(bootstrap, TWO)))
+    found = default_configuration(space(BAGGING.format(bootstrap, TWO)))
     assert found["estimator.estimator"] == usual
 
 
@@ -81,7 +81,7 @@ def test_as_text_a_space_with_such_conditions_has_the_same_members(condition: st
     again = checked(as_text(space(written)))
     assert again.space is not None
     assert members(again) == members(checked(written))
-    assert default(again.space) == default(space(written))
+    assert default_configuration(again.space) == default_configuration(space(written))
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_a_condition_that_speaks_of_too_much_that_may_be_inactive() -> None:
 )
 def test_data_decides_a_condition_without_a_warning(rows: int | None, usual: str) -> None:
     text = f"stage estimator = BaggingClassifier {{ estimator : {TWO} when n_samples > 100 }}"
-    found = check(Source("data.space", text), Surroundings(bindings={} if rows is None else {"n_samples": rows}))
+    found = check(Source("data.space", text), CheckContext(bindings={} if rows is None else {"n_samples": rows}))
     assert found.diagnostics == ()
     assert found.space is not None
-    assert default(found.space)["estimator.estimator"] == usual
+    assert default_configuration(found.space)["estimator.estimator"] == usual
     assert members(found) == (1 if rows == 50 else 2)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from spacelang.analysis import Checked, check
+from spacelang.analysis import CheckResult, check
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.ir.space import ABSTRACT, Choice, Operator, Space, operators
+from spacelang.ir.space import ABSTRACT_CATALOGUE, Choice, Operator, Space, operators
 from spacelang.solver.counting import Structures
 from spacelang.syntax.sources import read_source
 from spacelang.text import Source
@@ -30,7 +30,7 @@ def space(text: str) -> Space:
     return found.space
 
 
-def codes(found: Checked) -> list[str]:
+def codes(found: CheckResult) -> list[str]:
     return [diagnostic.code for diagnostic in found.diagnostics]
 
 
@@ -175,7 +175,7 @@ def test_what_doubles_with_each_line_ends_with_a_position() -> None:
 
 def test_an_abstract_operator_takes_anything() -> None:
     found = space("abstract net\nstage e = net { layers : int[1, 3], optimizer : net as inner { rate = 0.1 } | none }")
-    assert {operator.catalogue for operator in operators(found.root)} == {ABSTRACT}
+    assert {operator.catalogue for operator in operators(found.root)} == {ABSTRACT_CATALOGUE}
     assert [*found.variables] == ["e", "e.net.layers", "e.net.optimizer"]
 
 

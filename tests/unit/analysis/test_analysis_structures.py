@@ -3,7 +3,7 @@
 import pytest
 from spelled import checked, constraints, decision, found, one, space
 
-from spacelang.ir.space import Choice, ColumnSelector, Kind, Operator, Product
+from spacelang.ir.space import Choice, ColumnSelector, Operator, Product, ProductKind
 
 STAGES = "stage scaler = StandardScaler | MinMaxScaler\nstage estimator = SVC | GaussianNB\n"
 
@@ -181,11 +181,11 @@ def test_columns_and_permutations_in_the_tree() -> None:
     assert isinstance(root, Product)
     columns, orders, _ = root.children
     assert isinstance(columns, Product)
-    assert columns.kind is Kind.COLUMNS
+    assert columns.kind is ProductKind.COLUMNS
     assert columns.selectors == (ColumnSelector("numeric"), ColumnSelector("pattern", "^x"))
     assert isinstance(orders, Product)
-    assert orders.kind is Kind.PERMUTATION
-    assert [child.name for child in orders.ordered("NMF, PCA") if isinstance(child, Operator)] == ["NMF", "PCA"]
+    assert orders.kind is ProductKind.PERMUTATION
+    assert [child.name for child in orders.steps_in_order("NMF, PCA") if isinstance(child, Operator)] == ["NMF", "PCA"]
 
 
 @pytest.mark.parametrize(

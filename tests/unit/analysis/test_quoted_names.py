@@ -2,15 +2,15 @@
 
 import pytest
 
-from spacelang.analysis import Checked, Surroundings, check
+from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.syntax.printer import format_text
 from spacelang.text import Source
 
 PIPELINE = "StandardScaler -> PCA"
 
 
-def checked(text: str) -> Checked:
-    return check(Source("a.space", text), Surroundings({}))
+def checked(text: str) -> CheckResult:
+    return check(Source("a.space", text), CheckContext({}))
 
 
 def keys(text: str) -> dict[str, tuple[str, ...]]:

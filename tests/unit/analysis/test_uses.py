@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from spacelang.analysis import uses
-from spacelang.analysis.report import Report
-from spacelang.analysis.surroundings import Surroundings
+from spacelang.analysis import use_declarations
+from spacelang.analysis.context import CheckContext
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.values import OperatorFinder
 from spacelang.catalog import packages
 from spacelang.catalog.catalogues import Catalogues
@@ -25,13 +25,13 @@ def items(text: str) -> tuple[ast.Item, ...]:
     return parsed.file.items
 
 
-def used(text: str, allowed: frozenset[str] = ALL) -> tuple[Catalogues, list[ast.Use], Report]:
-    report = Report()
+def used(text: str, allowed: frozenset[str] = ALL) -> tuple[Catalogues, list[ast.Use], DiagnosticCollector]:
+    report = DiagnosticCollector()
     written = [item for item in items(text) if isinstance(item, ast.Use)]
-    return uses.read(written, Surroundings(allowed=allowed), report), written, report
+    return use_declarations.read_catalogues(written, CheckContext(allowed=allowed), report), written, report
 
 
-def told(report: Report) -> list[str]:
+def told(report: DiagnosticCollector) -> list[str]:
     return [f"{found.code} {found.primary.text}: {found.help}" for found in report.found]
 
 
@@ -92,9 +92,9 @@ def test_what_is_not_installed_names_the_extra(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_two_files_may_use_the_same() -> None:
-    report = Report()
+    report = DiagnosticCollector()
     written = [parse(Source(name, "use xgboost")).file.items[0] for name in ("a.space", "b.space")]
-    catalogues = uses.read(written, Surroundings(allowed=ALL), report)  # type: ignore[arg-type]
+    catalogues = use_declarations.read_catalogues(written, CheckContext(allowed=ALL), report)  # type: ignore[arg-type]
     assert (report.found, [*catalogues.used]) == ([], ["xgboost"])
 
 
@@ -200,7 +200,7 @@ def test_a_step_that_can_only_be_anothers_operator(text: str, name: str, expecte
     (stage,) = items(f"stage s = {name}")
     assert isinstance(stage, ast.Stage)
     assert isinstance(stage.structure, ast.Operator)
-    problem = OperatorFinder(catalogues, report).foreign(stage.structure.name)
+    problem = OperatorFinder(catalogues, report).foreign_diagnostic(stage.structure.name)
     assert (None if problem is None else problem.code) == expected
 
 
@@ -212,7 +212,7 @@ def test_unused() -> None:
         ({"SVC", "json.Thing"}, ["xgboost", "lightgbm"]),
     ):
         del report.found[:]
-        uses.check_unused(written, names, catalogues, report)
+        use_declarations.check_unused(written, names, catalogues, report)
         assert sorted(problem.primary.text for problem in report.found) == sorted(unused)
         assert {problem.label for problem in report.found} <= {"none of its operators is used"}
 
@@ -220,9 +220,9 @@ def test_unused() -> None:
 def test_nothing_is_imported_without_permission_or_need() -> None:
     code = """if True:
         import sys
-        from spacelang.analysis import uses
-        from spacelang.analysis.report import Report
-        from spacelang.analysis.surroundings import Surroundings
+        from spacelang.analysis import use_declarations
+        from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+        from spacelang.analysis.context import CheckContext
         from spacelang.catalog import load, packages
         from spacelang.syntax.parser import parse
         from spacelang.text import Source
@@ -233,8 +233,8 @@ def test_nothing_is_imported_without_permission_or_need() -> None:
         text = "use xgboost\\nuse lightgbm\\nuse imblearn\\nuse antigravity\\nuse os.path"
         asked = set()
         sys.addaudithook(lambda event, arguments: asked.add(arguments[0]) if event == "import" else None)
-        report = Report()
-        found = uses.read(parse(Source("x", text)).file.items, Surroundings(allowed=frozenset(ALLOWED)), report)
+        report = DiagnosticCollector()
+        found = use_declarations.read_catalogues(parse(Source("x", text)).file.items, CheckContext(allowed=frozenset(ALLOWED)), report)
         assert found.used.keys() - found.refused == set(ALLOWED), found.used
         roots = {name.partition(".")[0] for name in asked}
         assert not roots & {"xgboost", "lightgbm", "imblearn", "sklearn", "numpy", "antigravity"}, roots

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.bench.comparison.curves import Curve, incumbent, loss_before, sampled, times
+from spacelang.bench.comparison.curves import Curve, incumbent_curve, initial_loss, logarithmic_times, sample_curves
 
 MOMENTS = st.floats(0, 100, allow_nan=False)
 LOSSES = st.floats(-2, 3, allow_nan=False)
@@ -21,9 +21,9 @@ def brute(scores: list[tuple[float, float]], second: float, before: float, until
 
 @given(SCORES, MOMENTS)
 def test_a_curve_is_the_running_minimum(scores: list[tuple[float, float]], until: float) -> None:
-    curve = incumbent(scores, until)
+    curve = incumbent_curve(scores, until)
     moments = np.array(sorted({*(seconds for seconds, _ in scores), 0.0, until, 101.0}))
-    (found,) = sampled([curve], moments, before=9.0)
+    (found,) = sample_curves([curve], moments, before=9.0)
     assert found.tolist() == [brute(scores, second, 9.0, until) for second in moments]
     assert list(curve.seconds) == sorted(curve.seconds)
     assert all(left > right for left, right in zip(curve.losses, curve.losses[1:], strict=False))
@@ -31,31 +31,33 @@ def test_a_curve_is_the_running_minimum(scores: list[tuple[float, float]], until
 
 @given(st.lists(SCORES, min_size=1, max_size=4))
 def test_curves_never_rise(runs: list[list[tuple[float, float]]]) -> None:
-    curves = [incumbent(scores) for scores in runs]
-    before = loss_before(curves)
-    found = sampled(curves, np.linspace(0, 101, 57), before)
+    curves = [incumbent_curve(scores) for scores in runs]
+    before = initial_loss(curves)
+    found = sample_curves(curves, np.linspace(0, 101, 57), before)
     assert (np.diff(found, axis=1) <= 0).all()
     assert (found <= before).all()
     assert before >= 1
 
 
 def test_two_scores_at_the_same_time_count_as_the_better_one() -> None:
-    assert sampled([incumbent([(1.0, 0.5), (1.0, 0.3)])], np.array([0.9, 1.0]), 1.0).tolist() == [[1.0, 0.3]]
+    assert sample_curves([incumbent_curve([(1.0, 0.5), (1.0, 0.3)])], np.array([0.9, 1.0]), 1.0).tolist() == [
+        [1.0, 0.3]
+    ]
 
 
 def test_the_order_in_which_scores_are_listed_does_not_count() -> None:
-    assert incumbent([(3.0, 0.2), (1.0, 0.4), (2.0, 0.3)]) == Curve((1.0, 2.0, 3.0), (0.4, 0.3, 0.2))
+    assert incumbent_curve([(3.0, 0.2), (1.0, 0.4), (2.0, 0.3)]) == Curve((1.0, 2.0, 3.0), (0.4, 0.3, 0.2))
 
 
 def test_losses_beyond_one_begin_with_the_worst_first_score() -> None:
-    assert loss_before([Curve((1.0, 2.0), (7.5, 2.0)), Curve((1.0,), (30.0,)), Curve()]) == 30.0
-    assert loss_before([Curve((1.0,), (0.2,))]) == 1.0
-    assert loss_before([]) == 1.0
+    assert initial_loss([Curve((1.0, 2.0), (7.5, 2.0)), Curve((1.0,), (30.0,)), Curve()]) == 30.0
+    assert initial_loss([Curve((1.0,), (0.2,))]) == 1.0
+    assert initial_loss([]) == 1.0
 
 
 @given(st.lists(SCORES, min_size=1, max_size=4), st.floats(1e-3, 1e6))
 def test_times_are_logarithmic_up_to_the_very_end(runs: list[list[tuple[float, float]]], end: float) -> None:
-    found = times([incumbent(scores, end) for scores in runs], end)
+    found = logarithmic_times([incumbent_curve(scores, end) for scores in runs], end)
     assert len(found) == 256
     assert found[-1] == end
     assert (np.diff(found) > 0).all()
@@ -63,6 +65,6 @@ def test_times_are_logarithmic_up_to_the_very_end(runs: list[list[tuple[float, f
 
 
 def test_times_begin_with_the_first_score_of_anybody() -> None:
-    assert times([Curve((0.5, 2.0), (0.4, 0.3)), Curve((0.25,), (0.9,)), Curve()], 60.0)[0] == 0.25
-    assert times([Curve()], 60.0)[0] == pytest.approx(0.06)
-    assert times([Curve((60.0,), (0.1,))], 60.0)[0] == pytest.approx(0.06)
+    assert logarithmic_times([Curve((0.5, 2.0), (0.4, 0.3)), Curve((0.25,), (0.9,)), Curve()], 60.0)[0] == 0.25
+    assert logarithmic_times([Curve()], 60.0)[0] == pytest.approx(0.06)
+    assert logarithmic_times([Curve((60.0,), (0.1,))], 60.0)[0] == pytest.approx(0.06)

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.bench.comparison.noise import (
+from spacelang.bench.comparison.bootstrap import (
     RankEstimates,
     Resampling,
     ResamplingUnit,
+    choose_resampling,
+    estimate_ranks,
     mean_over_seeds,
-    ranked,
-    resampling,
 )
 from spacelang.bench.comparison.ranks import Ranking
 
@@ -29,7 +29,7 @@ def losses(draw: st.DrawFn) -> np.ndarray:
 
 
 def found(losses: np.ndarray, ranking: Ranking, tolerance: float = 0.001) -> RankEstimates:
-    return ranked(losses, ranking, tolerance, resampling(losses.shape[0], losses.shape[2]))
+    return estimate_ranks(losses, ranking, tolerance, choose_resampling(losses.shape[0], losses.shape[2]))
 
 
 @given(losses(), st.sampled_from(Ranking))
@@ -39,7 +39,7 @@ def test_intervals_are_about_their_figures_and_within_what_can_be(losses: np.nda
     assert ranks.ranks.value.shape == (count, losses.shape[3])
     assert ranks.differences.value.shape == (count * (count - 1) // 2, losses.shape[3])
     for estimate, least, most in ((ranks.ranks, 1, count), (ranks.differences, 1 - count, count - 1)):
-        if resampling(losses.shape[0], losses.shape[2]) is None:
+        if choose_resampling(losses.shape[0], losses.shape[2]) is None:
             assert np.isnan(estimate.low).all()
             assert np.isnan(estimate.high).all()
             assert estimate.within_noise.all()
@@ -83,10 +83,14 @@ def test_a_time_is_judged_by_itself(losses: np.ndarray, ranking: Ranking) -> Non
 
 
 def test_resamples_are_of_data_sets_or_else_of_seeds_or_not_at_all() -> None:
-    assert resampling(3, 1) == Resampling(ResamplingUnit.DATA, 3)
-    assert resampling(2, 3) == Resampling(ResamplingUnit.SEEDS, 3)
-    assert resampling(2, 2) is None
-    assert [round(Resampling(ResamplingUnit.DATA, number).unseen, 2) for number in (3, 6, 19)] == [0.71, 0.46, 0.18]
+    assert choose_resampling(3, 1) == Resampling(ResamplingUnit.DATA, 3)
+    assert choose_resampling(2, 3) == Resampling(ResamplingUnit.SEEDS, 3)
+    assert choose_resampling(2, 2) is None
+    assert [round(Resampling(ResamplingUnit.DATA, number).unseen_share, 2) for number in (3, 6, 19)] == [
+        0.71,
+        0.46,
+        0.18,
+    ]
 
 
 def test_what_differs_by_data_is_seen_over_data_and_not_over_seeds() -> None:
@@ -94,10 +98,10 @@ def test_what_differs_by_data_is_seen_over_data_and_not_over_seeds() -> None:
     losses = np.full((8, 2, 15, 1), 0.5)
     losses[::2, 0] = losses[1::2, 1] = 0.1
     for ranking in Ranking:
-        over_data = ranked(losses, ranking, 0.001, Resampling(ResamplingUnit.DATA, 8)).ranks
-        over_seeds = ranked(losses, ranking, 0.001, Resampling(ResamplingUnit.SEEDS, 15)).ranks
+        over_data = estimate_ranks(losses, ranking, 0.001, Resampling(ResamplingUnit.DATA, 8)).ranks
+        over_seeds = estimate_ranks(losses, ranking, 0.001, Resampling(ResamplingUnit.SEEDS, 15)).ranks
         assert (over_data.low[0, 0], over_data.high[0, 0]) == (1, 2)
-        unseen = Resampling(ResamplingUnit.SEEDS, 15).unseen
+        unseen = Resampling(ResamplingUnit.SEEDS, 15).unseen_share
         assert (over_seeds.low[0, 0], over_seeds.high[0, 0]) == pytest.approx((1.5 - unseen, 1.5 + unseen))
 
 
@@ -113,7 +117,7 @@ def repeated(count: int, data: int, skill: float, comparisons: int = 300) -> np.
 @pytest.mark.parametrize(("count", "data"), [(2, 3), (2, 6), (5, 4), (5, 6), (5, 19)])
 def test_intervals_over_data_have_the_truth_in_them(count: int, data: int) -> None:
     """The truth is what many data sets would tell; of 300 comparisons of one pair 285 are 95 %, give or take 4."""
-    truth = ranked(repeated(count, 20_000, 1.0, 1)[0], Ranking.MEAN_LOSSES, 0.0, None).differences.value
+    truth = estimate_ranks(repeated(count, 20_000, 1.0, 1)[0], Ranking.MEAN_LOSSES, 0.0, None).differences.value
     different = [found(losses, Ranking.MEAN_LOSSES, 0.0).differences for losses in repeated(count, data, 1.0)]
     equal = [found(losses, Ranking.MEAN_LOSSES, 0.0).differences for losses in repeated(count, data, 0.0)]
     assert np.mean([(each.low <= truth) & (truth <= each.high) for each in different]) > 0.92
@@ -147,7 +151,7 @@ def test_intervals_over_seeds_have_the_truth_in_them() -> None:
     rng = np.random.default_rng(0)
     losses = rng.normal(size=(300, 1, 3, 10, 1)) + 0.3 * np.arange(3)[:, None, None]
     many = rng.normal(size=(1, 3, 100_000, 1)) + 0.3 * np.arange(3)[:, None, None]
-    truth = ranked(many, Ranking.RUNS, 0.0, None).ranks.value
+    truth = estimate_ranks(many, Ranking.RUNS, 0.0, None).ranks.value
     covered = [
         (each.low <= truth) & (truth <= each.high) for each in (found(some, Ranking.RUNS).ranks for some in losses)
     ]

@@ -10,7 +10,7 @@ from comparisons import made, run
 
 from spacelang.bench.comparison import plots
 from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import Models, Results, RunKey
+from spacelang.bench.comparison.results import IncumbentModels, Results, RunKey
 
 pytest.importorskip("matplotlib")
 
@@ -26,7 +26,7 @@ def results() -> Results:
 
 @pytest.fixture(scope="module")
 def drawn(results: Results) -> dict[str, bytes]:
-    return plots.plots(results)
+    return plots.render_plots(results)
 
 
 def test_there_are_pngs_and_svgs_of_losses_and_ranks(drawn: dict[str, bytes]) -> None:
@@ -42,7 +42,7 @@ def test_equal_results_give_equal_files_whatever_users_set_for_their_plots(drawn
     import matplotlib
 
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "black"}):
-        assert plots.plots(made()) == drawn
+        assert plots.render_plots(made()) == drawn
         assert matplotlib.rcParams["font.size"] == 30
     assert not re.search(rb"\d{4}-\d\d-\d\dT", drawn["ranks.svg"]), "no date"
 
@@ -55,10 +55,10 @@ def test_names_are_text_in_an_svg(drawn: dict[str, bytes]) -> None:
 
 def test_lines_are_the_medians_and_ranks(results: Results) -> None:
     with plots._style():
-        drawn = [(plots._losses(results, Models.FULL), results.quartiles[Models.FULL][1], "log")]
-        for ranking, ranked in results.ranked.items():
-            values = np.array([ranked[models].ranks.value for models in Models])
-            drawn.append((plots._ranks(results, ranking), values, "linear"))
+        drawn = [(plots._loss_figure(results, IncumbentModels.FULL), results.quartiles[IncumbentModels.FULL][1], "log")]
+        for ranking, ranked in results.rank_estimates.items():
+            values = np.array([ranked[models].ranks.value for models in IncumbentModels])
+            drawn.append((plots._rank_figure(results, ranking), values, "linear"))
     for figure, expected, scale in drawn:
         for axes, values in zip(figure.axes, expected, strict=True):
             assert axes.get_xscale() == "log"
@@ -70,8 +70,8 @@ def test_lines_are_the_medians_and_ranks(results: Results) -> None:
 
 def test_ranks_have_bands_as_high_as_their_intervals_where_there_are_any(results: Results) -> None:
     with plots._style():
-        (axes, _), (bare, _) = (plots._ranks(some, Ranking.RUNS).axes for some in (results, made(seeds=2)))
-    ranks = results.ranked[Ranking.RUNS][Models.FULL].ranks
+        (axes, _), (bare, _) = (plots._rank_figure(some, Ranking.RUNS).axes for some in (results, made(seeds=2)))
+    ranks = results.rank_estimates[Ranking.RUNS][IncumbentModels.FULL].ranks
     for band, low, high in zip(axes.collections, ranks.low, ranks.high, strict=True):
         heights = band.get_paths()[0].vertices[:, 1]
         assert (heights.min(), heights.max()) == pytest.approx((low.min(), high.max()))
@@ -81,9 +81,9 @@ def test_ranks_have_bands_as_high_as_their_intervals_where_there_are_any(results
 def test_a_loss_of_zero_is_drawn_at_the_lower_edge_and_negative_ones_on_a_linear_axis() -> None:
     for losses, scale, lowest in (((0.5, 0.1, 0.0), "log", 0.05), ((0.5, -3.0), "linear", -3.0)):
         scores = [(float(second), loss) for second, loss in enumerate(losses, start=1)]
-        one = Results.over_time("s", ("x",), ("a",), (0,), (run(RunKey("x", "a", 0), scores),), {"x": "loss"}, 60.0)
+        one = Results.from_runs("s", ("x",), ("a",), (0,), (run(RunKey("x", "a", 0), scores),), {"x": "loss"}, 60.0)
         with plots._style():
-            (axes,) = plots._losses(one, Models.ANY).axes
+            (axes,) = plots._loss_figure(one, IncumbentModels.ANY).axes
         assert axes.get_yscale() == scale
         assert min(axes.get_lines()[0].get_ydata()) == pytest.approx(lowest)
 
@@ -97,7 +97,7 @@ def test_more_optimizers_than_colours_differ_in_their_lines() -> None:
 def test_every_data_set_has_a_panel(number: int) -> None:
     some = made(data=tuple(f"d{place}" for place in range(number)), optimizers=("a", "b"), seeds=1, trials=10)
     with plots._style():
-        figure = plots._losses(some, Models.ANY)
+        figure = plots._loss_figure(some, IncumbentModels.ANY)
     assert [axes.get_title() for axes in figure.axes] == [*some.data]
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from spacelang.bench.comparison.ranks import ROUNDING, Lead, ahead_by, intervals, ranks
+from spacelang.bench.comparison.ranks import ROUNDING, Lead, lead_intervals, leaders_by_column, ranks
 
 SHAPES = arrays.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=6)
 NEAR = st.integers(0, 12).map(lambda number: number * 0.0005)
@@ -66,11 +66,11 @@ def test_ranks(losses: list[float], expected: list[float]) -> None:
 
 def test_who_is_ahead() -> None:
     values = np.array([[1.0, 0.5, 0.2], [1.0, 0.4, 0.2005], [1.0, 0.9, 0.7]])
-    assert ahead_by(values, ("a", "b", "c"), 0.001) == [("a", "b", "c"), ("b",), ("a", "b")]
+    assert leaders_by_column(values, ("a", "b", "c"), 0.001) == [("a", "b", "c"), ("b",), ("a", "b")]
 
 
 def test_intervals_end_where_the_next_begins() -> None:
     seconds = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
-    found = intervals(seconds, [(), ("a",), ("a",), ("b",), ("b",)])
+    found = lead_intervals(seconds, [(), ("a",), ("a",), ("b",), ("b",)])
     assert found == (Lead(1.0, 2.0, ()), Lead(2.0, 8.0, ("a",)), Lead(8.0, 16.0, ("b",)))
-    assert intervals(seconds[:1], [("a",)]) == (Lead(1.0, 1.0, ("a",)),)
+    assert lead_intervals(seconds[:1], [("a",)]) == (Lead(1.0, 1.0, ("a",)),)

@@ -9,12 +9,12 @@ from rich.console import Console
 from spacelang.bench.comparison import progress
 from spacelang.bench.comparison.progress import ComparisonProgress
 from spacelang.bench.comparison.ranks import Lead, Ranking
-from spacelang.bench.comparison.results import Models, Results, RunKey
-from spacelang.bench.comparison.text import MOST, ahead, print_comparison
+from spacelang.bench.comparison.results import IncumbentModels, Results, RunKey
+from spacelang.bench.comparison.text import MAX_INTERVALS, format_leaders, print_comparison
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.history import Record
+from spacelang.runtime.history import TrialRecord
 
 
 def shown(results: Results, *, terminal: bool = False) -> str:
@@ -31,9 +31,9 @@ def test_medians_quartiles_and_ranks_stand_in_aligned_columns() -> None:
     at = lines.index("first: 1 - roc_auc, models trained on all training rows, median [quartiles]")
     table = lines[at + 1 : at + 5]
     assert len({len(line) for line in table}) == 1
-    lower, median, upper = results.quartiles[Models.FULL][:, 0, 0, -1]
+    lower, median, upper = results.quartiles[IncumbentModels.FULL][:, 0, 0, -1]
     assert table[1].endswith(f"{median:.4f} [{lower:.4f}, {upper:.4f}]")
-    ranked = {ranking: found[Models.ANY].ranks for ranking, found in results.ranked.items()}
+    ranked = {ranking: found[IncumbentModels.ANY].ranks for ranking, found in results.rank_estimates.items()}
     at = lines.index(
         "ranks of mean losses, averaged over 2 data sets, losses within 0.001 share a rank; any trained model"
     )
@@ -52,7 +52,7 @@ def test_a_terminal_gets_colours_and_the_same_numbers() -> None:
     results = made()
     text = shown(results, terminal=True)
     assert "\x1b[" in text
-    assert f"{results.quartiles[Models.FULL][1, 0, 0, -1]:.4f} [" in text
+    assert f"{results.quartiles[IncumbentModels.FULL][1, 0, 0, -1]:.4f} [" in text
 
 
 def test_names_that_are_markup_or_escape_sequences_are_shown_as_they_are() -> None:
@@ -71,9 +71,9 @@ def test_one_optimizer_alone_has_no_ranks() -> None:
 def test_it_is_said_over_what_intervals_are_and_what_they_cannot_tell() -> None:
     for data, seeds, told in (
         (4, 2, "by bootstrap over 4 data sets, without correction for multiple comparisons"),
-        (4, 2, "up to 60% of other data sets may behave as none of these does"),
+        (4, 2, "up to 60% of other data sets may behave as none of these"),
         (1, 5, "by bootstrap over 5 seeds, without correction for multiple comparisons"),
-        (1, 5, "up to 52% of other seeds may behave as none of these does"),
+        (1, 5, "up to 52% of other seeds may behave as none of these"),
         (1, 5, "They say nothing about other data: 1 data set is too few."),
         (2, 3, "They say nothing about other data: 2 data sets are too few."),
         (1, 2, "1 data set and 2 seeds are too few for intervals: every difference of ranks may be noise."),
@@ -92,7 +92,7 @@ def test_of_two_it_is_said_who_was_ahead_beyond_noise_and_when_nobody_was() -> N
         for name, first, last in (("a", 0.5, 0.2), ("b", 0.6, 0.3))
     ]
     data = tuple(f"d{place}" for place in range(8))
-    text = shown(Results.over_time("s", data, ("a", "b"), (0,), tuple(runs), dict.fromkeys(data, "loss"), 60.0))
+    text = shown(Results.from_runs("s", data, ("a", "b"), (0,), tuple(runs), dict.fromkeys(data, "loss"), 60.0))
     at = text.index("differences of ranks of mean losses")
     assert "a and b: a ahead from 1 s to 3.03 s; within noise from 3.03 s to 60 s" in text[at:]
 
@@ -102,7 +102,7 @@ def test_where_two_change_places_often_it_is_said_when_one_was_ahead() -> None:
     scores["b"] = [(1.5 * seconds, loss - 0.05) for seconds, loss in scores["a"]]
     data = tuple(f"d{place}" for place in range(6))
     runs = [run(RunKey(name, each, 0), found, until=400.0) for name in data for each, found in scores.items()]
-    text = shown(Results.over_time("s", data, ("a", "b"), (0,), tuple(runs), dict.fromkeys(data, "loss"), 400.0))
+    text = shown(Results.from_runs("s", data, ("a", "b"), (0,), tuple(runs), dict.fromkeys(data, "loss"), 400.0))
     line = next(line for line in text.splitlines() if "a and b: " in line)
     assert line.startswith("    a and b: a ahead from 4 s to ")
     assert line.endswith("400 s (2 shorter intervals left out); otherwise within noise")
@@ -122,41 +122,41 @@ def test_runs_without_a_score_and_without_a_model_on_all_rows_are_told() -> None
         run(RunKey("x", "a", 0), [], [(1.0, 0.2)]),
         run(RunKey("x", "b", 0), [], reason="no trial succeeded: boom"),
     ]
-    text = shown(Results.over_time("s", ("x",), ("a", "b"), (0,), tuple(runs), {"x": "loss"}, 60.0))
+    text = shown(Results.from_runs("s", ("x",), ("a", "b"), (0,), tuple(runs), {"x": "loss"}, 60.0))
     assert "x, b, seed 0: no trial succeeded: boom" in text
     assert "x, a: in 1 of 1 run no model was trained on all training rows" in text
 
 
 def test_losses_beyond_one_are_said_to_begin_elsewhere() -> None:
     runs = [run(RunKey("x", "a", 0), [(1.0, 250.0), (2.0, 3.0)])]
-    text = shown(Results.over_time("s", ("x",), ("a",), (0,), tuple(runs), {"x": "loss"}, 60.0))
+    text = shown(Results.from_runs("s", ("x",), ("a",), (0,), tuple(runs), {"x": "loss"}, 60.0))
     assert "on x: the worst first score" in text
 
 
 def test_of_many_intervals_the_longest_are_told() -> None:
     results = made(optimizers=("a", "b"))
     many = [Lead(1.3**n, 1.3 ** (n + 1), ("ab"[n % 2],)) for n in range(20)]
-    assert ahead(results, many).endswith(f"({20 - MOST} shorter intervals left out)")
-    assert ahead(results, [Lead(1, 2, ()), Lead(2, 60, ("a", "b"))]) == "2 s to 60 s all equal"
-    assert ahead(results, [Lead(1, 60, ())]) == "nobody"
+    assert format_leaders(results, many).endswith(f"({20 - MAX_INTERVALS} shorter intervals left out)")
+    assert format_leaders(results, [Lead(1, 2, ()), Lead(2, 60, ("a", "b"))]) == "2 s to 60 s all equal"
+    assert format_leaders(results, [Lead(1, 60, ())]) == "nobody"
     long_one = [*many[:8], Lead(many[7].end, 10_000.0, ("a",))]
-    assert "10,000 s a" in ahead(results, long_one)
+    assert "10,000 s a" in format_leaders(results, long_one)
 
 
 def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     stream = StringIO()
-    record = Record(1, Trial(Request(Configuration({})), 0.25), 0.0, 1.0)
+    record = TrialRecord(1, Trial(Request(Configuration({})), 0.25), 0.0, 1.0)
     with ComparisonProgress(Console(file=stream, width=40)) as listener:
-        listener.planned(6, 2)
+        listener.runs_planned(6, 2)
         for seed in range(2):
-            listener.begins(RunKey("x", "blds", seed))
+            listener.run_started(RunKey("x", "blds", seed))
             listener.started(Budget(60.0))
             for _ in range(40):
                 now[0] += 1.0
                 listener.trial(record, record)
-            listener.ends(
+            listener.run_finished(
                 run(RunKey("x", "blds", seed), [], reason="boom") if seed else run(RunKey("x", "a", 0), [(1, 0.5)])
             )
     assert stream.getvalue().splitlines() == [
@@ -169,13 +169,13 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch: pytest.
 
 def test_progress_on_a_terminal_leaves_nothing_behind() -> None:
     stream = StringIO()
-    record = Record(1, Trial(Request(Configuration({})), None), 0.0, 1.0)
+    record = TrialRecord(1, Trial(Request(Configuration({})), None), 0.0, 1.0)
     with ComparisonProgress(Console(file=stream, force_terminal=True, width=100)) as listener:
-        listener.planned(1, 0)
-        listener.begins(RunKey("x", "blds", 0))
+        listener.runs_planned(1, 0)
+        listener.run_started(RunKey("x", "blds", 0))
         listener.started(Budget(None, 10))
         listener.trial(record, record)
         assert "seed 0: 1 trial" in str(listener._bar._progress.tasks[0].description)
-        listener.ends(run(RunKey("x", "blds", 0), [(1.0, 0.5)]))
+        listener.run_finished(run(RunKey("x", "blds", 0), [(1.0, 0.5)]))
         assert listener._bar._progress.finished
     assert stream.getvalue().endswith("\x1b[2K")

@@ -11,9 +11,9 @@ from rich.console import Console
 
 from spacelang.bench.comparison import document, tables
 from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import Models, OnTestRows, Results, RunKey
+from spacelang.bench.comparison.results import IncumbentModels, Results, RunKey, WinnerScore
 from spacelang.bench.comparison.text import print_comparison
-from spacelang.bench.comparison.verdict import verdict
+from spacelang.bench.comparison.winner_losses import winner_losses
 from spacelang.ir import trial
 
 FOUND = {"a": (0.10, 0.30), "b": (0.12, 0.20)}
@@ -27,10 +27,10 @@ def judged_by_others(data: int = 6, seeds: int = 3, without: frozenset[RunKey] =
     for key in (RunKey(name, optimizer, seed) for name in names for optimizer in FOUND for seed in range(seeds)):
         reported, loss = FOUND[key.optimizer]
         loss += 0.01 * key.seed
-        found = OnTestRows(trial.TestScore(loss, loss - 0.05, loss + 0.05, 100), reported)
-        runs.append(replace(run(key, [(1.0, reported)]), tested=None if key in without else found))
+        found = WinnerScore(trial.TestScore(loss, loss - 0.05, loss + 0.05, 100), reported)
+        runs.append(replace(run(key, [(1.0, reported)]), winner_score=None if key in without else found))
     formulas = dict.fromkeys(names, "1 - roc_auc")
-    return Results.over_time("s", names, tuple(FOUND), tuple(range(seeds)), tuple(runs), formulas, 60.0)
+    return Results.from_runs("s", names, tuple(FOUND), tuple(range(seeds)), tuple(runs), formulas, 60.0)
 
 
 def shown(results: Results) -> str:
@@ -41,22 +41,22 @@ def shown(results: Results) -> str:
 
 def test_without_test_rows_there_is_no_verdict() -> None:
     results = made()
-    assert verdict(results) is None
-    assert document.document(results)["test"] is None
+    assert winner_losses(results) is None
+    assert document.comparison_document(results)["test"] is None
     assert "no trial saw" not in shown(results)
 
 
 def test_optimizers_are_judged_by_rows_that_no_trial_saw() -> None:
     results = judged_by_others()
-    assert results.ahead(Models.FULL)[-1].ahead == ("a",), "by what was reported"
-    judged = verdict(results)
+    assert results.leaders_by_rank(IncumbentModels.FULL)[-1].leaders == ("a",), "by what was reported"
+    judged = winner_losses(results)
     assert judged is not None
     assert judged.losses.value == pytest.approx(np.array([[0.31, 0.21]] * 6))
     assert (judged.losses.low <= judged.losses.value).all()
     assert judged.optimism == pytest.approx(np.array([[0.21, 0.09]] * 6))
     for ranking in Ranking:
-        assert judged.ranked[ranking].ranks.value[:, 0].tolist() == [2.0, 1.0]
-        assert not judged.ranked[ranking].differences.within_noise.any()
+        assert judged.rank_estimates[ranking].ranks.value[:, 0].tolist() == [2.0, 1.0]
+        assert not judged.rank_estimates[ranking].differences.within_noise.any()
     text = shown(results)
     assert "Optimizers are judged by test rows that no trial saw" in text
     assert "a  0.3100 [0.2831, 0.3369]    0.1000    0.2100" in text
@@ -65,7 +65,7 @@ def test_optimizers_are_judged_by_rows_that_no_trial_saw() -> None:
 
 def test_the_document_and_the_table_have_the_same_figures() -> None:
     results = judged_by_others()
-    found = json.loads(json.dumps(document.document(results), allow_nan=False))
+    found = json.loads(json.dumps(document.comparison_document(results), allow_nan=False))
     told = found["test"]["losses"]["d0"]["a"]
     assert told == pytest.approx({"mean": 0.31, "low": 0.2831, "high": 0.3369, "reported": 0.1, "optimism": 0.21}, 1e-3)
     assert found["test"]["ranks"]["mean_losses"]["b"]["rank"] == [1.0]
@@ -81,30 +81,30 @@ def test_the_document_and_the_table_have_the_same_figures() -> None:
         "reported": 0.1,
     }
     table = tables.runs(results)
-    assert table["loss_test"].tolist() == [each.tested.score.loss for each in results.runs]
+    assert table["loss_test"].tolist() == [each.winner_score.score.loss for each in results.runs]
     assert set(table["loss_reported"]) == {0.1, 0.12}
 
 
 def test_a_run_without_a_winner_counts_as_before_its_first_score() -> None:
     lost = RunKey("d0", "b", 1)
     results = judged_by_others(without=frozenset({lost}))
-    judged = verdict(results)
+    judged = winner_losses(results)
     assert judged is not None
     assert judged.losses.value[0, 1] == pytest.approx((0.20 + 1.0 + 0.22) / 3)
     assert judged.reported[0, 1] == pytest.approx(0.12), "where there is a winner"
-    assert judged.ranked[Ranking.MEAN_LOSSES].ranks.value[:, 0] == pytest.approx([2 - 1 / 6, 1 + 1 / 6])
+    assert judged.rank_estimates[Ranking.MEAN_LOSSES].ranks.value[:, 0] == pytest.approx([2 - 1 / 6, 1 + 1 / 6])
     every = frozenset(RunKey("d0", "b", seed) for seed in range(3))
-    found = document.document(judged_by_others(without=every))
+    found = document.comparison_document(judged_by_others(without=every))
     assert json.loads(json.dumps(found, allow_nan=False))["test"]["losses"]["d0"]["b"]["optimism"] is None
     assert "-" in shown(judged_by_others(without=every))
 
 
 def test_a_winner_that_cannot_be_scored_is_told_and_counts_as_none() -> None:
     results = judged_by_others(data=3)
-    lost = OnTestRows(trial.TestScore(None, None, None, 100, "boom"), 0.12)
-    runs = [replace(each, tested=lost) if each.key == RunKey("d1", "b", 2) else each for each in results.runs]
+    lost = WinnerScore(trial.TestScore(None, None, None, 100, "boom"), 0.12)
+    runs = [replace(each, winner_score=lost) if each.key == RunKey("d1", "b", 2) else each for each in results.runs]
     results = replace(results, runs=tuple(runs))
-    judged = verdict(results)
+    judged = winner_losses(results)
     assert judged is not None
     assert judged.losses.value[1, 1] == pytest.approx((0.20 + 0.21 + 1.0) / 3)
     assert judged.optimism[1, 1] == pytest.approx((0.20 + 0.21) / 2 - 0.12)
@@ -112,7 +112,7 @@ def test_a_winner_that_cannot_be_scored_is_told_and_counts_as_none() -> None:
 
 
 def test_one_seed_has_no_intervals_of_its_losses() -> None:
-    judged = verdict(judged_by_others(data=1, seeds=1))
+    judged = winner_losses(judged_by_others(data=1, seeds=1))
     assert judged is not None
     assert np.isnan(judged.losses.low).all()
     lines = [line.split() for line in shown(judged_by_others(data=1, seeds=1)).splitlines()]

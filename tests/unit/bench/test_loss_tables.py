@@ -19,20 +19,20 @@ from trying import few
 
 from spacelang.api import NoSuccessError, parse
 from spacelang.api.experiment import Experiment
-from spacelang.api.keeping import check_rungs
+from spacelang.api.run_storage import check_rungs
 from spacelang.bench import search_table
-from spacelang.bench.simulated import Simulated
-from spacelang.bench.tables import Axes, ListedConfigurations, LossTable
+from spacelang.bench.simulated_executor import SimulatedExecutor
+from spacelang.bench.table_search import LossTableData, tabulation_search
+from spacelang.bench.tables import ConfigurationList, LossTable, StageProduct
 from spacelang.bench.tables.objective import TableObjective
 from spacelang.bench.tables.reading import read_table
-from spacelang.bench.tables.tabulation import MOST, Shortfall, check_size, tabulated
-from spacelang.bench.tables.writing import check_place, write_table
-from spacelang.bench.tabulating import Losses, tabulation
-from spacelang.ir.asking import Search, together
+from spacelang.bench.tables.tabulation import MAX_TRIALS, MissingTrials, build_table, check_size
+from spacelang.bench.tables.writing import check_writable, write_table
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
 from spacelang.ir.expr import Is
-from spacelang.ir.scale import UNIT, Scale
+from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
+from spacelang.ir.search_protocol import Search, ask_all
 from spacelang.ir.space import Branch, Operator, Space
 from spacelang.ir.task import Bound, Limits, Measure, Task
 from spacelang.ir.trial import Measurement, Request, Status, Trial
@@ -40,21 +40,21 @@ from spacelang.plugins import OptionError
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import DataError, InputError
 from spacelang.runtime.executors import Job
-from spacelang.runtime.history import Ending, Unkept
+from spacelang.runtime.history import EndReason, NullTrialStorage
 from spacelang.runtime.loop import run
-from spacelang.runtime.storing.store import Store
+from spacelang.runtime.storage.store import Store
 from spacelang.solver.counting import Structures
 from spacelang.testing.small_spaces import (
     branch,
     choice,
-    constrained,
-    continuous,
+    conditional_space,
+    constrained_space,
+    continuous_space,
     forbid,
-    made,
-    nested,
-    number,
-    plain,
-    tuned,
+    hyperparameter,
+    make_space,
+    nested_space,
+    plain_space,
 )
 
 IS_FULL = bool(os.environ.get("SPACELANG_FULL"))
@@ -103,7 +103,7 @@ def parse_bundled(name: str) -> Any:
 @pytest.mark.parametrize("optimizer", ["random", "blds", "daub", "hyperband"] if IS_FULL else ["random"])
 def test_an_hour_takes_seconds(optimizer: str) -> None:
     result = search_table("blds_table1", SYLVINE, optimizer=optimizer, time="1h")
-    assert result.outcome.ended is Ending.EXHAUSTED
+    assert result.outcome.ended is EndReason.EXHAUSTED
     assert result.loss == pytest.approx(0.006273663633550308)
     assert result.outcome.seconds == pytest.approx(sum(record.trial.cost for record in result.outcome.records))
     assert result.incumbent["seconds"].is_monotonic_increasing
@@ -131,34 +131,34 @@ def times(number: float) -> Callable[[Request], Trial]:
 @pytest.mark.parametrize(
     ("facts", "factor", "scale"),
     [
-        ({}, 1.0, UNIT),
+        ({}, 1.0, UNIT_SCALE),
         ({}, 40.0, None),
-        ({"metric": "roc_auc", "formula": "1 - roc_auc"}, 1.0, UNIT),
-        ({"metric": "neg_brier_score", "formula": "brier_score", "symbols": {"n_classes": 2}}, 1.0, UNIT),
-        ({**RMSE, "constant": 80.0}, 40.0, Scale(0.0, 80.0)),
+        ({"metric": "roc_auc", "formula": "1 - roc_auc"}, 1.0, UNIT_SCALE),
+        ({"metric": "neg_brier_score", "formula": "brier_score", "symbols": {"n_classes": 2}}, 1.0, UNIT_SCALE),
+        ({**RMSE, "constant": 80.0}, 40.0, LossScale(0.0, 80.0)),
         (RMSE, 40.0, None),
         ({"metric": "r2", "formula": "r2", "constant": 1.0}, 1.0, None),
     ],
 )
 def test_a_table_knows_where_its_losses_stand(
-    facts: dict[str, Any], factor: float, scale: Scale | None, tmp_path: Path
+    facts: dict[str, Any], factor: float, scale: LossScale | None, tmp_path: Path
 ) -> None:
-    table = kept(table_of(plain(2, 3), times(factor), **facts), tmp_path / "t.npz")
-    assert answers(table, plain(2, 3)).scale == scale
+    table = kept(table_of(plain_space(2, 3), times(factor), **facts), tmp_path / "t.npz")
+    assert answers(table, plain_space(2, 3)).scale == scale
 
 
 @pytest.mark.parametrize("optimizer", ["blds", "mlds", "lds", "cmab", "daub", "hyperband", "successive_halving"])
 def test_a_table_of_errors_is_searched_as_one_of_the_same_losses_in_another_unit(optimizer: str) -> None:
     """A third of all trials fail, and 40 is worse than 1, which a failure once counted as."""
-    space = plain(4, 4, 3)
+    space = plain_space(4, 4, 3)
     errors = table_of(space, times(80.0), **RMSE, constant=80.0)
     shares = table_of(space, times(1.0), metric="accuracy", formula="1 - accuracy")
     found = []
     for table in (errors, shares):
         options = {"b": 100} if optimizer not in ("lds", "cmab") else {}
         made = on_table(loaded(space), table, optimizer, options, budget=Budget(trials=60), seed=3)
-        found.append(made.run(made.crew()).outcome)
-    assert found[0].scale == Scale(0.0, 80.0)
+        found.append(made.run(made.make_executor()).outcome)
+    assert found[0].scale == LossScale(0.0, 80.0)
     first, second = ([(each.trial.request, each.trial.status) for each in one.records] for one in found)
     assert first == second
     assert found[0].best is not None
@@ -172,11 +172,11 @@ def test_a_table_of_errors_is_searched_as_one_of_the_same_losses_in_another_unit
 @pytest.mark.parametrize(
     ("space", "form"),
     [
-        (plain(2, 3), Axes),
-        (plain(4), Axes),
-        (nested(), ListedConfigurations),
-        (constrained(), ListedConfigurations),
-        (tuned(), ListedConfigurations),
+        (plain_space(2, 3), StageProduct),
+        (plain_space(4), StageProduct),
+        (nested_space(), ConfigurationList),
+        (constrained_space(), ConfigurationList),
+        (conditional_space(), ConfigurationList),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
@@ -184,20 +184,22 @@ def test_a_plain_product_has_a_dimension_a_stage(space: Space, form: type, tmp_p
     table = kept(table_of(space), tmp_path / "t.npz")
     assert isinstance(table.pipelines, form)
     with np.load(tmp_path / "t.npz") as arrays:
-        pipelines = tuple(len(stage.branches) for stage in space.stages) if form is Axes else (len(table.pipelines),)
+        pipelines = (
+            tuple(len(stage.branches) for stage in space.stages) if form is StageProduct else (len(table.pipelines),)
+        )
         assert arrays["loss"].shape == (*pipelines, len(SIZES))
 
 
 def test_stages_are_known_by_their_names(tmp_path: Path) -> None:
-    space = plain(2, 3)
-    turned = made("turned", *reversed(space.stages))
+    space = plain_space(2, 3)
+    turned = make_space("turned", *reversed(space.stages))
     table = kept(table_of(space), tmp_path / "t.npz")
     for request in trials(turned):
         assert answers(table, turned).evaluate(request) == recorded(request)
 
 
 def test_default_hyperparameters_make_a_list(tmp_path: Path) -> None:
-    space = continuous()
+    space = continuous_space()
     table = kept(table_of(space, hyperparameters="default"), tmp_path / "t.npz")
     objective = answers(table, space)
     asked = trials(space, "default")
@@ -211,10 +213,10 @@ def test_default_hyperparameters_make_a_list(tmp_path: Path) -> None:
 
 def test_along_axes_hyperparameters_are_at_their_defaults(tmp_path: Path) -> None:
     """As in a table that was given: it names the alternatives and says nothing of what is inside."""
-    bare = made("bare", choice("s", "none", "scale"), choice("e", "f", "g"))
+    bare = make_space("bare", choice("s", "none", "scale"), choice("e", "f", "g"))
     table = kept(table_of(bare), tmp_path / "t.npz")
-    depth = number("e.f.depth", Grid(1, 9), 3)
-    space = made("tuned", choice("s", "none", "scale"), choice("e", branch("f", depth), "g"))
+    depth = hyperparameter("e.f.depth", Grid(1, 9), 3)
+    space = make_space("tuned", choice("s", "none", "scale"), choice("e", branch("f", depth), "g"))
     objective = answers(table, space)
     usual = Configuration({"s": "none", "e": "f", "e.f.depth": 3})
     bare_one = Request(Configuration({"s": "none", "e": "f"}), 100)
@@ -228,20 +230,20 @@ def test_what_tasks_bound_is_kept(tmp_path: Path) -> None:
         trial = recorded(request)
         return replace(trial, loss=trial.loss or 0.5, status=Status.SUCCESS, constraints=(Measurement(BOUND, 0.25),))
 
-    space = replace(plain(2, 2), task=Task("classification", bounds=(BOUND,)))
+    space = replace(plain_space(2, 2), task=Task("classification", bounds=(BOUND,)))
     table = kept(table_of(space, measured), tmp_path / "t.npz")
     assert table.bounds == (BOUND.name,)
     found = [answers(table, space).evaluate(request) for request in trials(space)]
     assert all(trial.constraints == (Measurement(BOUND, 0.25),) for trial in found)
     with pytest.raises(DataError, match="bounds `predict_latency`, which the table `table` does not have"):
-        answers(table_of(plain(2, 2)), space)
+        answers(table_of(plain_space(2, 2)), space)
 
 
 # ---- fidelity, limits
 
 
 def test_only_recorded_rungs_are_answered() -> None:
-    space = plain(2, 2)
+    space = plain_space(2, 2)
     objective = answers(table_of(space), space)
     configuration = trials(space)[0].configuration
     everything = {objective.evaluate(Request(configuration, rows)).loss for rows in (None, 350, 351, 10**9)}
@@ -252,17 +254,17 @@ def test_only_recorded_rungs_are_answered() -> None:
 
 
 def test_a_grid_that_the_table_does_not_have_is_refused_before_anything_is_kept(tmp_path: Path) -> None:
-    space, table = loaded(plain(2, 2)), table_of(plain(2, 2))
+    space, table = loaded(plain_space(2, 2)), table_of(plain_space(2, 2))
     for name, options in (("blds", {}), ("random", {})):
         check_rungs(on_table(space, table, name, options))
     other = on_table(space, table, "blds", {"b": 64}, budget=Budget(trials=1))
     with pytest.raises(InputError, match="no trials on 64, 128, 256 training rows"):
-        other.run(other.crew(), store=tmp_path / "run.db")
+        other.run(other.make_executor(), store=tmp_path / "run.db")
     assert not [*tmp_path.iterdir()]
 
 
 def test_what_took_longer_than_a_trial_may_has_failed_by_then() -> None:
-    space = plain(3, 3)
+    space = plain_space(3, 3)
     objective = answers(table_of(space), space, limits=Limits(trial_seconds=0.5))
     found = [(recorded(request), objective.evaluate(request)) for request in trials(space)]
     assert {trial.status for _, trial in found} == {Status.TIMEOUT, Status.SUCCESS, Status.ERROR}
@@ -277,7 +279,7 @@ def test_what_took_longer_than_a_trial_may_has_failed_by_then() -> None:
 
 
 def test_a_part_of_the_space_is_enough(tmp_path: Path) -> None:
-    for whole, part in [(plain(3, 3), plain(2, 3)), (constrained(), restricted(constrained()))]:
+    for whole, part in [(plain_space(3, 3), plain_space(2, 3)), (constrained_space(), restricted(constrained_space()))]:
         table = kept(table_of(whole, definition=definition(whole)), tmp_path / "t.npz")
         objective = answers(table, part)
         assert all(objective.evaluate(request) == recorded(request) for request in trials(part))
@@ -288,7 +290,7 @@ def restricted(space: Space) -> Space:
 
 
 def definition(space: Space) -> str:
-    from spacelang.forms.definition import to_json
+    from spacelang.serialization.definition import to_json
 
     return json.dumps(to_json(space))
 
@@ -296,25 +298,29 @@ def definition(space: Space) -> str:
 def other_operator(space: Space) -> Space:
     first, *rest = space.stages
     operator = Operator("a1", "toy.other")
-    return made("other", replace(first, branches=(first.branches[0], Branch("a1", operator))), *rest)
+    return make_space("other", replace(first, branches=(first.branches[0], Branch("a1", operator))), *rest)
 
 
 def with_fixed(space: Space) -> Space:
     first, *rest = space.stages
     operator = Operator("a1", "toy.a1", fixed=(("depth", 3),))
-    return made("other", replace(first, branches=(first.branches[0], Branch("a1", operator))), *rest)
+    return make_space("other", replace(first, branches=(first.branches[0], Branch("a1", operator))), *rest)
 
 
 @pytest.mark.parametrize(
     ("table_space", "space", "message"),
     [
-        (plain(2, 3), plain(2, 4), "the space `2x4` has what the table `table` lacks: `a3` of `s1`"),
-        (plain(2, 2), plain(2, 8), "`a2` of `s1`, `a3` of `s1`, `a4` of `s1` and 3 more"),
-        (plain(2, 3), plain(2, 3, 2), r"has 2 stages \(`s0`, `s1`\), but the space `2x3x2` has 3"),
-        (plain(2, 3), nested(), "has no decisions inside alternatives, but the space has `b.in`"),
-        (restricted(constrained()), constrained(), "the space `constrained` has"),
-        (nested(), plain(2, 2), "the space `2x2` has what the table `table` lacks"),
-        (tuned(), made("t", choice("s", "none", "scale"), choice("e", "f")), "the space `t` has what the table"),
+        (plain_space(2, 3), plain_space(2, 4), "the space `2x4` has what the table `table` lacks: `a3` of `s1`"),
+        (plain_space(2, 2), plain_space(2, 8), "`a2` of `s1`, `a3` of `s1`, `a4` of `s1` and 3 more"),
+        (plain_space(2, 3), plain_space(2, 3, 2), r"has 2 stages \(`s0`, `s1`\), but the space `2x3x2` has 3"),
+        (plain_space(2, 3), nested_space(), "has no decisions inside alternatives, but the space has `b.in`"),
+        (restricted(constrained_space()), constrained_space(), "the space `constrained` has"),
+        (nested_space(), plain_space(2, 2), "the space `2x2` has what the table `table` lacks"),
+        (
+            conditional_space(),
+            make_space("t", choice("s", "none", "scale"), choice("e", "f")),
+            "the space `t` has what the table",
+        ),
     ],
 )
 def test_another_space_is_refused_with_what_differs(table_space: Space, space: Space, message: str) -> None:
@@ -330,7 +336,7 @@ def test_another_space_is_refused_with_what_differs(table_space: Space, space: S
     ],
 )
 def test_the_same_names_for_other_pipelines_are_refused(change: Callable[[Space], Space], message: str) -> None:
-    space = plain(2, 2)
+    space = plain_space(2, 2)
     table = table_of(space, definition=definition(space))
     answers(table, space)
     with pytest.raises(DataError) as caught:
@@ -340,8 +346,8 @@ def test_the_same_names_for_other_pipelines_are_refused(change: Callable[[Space]
 
 
 def known(space: Space, table: LossTable) -> tuple[Space, TableObjective]:
-    losses = Losses(table)
-    return losses.over(Experiment(space=space, data=losses))
+    losses = LossTableData(table)
+    return losses.bind_space(Experiment(space=space, data=losses))
 
 
 def test_the_data_of_the_table_binds_the_space() -> None:
@@ -353,7 +359,7 @@ def test_the_data_of_the_table_binds_the_space() -> None:
         assert over.configurations == 4
         assert objective.training_size == SIZES[-1]
     with pytest.raises(InputError, match="`n_features` is unknown"):
-        known(replace_symbols(unbound), replace(table, facts=replace(table.facts, symbols={})))
+        known(replace_symbols(unbound), replace(table, metadata=replace(table.metadata, symbols={})))
 
 
 def replace_symbols(space: Any) -> Any:
@@ -369,7 +375,7 @@ def test_workers_end_their_trials_in_the_order_of_the_clock() -> None:
     def evaluate(request: Request) -> Trial:
         return Trial(request, 0.5, costs[request.fidelity or 0])
 
-    executor = Simulated(evaluate, workers=2)
+    executor = SimulatedExecutor(evaluate, workers=2)
     ended: list[tuple[float, int, str]] = []
     waiting = [Job(number, Request(Configuration({}), number)) for number in costs]
     while waiting or len(executor.free) < 2:
@@ -380,7 +386,7 @@ def test_workers_end_their_trials_in_the_order_of_the_clock() -> None:
 
 
 def test_a_trial_ends_when_it_took_as_long_as_its_request_allows() -> None:
-    executor = Simulated(lambda request: Trial(request, 0.5, cost=2.0))
+    executor = SimulatedExecutor(lambda request: Trial(request, 0.5, cost=2.0))
     ended = []
     for seconds in (0.5, 2.0, None):
         executor.start("1", Job(1, Request(Configuration({}), seconds=seconds)))
@@ -393,16 +399,18 @@ def test_a_trial_ends_when_it_took_as_long_as_its_request_allows() -> None:
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=20), st.floats(0.001, 30), st.integers(1, 4), st.floats(0, 1e6))
 def test_a_budget_ends_where_it_ends(costs: list[float], seconds: float, workers: int, before: float) -> None:
     def search() -> Search:
-        yield from together(Request(Configuration({}), rows) for rows in range(1, len(costs) + 1))
+        yield from ask_all(Request(Configuration({}), rows) for rows in range(1, len(costs) + 1))
 
-    class Earlier(Unkept):
+    class Earlier(NullTrialStorage):
         seconds = before
 
-    executor = Simulated(lambda request: Trial(request, 0.5, costs[(request.fidelity or 0) - 1]), workers=workers)
+    executor = SimulatedExecutor(
+        lambda request: Trial(request, 0.5, costs[(request.fidelity or 0) - 1]), workers=workers
+    )
     budget = Budget(before + seconds)
     outcome = run(search(), executor, budget, clock=executor.clock, journal=Earlier())
     assert all(record.started <= budget.seconds for record in outcome.records if budget.seconds)
-    if outcome.ended is Ending.BUDGET:
+    if outcome.ended is EndReason.BUDGET:
         assert outcome.seconds == pytest.approx(before + seconds, abs=1e-5)
     else:
         assert len(outcome.records) == len(costs)
@@ -411,9 +419,9 @@ def test_a_budget_ends_where_it_ends(costs: list[float], seconds: float, workers
 
 
 def test_a_budget_of_seconds_is_one_of_recorded_seconds() -> None:
-    made = on_table(loaded(plain(4, 4)), table_of(plain(4, 4)), "random", budget=Budget(3.0), seed=1)
-    outcome = made.run(made.crew()).outcome
-    assert outcome.ended is Ending.BUDGET
+    made = on_table(loaded(plain_space(4, 4)), table_of(plain_space(4, 4)), "random", budget=Budget(3.0), seed=1)
+    outcome = made.run(made.make_executor()).outcome
+    assert outcome.ended is EndReason.BUDGET
     assert outcome.seconds == 3.0
     ends = list(accumulated(record.trial.cost for record in outcome.records))
     assert [record.finished for record in outcome.records] == pytest.approx(ends)
@@ -430,7 +438,7 @@ def accumulated(costs: Any) -> Any:
 @pytest.mark.parametrize("optimizer", ["random", "blds", "hyperband"])
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_resumed_search_equals_one_that_was_not_stopped(optimizer: str, workers: int, tmp_path: Path) -> None:
-    space, table = plain(3, 4), tmp_path / "table.npz"
+    space, table = plain_space(3, 4), tmp_path / "table.npz"
     write_table(table_of(space), table)
 
     def searched(trials: int, **kept_as: Any) -> Any:
@@ -457,7 +465,7 @@ def test_a_resumed_search_equals_one_that_was_not_stopped(optimizer: str, worker
 
 
 def test_another_table_is_another_run(tmp_path: Path) -> None:
-    space = plain(3, 4)
+    space = plain_space(3, 4)
     write_table(table_of(space), tmp_path / "a.npz")
     write_table(table_of(space, lambda request: Trial(request, 0.5, 1.0)), tmp_path / "b.npz")
     with pytest.raises(NoSuccessError, match="all 3 trials failed: 2 x reason 1; 1 x reason 0") as caught:
@@ -471,25 +479,25 @@ def test_another_table_is_another_run(tmp_path: Path) -> None:
 
 
 def test_missing_trials_are_counted() -> None:
-    space = constrained()
+    space = constrained_space()
     answered = [recorded(request) for request in trials(space)]
-    facts = table_of(space).facts
-    assert tabulated(Structures(space), answered[:-5], SIZES, facts) == Shortfall(5)
-    assert tabulated(Structures(space), [], SIZES, facts) == Shortfall(len(answered))
+    facts = table_of(space).metadata
+    assert build_table(Structures(space), answered[:-5], SIZES, facts) == MissingTrials(5)
+    assert build_table(Structures(space), [], SIZES, facts) == MissingTrials(len(answered))
 
 
 def test_costs_are_those_of_a_trial_alone() -> None:
-    table = table_of(plain(2, 2), lambda request: Trial(request, 0.5, 1.0, cost_alone=4.0))
+    table = table_of(plain_space(2, 2), lambda request: Trial(request, 0.5, 1.0, cost_alone=4.0))
     assert (table.cost == 4).all()
 
 
 @pytest.mark.parametrize(
     ("space", "hyperparameters", "message"),
     [
-        (continuous(), "all", r"`continuous` cannot be listed \(4 pipelines, but `e\.f\.rate` is continuous\)"),
-        (plain(*[10] * 6), "all", r"has 1,000,000 pipelines: 2,000,000 trials on 2 rungs"),
-        (plain(*[10] * 30), "default", r"000 trials on 2 rungs"),
-        (replace(plain(2, 2), constraints=(forbid(Is("s0", ("a0", "a1"))),)), "all", "is empty"),
+        (continuous_space(), "all", r"`continuous` cannot be listed \(4 pipelines, but `e\.f\.rate` is continuous\)"),
+        (plain_space(*[10] * 6), "all", r"has 1,000,000 pipelines: 2,000,000 trials on 2 rungs"),
+        (plain_space(*[10] * 30), "default", r"000 trials on 2 rungs"),
+        (replace(plain_space(2, 2), constraints=(forbid(Is("s0", ("a0", "a1"))),)), "all", "is empty"),
     ],
 )
 def test_a_space_that_cannot_be_tabulated_is_refused(space: Space, hyperparameters: Any, message: str) -> None:
@@ -498,18 +506,18 @@ def test_a_space_that_cannot_be_tabulated_is_refused(space: Space, hyperparamete
 
 
 def test_rungs_are_those_of_the_grid() -> None:
-    made_, total = tabulation(loaded(plain(2, 2)), 1000)
+    made_, total = tabulation_search(loaded(plain_space(2, 2)), 1000)
     assert made_.sizes == (100, 200, 400, 800, 1000)
     assert total == 20
-    assert tabulation(loaded(plain(2, 2)), 1000, b=300, eta=1.5)[0].sizes == (300, 450, 675, 1000)
-    assert tabulation(loaded(plain(2, 2)), 50)[0].sizes == (50,)
-    assert total < MOST
+    assert tabulation_search(loaded(plain_space(2, 2)), 1000, b=300, eta=1.5)[0].sizes == (300, 450, 675, 1000)
+    assert tabulation_search(loaded(plain_space(2, 2)), 50)[0].sizes == (50,)
+    assert total < MAX_TRIALS
     with pytest.raises(OptionError, match="`eta` is 1"):
-        tabulation(loaded(plain(2, 2)), 1000, eta=1.0)
+        tabulation_search(loaded(plain_space(2, 2)), 1000, eta=1.0)
 
 
 def test_a_table_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    table = table_of(plain(2, 2))
+    table = table_of(plain_space(2, 2))
     write_table(table, tmp_path / "t.npz")
     before = (tmp_path / "t.npz").read_bytes()
     with pytest.raises(DataError, match="cannot be written"):
@@ -525,7 +533,7 @@ def test_a_table_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_a_place_that_cannot_take_a_table(name: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "folder.npz").mkdir()
     with pytest.raises(DataError, match=message):
-        check_place(tmp_path / name)
+        check_writable(tmp_path / name)
 
 
 # ---- bad files
@@ -554,7 +562,7 @@ def with_nan(value: float) -> Any:
 
 
 def test_the_form_that_was_given_is_read(tmp_path: Path) -> None:
-    objective = answers(read_table(npz(tmp_path / "t.npz", loss=with_nan(1.0))), plain(2, 3))
+    objective = answers(read_table(npz(tmp_path / "t.npz", loss=with_nan(1.0))), plain_space(2, 3))
     assert objective.evaluate(Request(Configuration({"s0": "a1", "s1": "a2"}), 100)).status is Status.ERROR
     assert objective.evaluate(Request(Configuration({"s0": "a1", "s1": "a2"}))).loss == 0.5
     assert read_table(npz(tmp_path / "t.npz", loss=np.zeros((2, 3, 2), dtype=int), cost=with_nan(0).astype("f4")))
@@ -641,7 +649,7 @@ def test_nothing_is_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("length", [0, 3, 30, 200, -30, -1])
 def test_a_cut_file_is_refused(length: int, tmp_path: Path) -> None:
     path = tmp_path / "t.npz"
-    write_table(table_of(plain(2, 3)), path)
+    write_table(table_of(plain_space(2, 3)), path)
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(DataError, match=r"is empty|is not an `\.npz` file|may be truncated"):
         read_table(path)
@@ -649,7 +657,7 @@ def test_a_cut_file_is_refused(length: int, tmp_path: Path) -> None:
 
 def test_a_damaged_file_is_refused_or_read_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "t.npz"
-    write_table(table_of(plain(2, 3)), path)
+    write_table(table_of(plain_space(2, 3)), path)
     whole, fingerprint = path.read_bytes(), read_table(path).fingerprint
     chance = np.random.default_rng(0)
     for _ in range(100):
@@ -665,7 +673,7 @@ def test_a_damaged_file_is_refused_or_read_as_it_was(tmp_path: Path) -> None:
 def test_other_files_and_none(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"the file .*none\.npz` does not exist"):
         read_table(tmp_path / "none.npz")
-    write_table(table_of(plain(2, 3)), tmp_path / "wine.npz")
+    write_table(table_of(plain_space(2, 3)), tmp_path / "wine.npz")
     with pytest.raises(DataError) as caught:
         read_table(tmp_path / "wines.npz")
     assert caught.value.help == "did you mean `wine.npz`?"
@@ -682,7 +690,7 @@ def test_other_files_and_none(tmp_path: Path) -> None:
 
 
 def test_a_file_that_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.bench.tables.reading.LARGEST", 10_000)
+    monkeypatch.setattr("spacelang.bench.tables.reading.MAX_BYTES", 10_000)
     path = npz(tmp_path / "t.npz", unknown=np.zeros(10_000))
     with pytest.raises(DataError, match="is too large"):
         read_table(path)

@@ -15,8 +15,8 @@ import xgboost
 
 import spacelang as sl
 from spacelang.catalog import CatalogueEntry, load
-from spacelang.catalog.boosting import HANDED_ON, OBJECTIVE, SUPPLEMENTS
-from spacelang.catalog.rules import Interval, Options
+from spacelang.catalog.boosting import FORWARDED, OBJECTIVE_PARAMETER, SUPPLEMENTS
+from spacelang.catalog.rules import AllowedValues, Interval
 
 PROBES = (-2, -1, 0, 1, 2, 7, 131_072, 131_073, -1.5, -0.5, 0.0, 1e-9, 0.25, 1.0, 1.0001, 2.0, 100.0)
 FEW_PROBES = (-1, 0, 1, 0.25, 1.5)
@@ -125,10 +125,10 @@ def _silence() -> Iterator[None]:
 @pytest.mark.parametrize(("library", "name"), [*cases()])
 def test_numbers(library: str, name: str) -> None:
     parameter = entry(library).parameters[name]
-    for probe in FEW_PROBES if name in HANDED_ON[library] else PROBES:
+    for probe in FEW_PROBES if name in FORWARDED[library] else PROBES:
         if name in SLOW and probe > 1000:
             continue
-        if parameter.rejects(probe) is None:
+        if parameter.check_value(probe) is None:
             assert can_be_fitted(library, **{name: probe}), probe
         elif (library, name) not in LENIENT and isinstance(probe, float) == (probe != int(probe)):
             assert not can_be_fitted(library, **{name: probe}), probe
@@ -137,7 +137,7 @@ def test_numbers(library: str, name: str) -> None:
 @pytest.mark.parametrize("library", CLASSES)
 def test_words(library: str) -> None:
     for name, parameter in entry(library).parameters.items():
-        for word in parameter.words:
+        for word in parameter.accepted_words:
             # These need what no other parameter gives here: three classes, a share of the rows, a certain machine.
             if word.startswith("multi") or word == "rf" or name == "device":
                 continue
@@ -148,7 +148,7 @@ def test_words(library: str) -> None:
 @pytest.mark.parametrize("word", ["gbdt input_model=/etc/passwd", "binary forcedsplits_filename=x", "file://x", ""])
 def test_no_other_word_is_taken(library: str, word: str) -> None:
     for name, parameter in entry(library).parameters.items():
-        assert parameter.refused or parameter.rejects(word) is not None, name
+        assert parameter.refused or parameter.check_value(word) is not None, name
 
 
 @pytest.mark.parametrize("library", NAMES)
@@ -156,8 +156,8 @@ def test_every_parameter_is_known_and_has_a_legal_default(library: str) -> None:
     for name in load(library):
         for parameter in load(library).operators[name].parameters.values():
             if parameter.refused is None:
-                assert parameter.name in {*SUPPLEMENTS[library], *HANDED_ON[library], OBJECTIVE[library]}
-                assert parameter.name == "missing" or parameter.rejects(parameter.default) is None  # type: ignore[arg-type]
+                assert parameter.name in {*SUPPLEMENTS[library], *FORWARDED[library], OBJECTIVE_PARAMETER[library]}
+                assert parameter.name == "missing" or parameter.check_value(parameter.default) is None  # type: ignore[arg-type]
 
 
 def test_the_defaults_that_none_stands_for_are_xgboosts() -> None:
@@ -177,12 +177,12 @@ def test_what_is_handed_on_has_the_defaults_of_the_libraries() -> None:
     kinds = ({"objective": "reg:tweedie"}, {"booster": "dart"}, {"booster": "gblinear"})
     models = [xgboost.XGBRegressor(n_estimators=1, n_jobs=1, **kind).fit(X, Y) for kind in kinds]
     said = dict(pair for model in models for pair in _leaves(json.loads(model.get_booster().save_config())))
-    for name, known in HANDED_ON["xgboost"].items():
+    for name, known in FORWARDED["xgboost"].items():
         if name in said:
             assert said[name] == _spelled(known.default), name
     assert {"rate_drop", "feature_selector", "updater", "tweedie_variance_power"} <= said.keys()
     model = lightgbm.LGBMClassifier(n_estimators=1, n_jobs=1, verbosity=-1).fit(X, Y).booster_.model_to_string()
-    for name, known in HANDED_ON["lightgbm"].items():
+    for name, known in FORWARDED["lightgbm"].items():
         assert f"[{name}: {_spelled(known.default)}]" in model, name
 
 
@@ -222,14 +222,14 @@ def test_a_drawn_configuration_of_what_is_handed_on_can_be_fitted() -> None:
 def test_a_parameter_of_another_version_takes_no_words() -> None:
     from dataclasses import replace
 
-    from spacelang.catalog.boosting import supplemented
+    from spacelang.catalog.boosting import with_supplements
 
     operator = entry("lightgbm")
     newer = replace(operator, parameters={"new": replace(operator.parameters["num_leaves"], name="new", accepts=None)})
-    found = supplemented(newer).parameters["new"]
-    assert (found.rejects(3), found.rejects(True), found.rejects_range(0, math.inf, integer=False)) == (None,) * 3
-    assert found.rejects("word") is not None
-    assert not any(isinstance(rule, Options) and "word" in rule.values for rule in found.accepts or ())
+    found = with_supplements(newer).parameters["new"]
+    assert (found.check_value(3), found.check_value(True), found.check_range(0, math.inf, integer=False)) == (None,) * 3
+    assert found.check_value("word") is not None
+    assert not any(isinstance(rule, AllowedValues) and "word" in rule.values for rule in found.accepts or ())
 
 
 def catboost_model(**arguments: Any) -> Any:
@@ -243,11 +243,11 @@ def test_catboost_can_be_fitted_with_what_the_rules_take() -> None:
     """What they refuse is not tried: `min_data_in_leaf=0` ends the process."""
     refused = {"task_type", "leaf_estimation_method"}  # a device, a loss for which there is an exact method
     for name, parameter in entry("catboost").parameters.items():
-        words = () if name in refused else parameter.words
+        words = () if name in refused else parameter.accepted_words
         # A billionth of 40 rows is none.
         least = 0.1 if name == "subsample" else -math.inf
-        numbers = [probe for probe in PROBES if parameter.rejects(probe) is None and least < probe < 1000]
-        switches = [value for value in (True, False) if parameter.rejects(value) is None]
+        numbers = [probe for probe in PROBES if parameter.check_value(probe) is None and least < probe < 1000]
+        switches = [value for value in (True, False) if parameter.check_value(value) is None]
         for value in (*words, *numbers, *switches) if parameter.refused is None else ():
             assert catboost_model(**{name: value} | BESIDE_CATBOOST.get(name, {})), (name, value)
 

@@ -68,12 +68,12 @@ def fits(name: str, parameter: str, value: BaseEstimator) -> bool:
 @pytest.mark.parametrize(("name", "parameter"), [*CLASSIFIERS, *REGRESSORS])
 def test_what_is_refused_is_what_fails(name: str, parameter: str, value: str) -> None:
     asking = operator(name)
-    refused = asking.rejects_operator(asking.parameters[parameter], operator(value))
+    refused = asking.check_operator(asking.parameters[parameter], operator(value))
     assert (refused is None) == fits(name, parameter, SUBSTITUTES[value])
 
 
 def test_the_message_says_of_what_kind() -> None:
     bagging, voting = operator("BaggingClassifier"), operator("VotingRegressor")
-    assert bagging.rejects_operator(bagging.parameters["estimator"], operator("SVR")) == "a classifier"
-    assert voting.rejects_operator(voting.parameters["estimators"], operator("SVC")) == "a regressor"
-    assert bagging.rejects_operator(bagging.parameters["estimator"], operator("MLPClassifier")) is None
+    assert bagging.check_operator(bagging.parameters["estimator"], operator("SVR")) == "a classifier"
+    assert voting.check_operator(voting.parameters["estimators"], operator("SVC")) == "a regressor"
+    assert bagging.check_operator(bagging.parameters["estimator"], operator("MLPClassifier")) is None

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from spacelang.catalog import CatalogueEntry, Named, Opaque, Required, Role, load
-from spacelang.catalog.history import REMOVALS, release
+from spacelang.catalog import CatalogueEntry, NamedDefault, NoDefault, OpaqueDefault, Role, load
+from spacelang.catalog.history import REMOVALS, parse_release
 
 
 def operator(name: str) -> CatalogueEntry:
@@ -20,8 +20,8 @@ def operator(name: str) -> CatalogueEntry:
 def test_loading_imports_no_library() -> None:
     code = (
         "import sys; from spacelang.catalog import load; catalogue = load();"
-        "[catalogue.get(name) for name in catalogue]; catalogue.stale;"
-        "catalogue.get('SVC').parameters['C'].rejects_range(0, 1, integer=False);"
+        "[catalogue.get(name) for name in catalogue]; catalogue.differing_version;"
+        "catalogue.get('SVC').parameters['C'].check_range(0, 1, integer=False);"
         "print([m for m in sys.modules if m.split('.')[0] in {'sklearn', 'numpy', 'pandas', 'scipy'}])"
     )
     ran = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
@@ -92,81 +92,81 @@ def test_what_data_an_operator_accepts(name: str, missing: bool, categories: boo
 def test_refused_parameters(name: str, parameter: str, reason: str) -> None:
     found = operator(name).parameters[parameter]
     assert found.refused == reason
-    assert found.rejects(found.default if isinstance(found.default, str | None) else None) is not None
+    assert found.check_value(found.default if isinstance(found.default, str | None) else None) is not None
 
 
 def test_random_state_is_allowed() -> None:
-    assert operator("SVC").parameters["random_state"].rejects(3) is None
-    assert operator("SVC").parameters["random_state"].rejects(-1) == "an integer in [0, 4294967295] or `none`"
+    assert operator("SVC").parameters["random_state"].check_value(3) is None
+    assert operator("SVC").parameters["random_state"].check_value(-1) == "an integer in [0, 4294967295] or `none`"
 
 
 @pytest.mark.parametrize("name", ["CountVectorizer", "HashingVectorizer", "TfidfVectorizer"])
 def test_values_that_open_files_are_refused(name: str) -> None:
     found = operator(name).parameters["input"]
-    assert found.refusal("filename") == "it opens files"
-    assert found.refusal("file") == "it reads from open files"
-    assert found.rejects("filename") == "`content`"
-    assert found.refusal("content") is found.rejects("content") is None
+    assert found.refusal_reason("filename") == "it opens files"
+    assert found.refusal_reason("file") == "it reads from open files"
+    assert found.check_value("filename") == "`content`"
+    assert found.refusal_reason("content") is found.check_value("content") is None
 
 
 def test_a_path_of_attributes_is_refused() -> None:
-    assert operator("RFE").parameters["importance_getter"].rejects("__class__.mro") is not None
+    assert operator("RFE").parameters["importance_getter"].check_value("__class__.mro") is not None
 
 
 def test_no_parameter_takes_a_callable_by_itself() -> None:
     for name in load():
         for parameter in operator(name).parameters.values():
-            if parameter.default == Opaque("numpy.mean") or parameter.name in {"func", "callback"}:
+            if parameter.default == OpaqueDefault("numpy.mean") or parameter.name in {"func", "callback"}:
                 assert parameter.refused
 
 
 def test_score_functions_are_named() -> None:
     found = operator("SelectKBest").parameters["score_func"]
-    assert found.default == Named("f_classif")
-    assert found.rejects("chi2") is None
-    assert found.rejects("mutual_info_classif") is None
-    assert found.rejects("os.system") is not None
-    assert found.rejects(None) is not None
-    assert "chi2" in found.words
-    assert operator("SelectFdr").parameters["score_func"].rejects("mutual_info_classif") is not None
+    assert found.default == NamedDefault("f_classif")
+    assert found.check_value("chi2") is None
+    assert found.check_value("mutual_info_classif") is None
+    assert found.check_value("os.system") is not None
+    assert found.check_value(None) is not None
+    assert "chi2" in found.accepted_words
+    assert operator("SelectFdr").parameters["score_func"].check_value("mutual_info_classif") is not None
 
 
 def test_defaults_that_are_no_literal() -> None:
-    assert operator("SimpleImputer").parameters["missing_values"].default == Opaque("nan")
-    assert operator("OneHotEncoder").parameters["dtype"].default == Opaque("numpy.float64")
-    assert operator("HDBSCAN").parameters["copy"].default == Opaque("warn")
-    assert operator("RFE").parameters["estimator"].default == Required()
-    assert operator("SelfTrainingClassifier").parameters["estimator"].default == Required()
+    assert operator("SimpleImputer").parameters["missing_values"].default == OpaqueDefault("nan")
+    assert operator("OneHotEncoder").parameters["dtype"].default == OpaqueDefault("numpy.float64")
+    assert operator("HDBSCAN").parameters["copy"].default == OpaqueDefault("warn")
+    assert operator("RFE").parameters["estimator"].default == NoDefault()
+    assert operator("SelfTrainingClassifier").parameters["estimator"].default == NoDefault()
 
 
 def test_operators_as_values() -> None:
     estimator = operator("CalibratedClassifierCV").parameters["estimator"]
-    assert estimator.operators
-    assert estimator.rejects_operator(operator("LinearSVC")) is None
-    assert estimator.rejects_operator(operator("Ridge")) is not None
-    assert estimator.rejects_operator(operator("PCA")) is not None
+    assert estimator.takes_operators
+    assert estimator.check_operator(operator("LinearSVC")) is None
+    assert estimator.check_operator(operator("Ridge")) is not None
+    assert estimator.check_operator(operator("PCA")) is not None
     kernel = operator("GaussianProcessClassifier").parameters["kernel"]
-    assert kernel.operators
-    assert kernel.rejects_operator(operator("Matern")) is None
-    assert kernel.rejects_operator(operator("SVC")) == "a kernel or `none`"
-    assert operator("Sum").parameters["k1"].rejects_operator(operator("RBF")) is None
-    assert operator("Birch").parameters["n_clusters"].rejects_operator(operator("KMeans")) is None
-    assert operator("SVC").parameters["C"].rejects_operator(operator("PCA")) is not None
+    assert kernel.takes_operators
+    assert kernel.check_operator(operator("Matern")) is None
+    assert kernel.check_operator(operator("SVC")) == "a kernel or `none`"
+    assert operator("Sum").parameters["k1"].check_operator(operator("RBF")) is None
+    assert operator("Birch").parameters["n_clusters"].check_operator(operator("KMeans")) is None
+    assert operator("SVC").parameters["C"].check_operator(operator("PCA")) is not None
 
 
 def test_numbers_written_as_integers_are_counts() -> None:
     share = operator("DecisionTreeClassifier").parameters["min_samples_split"]
-    assert share.rejects(1) == "an integer from 2 or a float in (0, 1]"
-    assert share.rejects(1.0) is None
-    assert share.rejects_range(0.1, 1.0, integer=False) is None
-    assert share.rejects_range(1, 5, integer=True) is not None
+    assert share.check_value(1) == "an integer from 2 or a float in (0, 1]"
+    assert share.check_value(1.0) is None
+    assert share.check_range(0.1, 1.0, integer=False) is None
+    assert share.check_range(1, 5, integer=True) is not None
 
 
 def test_deprecated_parameters() -> None:
     penalty = operator("LogisticRegression").parameters["penalty"].deprecated
     assert penalty is not None
     assert (penalty.since, penalty.replacement) == ("1.8", "l1_ratio")
-    assert operator("LogisticRegression").parameters["penalty"].rejects("deprecated") is not None
+    assert operator("LogisticRegression").parameters["penalty"].check_value("deprecated") is not None
     dissimilarity = operator("MDS").parameters["dissimilarity"].deprecated
     assert dissimilarity is not None
     assert dissimilarity.replacement == "metric"
@@ -203,7 +203,7 @@ def test_removed_parameters() -> None:
 
 def test_the_history_speaks_of_operators_and_remedies_that_exist() -> None:
     for removal in REMOVALS:
-        assert release(removal.version) <= release(load().version)
+        assert parse_release(removal.version) <= parse_release(load().version)
         for name in removal.operators:
             assert removal.parameter in operator(name).removed
 
@@ -232,21 +232,23 @@ def test_reasons_are_lowercase_without_full_stop() -> None:
 def test_every_default_is_legal() -> None:
     for name in load():
         for parameter in operator(name).parameters.values():
-            if parameter.refused is None and not isinstance(parameter.default, Named | Opaque | Required):
-                assert parameter.rejects(parameter.default) is None, (name, parameter)
+            if parameter.refused is None and not isinstance(
+                parameter.default, NamedDefault | OpaqueDefault | NoDefault
+            ):
+                assert parameter.check_value(parameter.default) is None, (name, parameter)
 
 
 def test_stale() -> None:
     shipped = load()
     installed = importlib.metadata.version("scikit-learn")
-    assert replace(shipped, version=installed).stale is None
-    assert replace(shipped, version="0.1").stale == installed
-    assert replace(shipped, distribution="a-distribution-that-nobody-has").stale is None
+    assert replace(shipped, version=installed).differing_version is None
+    assert replace(shipped, version="0.1").differing_version == installed
+    assert replace(shipped, distribution="a-distribution-that-nobody-has").differing_version is None
 
 
 def test_release() -> None:
-    assert release("1.10") > release("1.9.1")
-    assert release("1.9.1rc1") == (1, 9)
+    assert parse_release("1.10") > parse_release("1.9.1")
+    assert parse_release("1.9.1rc1") == (1, 9)
 
 
 def test_scorers_are_known_by_what_they_judge() -> None:

@@ -15,15 +15,15 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
-from spacelang.catalog import Catalogue, Parameter, load, policy
+from spacelang.catalog import Catalogue, Parameter, load, settable_parameters
 from spacelang.catalog.catalogue import installed_version
-from spacelang.catalog.composed import COMPOSED, compose
 from spacelang.catalog.constraints import UnknownConstraintError, translate
 from spacelang.catalog.docstrings import deprecated_class, deprecated_parameters
 from spacelang.catalog.introspect import introspect_sklearn, refresh
 from spacelang.catalog.resolve import operator_class
-from spacelang.catalog.rules import Interval, Options
+from spacelang.catalog.rules import AllowedValues, Interval
 from spacelang.catalog.snapshot import dump, read
+from spacelang.catalog.tuple_parameters import TUPLE_PARAMETERS, join_elements
 from spacelang.ir.value import Value
 
 PROBES: tuple[Value, ...] = (
@@ -50,14 +50,14 @@ def cases() -> Iterator[tuple[str, Parameter, list[Any]]]:
 
 def probes(parameter: Parameter) -> Iterator[Value]:
     yield from PROBES
-    yield from parameter.words
+    yield from parameter.accepted_words
     for rule in parameter.accepts or ():
         if isinstance(rule, Interval):
             for bound in (rule.lower, rule.upper):
                 yield from (bound, float(bound))
                 if not math.isinf(bound):
                     yield from (bound - 1, bound + 1, math.nextafter(bound, -1e9), math.nextafter(bound, 1e9))
-        elif isinstance(rule, Options):
+        elif isinstance(rule, AllowedValues):
             yield from rule.values
 
 
@@ -65,11 +65,11 @@ def deliberate(name: str, parameter: Parameter, value: Value) -> str | None:
     """Why the catalogue may be stricter than scikit-learn here."""
     if isinstance(value, bool):
         return "a boolean is no number in a space, though it is one in Python"
-    if parameter.name in policy.OVERRIDES:
+    if parameter.name in settable_parameters.RULE_OVERRIDES:
         return "an override of the policy"
-    if parameter.refusal(value) is not None:
+    if parameter.refusal_reason(value) is not None:
         return "a value that opens files"
-    if isinstance(value, tuple) and parameter.name in policy.HOLDS_OBJECTS:
+    if isinstance(value, tuple) and parameter.name in settable_parameters.HOLDS_OBJECTS:
         return "its lists hold dictionaries or operators"
     if isinstance(value, tuple | str) and parameter.name == "cv":
         return "splits by row numbers belong to one data set"
@@ -82,7 +82,9 @@ def deliberate(name: str, parameter: Parameter, value: Value) -> str | None:
 
 def library_accepts(name: str, parameter: Parameter, constraints: list[Any], value: Value) -> bool:
     try:
-        validate_parameter_constraints({parameter.name: constraints}, {parameter.name: parameter.argument(value)}, name)
+        validate_parameter_constraints(
+            {parameter.name: constraints}, {parameter.name: parameter.to_python(value)}, name
+        )
     except InvalidParameterError:
         return False
     return True
@@ -94,7 +96,7 @@ def test_rules_agree_with_the_librarys_validation() -> None:
         for value in probes(parameter):
             if isinstance(value, str) and value in parameter.named:
                 continue  # the library sees the function, not its name
-            ours = parameter.rejects(value) is None
+            ours = parameter.check_value(value) is None
             theirs = library_accepts(name, parameter, constraints, value)
             compared += 1
             # Stricter is allowed for a reason that is written down, more permissive never.
@@ -107,7 +109,7 @@ def test_rules_agree_with_the_librarys_validation() -> None:
 def test_integer_ranges_agree_with_the_librarys_validation() -> None:
     for name, parameter, constraints in cases():
         for lower, upper in [(0, 3), (1, 4), (2, 5), (-2, 1), (1, 1)]:
-            ours = parameter.rejects_range(lower, upper, integer=True) is None
+            ours = parameter.check_range(lower, upper, integer=True) is None
             theirs = all(library_accepts(name, parameter, constraints, value) for value in range(lower, upper + 1))
             assert ours == theirs or deliberate(name, parameter, lower), (name, parameter, lower, upper)
 
@@ -116,7 +118,7 @@ def test_real_ranges_agree_with_the_librarys_validation() -> None:
     for name, parameter, constraints in cases():
         for lower, upper in [(0.0, 1.0), (0.1, 1.0), (0.1, 0.9), (0.5, 3.0), (-1.0, 1.0), (1e-9, 1e9)]:
             steps = [lower + (upper - lower) * step / 12 for step in range(13)]
-            ours = parameter.rejects_range(lower, upper, integer=False) is None
+            ours = parameter.check_range(lower, upper, integer=False) is None
             theirs = all(library_accepts(name, parameter, constraints, value) for value in steps)
             assert ours == theirs or deliberate(name, parameter, lower), (name, parameter, lower, upper)
 
@@ -141,39 +143,39 @@ def test_every_parameter_is_the_librarys_or_a_part_of_one_that_is() -> None:
     }
     # Deliberate: the only names that the library does not have.
     assert added == {("RobustScaler", "q_min"), ("RobustScaler", "q_max")}
-    assert added == {(name, part.name) for (name, _), parts in COMPOSED.items() for part in parts}
+    assert added == {(name, part.name) for (name, _), parts in TUPLE_PARAMETERS.items() for part in parts}
 
 
-@pytest.mark.parametrize(("name", "whole"), COMPOSED)
+@pytest.mark.parametrize(("name", "whole"), TUPLE_PARAMETERS)
 def test_parts_follow_their_whole_and_no_name_of_the_library_is_covered(name: str, whole: str) -> None:
     operator = fresh().operators[name]
-    assert operator.parts(whole) == COMPOSED[name, whole]
-    assert whole in operator.wholes
+    assert operator.elements_of(whole) == TUPLE_PARAMETERS[name, whole]
+    assert whole in operator.tuple_parameters
     own = inspect.signature(operator_class(fresh(), name)).parameters
     assert whole in own
-    assert own.keys().isdisjoint(part.name for part in operator.parts(whole))
+    assert own.keys().isdisjoint(part.name for part in operator.elements_of(whole))
 
 
-@pytest.mark.parametrize(("name", "whole"), COMPOSED)
+@pytest.mark.parametrize(("name", "whole"), TUPLE_PARAMETERS)
 def test_the_defaults_of_the_parts_make_the_librarys_default(name: str, whole: str) -> None:
     operator = fresh().operators[name]
-    parts = {part.name: part.default for part in operator.parts(whole)}
-    assert compose(operator, parts) == {whole: operator.parameters[whole].default}
+    parts = {part.name: part.default for part in operator.elements_of(whole)}
+    assert join_elements(operator, parts) == {whole: operator.parameters[whole].default}
 
 
 @pytest.mark.parametrize("q_min", [0, 0.001, 0.07, 0.25, 0.5])
 @pytest.mark.parametrize("q_max", [0.5, 0.75, 0.999, 1.0, 1])
 def test_the_library_takes_what_its_parts_make(q_min: float, q_max: float) -> None:
     operator = fresh().operators["RobustScaler"]
-    assert all(operator.parameters[name].rejects(q) is None for name, q in [("q_min", q_min), ("q_max", q_max)])
-    made = operator_class(fresh(), "RobustScaler")(**compose(operator, {"q_min": q_min, "q_max": q_max}))
+    assert all(operator.parameters[name].check_value(q) is None for name, q in [("q_min", q_min), ("q_max", q_max)])
+    made = operator_class(fresh(), "RobustScaler")(**join_elements(operator, {"q_min": q_min, "q_max": q_max}))
     made.fit(np.arange(12.0).reshape(6, 2))
     assert made.quantile_range == (100.0 * q_min, 100.0 * q_max)
 
 
 @pytest.mark.parametrize("outside", [-0.001, 1.001, 25.0, None, True])
 def test_a_part_outside_its_rules_is_rejected(outside: Value) -> None:
-    assert fresh().operators["RobustScaler"].parameters["q_min"].rejects(outside) == "a number in [0, 1]"
+    assert fresh().operators["RobustScaler"].parameters["q_min"].check_value(outside) == "a number in [0, 1]"
 
 
 def test_every_public_operator_is_there() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.catalog.catalogue import Parameter
-from spacelang.catalog.rules import Closed, Implements, Interval, NumberKind, OfType, Options, Rule
+from spacelang.catalog.rules import AllowedValues, Closed, HasMethods, InstanceOf, Interval, NumberKind, Rule
 
 INF = math.inf
 COUNT = Interval(NumberKind.INTEGER, 1, INF, "left")
@@ -30,22 +30,22 @@ def parameter(*rules: Rule, named: tuple[str, ...] = ()) -> Parameter:
         (SHARE, [1.0, 0.5], [0.0, 1, 1.1, False, math.nan]),
         (POSITIVE, [1, 0.1], [0, 0.0, -1, INF, math.nan, True]),
         (Interval(NumberKind.REAL, 0, INF, "right"), [INF, 1], [0]),
-        (Options(("a", True, None)), ["a", True, None], [1, "b", False]),
-        (Options((INF,)), [INF], [-INF, "inf"]),
-        (OfType(("str",)), ["anything"], [1, None]),
-        (OfType(("int",)), [-3], [True, 1.0]),
-        (OfType(("float",)), [1.0], [1]),
-        (OfType(("number",)), [1, 1.5], [True, "1"]),
-        (OfType(("nan",)), [math.nan], [1.0, "nan"]),
-        (OfType(("list",)), [(1, 2)], [1, "ab"]),
-        (OfType(("array-like",)), [()], [None]),
-        (OfType(("dict", "callable", "ndarray")), [], [(), 1, "a", None]),
-        (Implements(("fit",)), [], ["fit", None]),
+        (AllowedValues(("a", True, None)), ["a", True, None], [1, "b", False]),
+        (AllowedValues((INF,)), [INF], [-INF, "inf"]),
+        (InstanceOf(("str",)), ["anything"], [1, None]),
+        (InstanceOf(("int",)), [-3], [True, 1.0]),
+        (InstanceOf(("float",)), [1.0], [1]),
+        (InstanceOf(("number",)), [1, 1.5], [True, "1"]),
+        (InstanceOf(("nan",)), [math.nan], [1.0, "nan"]),
+        (InstanceOf(("list",)), [(1, 2)], [1, "ab"]),
+        (InstanceOf(("array-like",)), [()], [None]),
+        (InstanceOf(("dict", "callable", "ndarray")), [], [(), 1, "a", None]),
+        (HasMethods(("fit",)), [], ["fit", None]),
     ],
 )
 def test_takes(rule: Rule, taken: list, not_taken: list) -> None:
-    assert all(rule.takes(value) for value in taken)
-    assert not any(rule.takes(value) for value in not_taken)
+    assert all(rule.accepts(value) for value in taken)
+    assert not any(rule.accepts(value) for value in not_taken)
 
 
 @pytest.mark.parametrize(
@@ -67,15 +67,15 @@ def test_takes(rule: Rule, taken: list, not_taken: list) -> None:
         ((Interval(NumberKind.REAL, 0, 1, "left"), Interval(NumberKind.REAL, 1, 2, "neither")), 0, 1, {}, False),
         ((ints(0, 3, "both"), ints(4, 9, "both")), 2, 6, {"integer": True}, True),
         ((ints(0, 3, "left"), ints(4, 9, "both")), 2, 6, {"integer": True}, False),
-        ((ints(0, 3, "left"), Options((3,)), ints(4, 9, "both")), 2, 6, {"integer": True}, True),
-        ((OfType(("number",)),), -1e9, 1e9, {}, True),
-        ((OfType(("int",)),), -1, 1, {}, False),
-        ((Options(("a", None)),), 0, 1, {}, False),
-        ((Implements(("fit",)),), 0, 1, {}, False),
+        ((ints(0, 3, "left"), AllowedValues((3,)), ints(4, 9, "both")), 2, 6, {"integer": True}, True),
+        ((InstanceOf(("number",)),), -1e9, 1e9, {}, True),
+        ((InstanceOf(("int",)),), -1, 1, {}, False),
+        ((AllowedValues(("a", None)),), 0, 1, {}, False),
+        ((HasMethods(("fit",)),), 0, 1, {}, False),
     ],
 )  # fmt: skip
 def test_rejects_range(rules: tuple, lower: float, upper: float, options: dict, legal: bool) -> None:
-    rejected = parameter(*rules).rejects_range(lower, upper, **{"integer": False} | options)
+    rejected = parameter(*rules).check_range(lower, upper, **{"integer": False} | options)
     assert (rejected is None) == legal
 
 
@@ -88,7 +88,7 @@ RULES = st.one_of(
         BOUNDS,
         st.sampled_from(["left", "right", "both", "neither"]),
     ),
-    st.builds(Options, st.tuples(BOUNDS)),
+    st.builds(AllowedValues, st.tuples(BOUNDS)),
 )
 
 
@@ -102,8 +102,8 @@ def test_a_range_is_legal_exactly_when_each_of_its_values_is(
     candidates = [int(x) for x in grid if x.is_integer()] if integer else grid
     above = [x for x in candidates if x > lower or (x == lower and not lower_open)]
     inside = [x for x in above if x < upper or (x == upper and not upper_open)]
-    expected = all(subject.rejects(x) is None for x in inside)
-    rejected = subject.rejects_range(lower, upper, integer=integer, lower_open=lower_open, upper_open=upper_open)
+    expected = all(subject.check_value(x) is None for x in inside)
+    rejected = subject.check_range(lower, upper, integer=integer, lower_open=lower_open, upper_open=upper_open)
     if inside:
         assert (rejected is None) == expected
 
@@ -111,18 +111,22 @@ def test_a_range_is_legal_exactly_when_each_of_its_values_is(
 @pytest.mark.parametrize(
     ("rules", "named", "text"),
     [
-        ((COUNT, Options((None,))), (), "an integer from 1 or `none`"),
-        ((Options(("entropy", "gini", "log_loss")),), (), "one of `entropy`, `gini`, `log_loss`"),
-        ((COUNT, SHARE, Options(("sqrt", None))), (), "an integer from 1, a float in (0, 1], `sqrt` or `none`"),
-        ((Options((True, False)),), (), "`true` or `false`"),
-        ((Implements(("fit", "predict")), Options((None,))), (), "an operator with `fit` and `predict` or `none`"),
-        ((OfType(("callable",)),), ("chi2", "f_classif"), "`chi2` or `f_classif`"),
-        ((OfType(("Kernel",)), Options((None,))), (), "a kernel or `none`"),
-        ((OfType(("list", "str", "tuple")),), (), "a string or a tuple"),
+        ((COUNT, AllowedValues((None,))), (), "an integer from 1 or `none`"),
+        ((AllowedValues(("entropy", "gini", "log_loss")),), (), "one of `entropy`, `gini`, `log_loss`"),
+        ((COUNT, SHARE, AllowedValues(("sqrt", None))), (), "an integer from 1, a float in (0, 1], `sqrt` or `none`"),
+        ((AllowedValues((True, False)),), (), "`true` or `false`"),
+        (
+            (HasMethods(("fit", "predict")), AllowedValues((None,))),
+            (),
+            "an operator with `fit` and `predict` or `none`",
+        ),
+        ((InstanceOf(("callable",)),), ("chi2", "f_classif"), "`chi2` or `f_classif`"),
+        ((InstanceOf(("Kernel",)), AllowedValues((None,))), (), "a kernel or `none`"),
+        ((InstanceOf(("list", "str", "tuple")),), (), "a string or a tuple"),
         ((Interval(NumberKind.REAL, -INF, INF, "neither"),), (), "a number"),
         ((Interval(NumberKind.REAL, 0.5, 1.0, "both"),), (), "a number in [0.5, 1]"),
-        ((Options((INF,)),), (), "`inf`"),
-        ((OfType(("dict",)),), (), "no value that a space can express"),
+        ((AllowedValues((INF,)),), (), "`inf`"),
+        ((InstanceOf(("dict",)),), (), "no value that a space can express"),
     ],
 )  # fmt: skip
 def test_expectations(rules: tuple, named: tuple, text: str) -> None:
@@ -130,28 +134,28 @@ def test_expectations(rules: tuple, named: tuple, text: str) -> None:
 
 
 def test_a_long_list_is_cut() -> None:
-    text = parameter(Options(tuple("abcdefghijklmno"))).expected
+    text = parameter(AllowedValues(tuple("abcdefghijklmno"))).expected
     assert text.startswith("one of `a`, `b`, ")
     assert text.endswith(", `l` and 3 more")
 
 
 def test_without_rules_every_literal_is_taken() -> None:
     undeclared = Parameter("p", None)
-    assert undeclared.rejects("anything") is None
-    assert undeclared.rejects_range(-1, 1, integer=False) is None
-    assert undeclared.argument((1, 2)) == (1, 2)
+    assert undeclared.check_value("anything") is None
+    assert undeclared.check_range(-1, 1, integer=False) is None
+    assert undeclared.to_python((1, 2)) == (1, 2)
 
 
 def test_a_refused_parameter_takes_nothing() -> None:
     refused = Parameter("p", None, refused="it takes code")
     for value in (None, 1, "a"):
-        assert refused.rejects(value) == "no value, because it takes code"
-        assert refused.refusal(value) == "it takes code"
-    assert refused.rejects_range(0, 1, integer=True) == "no value, because it takes code"
+        assert refused.check_value(value) == "no value, because it takes code"
+        assert refused.refusal_reason(value) == "it takes code"
+    assert refused.check_range(0, 1, integer=True) == "no value, because it takes code"
 
 
 @pytest.mark.parametrize(
     ("types", "argument"), [(("list",), [1, 2]), (("list", "tuple"), (1, 2)), (("array-like",), (1, 2))]
 )
 def test_a_tuple_becomes_a_list_where_only_lists_are_taken(types: tuple, argument: object) -> None:
-    assert parameter(OfType(types)).argument((1, 2)) == argument
+    assert parameter(InstanceOf(types)).to_python((1, 2)) == argument

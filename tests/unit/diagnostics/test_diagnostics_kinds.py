@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.kinds import KINDS, WIDTH, explanation
+from spacelang.diagnostics.registry import KINDS, WIDTH, explanation
 
 
 def kinds(kind: type[Diagnostic] = Diagnostic) -> set[type[Diagnostic]]:

@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import pytest
 
-from spacelang.diagnostics.cells import WIDEST, width
 from spacelang.diagnostics.diagnostic import Diagnostic, Related, Severity
 from spacelang.diagnostics.files import NoStage, UnreadableFile
 from spacelang.diagnostics.names import DuplicateName, UnreachableStage
 from spacelang.diagnostics.parameters import UnknownParameter
 from spacelang.diagnostics.terminal import render
-from spacelang.text import NOWHERE, Source, Span
+from spacelang.diagnostics.terminal_cells import MAX_CELLS, cell_width
+from spacelang.text import NO_SPAN, Source, Span
 
 
 class Sample(Diagnostic):
@@ -160,7 +160,7 @@ def test_no_file_at_all() -> None:
         "error[SL004]: the file declares no stage",
         "  = help: write for example `stage estimator = LogisticRegression | GaussianNB`",
     ]
-    assert shown(NoStage(primary=NOWHERE)).splitlines()[1] == " --> <made>"
+    assert shown(NoStage(primary=NO_SPAN)).splitlines()[1] == " --> <made>"
 
 
 # ---- related places
@@ -279,7 +279,7 @@ def test_long_line_is_cut_around_the_place() -> None:
     assert line.startswith("1 | …xxx")
     assert line.endswith("yyy…")
     assert carets.index("^") == line.index("abc")
-    assert width(line) <= WIDEST + 6
+    assert cell_width(line) <= MAX_CELLS + 6
 
 
 def test_long_line_keeps_its_beginning_where_the_place_is_there() -> None:
@@ -291,7 +291,7 @@ def test_long_line_keeps_its_beginning_where_the_place_is_there() -> None:
 
 def test_long_line_keeps_its_end_where_the_place_is_there() -> None:
     line, carets = lines("y" * 5_000 + " abc", "abc")
-    assert len(line) == WIDEST + 5
+    assert len(line) == MAX_CELLS + 5
     assert line.startswith("1 | …yyy")
     assert line.endswith("yyy abc")
     assert carets.index("^") == line.index("abc")
@@ -299,8 +299,8 @@ def test_long_line_keeps_its_end_where_the_place_is_there() -> None:
 
 def test_long_wide_line_is_cut_and_stays_aligned() -> None:
     line, carets = lines("日" * 900 + "abc" + "本" * 900, "abc")
-    assert width(line) <= WIDEST + 6
-    assert carets.index("^") == width(line[: line.index("abc")])
+    assert cell_width(line) <= MAX_CELLS + 6
+    assert carets.index("^") == cell_width(line[: line.index("abc")])
 
 
 def test_place_longer_than_the_line_shown() -> None:
@@ -369,5 +369,5 @@ def test_without_its_colors_the_text_is_the_plain_one() -> None:
 
 
 def test_rich_is_not_imported() -> None:
-    code = "import sys, spacelang.diagnostics.terminal, spacelang.diagnostics.kinds; sys.exit('rich' in sys.modules)"
+    code = "import sys, spacelang.diagnostics.terminal, spacelang.diagnostics.registry; sys.exit('rich' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from spacelang.analysis import Surroundings, check
-from spacelang.forms.as_text import UnwritableError, as_text
+from spacelang.analysis import CheckContext, check
 from spacelang.ir.domain import BOOLEANS
 from spacelang.ir.expr import Is
 from spacelang.ir.space import (
@@ -14,21 +13,22 @@ from spacelang.ir.space import (
     Choice,
     Constraint,
     Hyperparameter,
-    Kind,
     Node,
     Operator,
     Product,
+    ProductKind,
     Space,
 )
-from spacelang.reductions.restriction import restricted
-from spacelang.resources import folder
+from spacelang.reductions.restriction import restrict_space
+from spacelang.resources import resource_folder
+from spacelang.serialization.space_text import UnwritableSpaceError, as_text
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import default as default_of
+from spacelang.solver.defaults import default_configuration as default_of
 from spacelang.syntax.printer import format_text
 from spacelang.text import Source
 
-BUNDLED = {path.stem: path for path in sorted(folder("spaces").glob("*.space"))}
-DATA = Surroundings({"n_samples": 400, "n_features": 30, "n_classes": 2})
+BUNDLED = {path.stem: path for path in sorted(resource_folder("spaces").glob("*.space"))}
+DATA = CheckContext({"n_samples": 400, "n_features": 30, "n_classes": 2})
 
 
 def read(text: str) -> Space:
@@ -87,13 +87,13 @@ def test_alternatives_of_any_name_come_back() -> None:
     """Names are the texts of structures that are not there as a whole any more, or what a program made up."""
     space = read("stage e = (StandardScaler -> (PCA { n_components : int[1, 3] = 2 } | FastICA) -> SVC) | GaussianNB")
     name = "StandardScaler -> (PCA | FastICA) -> SVC"
-    part = restricted(space, {"e": {name}, f"e.{name}.choice_1": {"PCA"}}, {})
+    part = restrict_space(space, {"e": {name}, f"e.{name}.choice_1": {"PCA"}}, {})
     assert part is not None
     written = as_text(part)
     assert f'(| PCA {{ n_components : int[1, 3] = 2 }}) as choice_1 -> SVC ) as "{name}"' in " ".join(written.split())
     assert read(written).root == part.root
     named = Choice("e", "e", "e", (Branch('a "b" \\', Operator("SVC", "sklearn")), Branch("c.d", NOTHING_BUT_SVC)))
-    made = Space("s", Product(Kind.SEQUENCE, (named,)), (Constraint(Is("e", ("c.d",)), forbidden=True),))
+    made = Space("s", Product(ProductKind.SEQUENCE, (named,)), (Constraint(Is("e", ("c.d",)), forbidden=True),))
     again = check(Source("read.space", as_text(made)), DATA)
     assert [each.code for each in again.diagnostics] == ["SL505"]  # all is forbidden that `c.d` leads to
     free = replace(made, constraints=())
@@ -146,7 +146,7 @@ def test_steps_that_orders_call_otherwise_are_labelled() -> None:
     (order, _) = space.decisions
     assert order.branches[0].name == "a b, (PCA | FastICA), last"
     assert read(as_text(space)).root == space.root
-    part = restricted(space, {"choice_1": {"PCA"}}, {})
+    part = restrict_space(space, {"choice_1": {"PCA"}}, {})
     assert part is not None
     assert read(as_text(part)).root == part.root
 
@@ -179,12 +179,12 @@ def test_a_stage_that_is_called_like_an_operator_is_declared_by_another_name() -
 
 def test_what_no_text_says_is_refused() -> None:
     number = Hyperparameter("n", "n", "n", BOOLEANS, True)
-    with pytest.raises(UnwritableError, match="a hyperparameter outside of any operator"):
-        as_text(Space("s", Product(Kind.SEQUENCE, (number,))))
+    with pytest.raises(UnwritableSpaceError, match="a hyperparameter outside of any operator"):
+        as_text(Space("s", Product(ProductKind.SEQUENCE, (number,))))
     unnamed = Operator("SVC", "sklearn", (replace(number, address="e.a.b c.n"),))
-    stage = Choice("e", "e", "e", (Branch("a", Product(Kind.SEQUENCE, (unnamed, unnamed))),))
-    with pytest.raises(UnwritableError, match=r"`e\.a\.b c` as the name of a step in `e\.a`"):
-        as_text(Space("s", Product(Kind.SEQUENCE, (stage,))))
+    stage = Choice("e", "e", "e", (Branch("a", Product(ProductKind.SEQUENCE, (unnamed, unnamed))),))
+    with pytest.raises(UnwritableSpaceError, match=r"`e\.a\.b c` as the name of a step in `e\.a`"):
+        as_text(Space("s", Product(ProductKind.SEQUENCE, (stage,))))
 
 
 def test_a_condition_cannot_name_a_stage_that_is_called_like_a_sibling() -> None:
@@ -197,5 +197,8 @@ def test_a_condition_cannot_name_a_stage_that_is_called_like_a_sibling() -> None
     assert isinstance(cost, Hyperparameter)
     over_stage = replace(operator, children=(shrinking, replace(cost, condition=Is("shrinking", ("PCA",)))))
     changed_stage = replace(second, branches=(replace(second.branches[0], node=over_stage),))
-    with pytest.raises(UnwritableError, match=r"a condition of `e\.C` on the stage `shrinking`: a parameter next to it has the same name"):
+    with pytest.raises(
+        UnwritableSpaceError,
+        match=r"a condition of `e\.C` on the stage `shrinking`: a parameter next to it has the same name",
+    ):
         as_text(replace(space, root=replace(space.root, children=(first, changed_stage))))  # type: ignore[arg-type]

@@ -7,30 +7,30 @@ from typing import Any
 import pytest
 
 from spacelang.analysis import check
-from spacelang.forms.definition import from_json, to_json
-from spacelang.forms.definition_domains import DOMAIN
-from spacelang.forms.json_fields import DefinitionError
-from spacelang.forms.standing import ReadingContext
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union
 from spacelang.ir.expr import Active, And, Arithmetic, Call, Compare, Constant, Expr, In, Is, Not, Or, Reference
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import (
-    NOTHING,
+    SKIPPED_STEP,
     Branch,
     Choice,
     ColumnSelector,
     Constraint,
     Hyperparameter,
-    Kind,
-    Named,
+    NamedObject,
     Operator,
     Product,
+    ProductKind,
     Space,
     order_name,
 )
 from spacelang.ir.task import Bound, CrossValidation, Fidelity, Goal, Holdout, Limits, Measure, Task
 from spacelang.ir.value import Value
-from spacelang.text import NOWHERE, Source
+from spacelang.serialization.definition import from_json, to_json
+from spacelang.serialization.definition_domains import DOMAIN
+from spacelang.serialization.document_context import ReadingContext
+from spacelang.serialization.json_fields import DefinitionError
+from spacelang.text import NO_SPAN, Source
 
 TEXT = """\
 space small "Small"
@@ -145,7 +145,7 @@ def test_messages_find_their_places_again() -> None:
 def test_what_no_text_says_has_no_place() -> None:
     space = leaf(Grid(1, 3), 2)
     assert "line" not in json.dumps(to_json(space))
-    assert again(space).hyperparameters[0].span is NOWHERE
+    assert again(space).hyperparameters[0].span is NO_SPAN
 
 
 def leaf(domain: Domain, default: Value, **more: Any) -> Space:
@@ -179,30 +179,30 @@ def test_values_come_back_exactly(domain: Domain, default: Value) -> None:
 
 def tree() -> Space:
     """All kinds of nodes, values that are fixed, and places where one thing is inside of another."""
-    inner = Choice("base", "e.base", "e.base", (Branch("B", Operator("B", "made")), Branch("none", NOTHING)), 1)
+    inner = Choice("base", "e.base", "e.base", (Branch("B", Operator("B", "made")), Branch("none", SKIPPED_STEP)), 1)
     fixed = (
         ("a", (1, (2.0, None))),
-        ("b", Named("f_classif")),
+        ("b", NamedObject("f_classif")),
         ("c", Operator("C", "sklearn", (Hyperparameter("q", "e.c.q", "e.c.q", Categorical(("x",)), "x"),))),
         ("file", "x"),
         ("line", 7),
     )
     labels = ("one", "two", "columns(numeric: A, rest: B)")
     names = [", ".join(labels), order_name((labels[1], labels[0], labels[2]))]
-    some = Choice("order", "order", "order", tuple(Branch(name, NOTHING) for name in names), 1)
+    some = Choice("order", "order", "order", tuple(Branch(name, SKIPPED_STEP) for name in names), 1)
     columns = Product(
-        Kind.COLUMNS,
-        (Operator("A", "abstract"), NOTHING),
+        ProductKind.COLUMNS,
+        (Operator("A", "abstract"), SKIPPED_STEP),
         selectors=(ColumnSelector("pattern", "^x"), ColumnSelector("rest")),
     )
-    steps = (some, Operator("A", "made"), NOTHING, columns)
+    steps = (some, Operator("A", "made"), SKIPPED_STEP, columns)
     return Space(
         "tree",
         Product(
-            Kind.SEQUENCE,
+            ProductKind.SEQUENCE,
             (
-                Product(Kind.PERMUTATION, steps, labels=labels),
-                Product(Kind.PARALLEL, (Operator("A", "made"), Product(Kind.SEQUENCE))),
+                Product(ProductKind.PERMUTATION, steps, labels=labels),
+                Product(ProductKind.PARALLEL, (Operator("A", "made"), Product(ProductKind.SEQUENCE))),
                 Choice("e", "e", "e", (Branch("E", Operator("E", "made", (inner,), fixed), 0.5),), first=True),
             ),
         ),

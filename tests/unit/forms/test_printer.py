@@ -5,11 +5,11 @@ from hypothesis import given
 from printed import show
 
 from spacelang.analysis import check
-from spacelang.forms.printer import show_expression
 from spacelang.ir.domain import Categorical, Grid
 from spacelang.ir.expr import Active, And, Arithmetic, Call, Compare, Constant, Expr, In, Is, Not, Or, Reference
-from spacelang.ir.space import Branch, Choice, Kind, Operator, Product, Space
-from spacelang.testing.small_spaces import SMALL, made, number, spaces
+from spacelang.ir.space import Branch, Choice, Operator, Product, ProductKind, Space
+from spacelang.serialization.expression_printer import show_expression
+from spacelang.testing.small_spaces import SMALL, hyperparameter, make_space, spaces
 from spacelang.text import Source
 
 TEXT = """
@@ -98,8 +98,10 @@ def test_brackets_stand_where_they_are_needed(expression: Expr, text: str) -> No
 
 
 def test_shows_structures_that_analysis_does_not_make_yet() -> None:
-    inner = Product(Kind.PARALLEL, (Operator("A", "toy"), Product(Kind.SEQUENCE)))
-    space = made("deep", Choice("s", "s", "s", (Branch("both", inner), Branch("value", number("v", Grid(1, 2), 1)))))
+    inner = Product(ProductKind.PARALLEL, (Operator("A", "toy"), Product(ProductKind.SEQUENCE)))
+    space = make_space(
+        "deep", Choice("s", "s", "s", (Branch("both", inner), Branch("value", hyperparameter("v", Grid(1, 2), 1))))
+    )
     assert show(space) == (
         "space deep\nsequence\n  decision s\n    * both =\n        parallel\n          toy.A\n"
         "          sequence, empty\n    - value =\n        v: int[1, 2] = 1\n"
@@ -107,7 +109,7 @@ def test_shows_structures_that_analysis_does_not_make_yet() -> None:
 
 
 def test_says_the_address_that_the_indentation_does_not() -> None:
-    space = made("odd", number("x.y.z", Categorical((1, 2)), 1, key="x.z"))
+    space = make_space("odd", hyperparameter("x.y.z", Categorical((1, 2)), 1, key="x.z"))
     assert show(space) == "space odd\nsequence\n  z [x.z] at x.y.z: {1, 2} = 1\n"
 
 

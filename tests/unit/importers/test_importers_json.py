@@ -7,14 +7,14 @@ import pytest
 
 from spacelang import parse
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.importers._imported import Imported
-from spacelang.importers._importing import to_space
+from spacelang.importers._import_result import ImportResult
+from spacelang.importers._import_steps import import_space
 from spacelang.text import Source
 
 
-def read(**document: Any) -> tuple[Imported | None, tuple[Diagnostic, ...]]:
+def read(**document: Any) -> tuple[ImportResult | None, tuple[Diagnostic, ...]]:
     whole = {"name": "drawn", "hyperparameters": [], "conditions": [], "forbiddens": [], **document}
-    return to_space(Source("drawn.json", json.dumps(whole, indent=1)))
+    return import_space(Source("drawn.json", json.dumps(whole, indent=1)))
 
 
 def text_of(**document: Any) -> str:

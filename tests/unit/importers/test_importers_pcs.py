@@ -4,8 +4,8 @@ import pytest
 
 from spacelang import Configuration, parse
 from spacelang.diagnostics.diagnostic import Severity
-from spacelang.importers._imported import Imported
-from spacelang.importers._importing import to_space
+from spacelang.importers._import_result import ImportResult
+from spacelang.importers._import_steps import import_space
 from spacelang.text import Source
 
 PIPELINES = """\
@@ -73,8 +73,8 @@ Forbidden:
 """
 
 
-def imported(text: str, name: str = "some/folder/pipelines.pcs") -> Imported:
-    found, diagnostics = to_space(Source(name, text))
+def imported(text: str, name: str = "some/folder/pipelines.pcs") -> ImportResult:
+    found, diagnostics = import_space(Source(name, text))
     assert found is not None, [diagnostic.message for diagnostic in diagnostics]
     assert not diagnostics
     return found
@@ -227,7 +227,7 @@ model:boost:base:tree:depth | model:boost:base:__choice__ in {tree}
 
 def test_errors_stand_at_the_words_concerned() -> None:
     text = "kernel {rbf} [rbf]\ndegree [2, 5] [3]i\ndegree | kernal in {rbf}\n{kernel=cubic}\n"
-    found, diagnostics = to_space(Source("a.pcs", text))
+    found, diagnostics = import_space(Source("a.pcs", text))
     assert found is None
     assert [diagnostic.primary.text for diagnostic in diagnostics] == ["kernal", "cubic"]
     assert all(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
@@ -242,7 +242,7 @@ def test_errors_stand_at_the_words_concerned() -> None:
     ],
 )
 def test_files_that_would_exhaust_the_machine(text: str, expected: str) -> None:
-    found, (problem,) = to_space(Source("a.pcs", text))
+    found, (problem,) = import_space(Source("a.pcs", text))
     assert found is None
     assert problem.code == "SL003"
     assert problem.message.startswith(expected)
@@ -268,7 +268,7 @@ def test_long_chains_of_conditions_and_choices() -> None:
 )
 def test_what_configspace_does_not_look_at_changes_nothing_but_is_told(line: str, stray: str) -> None:
     declared = "kernel {rbf, poly} [rbf]\nC [0.1, 10] [1]l\ndegree [2, 5] [3]i\n"
-    found, diagnostics = to_space(Source("a.pcs", f"{declared}{line}{stray}\n"))
+    found, diagnostics = import_space(Source("a.pcs", f"{declared}{line}{stray}\n"))
     assert found is not None
     assert found.text == imported(f"{declared}{line}\n", "a.pcs").text
     assert [(each.code, each.primary.text) for each in diagnostics] == [("SL017", stray.strip())]

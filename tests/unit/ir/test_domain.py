@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from spacelang.ir.domain import (
     BOOLEANS,
-    MISSING,
+    NOT_FOUND,
     Categorical,
     Grid,
     Ordinal,
@@ -32,9 +32,9 @@ def test_a_real_range_holds_its_closed_ends_and_not_its_open_ones() -> None:
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 10**400, True, False, None, "0.5", (0.5,)])
 def test_what_is_no_number_in_range_is_missing(value: object) -> None:
-    assert Real(0.0, 1.0).find(value) is MISSING  # type: ignore[arg-type]
-    assert Grid(0, 1).find(value) is MISSING  # type: ignore[arg-type]
-    assert Grid(0.0, 1.0, step=0.5).find(value) is MISSING  # type: ignore[arg-type]
+    assert Real(0.0, 1.0).find(value) is NOT_FOUND  # type: ignore[arg-type]
+    assert Grid(0, 1).find(value) is NOT_FOUND  # type: ignore[arg-type]
+    assert Grid(0.0, 1.0, step=0.5).find(value) is NOT_FOUND  # type: ignore[arg-type]
 
 
 def test_found_numbers_have_the_type_of_the_domain() -> None:
@@ -43,7 +43,7 @@ def test_found_numbers_have_the_type_of_the_domain() -> None:
     found = Grid(0, 2).find(1.0)
     assert (found, type(found)) == (1, int)
     assert str(Real(-1.0, 1.0).find(-0.0)) == "0.0"
-    assert Grid(0, 2).find(1.5) is MISSING
+    assert Grid(0, 2).find(1.5) is NOT_FOUND
 
 
 def test_huge_integers_are_exact() -> None:
@@ -52,16 +52,16 @@ def test_huge_integers_are_exact() -> None:
     assert domain.find(HUGE) == HUGE
     assert domain.middle == 2**63 + 2**62
     assert Grid(10**400, 10**400 + 5).find(10**400 + 3) == 10**400 + 3
-    assert Grid(10**400, 10**400 + 5).find(1.0) is MISSING
-    assert Real(0.0, 1e30).find(HUGE) is MISSING  # no float is that number
+    assert Grid(10**400, 10**400 + 5).find(1.0) is NOT_FOUND
+    assert Real(0.0, 1e30).find(HUGE) is NOT_FOUND  # no float is that number
 
 
 def test_a_grid_is_of_the_decimals_that_were_written() -> None:
     tenths = Grid(0.0, 0.3, step=0.1)
-    assert [tenths.at(place) for place in range(tenths.size)] == [0.0, 0.1, 0.2, 0.3]
+    assert [tenths.value_at(place) for place in range(tenths.size)] == [0.0, 0.1, 0.2, 0.3]
     assert tenths.size == 4
     assert tenths.find(0.3) == 0.3
-    assert tenths.find(0.1 + 0.2) is MISSING
+    assert tenths.find(0.1 + 0.2) is NOT_FOUND
     assert grid(0.0, 0.3, 0.1) == tenths
     assert grid(0.0, 0.3, 0.1, lower_open=True, upper_open=True) == Grid(0.1, 0.2, step=0.1)
     assert grid(0.0, 0.35, 0.1, upper_open=True) == tenths
@@ -83,7 +83,7 @@ def test_integers_and_floats_are_told_apart() -> None:
 def test_every_place_of_a_grid_is_found_again(lower: int, members: int, step: int) -> None:
     start, width = lower / 100, step / 1000
     even = Grid(start, float(f"{start + width * (members - 1):.6g}"), step=width)
-    found = [even.at(place) for place in range(even.size)]
+    found = [even.value_at(place) for place in range(even.size)]
     assert len(found) == members
     assert all(even.find(value) == value for value in found)
 
@@ -92,7 +92,7 @@ def test_a_point_is_a_range_of_one_value() -> None:
     point = Real(0.1, 0.1, log=True)
     assert point.size == 1
     assert point.middle == 0.1
-    assert point.at(0) == 0.1
+    assert point.value_at(0) == 0.1
 
 
 def test_middles() -> None:
@@ -121,7 +121,7 @@ def test_sets_tell_booleans_from_numbers() -> None:
     assert mixed.find(1.0) == 1
     assert mixed.find(1.0) is not True
     assert mixed.find((1.0, True)) == (1, True)
-    assert mixed.find((1, 1)) is MISSING
+    assert mixed.find((1, 1)) is NOT_FOUND
     assert Categorical((1, 0)) != BOOLEANS
     assert Categorical((1.0, 0)) == Categorical((1, 0.0))
     assert hash(Categorical((1.0, 0))) == hash(Categorical((1, 0.0)))
@@ -134,7 +134,7 @@ def test_unions_add_up() -> None:
     assert union.size == 50
     assert union.find(None) is None
     assert union.find(50.0) == 50
-    assert union.find(1) is MISSING
+    assert union.find(1) is NOT_FOUND
     assert Union((Categorical(("auto",)), Real(0.0, 1.0))).size is None
     assert is_finite(union)
     assert not is_finite(Real(0.0, 1.0))

@@ -11,21 +11,21 @@ from spacelang.ir.expr import (
     Compare,
     Constant,
     Expr,
+    ExpressionValue,
     In,
     Is,
     Not,
     Or,
     Reference,
-    Worth,
-    decisions,
-    holds,
+    decisions_in_tests,
+    evaluate,
+    is_true,
     nodes,
     references,
-    worth,
 )
 from spacelang.ir.value import Value
 
-WORTHS: dict[str, Worth] = {
+WORTHS: dict[str, ExpressionValue] = {
     "s": "A",
     "unreached": INACTIVE,
     "off": INACTIVE,
@@ -42,7 +42,7 @@ NOTHING, WORD, PAIR = (Reference(name) for name in ("nothing", "word", "pair"))
 
 
 def true(expression: Expr) -> bool:
-    return holds(expression, WORTHS.__getitem__)
+    return is_true(expression, WORTHS.__getitem__)
 
 
 @pytest.mark.parametrize("relation", ["==", "!=", "<", "<=", ">", ">="])
@@ -94,14 +94,14 @@ def test_arithmetic_that_is_not_defined_makes_its_atom_false() -> None:
         Call("floor", (Constant(math.inf),)),
         Call("min", (ONE, OFF)),
     ):
-        assert worth(undefined, WORTHS.__getitem__) is INACTIVE
+        assert evaluate(undefined, WORTHS.__getitem__) is INACTIVE
         assert not true(Compare("==", undefined, undefined))
         assert not true(Compare("!=", undefined, ONE))
 
 
 def test_arithmetic_is_that_of_decimals_of_any_size() -> None:
     tenth, fifth = Constant(0.1), Constant(0.2)
-    assert worth(Arithmetic("+", tenth, fifth), WORTHS.__getitem__) == Fraction(3, 10)
+    assert evaluate(Arithmetic("+", tenth, fifth), WORTHS.__getitem__) == Fraction(3, 10)
     assert true(Compare("==", Arithmetic("+", tenth, fifth), Constant(0.3)))
     assert true(In(Arithmetic("+", tenth, fifth), (0.3,)))
     assert true(Compare("==", Constant(1e23), Constant(10**23)))
@@ -159,5 +159,5 @@ def test_names_are_listed_once_in_the_order_of_mention() -> None:
         (Compare("<", ONE, Arithmetic("+", HALF, ONE)), Is("s", ("A",)), Not(In(ZERO, (1,))), Is("s", ("B",)))
     )
     assert references(expression) == ("one", "half", "zero")
-    assert decisions(expression) == ("s",)
+    assert decisions_in_tests(expression) == ("s",)
     assert next(nodes(expression)) is expression

@@ -8,13 +8,13 @@ from shutil import copytree, ignore_patterns
 import pytest
 
 import spacelang
-from spacelang.ir.prior import DISTRIBUTIONS, Normal, Prior, Uniform, describe, named, prior_of
+from spacelang.ir.prior import DISTRIBUTIONS, Normal, Prior, Uniform, describe, make_prior, name_and_parameters
 
 PACKAGE = Path(spacelang.__file__).parent
 WRITERS = {
     "ir/prior.py": 1,  # its name and its numbers, of which JSON and texts are made
     "targets/_configspace/priors.py": 2,
-    "targets/_chain.py": 1,
+    "targets/_reduction_chain.py": 1,
     "targets/sklearn.py": 1,
 }
 """Who takes a prior apart, and how often."""
@@ -22,15 +22,15 @@ WRITERS = {
 
 @pytest.mark.parametrize("prior", [Normal(0.5, 0.1), Normal(-3, 2), Uniform()])
 def test_a_prior_is_its_name_and_its_numbers(prior: Prior) -> None:
-    assert prior_of(*named(prior)) == prior
-    assert named(prior)[0] in DISTRIBUTIONS
+    assert make_prior(*name_and_parameters(prior)) == prior
+    assert name_and_parameters(prior)[0] in DISTRIBUTIONS
 
 
 @pytest.mark.parametrize(
     ("name", "numbers"), [("normal", (0, 0)), ("normal", (1,)), ("normal", ()), ("uniform", (1,)), ("beta", (1, 2))]
 )
 def test_numbers_fit_their_distribution(name: str, numbers: tuple[float, ...]) -> None:
-    assert prior_of(name, numbers) is None
+    assert make_prior(name, numbers) is None
 
 
 def test_a_prior_is_written_as_the_language_has_it() -> None:
@@ -51,7 +51,7 @@ def test_a_new_kind_of_prior_is_a_list_of_type_errors(tmp_path: Path) -> None:
             "-m",
             "mypy",
             *options,
-            *(str(package / name) for name in ("facts.py", "ir/space.py", *WRITERS)),
+            *(str(package / name) for name in ("frozen.py", "ir/space.py", *WRITERS)),
         ],
         cwd=tmp_path,
         capture_output=True,

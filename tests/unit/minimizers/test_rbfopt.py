@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spacelang.ir.asking import Told
+from spacelang.ir.search_protocol import SearchEvent
 from spacelang.minimizers import MINIMIZERS
-from spacelang.minimizers.rbfopt import SOLVERS, Rbfopt
+from spacelang.minimizers.rbfopt import REQUIRED_SOLVERS, Rbfopt
 from spacelang.plugins import OptionError
 from spacelang.testing import MinimizerConformance
-from spacelang.testing.minimizers import BOXES, Bowl
+from spacelang.testing.minimizers import BOXES, QuadraticBowl
 
 
 class RbfoptUserBlackBox:
@@ -58,7 +58,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         setattr(module, each.__name__, each)
     monkeypatch.setitem(sys.modules, "rbfopt", module)
     monkeypatch.setenv("PATH", str(tmp_path))
-    for name in SOLVERS:
+    for name in REQUIRED_SOLVERS:
         (tmp_path / name).touch(mode=0o755)
 
 
@@ -70,22 +70,22 @@ class TestRbfopt(MinimizerConformance):
 def test_what_is_missing_is_said_with_its_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "bonmin").unlink()
     with pytest.raises(OptionError, match="RBFOpt needs `bonmin`") as caught:
-        MINIMIZERS.read("rbfopt")
+        MINIMIZERS.parse("rbfopt")
     assert "or use `rbf`" in caught.value.help
     monkeypatch.setattr("spacelang.minimizers.rbfopt.find_spec", lambda _: None)
     with pytest.raises(OptionError, match="`rbfopt` is not installed") as caught:
-        MINIMIZERS.read("rbfopt")
+        MINIMIZERS.parse("rbfopt")
     assert "`pip install rbfopt`" in caught.value.help
 
 
 def test_a_search_that_is_left_leaves_no_thread_and_the_global_generator_as_it_was() -> None:
     before, state = threading.active_count(), np.random.get_state()[1].tolist()  # type: ignore[union-attr]
-    bowl = Bowl(BOXES["three"])
+    bowl = QuadraticBowl(BOXES["three"])
     going = Rbfopt().minimise(bowl, bowl.box, 9, bowl.start)
-    (wanted,) = next(going).begin
+    (wanted,) = next(going).requests
     request = wanted.make(np.random.default_rng(0))
-    wanted.begun(request)
-    (wanted,) = going.send(Told(bowl.evaluate(request), 1, asked=wanted)).begin
+    wanted.on_start(request)
+    (wanted,) = going.send(SearchEvent(bowl.evaluate(request), 1, request=wanted)).requests
     wanted.make(np.random.default_rng(1))
     assert threading.active_count() == before + 1
     going.close()
@@ -98,8 +98,8 @@ def test_what_it_raises_is_raised_where_the_point_is_wanted(monkeypatch: pytest.
         raise RuntimeError("a solver is broken")
 
     monkeypatch.setattr(RbfoptAlgorithm, "optimize", broken)
-    bowl = Bowl(BOXES["one"], known=(((1.0,), 0.49),))
+    bowl = QuadraticBowl(BOXES["one"], known=(((1.0,), 0.49),))
     going = Rbfopt().minimise(bowl, bowl.box, 4, bowl.start)
-    (wanted,) = next(going).begin
+    (wanted,) = next(going).requests
     with pytest.raises(RuntimeError, match="a solver is broken"):
         wanted.make(np.random.default_rng(0))

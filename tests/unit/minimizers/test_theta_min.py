@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import spacelang
-from spacelang.draws.sampling import Sampler
-from spacelang.ir.membership import exclusion
-from spacelang.minimizers import MINIMIZERS, Dimension, Minimizer, Point, Value
+from spacelang.ir.membership import first_exclusion
+from spacelang.minimizers import MINIMIZERS, Dimension, Minimizer, Point, PointObjective
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.splitting import Splitting
 from spacelang.optimizers._admm.theta_min import ThetaMin
+from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm
-from spacelang.testing.driving import Driven, drive, moody
-from spacelang.testing.minimizers import kept, points_of
+from spacelang.testing.driving import SearchLog, drive, flaky_loss
+from spacelang.testing.minimizers import points_of, with_result
 
 STRUCTURES = Structures(spacelang.load("admm_table_a3").checked)
 CALLS = 14
@@ -33,17 +33,17 @@ def sub_problem(seed: int | None) -> ThetaMin:
     """theta-min at the default, which has no hyperparameters, or at a configuration that is drawn."""
     drawn = () if seed is None else tuple(Sampler(STRUCTURES).configurations(1, np.random.default_rng(seed)))
     point = form().encode(drawn[0]) if drawn else form().default
-    splitting = Splitting.of(form().theta_d, 1.0)
-    residuals = Residuals.of((), 1.0)
-    return ThetaMin(form(), splitting, residuals, splitting.start(point), np.random.default_rng(0))
+    splitting = Splitting.from_box(form().theta_d, 1.0)
+    residuals = Residuals.from_bounds((), 1.0)
+    return ThetaMin(form(), splitting, residuals, splitting.initial_state(point), np.random.default_rng(0))
 
 
-def minimised(minimizer: Minimizer, value: ThetaMin) -> tuple[Point, Driven]:
+def minimised(minimizer: Minimizer, value: ThetaMin) -> tuple[Point, SearchLog]:
     """The best point, and what was asked for; a third of all trials fail."""
-    asked: Value = value
+    asked: PointObjective = value
     best: list[Point] = []
     asking = minimizer.minimise(asked, (Dimension(),) * value.cube.width, CALLS, value.start)
-    driven = drive(kept(asking, best), moody, 10 * CALLS)
+    driven = drive(with_result(asking, best), flaky_loss, 10 * CALLS)
     return best[0], driven
 
 
@@ -56,7 +56,7 @@ def test_it_evaluates_members_with_the_same_z_and_is_never_worse_than_the_start(
     best, driven = minimised(MINIMIZERS.load(name)(), value)
     assert len(driven.trials) <= CALLS
     for request in driven.requests:
-        assert exclusion(STRUCTURES.space, request.configuration) is None
+        assert first_exclusion(STRUCTURES.space, request.configuration) is None
         for stage in STRUCTURES.space.stages:
             assert request.configuration.get(stage.key) == first.configuration.get(stage.key)
     again, points, numbers = sub_problem(seed), [], []
@@ -64,7 +64,7 @@ def test_it_evaluates_members_with_the_same_z_and_is_never_worse_than_the_start(
         *refused, last = points_of(trial, again.cube.width)
         for point, told in (*((each, None) for each in refused), (last, trial)):
             points.append(point)
-            numbers.append(again.number(point, told, numbers))
+            numbers.append(again.value(point, told, numbers))
     assert points[0] == value.start
     assert best == points[int(np.argmin(numbers))]
 

@@ -18,13 +18,13 @@ from spacelang.ir.domain import Grid
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound
-from spacelang.optimizers._admm.points import Cube, member, members
+from spacelang.optimizers._admm.points import ThetaCube, nearest_member, nearest_members
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.schedule import Schedule
 from spacelang.optimizers._admm.splitting import Iterate, Splitting
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, Mask, ThetaBox
-from spacelang.testing.small_spaces import branch, choice, made, number
+from spacelang.testing.small_spaces import branch, choice, hyperparameter, make_space
 
 PLACES = 1001 if IS_FULL else 201
 """So many of theta are looked at."""
@@ -36,8 +36,8 @@ def form_of(space: Space, conditions: Any = "mask") -> AdmmForm:
 
 
 def box_of(*domains: Grid) -> ThetaBox:
-    nodes = [number(f"x{place}", domain, domain.lower) for place, domain in enumerate(domains)]
-    return form_of(made("box", *nodes)).theta_d
+    nodes = [hyperparameter(f"x{place}", domain, domain.lower) for place, domain in enumerate(domains)]
+    return form_of(make_space("box", *nodes)).theta_d
 
 
 TEN = box_of(Grid(0, 10))
@@ -45,7 +45,7 @@ TEN = box_of(Grid(0, 10))
 
 def state(delta: float, multiplier: float, relaxed: float = 0.0) -> Iterate:
     point = AdmmPoint(np.zeros(0, np.int8), np.zeros(0), np.array([float(relaxed)]))
-    blank = Splitting.of(TEN, 1.0).start(point)
+    blank = Splitting.from_box(TEN, 1.0).initial_state(point)
     return replace(blank, delta=np.array([float(delta)]), multipliers=np.array([float(multiplier)]))
 
 
@@ -53,7 +53,7 @@ def iterated(splitting: Splitting, before: Iterate, found: float | None) -> Iter
     """The algebra of an iteration in which theta-min finds a number, or does not own the variable."""
     owned = Mask(np.zeros(0, bool), np.array([found is not None]))
     given = replace(before.point, theta_d=np.array([np.nan if found is None else found]))
-    return splitting.updated(splitting.copied(splitting.moved(before, given, owned)))
+    return splitting.with_multipliers(splitting.with_delta(splitting.with_theta(before, given, owned)))
 
 
 def numbers(found: Iterate) -> tuple[float, float, float]:
@@ -64,7 +64,7 @@ def numbers(found: Iterate) -> tuple[float, float, float]:
 
 
 def test_the_algebra_of_two_iterations() -> None:
-    splitting, first = Splitting.of(TEN, 1.0, "raw"), state(3, 0)
+    splitting, first = Splitting.from_box(TEN, 1.0, "raw"), state(3, 0)
     assert splitting.target(first).item() == 3
     second = iterated(splitting, first, 3.4)
     assert numbers(second) == pytest.approx((3.4, 3, 0.4))
@@ -77,7 +77,7 @@ def test_the_algebra_of_two_iterations() -> None:
 @pytest.mark.parametrize(("a", "delta"), [(11.7, 10), (-3, 0), (2.5, 3), (2.49, 2)])
 def test_delta_is_clipped_then_rounded(a: float, delta: float) -> None:
     within = min(max(a, 0), 10)
-    found = Splitting.of(TEN, 1.0, "raw").copied(state(0, a - within, relaxed=within))
+    found = Splitting.from_box(TEN, 1.0, "raw").with_delta(state(0, a - within, relaxed=within))
     assert found.delta.tolist() == [delta]
 
 
@@ -88,10 +88,10 @@ def test_delta_is_the_nearest_member_of_a_set_with_holes(weighed: Any, kept: lis
     gaps = {code for code in range(members[0], members[-1]) if code not in kept}
     (coordinate,) = box_of(Grid(members[0], members[-1])).coordinates
     box = ThetaBox((replace(coordinate, excluded=frozenset(gaps)),), integral=True)
-    splitting, start = Splitting.of(box, rho, weighed), state(0, 0)
+    splitting, start = Splitting.from_box(box, rho, weighed), state(0, 0)
     width = splitting.widths.item()
     multiplier = np.array([(a - start.relaxed.item()) * rho / width])
-    delta = splitting.copied(replace(start, multipliers=multiplier)).delta.item()
+    delta = splitting.with_delta(replace(start, multipliers=multiplier)).delta.item()
     assert (delta - a) ** 2 <= min((each - a) ** 2 for each in members) + 1e-9
     assert delta in members
 
@@ -106,7 +106,9 @@ def test_delta_is_the_nearest_member_of_a_set_with_holes(weighed: Any, kept: lis
     ],
 )
 def test_what_is_not_active(before: tuple[float, float], after: tuple[float, float, float]) -> None:
-    assert numbers(iterated(Splitting.of(TEN, 1.0, "raw"), state(*before), None)) == pytest.approx(after, abs=1e-12)
+    assert numbers(iterated(Splitting.from_box(TEN, 1.0, "raw"), state(*before), None)) == pytest.approx(
+        after, abs=1e-12
+    )
 
 
 @WEIGHED
@@ -120,14 +122,14 @@ def test_the_dual_identity_holds(
     weighed: Any, drawn: list[tuple[int, int]], found: list[list[float]], owned: list[bool], rho: float
 ) -> None:
     box = box_of(*(Grid(lower, lower + more) for lower, more in drawn))
-    splitting, count = Splitting.of(box, rho, weighed), len(box)
-    before = splitting.start(AdmmPoint(np.zeros(0, np.int8), np.zeros(0), box.default))
+    splitting, count = Splitting.from_box(box, rho, weighed), len(box)
+    before = splitting.initial_state(AdmmPoint(np.zeros(0, np.int8), np.zeros(0), box.default))
     counts = Mask(np.zeros(0, bool), np.array(owned[:count]))
     for shares in found:
         b = splitting.target(before)
         theta = box.from_unit(np.array(shares[:count]))
-        moved = splitting.moved(before, replace(before.point, theta_d=theta), counts)
-        after = splitting.updated(splitting.copied(moved))
+        moved = splitting.with_theta(before, replace(before.point, theta_d=theta), counts)
+        after = splitting.with_multipliers(splitting.with_delta(moved))
         assert (after.relaxed == np.where(counts.theta_d, theta, box.clip(b))).all()
         assert ((after.relaxed >= box.lower) & (after.relaxed <= box.upper)).all()
         assert box.contains(after.delta)
@@ -144,9 +146,9 @@ def test_unit_is_raw_on_the_grid_in_0_to_1(
 ) -> None:
     """The same numbers as if the variable took 0, 1 / (u - l), ..., 1 and nothing were divided."""
     box, code = box_of(Grid(7, 7 + length)), round(share * length)
-    splitting = Splitting.of(box, rho)
+    splitting = Splitting.from_box(box, rho)
     before = replace(
-        splitting.start(AdmmPoint(np.zeros(0, np.int8), np.zeros(0), np.array([7.0 + code]))),
+        splitting.initial_state(AdmmPoint(np.zeros(0, np.int8), np.zeros(0), np.array([7.0 + code]))),
         multipliers=np.array([multiplier]),
     )
     b = splitting.target(before)
@@ -161,10 +163,12 @@ def test_the_penalty_is_that_of_what_is_owned() -> None:
     b = np.array([3.0, 40.0, 5.0])
     theta = np.array([[3.5, 60.0, 5.0], [3.0, 40.0, 5.0]])
     owned = np.array([True, True, True])
-    assert Splitting.of(box, 2.0, "raw").penalty(theta, b, owned) == pytest.approx([400.25, 0])
-    assert Splitting.of(box, 2.0, "unit").penalty(theta, b, owned) == pytest.approx([0.0425, 0])
-    assert Splitting.of(box, 2.0, "unit").penalty(theta, b, ~owned).tolist() == [0, 0]
-    assert Splitting.of(box, 2.0, "unit").penalty(theta[0], b, np.array([True, False, False])) == pytest.approx(0.0025)
+    assert Splitting.from_box(box, 2.0, "raw").penalty(theta, b, owned) == pytest.approx([400.25, 0])
+    assert Splitting.from_box(box, 2.0, "unit").penalty(theta, b, owned) == pytest.approx([0.0425, 0])
+    assert Splitting.from_box(box, 2.0, "unit").penalty(theta, b, ~owned).tolist() == [0, 0]
+    assert Splitting.from_box(box, 2.0, "unit").penalty(theta[0], b, np.array([True, False, False])) == pytest.approx(
+        0.0025
+    )
 
 
 # ---- schedules
@@ -189,12 +193,12 @@ def test_schedules_without_calls_are_refused(numbers: tuple[int, int, int]) -> N
 
 
 def conditioned() -> AdmmForm:
-    depth = number("e.f.depth", Grid(1, 9), 3)
-    leaves = number("e.f.leaves", Grid(2, 9), 3, when=Compare(">", Reference("e.f.depth"), Constant(5)))
-    inner = choice("e.g.in", branch("x", number("e.g.in.x.n", Grid(1, 3), 2, key="e.in.n")), "y", key="e.in")
+    depth = hyperparameter("e.f.depth", Grid(1, 9), 3)
+    leaves = hyperparameter("e.f.leaves", Grid(2, 9), 3, when=Compare(">", Reference("e.f.depth"), Constant(5)))
+    inner = choice("e.g.in", branch("x", hyperparameter("e.g.in.x.n", Grid(1, 3), 2, key="e.in.n")), "y", key="e.in")
     return form_of(
-        made("owned", choice("s", "none", "scale"), choice("e", branch("f", depth, leaves), branch("g", inner)),
-             number("seed", Grid(0, 4), 0))
+        make_space("owned", choice("s", "none", "scale"), choice("e", branch("f", depth, leaves), branch("g", inner)),
+             hyperparameter("seed", Grid(0, 4), 0))
     )  # fmt: skip
 
 
@@ -214,14 +218,14 @@ def test_owned_is_what_conditions_switch_off_too() -> None:
 
 def test_what_a_condition_switches_off_is_moved_and_costs() -> None:
     form = conditioned()
-    owned, splitting = form.owned(form.default), Splitting.of(form.theta_d, 1.0)
-    before = splitting.start(form.default)
+    owned, splitting = form.owned(form.default), Splitting.from_box(form.theta_d, 1.0)
+    before = splitting.initial_state(form.default)
     theta = form.theta_d.default.copy()
     theta[form.theta_d.names.index("e.f.leaves")] = 6.5
     found = replace(form.default, theta_d=theta)
     assert splitting.penalty(theta, splitting.target(before), owned.theta_d) == pytest.approx(0.125)
-    assert (splitting.moved(before, found, owned).relaxed == theta).all()
-    assert member(form, found) == member(form, form.default)
+    assert (splitting.with_theta(before, found, owned).relaxed == theta).all()
+    assert nearest_member(form, found) == nearest_member(form, form.default)
 
 
 # ---- a toy whose sub-problems are solved by looking at everything
@@ -242,8 +246,8 @@ class Toy:
 
     def run(self, iterations: int) -> list[tuple[float, ...]]:
         """The loss and the measurements after each iteration from the default."""
-        state, found = self.splitting.start(self.form.default), []
-        state = replace(state, slack=self.residuals.start, mu=self.residuals.start)
+        state, found = self.splitting.initial_state(self.form.default), []
+        state = replace(state, slack=self.residuals.zeros, mu=self.residuals.zeros)
         rows = [list(np.eye(len(block.alternatives), dtype=np.int8)) for block in self.form.blocks]
         every = [np.concatenate(taken) for taken in product(*rows)]
         for _ in range(iterations):
@@ -252,38 +256,38 @@ class Toy:
             told = self.told(ways)
             residuals = self.residuals.excess(told[:, 1:]) + state.slack
             best = (told[:, 0] + self.residuals.penalty(residuals, state.mu)).argmin()
-            state = self.splitting.updated(self.splitting.chosen(self.splitting.copied(state), ways[best]))
-            state = replace(state, mu=self.residuals.updated(state.mu, residuals[best]))
+            state = self.splitting.with_multipliers(self.splitting.with_z(self.splitting.with_delta(state), ways[best]))
+            state = replace(state, mu=self.residuals.updated_multipliers(state.mu, residuals[best]))
             found.append(tuple(told[best].tolist()))
         return found
 
     def theta_min(self, state: Iterate) -> Iterate:
         owned, b = self.form.owned(state.point), self.splitting.target(state)
-        cube = Cube.of(self.form, owned)
+        cube = ThetaCube.from_mask(self.form, owned)
         assert cube.width == 1
-        points = [state.point, *(cube.point(np.array([place]), state.point) for place in np.linspace(0, 1, PLACES))]
+        points = [state.point, *(cube.decode(np.array([place]), state.point) for place in np.linspace(0, 1, PLACES))]
         told, theta = self.told(points), np.array([point.theta_d for point in points])
         excess = self.residuals.excess(told[:, 1:])
-        slack = self.residuals.slack(excess, state.mu)
+        slack = self.residuals.best_slack(excess, state.mu)
         penalty = self.splitting.penalty(theta, b, owned.theta_d) + self.residuals.penalty(excess + slack, state.mu)
         best = (told[:, 0] + penalty).argmin()
-        return replace(self.splitting.moved(state, points[best], owned), slack=slack[best])
+        return replace(self.splitting.with_theta(state, points[best], owned), slack=slack[best])
 
     def told(self, points: list[AdmmPoint]) -> Any:
         """The rows (loss, measurements) of points."""
         taken = [tuple(int(point.z[block.columns].argmax()) for block in self.form.blocks) for point in points]
-        known = members(self.form, points)
+        known = nearest_members(self.form, points)
         return np.array([self.loss(z, dict(each or {})) for z, each in zip(taken, known, strict=True)])  # type: ignore[arg-type]
 
 
 def losses(form: AdmmForm, loss: Loss, rho: float, weighed: Any, iterations: int) -> list[float]:
-    toy = Toy(form, loss, Splitting.of(form.theta_d, rho, weighed), Residuals.of((), rho))
+    toy = Toy(form, loss, Splitting.from_box(form.theta_d, rho, weighed), Residuals.from_bounds((), rho))
     return [found[0] for found in toy.run(iterations)]
 
 
 def separable(conditions: Any = "mask") -> AdmmForm:
-    x = number("m.only.x", Grid(0, 5), 0, key="x")
-    return form_of(made("separable", choice("m", branch("only", x)), choice("c", "a", "b", "c")), conditions)
+    x = hyperparameter("m.only.x", Grid(0, 5), 0, key="x")
+    return form_of(make_space("separable", choice("m", branch("only", x)), choice("c", "a", "b", "c")), conditions)
 
 
 def separable_loss(taken: tuple[int, ...], values: dict[str, float]) -> tuple[float]:
@@ -305,9 +309,10 @@ def test_a_penalty_in_codes_may_stall() -> None:
 def test_an_alternative_is_judged_with_its_default() -> None:
     """A known limit of going in turns: the best alternative has a poor default, and is never tuned."""
     ways = [
-        branch(f"a{k}", number(f"m.a{k}.x", Grid(0, 5), default, key=f"x{k}")) for k, default in enumerate((0, 5, 1))
+        branch(f"a{k}", hyperparameter(f"m.a{k}.x", Grid(0, 5), default, key=f"x{k}"))
+        for k, default in enumerate((0, 5, 1))
     ]
-    form = form_of(made("stuck", choice("m", *ways), choice("c", "a", "b")))
+    form = form_of(make_space("stuck", choice("m", *ways), choice("c", "a", "b")))
 
     def loss(taken: tuple[int, ...], values: dict[str, float]) -> tuple[float]:
         return ((0.3, 0.1, 0.5)[taken[0]] + (0.2, 0.0)[taken[1]] + (values[f"x{taken[0]}"] - 2.3) ** 2 / 10,)
@@ -325,8 +330,8 @@ def limited(unit: float) -> Loss:
 
 def constrained(counted: Any, unit: float, epsilon: float, iterations: int) -> list[tuple[float, ...]]:
     form = separable()
-    residuals = Residuals.of([FunctionBound("g", epsilon * unit)], 0.1, counted)
-    return Toy(form, limited(unit), Splitting.of(form.theta_d, 0.1), residuals).run(iterations)
+    residuals = Residuals.from_bounds([FunctionBound("g", epsilon * unit)], 0.1, counted)
+    return Toy(form, limited(unit), Splitting.from_box(form.theta_d, 0.1), residuals).run(iterations)
 
 
 def test_multipliers_lead_to_the_best_that_keeps_to_the_bound() -> None:

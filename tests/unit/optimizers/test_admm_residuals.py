@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import AnyBound, Bound, FunctionBound, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
-from spacelang.optimizers._admm.residuals import Counted, Residuals, measured
+from spacelang.optimizers._admm.residuals import Residuals, ResidualUnits, constraint_values
 
 BOTH = pytest.mark.parametrize("counted", ["raw", "scaled"])
 RHO = st.floats(1e-3, 10)
@@ -26,15 +26,15 @@ VALUE = st.floats(-1, 100)
 
 
 def one(epsilon: float, counted: Any, rho: float = 1.0) -> Residuals:
-    return Residuals.of([FunctionBound("g", epsilon)], rho, counted)
+    return Residuals.from_bounds([FunctionBound("g", epsilon)], rho, counted)
 
 
 def step(residuals: Residuals, g: float, mu: float) -> tuple[float, float, float]:
     """The slack, the penalty and the next multiplier."""
     excess, before = residuals.excess(np.array([g])), np.array([mu])
-    slack = residuals.slack(excess, before)
+    slack = residuals.best_slack(excess, before)
     found = excess + slack
-    return slack.item(), residuals.penalty(found, before).item(), residuals.updated(before, found).item()
+    return slack.item(), residuals.penalty(found, before).item(), residuals.updated_multipliers(before, found).item()
 
 
 @pytest.mark.parametrize(
@@ -63,14 +63,16 @@ def test_counted_in_bounds_they_are() -> None:
 
 @BOTH
 @given(EPSILON, VALUE, MU, RHO)
-def test_the_slack_has_the_smallest_penalty(counted: Counted, epsilon: float, g: float, mu: float, rho: float) -> None:
+def test_the_slack_has_the_smallest_penalty(
+    counted: ResidualUnits, epsilon: float, g: float, mu: float, rho: float
+) -> None:
     residuals = one(epsilon, counted, rho)
     excess, multiplier = residuals.excess(np.array([g])), np.array([mu])
 
     def penalty(slack: float) -> float:
         return residuals.penalty(excess + slack, multiplier).item()
 
-    slack, most = residuals.slack(excess, multiplier).item(), residuals.most.item()
+    slack, most = residuals.best_slack(excess, multiplier).item(), residuals.max_slack.item()
     assert 0 <= slack <= most
     others = [*np.linspace(0, most, 101), minimize_scalar(penalty, bounds=(0, most), method="bounded").x]
     assert penalty(slack) <= min(map(penalty, others)) * (1 + 1e-12)
@@ -92,7 +94,7 @@ def test_counted_in_bounds_they_do_not_depend_on_the_unit(
 @BOTH
 @given(EPSILON, st.lists(st.floats(1.001, 100), min_size=1, max_size=20), RHO, MU)
 def test_multipliers_grow_while_the_bound_is_broken(
-    counted: Counted, epsilon: float, over: list[float], rho: float, mu: float
+    counted: ResidualUnits, epsilon: float, over: list[float], rho: float, mu: float
 ) -> None:
     residuals, told = one(epsilon, counted, rho), [mu]
     for times in over:
@@ -103,7 +105,7 @@ def test_multipliers_grow_while_the_bound_is_broken(
 @BOTH
 @given(EPSILON, st.floats(0, 1), RHO)
 def test_what_keeps_to_the_bound_costs_nothing_at_first(
-    counted: Counted, epsilon: float, share: float, rho: float
+    counted: ResidualUnits, epsilon: float, share: float, rho: float
 ) -> None:
     slack, penalty, after = step(one(epsilon, counted, rho), epsilon * share, 0.0)
     assert penalty == pytest.approx(0, abs=1e-12)
@@ -113,7 +115,7 @@ def test_what_keeps_to_the_bound_costs_nothing_at_first(
 
 @BOTH
 @given(VALUE, MU, RHO)
-def test_a_bound_of_0_leaves_no_slack(counted: Counted, g: float, mu: float, rho: float) -> None:
+def test_a_bound_of_0_leaves_no_slack(counted: ResidualUnits, g: float, mu: float, rho: float) -> None:
     residuals = one(0.0, counted, rho)
     slack, _, after = step(residuals, g, mu)
     assert slack == 0
@@ -123,7 +125,7 @@ def test_a_bound_of_0_leaves_no_slack(counted: Counted, g: float, mu: float, rho
 
 @BOTH
 @pytest.mark.parametrize("unknown", [nan, inf])
-def test_what_is_unknown_is_beyond_the_bound_by_as_much_as_that_is(counted: Counted, unknown: float) -> None:
+def test_what_is_unknown_is_beyond_the_bound_by_as_much_as_that_is(counted: ResidualUnits, unknown: float) -> None:
     known = one(0.1, counted).excess(np.array([0.2]))
     assert one(0.1, counted).excess(np.array([unknown])) == pytest.approx(known)
     assert one(0.0, counted).excess(np.array([unknown])).item() == 1
@@ -131,7 +133,7 @@ def test_what_is_unknown_is_beyond_the_bound_by_as_much_as_that_is(counted: Coun
 
 
 @BOTH
-def test_below_0_is_0(counted: Counted) -> None:
+def test_below_0_is_0(counted: ResidualUnits) -> None:
     assert step(one(0.1, counted), -3.0, 0.02) == step(one(0.1, counted), 0.0, 0.02)
     assert step(one(0.1, counted), -inf, 0.02) == step(one(0.1, counted), 0.0, 0.02)
 
@@ -139,24 +141,24 @@ def test_below_0_is_0(counted: Counted) -> None:
 @BOTH
 @given(st.lists(st.tuples(EPSILON | st.just(0.0), VALUE, MU), max_size=5), RHO, st.integers(1, 3))
 def test_many_constraints_and_points_at_once(
-    counted: Counted, drawn: list[tuple[float, float, float]], rho: float, count: int
+    counted: ResidualUnits, drawn: list[tuple[float, float, float]], rho: float, count: int
 ) -> None:
     bounds = [FunctionBound("g", epsilon) for epsilon, _, _ in drawn]
-    residuals = Residuals.of(bounds, rho, counted)
+    residuals = Residuals.from_bounds(bounds, rho, counted)
     values = np.tile([g for _, g, _ in drawn], (count, 1)).reshape(count, len(drawn))
     mu = np.array([mu for _, _, mu in drawn])
     excess = residuals.excess(values)
-    slack = residuals.slack(excess, mu)
+    slack = residuals.best_slack(excess, mu)
     alone = [step(one(epsilon, counted, rho), g, mu) for epsilon, g, mu in drawn]
-    assert slack.shape == (count, len(drawn)) == residuals.updated(mu, excess + slack).shape
+    assert slack.shape == (count, len(drawn)) == residuals.updated_multipliers(mu, excess + slack).shape
     assert (slack == [[each[0] for each in alone]] * count).all()
-    assert (residuals.updated(mu, excess + slack) == [[each[2] for each in alone]] * count).all()
+    assert (residuals.updated_multipliers(mu, excess + slack) == [[each[2] for each in alone]] * count).all()
     assert residuals.penalty(excess + slack, mu) == pytest.approx([sum(each[1] for each in alone)] * count)
 
 
 def test_a_bound_below_0_is_refused() -> None:
     with pytest.raises(ValueError, match=r"`predict_latency` is below 0: -1\.0"):
-        Residuals.of([FunctionBound("leaves", 3.0), Bound(Measure.LATENCY, -1.0)], 1.0)
+        Residuals.from_bounds([FunctionBound("leaves", 3.0), Bound(Measure.LATENCY, -1.0)], 1.0)
 
 
 def test_measurements_are_those_of_trials() -> None:
@@ -166,18 +168,18 @@ def test_measurements_are_those_of_trials() -> None:
     values = (2e-5, nan)
     found = tuple(Measurement(bound, value) for bound, value in zip(bounds, values, strict=True))
     trial = Trial(request, 0.25, constraints=found)
-    residuals = Residuals.of([measurement.bound for measurement in trial.constraints], rho=1.0)
-    assert measured(trial) == pytest.approx(values, nan_ok=True)
-    assert residuals.of_trial(trial, np.zeros(2)) == pytest.approx([1, 1])
-    assert residuals.penalty_of(trial, np.zeros(2), np.zeros(2)) == pytest.approx(1)
+    residuals = Residuals.from_bounds([measurement.bound for measurement in trial.constraints], rho=1.0)
+    assert constraint_values(trial) == pytest.approx(values, nan_ok=True)
+    assert residuals.trial_residuals(trial, np.zeros(2)) == pytest.approx([1, 1])
+    assert residuals.trial_penalty(trial, np.zeros(2), np.zeros(2)) == pytest.approx(1)
     failed = Trial(request, None, status=Status.CRASH)
     mu = np.array([0.5, 2.0])
-    assert (residuals.updated(mu, residuals.of_trial(failed, np.ones(2))) == mu).all()
-    assert (residuals.start == 0).all()
+    assert (residuals.updated_multipliers(mu, residuals.trial_residuals(failed, np.ones(2))) == mu).all()
+    assert (residuals.zeros == 0).all()
 
 
 def test_without_constraints_there_is_no_penalty() -> None:
-    residuals = Residuals.of((), rho=1.0)
+    residuals = Residuals.from_bounds((), rho=1.0)
     trial = Trial(Request(Configuration({})), 0.25)
     assert len(residuals) == 0
-    assert residuals.penalty(residuals.of_trial(trial, residuals.start), residuals.start) == 0
+    assert residuals.penalty(residuals.trial_residuals(trial, residuals.zeros), residuals.zeros) == 0

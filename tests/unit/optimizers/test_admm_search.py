@@ -17,47 +17,47 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trying import IS_FULL
 
-from spacelang.bench.simulated import Simulated
-from spacelang.ir.asking import Asking, Search, together
+from spacelang.bench.simulated_executor import SimulatedExecutor
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.expr import And, Compare, Constant, Is, Reference
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.problem import Problem
-from spacelang.ir.space import NOTHING, Branch, Choice, Kind, Operator, Product, Space
+from spacelang.ir.search_protocol import Search, SearchCoroutine, ask_all
+from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Operator, Product, ProductKind, Space
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
-from spacelang.minimizers import Box, Point, Value
+from spacelang.minimizers import Box, Point, PointObjective
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._admm.choosing import Choosing
 from spacelang.optimizers._admm.iterations import Iterations
-from spacelang.optimizers._admm.points import Cube, member
+from spacelang.optimizers._admm.pipeline_tree import PipelineChoiceTree
+from spacelang.optimizers._admm.points import ThetaCube, nearest_member
 from spacelang.optimizers._admm.presets import PRESETS
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.splitting import Splitting
-from spacelang.optimizers._selection import Selection, Selector
+from spacelang.optimizers._selection import SelectionProblem, Selector
 from spacelang.optimizers.admm import Admm
-from spacelang.plugins import OptionError, Part
+from spacelang.plugins import NestedPlugin, OptionError
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Outcome
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm as Target
 from spacelang.targets.blds import Pipeline
-from spacelang.testing.driving import arbitrary, drive, moody
-from spacelang.testing.journals import MemoryJournal
-from spacelang.testing.searching import ran
+from spacelang.testing.driving import drive, flaky_loss, hash_loss
+from spacelang.testing.memory_storage import MemoryTrialStorage
+from spacelang.testing.search_tests import run_search
 from spacelang.testing.small_spaces import (
     SMALL,
     all_structures,
     branch,
+    brute_force_members,
     choice,
-    continuous,
+    continuous_space,
     forbid,
-    made,
-    members_by_force,
-    number,
-    plain,
-    single,
+    hyperparameter,
+    make_space,
+    plain_space,
+    single_member_space,
     spaces,
 )
 
@@ -76,14 +76,21 @@ class Looks:
     def __init__(self, everywhere: Sequence[Point] = ()) -> None:
         self.everywhere = everywhere
 
-    def minimise(self, value: Value, box: Box, calls: int, start: Point, seconds: float | None = None) -> Asking[Point]:  # noqa: ARG002
+    def minimise(
+        self,
+        value: PointObjective,
+        box: Box,
+        calls: int,
+        start: Point,
+        seconds: float | None = None,  # noqa: ARG002
+    ) -> SearchCoroutine[Point]:
         spots = self.everywhere or SPOTS[len(box)][: calls - 1]
         places = [start, *map(tuple, spots if box else ())]
         requests = [value.request(place) for place in places]
-        trials = yield from together([request for request in requests if request is not None])
+        trials = yield from ask_all([request for request in requests if request is not None])
         told, numbers = iter(trials), []
         for place, request in zip(places, requests, strict=True):
-            numbers.append(value.number(place, None if request is None else next(told), numbers))
+            numbers.append(value.value(place, None if request is None else next(told), numbers))
         return places[int(np.argmin(numbers))]
 
 
@@ -105,18 +112,18 @@ class InTurn:
 
     def select(
         self,
-        selection: Selection,
+        selection: SelectionProblem,
         iterations: int | None = None,
         start: Pipeline | None = None,  # noqa: ARG002
         seconds: Any = None,  # noqa: ARG002
-    ) -> Asking[Pipeline]:
+    ) -> SearchCoroutine[Pipeline]:
         if len(self.seen) == self.most:
             raise OverError
-        leaves = [*selection.tree.leaves_in_order()]
+        leaves = [*selection.tree.iter_leaves()]
         wanted = [leaves[place] for place in in_turn(len(leaves), self.seed)[:iterations]]
-        trials = yield from together([Request(selection.configuration(each)) for each in wanted])
+        trials = yield from ask_all([Request(selection.configuration(each)) for each in wanted])
         self.seen.append(len(trials))
-        return wanted[min(range(len(trials)), key=lambda place: selection.order(trials[place]))]
+        return wanted[min(range(len(trials)), key=lambda place: selection.sort_key(trials[place]))]
 
     def forget(self, pipeline: Pipeline) -> None: ...
 
@@ -129,7 +136,7 @@ def exact(iterations: int, **options: Any) -> Admm:
     """So many iterations of an ADMM that solves its sub-problems by looking at places of theta and at every z."""
     grid = [(place,) for place in np.linspace(0, 1, PLACES).tolist()]
     options = {"adaptive": False, "patience": FOREVER, **options}
-    return Admm(theta=Part("looks", Looks(grid)), z=Part("in_turn", InTurn(most=iterations)), **options)
+    return Admm(theta=NestedPlugin("looks", Looks(grid)), z=NestedPlugin("in_turn", InTurn(most=iterations)), **options)
 
 
 # ---- an independent ADMM over the same sub-solvers
@@ -151,12 +158,14 @@ WHOLE = [name for name, (low, _, _) in ALL.items() if isinstance(low, int)]
 def table_space() -> Space:
     def way(stage: str, place: int) -> Any:
         nodes = [
-            number(f"{stage}.{name}", (Grid if name in WHOLE else Real)(low, high), default, key=name)  # type: ignore[arg-type]
+            hyperparameter(f"{stage}.{name}", (Grid if name in WHOLE else Real)(low, high), default, key=name)  # type: ignore[arg-type]
             for name, (low, high, default) in OWN.get((stage, place), {}).items()
         ]
         return branch(f"{stage}{place}", *nodes)
 
-    return made("table", *(choice(stage, *(way(stage, k) for k in range(count))) for stage, count in WAYS.items()))
+    return make_space(
+        "table", *(choice(stage, *(way(stage, k) for k in range(count))) for stage, count in WAYS.items())
+    )
 
 
 def looked_up(z: dict[str, int], values: dict[str, float]) -> tuple[float, float]:
@@ -248,14 +257,15 @@ def test_an_independent_one_has_the_same_numbers_in_every_iteration(
 ) -> None:
     """Failures included: without them, or where one trial in so many fails, and with it the pipeline to begin with."""
     chosen = Admm(
-        theta=Part("looks", Looks()), z=Part("in_turn", InTurn(3)), rho=rho, penalty="raw" if raw else "unit",
+        theta=NestedPlugin("looks", Looks()), z=NestedPlugin("in_turn", InTurn(3)), rho=rho,
+        penalty="raw" if raw else "unit",
         first=first, i0=i0, factor=factor, conditions=conditions, reuse_history=not often, patience=FOREVER,
     )  # fmt: skip
     bounds = (BOUND,) if bounded else ()
     states, problem = [], Problem(table_space(), 100, np.random.default_rng(0), bounds=bounds)
     form = Target(conditions).lower(Structures(problem.space)).form
-    splitting = Splitting.of(form.theta_d, rho, chosen.penalty)
-    iterations = Iterations(chosen.method(), problem, form, splitting, Residuals.of(bounds, rho))
+    splitting = Splitting.from_box(form.theta_d, rho, chosen.penalty)
+    iterations = Iterations(chosen.method(), problem, form, splitting, Residuals.from_bounds(bounds, rho))
 
     def search() -> Search:
         for iterations.iteration in range(ITERATIONS):
@@ -270,7 +280,7 @@ def test_an_independent_one_has_the_same_numbers_in_every_iteration(
         f, g = looked_up(z, values)  # type: ignore[arg-type]
         return Trial(request, f, constraints=(Measurement(BOUND, g),) if bounded else ())
 
-    ran(search(), Here(evaluate), FOREVER)
+    run_search(search(), Here(evaluate), FOREVER)
     schedule = [min(128, i0 + factor * t) for t in range(ITERATIONS)]
     twin = admm_of_few_lines(rho, raw=raw, bounded=bounded, first=first, schedule=schedule, seed=3, often=often)
     moved = {(0, 0, 0)}
@@ -304,15 +314,15 @@ def started(optimizer: Admm, space: Space, seed: int = 0, **told: Any) -> Search
 @pytest.mark.parametrize("conditions", ["mask", "flatten"])
 def test_without_hyperparameters_theta_min_has_one_evaluation(conditions: Any) -> None:
     z = InTurn()
-    optimizer = replace(admm(conditions=conditions, i0=4, adaptive="false"), z=Part("in_turn", z))
-    driven = drive(started(optimizer, plain(2, 3)), arbitrary, 5)
+    optimizer = replace(admm(conditions=conditions, i0=4, adaptive="false"), z=NestedPlugin("in_turn", z))
+    driven = drive(started(optimizer, plain_space(2, 3)), hash_loss, 5)
     assert z.seen[0] == 4
     assert len(set(driven.requests)) == len(driven.requests) == 5
 
 
 def x_of(conditions: Any = "mask") -> Space:
-    x = number("m.only.x", Grid(0, 5), 0, key="x")
-    return made("separable", choice("m", branch("only", x)), choice("c", "a", "b", "c"))
+    x = hyperparameter("m.only.x", Grid(0, 5), 0, key="x")
+    return make_space("separable", choice("m", branch("only", x)), choice("c", "a", "b", "c"))
 
 
 def separable_loss(request: Request) -> float:
@@ -329,7 +339,7 @@ def least(optimizer: Admm, space: Space, loss: Callable[[Request], float]) -> fl
         return Trial(request, losses[-1])
 
     with suppress(OverError):
-        ran(started(optimizer, space), Here(evaluate), FOREVER)
+        run_search(started(optimizer, space), Here(evaluate), FOREVER)
     return min(losses)
 
 
@@ -349,9 +359,10 @@ def stuck_loss(request: Request) -> float:
 
 def stuck_space() -> Space:
     ways = [
-        branch(f"a{k}", number(f"m.a{k}.x", Grid(0, 5), default, key=f"x{k}")) for k, default in enumerate((0, 5, 1))
+        branch(f"a{k}", hyperparameter(f"m.a{k}.x", Grid(0, 5), default, key=f"x{k}"))
+        for k, default in enumerate((0, 5, 1))
     ]
-    return made("stuck", choice("m", *ways), choice("c", "a", "b"))
+    return make_space("stuck", choice("m", *ways), choice("c", "a", "b"))
 
 
 @pytest.mark.full
@@ -373,7 +384,7 @@ def test_patience_is_an_iteration_at_least(patience: int) -> None:
 
 def test_where_selection_comes_first_it_does_not_leave_what_is_better() -> None:
     seed = next(each for each in range(99) if 0 not in in_turn(3, each)[:2])
-    optimizer = replace(admm(first="z", i0=2, adaptive="false"), z=Part("in_turn", InTurn(seed)))
+    optimizer = replace(admm(first="z", i0=2, adaptive="false"), z=NestedPlugin("in_turn", InTurn(seed)))
     requests = drive(started(optimizer, x_of()), lambda request: float(request.configuration["c"] != "a"), 4).requests
     assert [each.configuration["c"] for each in requests if each.memo] == ["a"]
     assert len(set(requests)) == 4
@@ -389,23 +400,23 @@ BO = "bo(initial=1000)"
 def test_all_that_is_evaluated_is_a_member(z: str, conditions: Any) -> None:
     for space in (*SMALL, stuck_space(), tied()):
         optimizer = admm(z=z, conditions=conditions, i0=4, factor=4)
-        for request in drive(started(optimizer, space), moody, 60 if IS_FULL else 30).requests:
-            assert exclusion(space, request.configuration) is None
+        for request in drive(started(optimizer, space), flaky_loss, 60 if IS_FULL else 30).requests:
+            assert first_exclusion(space, request.configuration) is None
 
 
 def tied() -> Space:
     """A constraint ties an alternative to an integer that another one has: some z has no member at some theta."""
-    low = number("e.f.low", Grid(0, 3), 0, key="low")
+    low = hyperparameter("e.f.low", Grid(0, 3), 0, key="low")
     rule = forbid(And((Is("s", ("scale",)), Compare("<", Reference("e.f.low"), Constant(2)))))
-    return made("tied", choice("s", "none", "scale"), choice("e", branch("f", low), "g"), constraints=(rule,))
+    return make_space("tied", choice("s", "none", "scale"), choice("e", branch("f", low), "g"), constraints=(rule,))
 
 
 def test_z_without_a_member_at_the_present_theta_is_as_bad_as_a_failure() -> None:
     """At the default of `low` no pipeline scales before f: it is not evaluated, nor taken for another one."""
     z = InTurn()
-    optimizer = replace(admm(i0=8, adaptive="false"), z=Part("in_turn", z))
-    driven = drive(started(optimizer, tied()), arbitrary, 60)
-    assert driven.ended
+    optimizer = replace(admm(i0=8, adaptive="false"), z=NestedPlugin("in_turn", z))
+    driven = drive(started(optimizer, tied()), hash_loss, 60)
+    assert driven.returned
     values = [dict(request.configuration) for request in driven.requests]
     assert {"s": "scale", "e": "f", "low": 2} in values
     assert not any(each.get("low", 2) < 2 and each["s"] == "scale" for each in values)  # type: ignore[operator]
@@ -427,8 +438,8 @@ def shares(outcome: Outcome) -> tuple[float, float]:
 
 def test_a_constraint_leads_to_what_keeps_to_it() -> None:
     """The best one breaks the bound: with it more keep to it, and the best of these is found."""
-    rate = number("m.a.r", Real(0.0, 1.0), 0.5, key="r")
-    space = made("bounded", choice("m", branch("a", rate)), choice("c", *"abcdef"))
+    rate = hyperparameter("m.a.r", Real(0.0, 1.0), 0.5, key="r")
+    space = make_space("bounded", choice("m", branch("a", rate)), choice("c", *"abcdef"))
 
     def loss(request: Request) -> float:
         return (float(str(request.configuration["r"])) - 0.9) ** 2 + 0.1 * "fabcde".index(
@@ -440,7 +451,7 @@ def test_a_constraint_leads_to_what_keeps_to_it() -> None:
 
     def found(bounds: tuple[FunctionBound, ...], seed: int) -> tuple[float, float]:
         search = started(replace(admm(i0=8, factor=0, theta="tpe")), space, seed, bounds=bounds)
-        return shares(ran(search, measuring(measured, loss), 60))
+        return shares(run_search(search, measuring(measured, loss), 60))
 
     def alone(request: Request) -> Trial:
         return Trial(request, loss(request))
@@ -448,7 +459,7 @@ def test_a_constraint_leads_to_what_keeps_to_it() -> None:
     bounded = [found((BOUND,), seed) for seed in range(10)]
     free = []
     for seed in range(10):
-        outcome = ran(started(admm(i0=8, factor=0, theta="tpe"), space, seed), Here(alone), 60)
+        outcome = run_search(started(admm(i0=8, factor=0, theta="tpe"), space, seed), Here(alone), 60)
         free.append(sum(measured(each.trial.request) <= 0.5 for each in outcome.records) / 60)
     assert median(share for share, _ in bounded) > median(free)
     assert median(best for _, best in bounded) == pytest.approx(0.16, abs=0.03)
@@ -457,11 +468,11 @@ def test_a_constraint_leads_to_what_keeps_to_it() -> None:
 @pytest.mark.parametrize("slack", ["exact", "bo"])
 def test_a_bound_that_nothing_comes_near_changes_nothing(slack: str) -> None:
     def requests(bounds: tuple[FunctionBound, ...], executor: Here) -> list[Request]:
-        outcome = ran(started(admm(i0=8, slack=slack), table_space(), bounds=bounds), executor, 100)
+        outcome = run_search(started(admm(i0=8, slack=slack), table_space(), bounds=bounds), executor, 100)
         return [record.trial.request for record in outcome.records]
 
-    free = requests((), Here(lambda request: Trial(request, arbitrary(request))))
-    bounded = requests((BOUND,), measuring(lambda _: 0.0, arbitrary))
+    free = requests((), Here(lambda request: Trial(request, hash_loss(request))))
+    bounded = requests((BOUND,), measuring(lambda _: 0.0, hash_loss))
     assert (bounded == free) == (slack == "exact")
     assert len(bounded) == 100
 
@@ -481,8 +492,8 @@ class Noting(InTurn):
     configured: list[dict[Pipeline, Configuration]] = field(default_factory=list)
     forgotten: list[Pipeline] = field(default_factory=list)
 
-    def select(self, selection: Selection, *args: Any) -> Asking[Pipeline]:
-        self.configured.append({leaf: selection.configuration(leaf) for leaf in selection.tree.leaves_in_order()})
+    def select(self, selection: SelectionProblem, *args: Any) -> SearchCoroutine[Pipeline]:
+        self.configured.append({leaf: selection.configuration(leaf) for leaf in selection.tree.iter_leaves()})
         return (yield from super().select(selection, *args))
 
     def forget(self, pipeline: Pipeline) -> None:
@@ -492,7 +503,7 @@ class Noting(InTurn):
 @pytest.mark.parametrize("scope", ["algorithm", "pipeline"])
 def test_who_has_what_was_tuned(scope: str) -> None:
     noting = Noting()
-    optimizer = replace(admm(hp_scope=scope, i0=8, first="z"), z=Part("noting", noting))
+    optimizer = replace(admm(hp_scope=scope, i0=8, first="z"), z=NestedPlugin("noting", noting))
     drive(started(optimizer, x_of()), separable_loss, 60)
     for before, after in zip(noting.configured, noting.configured[1:], strict=False):
         changed = {leaf for leaf in before if before[leaf] != after[leaf]}
@@ -506,30 +517,30 @@ def test_who_has_what_was_tuned(scope: str) -> None:
 
 
 def test_a_space_without_hyperparameters_is_selected_from_until_it_is_exhausted() -> None:
-    driven = drive(started(admm(), plain(3, 3, 2)), arbitrary, 1000)
-    assert driven.ended
+    driven = drive(started(admm(), plain_space(3, 3, 2)), hash_loss, 1000)
+    assert driven.returned
     assert len(driven.trials) == len(set(driven.requests)) == 18
 
 
 def test_a_single_pipeline_is_tuned() -> None:
-    rate = number("e.f.rate", Real(0.0, 1.0), 0.5)
-    space = made("one", choice("e", branch("f", rate)))
-    requests = drive(started(admm(), space), arbitrary, 50).requests
+    rate = hyperparameter("e.f.rate", Real(0.0, 1.0), 0.5)
+    space = make_space("one", choice("e", branch("f", rate)))
+    requests = drive(started(admm(), space), hash_loss, 50).requests
     assert len(requests) == 50
     assert len(set(requests)) > 45
-    assert drive(started(admm(), made("none", rate)), arbitrary, 50).trials
+    assert drive(started(admm(), make_space("none", rate)), hash_loss, 50).trials
 
 
 def test_a_single_configuration_is_evaluated_once() -> None:
-    for space in (single(), plain(1), plain(1, 1)):
-        driven = drive(started(admm(), space), arbitrary, 50)
-        assert (len(set(driven.requests)), driven.ended) == (1, True)
+    for space in (single_member_space(), plain_space(1), plain_space(1, 1)):
+        driven = drive(started(admm(), space), hash_loss, 50)
+        assert (len(set(driven.requests)), driven.returned) == (1, True)
 
 
 def test_the_first_given_configuration_is_where_it_begins() -> None:
-    space = continuous()
+    space = continuous_space()
     given = Configuration({"s": "scale", "e": "f", "e.f.rate": 0.25})
-    driven = drive(started(admm(), space, initial=(given, Configuration({"s": "none", "e": "g"}))), arbitrary, 20)
+    driven = drive(started(admm(), space, initial=(given, Configuration({"s": "none", "e": "g"}))), hash_loss, 20)
     assert driven.requests[0] == Request(given)
 
 
@@ -541,27 +552,29 @@ def test_the_first_given_configuration_is_where_it_begins() -> None:
 @pytest.mark.parametrize("space", [*SMALL, stuck_space(), tied(), table_space()], ids=lambda space: space.name)
 def test_pipelines_of_z_come_back(space: Space, conditions: Any) -> None:
     form = Target(conditions).lower(Structures(space)).form
-    choosing = Choosing(form)
+    choosing = PipelineChoiceTree(form)
     for point in form.sample(40, np.random.default_rng(0)):
-        pipeline = choosing.pipeline(point)
+        pipeline = choosing.pipeline_of(point)
         assert choosing.tree.is_leaf(pipeline)
-        back = choosing.point(pipeline, point)
+        back = choosing.point_of(pipeline, point)
         assert (back.z == point.z).all()
-    kept = {tuple(choosing.point(leaf, form.default).z) for leaf in choosing.tree.leaves_in_order()}
-    assert len(kept) == choosing.tree.leaves
+    kept = {tuple(choosing.point_of(leaf, form.default).z) for leaf in choosing.tree.iter_leaves()}
+    assert len(kept) == choosing.tree.leaf_count
     if conditions == "mask" and space.name == "nested":
-        assert choosing.tree.leaves == 2 * 3
+        assert choosing.tree.leaf_count == 2 * 3
 
 
 def permuted() -> Space:
     """Steps in any order, and others within an alternative; a constraint ties an order to an alternative."""
-    free = Choice("order", "order", "order", (Branch("a, b", NOTHING), Branch("b, a", NOTHING)))
-    own = Choice("order", "e.f.order", "e.order", (Branch("c, d", NOTHING), Branch("d, c", NOTHING)))
-    low = number("e.f.low", Grid(0, 3), 0, key="low")
-    inside = Product(Kind.PERMUTATION, (own, Operator("c", "toy.c", (low,)), Operator("d", "toy.d")), labels=("c", "d"))
-    steps = Product(Kind.PERMUTATION, (free, choice("a", "x", "y"), Operator("b", "toy.b")), labels=("a", "b"))
+    free = Choice("order", "order", "order", (Branch("a, b", SKIPPED_STEP), Branch("b, a", SKIPPED_STEP)))
+    own = Choice("order", "e.f.order", "e.order", (Branch("c, d", SKIPPED_STEP), Branch("d, c", SKIPPED_STEP)))
+    low = hyperparameter("e.f.low", Grid(0, 3), 0, key="low")
+    inside = Product(
+        ProductKind.PERMUTATION, (own, Operator("c", "toy.c", (low,)), Operator("d", "toy.d")), labels=("c", "d")
+    )
+    steps = Product(ProductKind.PERMUTATION, (free, choice("a", "x", "y"), Operator("b", "toy.b")), labels=("a", "b"))
     rule = forbid(And((Is("order", ("b, a",)), Is("a", ("y",)))))
-    return made("permuted", steps, choice("e", Branch("f", inside), "g"), constraints=(rule,))  # type: ignore[arg-type]
+    return make_space("permuted", steps, choice("e", Branch("f", inside), "g"), constraints=(rule,))  # type: ignore[arg-type]
 
 
 @pytest.mark.takes_turns("conditions")
@@ -569,10 +582,10 @@ def permuted() -> Space:
 @pytest.mark.parametrize("z", ["cmab", "blds(b=20)", BO])
 def test_orders_of_steps_are_selected(z: str, conditions: Any) -> None:
     space = permuted()
-    choosing = Choosing(Target(conditions).lower(Structures(space)).form)
-    assert choosing.tree.leaves == 3 * (2 + 1)
-    driven = drive(started(admm(z=z, conditions=conditions, i0=4, factor=4), space), moody, 5000)
-    assert driven.ended
+    choosing = PipelineChoiceTree(Target(conditions).lower(Structures(space)).form)
+    assert choosing.tree.leaf_count == 3 * (2 + 1)
+    driven = drive(started(admm(z=z, conditions=conditions, i0=4, factor=4), space), flaky_loss, 5000)
+    assert driven.returned
     whole = {request for request in driven.requests if request.fidelity is None}
     assert len(whole) == 3 * (2 * 4 + 1)
 
@@ -585,11 +598,11 @@ def test_a_finite_space_is_evaluated_as_a_whole(space: Space, conditions: Any, s
     everything = {
         Request(configuration)
         for structure in all_structures(space)
-        for configuration in members_by_force(space, structure)
+        for configuration in brute_force_members(space, structure)
     }
     optimizer = admm(conditions=conditions, hp_scope=scope, i0=4, factor=0)
-    driven = drive(started(optimizer, space), moody, 5000)
-    assert driven.ended
+    driven = drive(started(optimizer, space), flaky_loss, 5000)
+    assert driven.returned
     assert set(driven.requests) == everything
 
 
@@ -657,7 +670,7 @@ def way(request: Request) -> tuple[object, ...]:
 
 def test_a_bound_below_zero_is_refused() -> None:
     with pytest.raises(OptionError, match="`low` is -1"):
-        next(started(admm(), plain(2, 2), bounds=(FunctionBound("low", -1.0),)))
+        next(started(admm(), plain_space(2, 2), bounds=(FunctionBound("low", -1.0),)))
 
 
 @pytest.mark.parametrize("options", [{}, {"z": BO, "slack": "bo", "hp_scope": "pipeline", "first": "z"}], ids=str)
@@ -665,17 +678,17 @@ def test_with_models_it_goes_on_where_it_was_killed(options: dict[str, str]) -> 
     """A third fails, and failures are worth what was told before them: that is told again, too."""
     chosen = admm(theta="bo", i0=8, factor=4, **options)
 
-    def run(crew: Here | Simulated, journal: MemoryJournal) -> list[tuple[Request, Any, float | None]]:
+    def run(crew: Here | SimulatedExecutor, journal: MemoryTrialStorage) -> list[tuple[Request, Any, float | None]]:
         search = started(chosen, tied_and_tuned(), bounds=(BOUND,))
-        records = ran(search, crew, 30 if IS_FULL else 20, journal=journal).records
+        records = run_search(search, crew, 30 if IS_FULL else 20, journal=journal).records
         return [(each.trial.request, each.trial.request.memo, each.trial.loss) for each in records]
 
-    for crew in (Here(measured_moodily), Simulated(measured_moodily, workers=2)):
-        first = MemoryJournal()
+    for crew in (Here(measured_moodily), SimulatedExecutor(measured_moodily, workers=2)):
+        first = MemoryTrialStorage()
         whole = run(crew, first)
         assert any(memo for _, memo, _ in whole)
         for stop in (7, 19) if IS_FULL else (13,):
-            resumed = run(Here(measured_moodily), first.cut(stop))
+            resumed = run(Here(measured_moodily), first.killed_after(stop))
             assert resumed[:stop] == whole[:stop]
             assert resumed == whole or not isinstance(crew, Here)
 
@@ -686,30 +699,30 @@ def test_what_is_known_of_a_pipeline_is_what_was_evaluated(scope: str) -> None:
     form = Target().lower(Structures(problem.space)).form
     chosen = admm(hp_scope=scope, i0=3, factor=0)
     iterations = Iterations(
-        chosen.method(), problem, form, Splitting.of(form.theta_d, chosen.rho), Residuals.of((), 1.0)
+        chosen.method(), problem, form, Splitting.from_box(form.theta_d, chosen.rho), Residuals.from_bounds((), 1.0)
     )
-    drive(iterations.run(), moody, 150)
-    choosing, looked_at = Choosing(form), 0
-    for pipeline in choosing.tree.leaves_in_order():
-        point = choosing.point(pipeline, form.default)
-        cube = Cube.of(form, form.owned(point))
-        for theta, trial in iterations._known.of(pipeline, cube):
-            assert member(form, cube.with_theta(theta, point)) == trial.request.configuration
+    drive(iterations.run(), flaky_loss, 150)
+    choosing, looked_at = PipelineChoiceTree(form), 0
+    for pipeline in choosing.tree.iter_leaves():
+        point = choosing.point_of(pipeline, form.default)
+        cube = ThetaCube.from_mask(form, form.owned(point))
+        for theta, trial in iterations._pipeline_trials.trials_of(pipeline, cube):
+            assert nearest_member(form, cube.with_theta(theta, point)) == trial.request.configuration
             looked_at += 1
     assert looked_at > 100
 
 
 def measured_moodily(request: Request) -> Trial:
-    loss = moody(request)
+    loss = flaky_loss(request)
     answered = Trial(request, loss, 1.0, Status.ERROR if loss is None else Status.SUCCESS)
-    return answered if loss is None else replace(answered, constraints=(Measurement(BOUND, arbitrary(request) + 0.2),))
+    return answered if loss is None else replace(answered, constraints=(Measurement(BOUND, hash_loss(request) + 0.2),))
 
 
 def tied_and_tuned() -> Space:
-    rate = number("e.g.rate", Real(1e-3, 1.0, log=True), 0.1, key="rate")
-    low = number("e.f.low", Grid(0, 30), 10, key="low")
+    rate = hyperparameter("e.g.rate", Real(1e-3, 1.0, log=True), 0.1, key="rate")
+    low = hyperparameter("e.f.low", Grid(0, 30), 10, key="low")
     rule = forbid(And((Is("s", ("scale",)), Compare("<", Reference("e.f.low"), Constant(12)))))
-    return made(
+    return make_space(
         "both", choice("s", "none", "scale"), choice("e", branch("f", low), branch("g", rate)), constraints=(rule,)
     )
 
@@ -721,5 +734,7 @@ def test_models_find_what_is_best() -> None:
         rate = request.configuration.get("e.f.rate")
         return 0.9 if not isinstance(rate, float) else abs(np.log10(rate) + 1.7) / 4
 
-    best = [min(t.loss or 0 for t in drive(started(Admm(), continuous(), seed), loss, 30).trials) for seed in range(2)]
+    best = [
+        min(t.loss or 0 for t in drive(started(Admm(), continuous_space(), seed), loss, 30).trials) for seed in range(2)
+    ]
     assert max(best) < 0.02

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spacelang.ir.asking import Search
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real
 from spacelang.ir.expr import And, Compare, Constant, Is, Reference
+from spacelang.ir.search_protocol import Search
 from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Trial
@@ -19,7 +19,7 @@ from spacelang.optimizers._admm.theta_min import ThetaMin
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm
 from spacelang.testing.driving import drive
-from spacelang.testing.small_spaces import branch, choice, forbid, made, number
+from spacelang.testing.small_spaces import branch, choice, forbid, hyperparameter, make_space
 
 BOUND = FunctionBound("g", 0.1)
 
@@ -29,22 +29,22 @@ def form_of(space: Space) -> AdmmForm:
 
 
 def toy(*rules: object) -> AdmmForm:
-    trees = number("e.f.trees", Grid(0, 10), 3)
-    rate = number("e.f.rate", Real(1e-3, 1e-1, log=True), 1e-2)
-    kernel = number("e.g.kernel", Categorical(("rbf", "poly")), "rbf")
-    degree = number("e.g.degree", Grid(1, 9), 3, when=Compare("==", Reference("e.g.kernel"), Constant("poly")))
+    trees = hyperparameter("e.f.trees", Grid(0, 10), 3)
+    rate = hyperparameter("e.f.rate", Real(1e-3, 1e-1, log=True), 1e-2)
+    kernel = hyperparameter("e.g.kernel", Categorical(("rbf", "poly")), "rbf")
+    degree = hyperparameter("e.g.degree", Grid(1, 9), 3, when=Compare("==", Reference("e.g.kernel"), Constant("poly")))
     stages = choice("s", "none", "scale"), choice("e", branch("f", trees, rate), branch("g", kernel, degree), "h")
-    return form_of(made("toy", *stages, constraints=rules))  # type: ignore[arg-type]
+    return form_of(make_space("toy", *stages, constraints=rules))  # type: ignore[arg-type]
 
 
 def begun(form: AdmmForm, rho: float = 1.0, *bounds: FunctionBound, taken: dict[str, object] | None = None) -> Iterate:
     point = form.default if taken is None else form.encode(Configuration(taken))  # type: ignore[arg-type]
-    state = Splitting.of(form.theta_d, rho).start(point)
+    state = Splitting.from_box(form.theta_d, rho).initial_state(point)
     return replace(state, slack=np.zeros(len(bounds)), mu=np.zeros(len(bounds)))
 
 
 def theta_min(form: AdmmForm, state: Iterate, *bounds: FunctionBound, rho: float = 1.0, **options: object) -> ThetaMin:
-    splitting, residuals = Splitting.of(form.theta_d, rho), Residuals.of(bounds, rho)
+    splitting, residuals = Splitting.from_box(form.theta_d, rho), Residuals.from_bounds(bounds, rho)
     return ThetaMin(form, splitting, residuals, state, np.random.default_rng(0), **options)  # type: ignore[arg-type]
 
 
@@ -61,7 +61,7 @@ def test_the_start_is_the_present_theta_and_costs_nothing() -> None:
     assert minimised.start == pytest.approx((0.5, 0.3))
     assert minimised.request(minimised.start) == Request(form.decode(form.default))
     trial = ended(minimised, minimised.start, 0.25)
-    assert minimised.number(minimised.start, trial, ()) == pytest.approx(0.25)
+    assert minimised.value(minimised.start, trial, ()) == pytest.approx(0.25)
 
 
 def test_between_integers_the_nearest_is_evaluated_and_the_distance_costs() -> None:
@@ -70,8 +70,8 @@ def test_between_integers_the_nearest_is_evaluated_and_the_distance_costs() -> N
     trial = ended(minimised, (1.0, 0.37), 0.25)
     assert trial.request.configuration["e.f.trees"] == 4
     assert trial.request.configuration["e.f.rate"] == pytest.approx(0.1)
-    assert minimised.number((1.0, 0.37), trial, ()) == pytest.approx(0.25 + 0.07**2 / 2)
-    after = minimised.after((1.0, 0.37))
+    assert minimised.value((1.0, 0.37), trial, ()) == pytest.approx(0.25 + 0.07**2 / 2)
+    after = minimised.state_after((1.0, 0.37))
     assert after.relaxed[form.theta_d.names.index("e.f.trees")] == pytest.approx(3.7)
     assert after.point.theta_c.tolist() == pytest.approx([0.1])
 
@@ -83,7 +83,7 @@ def test_what_a_condition_switches_off_costs_too() -> None:
     assert minimised.start == (0.0, 0.25)
     trial = ended(minimised, (0.2, 0.75), 0.25)
     assert trial.request == ended(minimised, minimised.start, 0.25).request
-    assert minimised.number((0.2, 0.75), trial, ()) == pytest.approx(0.25 + (0.2**2 + 0.5**2) / 2)
+    assert minimised.value((0.2, 0.75), trial, ()) == pytest.approx(0.25 + (0.2**2 + 0.5**2) / 2)
 
 
 def test_a_pipeline_without_hyperparameters_has_nothing_to_move() -> None:
@@ -91,8 +91,8 @@ def test_a_pipeline_without_hyperparameters_has_nothing_to_move() -> None:
     state = begun(form, taken={"s": "none", "e": "h"})
     minimised = theta_min(form, state)
     assert (minimised.cube.width, minimised.start) == (0, ())
-    minimised.number((), ended(minimised, (), 0.5), ())
-    after = minimised.after(())
+    minimised.value((), ended(minimised, (), 0.5), ())
+    after = minimised.state_after(())
     assert (after.relaxed == state.relaxed).all()
     assert (after.point.theta_c == state.point.theta_c).all()
 
@@ -101,11 +101,11 @@ def test_a_failure_is_behind_every_success() -> None:
     form = toy()
     minimised = theta_min(form, begun(form, rho=100.0), rho=100.0)
     failed = ended(minimised, (0.5, 0.3), None)
-    assert minimised.number((0.5, 0.3), failed, ()) == 1
-    far = minimised.number((0.5, 0.8), ended(minimised, (0.5, 0.8), 0.1), (1.0,))
+    assert minimised.value((0.5, 0.3), failed, ()) == 1
+    far = minimised.value((0.5, 0.8), ended(minimised, (0.5, 0.8), 0.1), (1.0,))
     assert far == pytest.approx(0.1 + 12.5)
-    assert minimised.number((0.5, 0.3), failed, (1.0, far)) == pytest.approx(13.5)
-    assert minimised.number((0.5, 0.3), failed, (1.0, far, 20.0)) == 20
+    assert minimised.value((0.5, 0.3), failed, (1.0, far)) == pytest.approx(13.5)
+    assert minimised.value((0.5, 0.3), failed, (1.0, far, 20.0)) == 20
 
 
 def test_a_place_whose_z_no_member_has_has_no_request() -> None:
@@ -114,7 +114,7 @@ def test_a_place_whose_z_no_member_has_has_no_request() -> None:
     state = begun(form)
     minimised = theta_min(form, replace(state, point=replace(state.point, z=z)))
     assert minimised.request(minimised.start) is None
-    assert minimised.number(minimised.start, None, ()) == 1
+    assert minimised.value(minimised.start, None, ()) == 1
 
 
 def test_constraints_cost_by_their_best_slack_and_leave_it() -> None:
@@ -122,17 +122,17 @@ def test_constraints_cost_by_their_best_slack_and_leave_it() -> None:
     state = replace(begun(form, 1.0, BOUND), mu=np.array([0.9]))
     minimised = theta_min(form, state, BOUND)
     start = minimised.start
-    near = minimised.number(start, ended(minimised, start, 0.25, 0.04), ())
+    near = minimised.value(start, ended(minimised, start, 0.25, 0.04), ())
     assert near == pytest.approx(0.25 + (-0.6 + 0.9) ** 2 / 2)
-    assert minimised.after(start).slack.tolist() == [0]
+    assert minimised.state_after(start).slack.tolist() == [0]
     free = theta_min(form, begun(form, 1.0, BOUND), BOUND)
-    assert free.number(start, ended(free, start, 0.25, 0.04), ()) == pytest.approx(0.25)
-    assert free.after(start).slack == pytest.approx([0.6])
+    assert free.value(start, ended(free, start, 0.25, 0.04), ()) == pytest.approx(0.25)
+    assert free.state_after(start).slack == pytest.approx([0.6])
     # What failed leaves the slack of before.
     kept = replace(begun(form, 1.0, BOUND), slack=np.array([0.125]))
     other = theta_min(form, kept, BOUND)
-    other.number(start, ended(other, start, None), ())
-    assert other.after(start).slack.tolist() == [0.125]
+    other.value(start, ended(other, start, None), ())
+    assert other.state_after(start).slack.tolist() == [0.125]
 
 
 def test_earlier_points_are_judged_anew() -> None:
@@ -146,7 +146,7 @@ def test_earlier_points_are_judged_anew() -> None:
     later = theta_min(
         form,
         begun(form, taken={**trial.request.configuration}),
-        earlier=[(first.cube.theta(each), came) for each, came in ((moved, trial), (point, failed))],
+        earlier=[(first.cube.theta_of(each), came) for each, came in ((moved, trial), (point, failed))],
     )
     (known, value), (_, worst) = later.known
     assert known == pytest.approx(place)
@@ -173,7 +173,7 @@ def test_minimizers_take_it(name: str) -> None:
 
     driven = drive(search(), loss, 12)
     assert len(driven.trials) == 12
-    after = minimised.after(found[0])
-    value = minimised.number(found[0], ended(minimised, found[0], loss(minimised.request(found[0]))), ())  # type: ignore[arg-type]
+    after = minimised.state_after(found[0])
+    value = minimised.value(found[0], ended(minimised, found[0], loss(minimised.request(found[0]))), ())  # type: ignore[arg-type]
     assert value <= loss(driven.trials[0].request)
     assert form.theta_d.contains(form.theta_d.nearest(after.relaxed))

@@ -21,10 +21,10 @@ from spacelang.optimizers.mlds import Mlds
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-from spacelang.testing.driving import LossFunction, arbitrary, drive, moody
-from spacelang.testing.small_spaces import constrained, continuous, nested, plain, spaces
+from spacelang.testing.driving import LossFunction, drive, flaky_loss, hash_loss
+from spacelang.testing.small_spaces import constrained_space, continuous_space, nested_space, plain_space, spaces
 
-PAPER = plain(8, 8, 6, 8)
+PAPER = plain_space(8, 8, 6, 8)
 SIZES = rungs(10**5, 100, 2.0)
 FIRST, FAR = (0, 0, 0, 0), (7, 7, 5, 7)
 
@@ -105,7 +105,7 @@ TRACED = by_table({(0, 0): 0.30, (1, 0): 0.5, (0, 1): {100: 0.29, 200: 0.25, 400
 
 
 def test_trace_of_disc_1() -> None:
-    assert trainings(Blds(disc=1), plain(2, 2), 400, TRACED, 7, initial=((0, 0), (1, 1))) == [
+    assert trainings(Blds(disc=1), plain_space(2, 2), 400, TRACED, 7, initial=((0, 0), (1, 1))) == [
         ((0, 0), 100),
         ((0, 1), 100),
         ((0, 1), 200),
@@ -117,7 +117,7 @@ def test_trace_of_disc_1() -> None:
 
 
 def test_trace_of_disc_2() -> None:
-    assert trainings(Blds(disc=2), plain(2, 2), 400, TRACED, 6, initial=((0, 0), (1, 1))) == [
+    assert trainings(Blds(disc=2), plain_space(2, 2), 400, TRACED, 6, initial=((0, 0), (1, 1))) == [
         ((0, 0), 100),
         ((0, 1), 100),
         ((0, 1), 200),
@@ -139,21 +139,23 @@ def test_checkpoints() -> None:
 def test_a_neighbour_that_is_clearly_worse_is_not_trained_again_in_that_pass() -> None:
     """(0, 1) looks worse at first; once (0, 0) gets wider bounds on 200 rows, it is raised."""
     losses = by_table({(0, 0): {100: 0.30, 200: 0.30, 400: 0.0}, (0, 1): 0.36, (1, 0): 1.0, (1, 1): 1.0})
-    trained = trainings(Blds(), plain(2, 2), 400, losses, 6, initial=((0, 0), (1, 1)))
+    trained = trainings(Blds(), plain_space(2, 2), 400, losses, 6, initial=((0, 0), (1, 1)))
     assert trained == [((0, 0), 100), ((0, 1), 100), ((1, 0), 100), ((0, 0), 200), ((0, 1), 200), ((0, 0), 400)]
 
 
 def test_a_neighbour_that_is_clearly_better_is_taken_without_a_second_training() -> None:
     losses = by_table({(0, 0): 0.5, (0, 1): 0.1, (1, 0): 0.9, (1, 1): 0.9})
-    trained = trainings(Blds(), plain(2, 2), 400, losses, 4, initial=((0, 0),))
+    trained = trainings(Blds(), plain_space(2, 2), 400, losses, 4, initial=((0, 0),))
     assert trained == [((0, 0), 100), ((0, 1), 100), ((0, 1), 200), ((1, 1), 100)]
 
 
 @pytest.mark.parametrize("options", [{}, {"disc": 2}, {"until_rule": "local_optimum"}, {"examine_init": True}])
-@pytest.mark.parametrize("space", [plain(3, 3, 3), nested(), constrained()], ids=lambda space: space.name)
+@pytest.mark.parametrize(
+    "space", [plain_space(3, 3, 3), nested_space(), constrained_space()], ids=lambda space: space.name
+)
 def test_trainings_of_a_pipeline_grow_and_the_space_is_exhausted(space: Space, options: dict[str, object]) -> None:
     settings = Blds(**options)  # type: ignore[arg-type]
-    losses = {leaf: number / 40 for number, leaf in enumerate(DiscrepancyTree(Structures(space)).leaves_in_order())}
+    losses = {leaf: number / 40 for number, leaf in enumerate(DiscrepancyTree(Structures(space)).iter_leaves())}
     trained = trainings(settings, space, 450, lambda pipeline, rows: losses[pipeline] + 10 / rows, 10_000)
     by_pipeline: dict[Pipeline, list[int]] = {}
     for pipeline, rows in trained:
@@ -166,17 +168,17 @@ def test_trainings_of_a_pipeline_grow_and_the_space_is_exhausted(space: Space, o
 @pytest.mark.parametrize("collapse", [False, True])
 def test_ends_under_every_rule_for_the_bounds(width: str, collapse: bool) -> None:
     settings = Blds(disc=2, width=width, collapse_at_full=collapse, until_rule="local_optimum")  # type: ignore[arg-type]
-    search = settings.search(Problem(plain(3, 3, 2), 300, np.random.default_rng(5)))
-    driven = drive(search, arbitrary, 10_000)
-    assert driven.ended
+    search = settings.search(Problem(plain_space(3, 3, 2), 300, np.random.default_rng(5)))
+    driven = drive(search, hash_loss, 10_000)
+    assert driven.returned
     assert len(driven.trials) == 18 * 3
 
 
 def test_until_rule_paper_stops_on_a_fully_trained_pipeline_and_local_optimum_searches_around_it() -> None:
     losses = by_table({(0, 0): 0.3, (0, 1): {100: 0.29, 150: 0.2}, (1, 1): 0.1, (1, 0): 0.9})
     start = ((0, 0), (1, 0))
-    paper = trainings(Blds(), plain(2, 2), 150, losses, 4, initial=start)
-    local = trainings(Blds(until_rule="local_optimum"), plain(2, 2), 150, losses, 4, initial=start)
+    paper = trainings(Blds(), plain_space(2, 2), 150, losses, 4, initial=start)
+    local = trainings(Blds(until_rule="local_optimum"), plain_space(2, 2), 150, losses, 4, initial=start)
     assert paper == [((0, 0), 100), ((0, 1), 100), ((0, 1), 150), ((1, 0), 100)]
     assert local == [((0, 0), 100), ((0, 1), 100), ((0, 1), 150), ((0, 0), 150)]
 
@@ -186,12 +188,12 @@ def test_a_pipeline_that_its_own_search_accepts_is_searched_around_once_more() -
     losses = by_table({(0,): {100: 0.4, 200: 0.1}, (1,): 0.5, (2,): 0.05})
     options = Blds(examine_init=True, until_rule="local_optimum", log_const=1e-9)
     assert widths(options, (100, 200), 3) == (0.0, 0.0), "what looks better is better"
-    trained = trainings(options, plain(3), 200, losses, 4, initial=((0,), (2,)))
+    trained = trainings(options, plain_space(3), 200, losses, 4, initial=((0,), (2,)))
     assert trained == [((0,), 100), ((0,), 200), ((1,), 100), ((2,), 100)]
 
 
 @settings(max_examples=few(60), deadline=None)
-@given(spaces(), st.integers(0, 9), st.integers(1, 3), st.sampled_from([arbitrary, moody]))
+@given(spaces(), st.integers(0, 9), st.integers(1, 3), st.sampled_from([hash_loss, flaky_loss]))
 def test_on_a_single_rung_a_descent_ends_in_a_local_optimum_as_those_of_lds_do(
     space: Space, seed: int, disc: int, objective: LossFunction
 ) -> None:
@@ -215,20 +217,20 @@ def test_on_a_single_rung_a_small_part_of_a_table_has_a_good_pipeline() -> None:
     ranked = sorted(loss(leaf, 0) for leaf in product(range(6), repeat=4))
     found = []
     for seed in range(15):
-        trained = trainings(Blds(), plain(6, 6, 6, 6), 100, loss, 65, seed)
+        trained = trainings(Blds(), plain_space(6, 6, 6, 6), 100, loss, 65, seed)
         found.append(min(loss(*each) for each in trained))
     assert sorted(found)[7] <= ranked[20], "in the middle among the best 20 after 5 % of them"
 
 
 def test_a_failed_trial_counts_as_the_worst_loss() -> None:
     losses = lambda leaf, _: 0.5 if any(leaf) else None  # noqa: E731
-    trained = trainings(Blds(), plain(2, 2), 400, losses, 3, initial=((0, 0),))
+    trained = trainings(Blds(), plain_space(2, 2), 400, losses, 3, initial=((0, 0),))
     assert trained == [((0, 0), 100), ((0, 1), 100), ((0, 1), 200)]
 
 
 def test_hyperparameters_keep_their_defaults() -> None:
-    search = Blds().search(Problem(continuous(), 100, np.random.default_rng(0)))
-    found = {trial.configuration.get("e.f.rate") for trial in drive(search, arbitrary, 100).requests}
+    search = Blds().search(Problem(continuous_space(), 100, np.random.default_rng(0)))
+    found = {trial.configuration.get("e.f.rate") for trial in drive(search, hash_loss, 100).requests}
     assert found == {0.1, None}
 
 

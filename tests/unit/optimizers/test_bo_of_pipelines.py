@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from spacelang.ir.asking import Search
+from spacelang.ir.search_protocol import Search
 from spacelang.ir.trial import Request
-from spacelang.optimizers._one_hot import DRAWN, LISTABLE, OneHot, Promising
-from spacelang.optimizers._selection import Selection, every
+from spacelang.optimizers._one_hot import MAX_RANKED_LEAVES, SAMPLE_SIZE, OneHot, PromisingPipelines
+from spacelang.optimizers._selection import SelectionProblem, accept_all
 from spacelang.optimizers.bo import Bo
 from spacelang.optimizers.random import Random
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 from spacelang.testing.driving import drive
-from spacelang.testing.small_spaces import nested, plain
+from spacelang.testing.small_spaces import nested_space, plain_space
 
 
 def tree_of(*sizes: int) -> DiscrepancyTree:
-    return DiscrepancyTree(Structures(plain(*sizes)))
+    return DiscrepancyTree(Structures(plain_space(*sizes)))
 
 
 def selected(
@@ -31,7 +31,7 @@ def selected(
     tree: DiscrepancyTree,
     iterations: int,
     seed: int = 0,
-    admits: Callable[[Pipeline], bool] = every,
+    admits: Callable[[Pipeline], bool] = accept_all,
 ) -> list[float]:
     """The losses that one call has found, in their order; that of a pipeline is the sum of its alternatives'."""
     costs = default_rng(7).random((len(tree.layers), 20)) / len(tree.layers)
@@ -41,15 +41,15 @@ def selected(
         return float(sum(costs[layer, place] for layer, place in enumerate(pipeline)))
 
     def search() -> Search:
-        selection = Selection(tree, tree.complete, 100, default_rng(seed), admits=admits)
+        selection = SelectionProblem(tree, tree.complete, 100, default_rng(seed), admits=admits)
         yield from optimizer.selector().select(selection, iterations)
 
     return [trial.loss for trial in drive(search(), loss, 1000, seed=seed).trials if trial.loss is not None]
 
 
 def test_each_alternative_of_each_decision_is_a_coordinate_and_what_is_not_reached_is_0_in_all() -> None:
-    tree = DiscrepancyTree(Structures(nested()))
-    leaves = list(tree.leaves_in_order())
+    tree = DiscrepancyTree(Structures(nested_space()))
+    leaves = list(tree.iter_leaves())
     vectors = OneHot(tree).encode(leaves)
     assert vectors.shape == (len(leaves), sum(len(layer.alternatives) for layer in tree.layers))
     ends = np.cumsum([0, *(len(layer.alternatives) for layer in tree.layers)])
@@ -61,8 +61,8 @@ def test_each_alternative_of_each_decision_is_a_coordinate_and_what_is_not_reach
 
 def test_of_few_leaves_each_that_is_new_may_be_next() -> None:
     tree = tree_of(3, 2, 3)
-    known = dict.fromkeys(list(tree.leaves_in_order())[:3], 0.5) | {(2, 1, 2): 0.1}
-    ranked = list(Promising(tree).ranked(known, [(2, 0, 0)], default_rng(0)))
+    known = dict.fromkeys(list(tree.iter_leaves())[:3], 0.5) | {(2, 1, 2): 0.1}
+    ranked = list(PromisingPipelines(tree).ranked(known, [(2, 0, 0)], default_rng(0)))
     assert len(ranked) == len({*ranked}) == 18 - 5
     assert not {*ranked} & {*known, (2, 0, 0)}
 
@@ -71,19 +71,19 @@ def test_of_many_those_are_that_are_drawn_and_the_neighbours_of_the_best_and_at_
     tree = tree_of(*[12] * 4)
     best = (1, 2, 3, 4)
     known = {best: 0.1, (5, 5, 5, 5): 0.7}
-    assert tree.leaves > LISTABLE
-    ranked = Promising(tree).ranked(known, [(1, 2, 3, 5)], default_rng(0))
-    first = [next(ranked) for _ in range(DRAWN)]
+    assert tree.leaf_count > MAX_RANKED_LEAVES
+    ranked = PromisingPipelines(tree).ranked(known, [(1, 2, 3, 5)], default_rng(0))
+    first = [next(ranked) for _ in range(SAMPLE_SIZE)]
     near = {leaf for leaf in tree.walk(best, 1) if leaf not in {best, (1, 2, 3, 5)}}
     assert len({*first}) == len(first)
     assert near <= {*first, *(next(ranked) for _ in range(len(near)))}
-    assert len({*ranked}) >= tree.leaves - 2 - 1 - DRAWN - len(near)
+    assert len({*ranked}) >= tree.leaf_count - 2 - 1 - SAMPLE_SIZE - len(near)
 
 
 def test_what_promises_most_has_what_was_good() -> None:
     tree = tree_of(4, 4, 4)
-    known = {leaf: 0.2 if leaf[1] == 2 else 0.8 for leaf in list(tree.leaves_in_order())[::3]}
-    first, *_ = Promising(tree).ranked(known, (), default_rng(0))
+    known = {leaf: 0.2 if leaf[1] == 2 else 0.8 for leaf in list(tree.iter_leaves())[::3]}
+    first, *_ = PromisingPipelines(tree).ranked(known, (), default_rng(0))
     assert first[1] == 2
 
 
@@ -102,7 +102,7 @@ def test_the_first_ones_are_drawn_at_most_half_of_the_iterations() -> None:
 @pytest.mark.parametrize("sizes", [(3, 3), (12, 12, 12, 12)])
 def test_what_is_not_admitted_is_not_asked_for(sizes: tuple[int, ...]) -> None:
     tree = tree_of(*sizes)
-    admitted = set(list(tree.leaves_in_order())[:4])
+    admitted = set(list(tree.iter_leaves())[:4])
 
     def admits(pipeline: Pipeline) -> bool:
         return pipeline in admitted

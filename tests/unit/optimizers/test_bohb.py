@@ -8,23 +8,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
 
-from spacelang.codings.vectors import VectorCoding
-from spacelang.draws.sampling import Sampler
+from spacelang.encodings.vectors import VectorEncoding
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.expr import Compare, Reference
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request, order_of
+from spacelang.ir.trial import Request, sort_key
 from spacelang.optimizers._dimensions import dimensions_of
-from spacelang.optimizers._halving import brackets_on
-from spacelang.optimizers._placeholders import Observed, Placeholder
+from spacelang.optimizers._lazy_candidates import LazyCandidate, ModelMemory
+from spacelang.optimizers._successive_halving import brackets_for_grid
 from spacelang.optimizers.bohb import Bohb
 from spacelang.plugins import OptionError
+from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.testing.driving import Driven, answered, arbitrary, drive, moody
-from spacelang.testing.small_spaces import branch, choice, made, members_by_force, number, plain, require, spaces, tuned
+from spacelang.testing.driving import SearchLog, drive, flaky_loss, hash_loss, make_trial
+from spacelang.testing.small_spaces import (
+    branch,
+    brute_force_members,
+    choice,
+    conditional_space,
+    hyperparameter,
+    make_space,
+    plain_space,
+    require,
+    spaces,
+)
 
 ROWS = (100, 300, 900, None)
 """The rungs where there are 2,700 rows."""
@@ -32,23 +42,25 @@ ROWS = (100, 300, 900, None)
 
 def line() -> Space:
     """One number."""
-    return made("line", number("x", Real(0.0, 1.0), 0.5))
+    return make_space("line", hyperparameter("x", Real(0.0, 1.0), 0.5))
 
 
 def mixed() -> Space:
     """Numbers below an alternative and beside it, one of them a union."""
-    depth = number("e.f.depth", Union((Categorical(("none", "auto")), Grid(1, 100, log=True))), "none")
-    rate = number("e.g.rate", Real(1e-3, 1.0, log=True), 0.1)
-    return made("mixed", choice("e", branch("f", depth), branch("g", rate), "h"), number("share", Real(0.0, 1.0), 0.5))
+    depth = hyperparameter("e.f.depth", Union((Categorical(("none", "auto")), Grid(1, 100, log=True))), "none")
+    rate = hyperparameter("e.g.rate", Real(1e-3, 1.0, log=True), 0.1)
+    return make_space(
+        "mixed", choice("e", branch("f", depth), branch("g", rate), "h"), hyperparameter("share", Real(0.0, 1.0), 0.5)
+    )
 
 
-def run(space: Space, trials: int, seed: int = 0, size: int = 2_700, objective=arbitrary, **how) -> Driven:  # type: ignore[no-untyped-def]
+def run(space: Space, trials: int, seed: int = 0, size: int = 2_700, objective=hash_loss, **how) -> SearchLog:  # type: ignore[no-untyped-def]
     workers = how.pop("workers", 1)
     search = Bohb(**how).search(Problem(space, size, default_rng(seed)))
     return drive(search, objective, trials, workers=workers, seed=seed)
 
 
-def kinds(driven: Driven) -> Counter[str]:
+def kinds(driven: SearchLog) -> Counter[str]:
     """How many configurations were drawn, and how many the model has proposed."""
     return Counter(str(request.memo[0]) for request in driven.requests if request.memo)
 
@@ -60,8 +72,8 @@ def test_the_brackets_with_a_twenty_seventh_of_the_rows() -> None:
     expected = ((27, 9, 3, 1), (9, 3, 1), (6, 2), (4,))
     grid = Bohb().rungs(2_700)
     assert grid == (100, 300, 900, 2_700)
-    for bracket, counts in zip(brackets_on(grid, 3.0, "floor"), expected, strict=True):
-        assert (bracket.candidates, *bracket.kept(3.0)[:-1]) == counts
+    for bracket, counts in zip(brackets_for_grid(grid, 3.0, "floor"), expected, strict=True):
+        assert (bracket.candidates, *bracket.survivors(3.0)[:-1]) == counts
         assert bracket.sizes == grid[4 - len(counts) :]
     requests = run(line(), 2 * 65).requests
     told = [
@@ -93,11 +105,11 @@ def test_rungs_are_shares_of_all_rows(size: int, options: dict[str, float], expe
 
 @pytest.mark.parametrize("workers", [1, 8])
 def test_exactly_the_best_of_a_rung_go_on(workers: int) -> None:
-    driven = run(mixed(), 80, objective=moody, workers=workers)
+    driven = run(mixed(), 80, objective=flaky_loss, workers=workers)
     first = {trial.request.configuration: trial for trial in driven.trials if trial.request.fidelity == 100}
     second = [trial.request.configuration for trial in driven.trials if trial.request.fidelity == 300]
     bracket = list(first)[:27]
-    best = sorted(bracket, key=lambda each: (order_of(first[each]), bracket.index(each)))[:9]
+    best = sorted(bracket, key=lambda each: (sort_key(first[each]), bracket.index(each)))[:9]
     assert set(best) <= set(second)
     assert not set(bracket) - set(best) & set(second)
 
@@ -116,12 +128,12 @@ def test_a_third_is_drawn_in_any_case() -> None:
 
 def test_the_model_is_that_of_the_most_rows_on_which_there_are_enough() -> None:
     """Of one number two good ones and two bad ones are enough; those on few rows are as good as none then."""
-    observed = Observed(VectorCoding(line()), 2_700)
+    observed = ModelMemory(VectorEncoding(line()), 2_700)
 
     def told(fidelity: int | None, *losses: float | None) -> None:
         for place, loss in enumerate(losses):
             configuration = Configuration({"x": (place + 1) / 10})
-            observed.note(Placeholder(configuration), answered(Request(configuration, fidelity), loss))
+            observed.record(LazyCandidate(configuration), make_trial(Request(configuration, fidelity), loss))
 
     def points() -> tuple[list[float], list[float]] | None:
         model = observed.model(default_rng(0))
@@ -138,7 +150,7 @@ def test_the_model_is_that_of_the_most_rows_on_which_there_are_enough() -> None:
 
 
 def test_it_comes_nearer_than_chance() -> None:
-    space = made("cube", *(number(name, Real(0.0, 1.0), 0.5) for name in "xyz"))
+    space = make_space("cube", *(hyperparameter(name, Real(0.0, 1.0), 0.5) for name in "xyz"))
 
     def loss(request: Request) -> float:
         return sum((float(value) - 0.3) ** 2 for value in request.configuration.to_dict().values())  # type: ignore[arg-type]
@@ -151,26 +163,26 @@ def test_it_comes_nearer_than_chance() -> None:
 
 
 def test_what_breaks_a_constraint_is_proposed_again_and_counted() -> None:
-    low, high = number("low", Real(0.0, 1.0), 0.1), number("high", Real(0.0, 1.0), 0.9)
-    space = made("band", low, high, constraints=(require(Compare("<", Reference("low"), Reference("high"))),))
+    low, high = hyperparameter("low", Real(0.0, 1.0), 0.1), hyperparameter("high", Real(0.0, 1.0), 0.9)
+    space = make_space("band", low, high, constraints=(require(Compare("<", Reference("low"), Reference("high"))),))
 
     def width(request: Request) -> float:
         return float(request.configuration["high"]) - float(request.configuration["low"])  # type: ignore[arg-type]
 
     requests = run(space, 150, b=2_700, objective=width).requests  # type: ignore[arg-type]
-    assert all(exclusion(space, request.configuration) is None for request in requests)
+    assert all(first_exclusion(space, request.configuration) is None for request in requests)
     refused = [int(request.memo[1]) for request in requests if request.memo[0] == "model"]
     assert sum(refused) > 0
 
 
 @pytest.mark.parametrize("workers", [1, 8])
 def test_nothing_is_asked_for_twice_and_all_of_a_finite_space_at_last(workers: int) -> None:
-    driven = run(tuned(), 5_000, workers=workers, objective=moody)
-    assert driven.ended
+    driven = run(conditional_space(), 5_000, workers=workers, objective=flaky_loss)
+    assert driven.returned
     assert len(set(driven.requests)) == len(driven.requests)
     full = {request.configuration for request in driven.requests if request.fidelity is None}
     structures = [{"s": s, "e": e} for s in ("none", "scale") for e in ("f", "g")]
-    assert full == {each for structure in structures for each in members_by_force(tuned(), structure)}
+    assert full == {each for structure in structures for each in brute_force_members(conditional_space(), structure)}
     assert kinds(driven)["model"] > 0
 
 
@@ -195,7 +207,7 @@ def test_options_out_of_bounds(options: dict[str, float]) -> None:
 @pytest.mark.parametrize("eta", [1.0000001, 1e300])
 @pytest.mark.parametrize("size", [1, 40])
 def test_odd_factors(eta: float, size: int) -> None:
-    assert run(plain(3, 3), 60, size=size, eta=eta).trials
+    assert run(plain_space(3, 3), 60, size=size, eta=eta).trials
 
 
 # ---- vectors
@@ -207,7 +219,7 @@ def test_a_vector_stands_for_the_member_that_it_is_of_whatever_fills_it(space: S
     structures, rng = Structures(space), default_rng(seed)
     if not structures.count:
         return
-    coding = VectorCoding(space)
+    coding = VectorEncoding(space)
     members = list(Sampler(structures).configurations(10, rng))
     vectors = coding.encode(members)
     assert vectors.shape == (10, coding.width)
@@ -215,11 +227,11 @@ def test_a_vector_stands_for_the_member_that_it_is_of_whatever_fills_it(space: S
     filled = np.where(np.isnan(vectors), rng.random(vectors.shape), vectors)
     assert list(coding.decode(filled)) == members
     for found in coding.decode(rng.random((20, coding.width))):
-        assert found is None or exclusion(space, found) is None
+        assert found is None or first_exclusion(space, found) is None
 
 
 def test_each_part_of_a_union_has_a_column_of_its_own() -> None:
-    coding = VectorCoding(mixed())
+    coding = VectorEncoding(mixed())
     found = coding.encode(
         [
             Configuration({"e": "f", "e.f.depth": "auto", "share": 0.25}),

@@ -13,17 +13,17 @@ from numpy.random import default_rng
 from trainings import Training, trainings
 from trying import few
 
-from spacelang.ir.asking import Ask, Search, Told
 from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Ask, Search, SearchEvent
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers.daub import Daub, repaired, slope, upper_bound
+from spacelang.optimizers.daub import Daub, repair, slope, upper_bound
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-from spacelang.testing.driving import arbitrary, drive
-from spacelang.testing.small_spaces import plain
+from spacelang.testing.driving import drive, hash_loss
+from spacelang.testing.small_spaces import plain_space
 
 RISING = ((100, 0.70), (200, 0.75), (400, 0.80))
 
@@ -51,10 +51,10 @@ def test_the_upper_bound_of_a_single_point_is_the_training_accuracy() -> None:
 
 
 def test_a_falling_curve_is_repaired() -> None:
-    assert repaired(((200, 0.80), (400, 0.76))) == ((200, pytest.approx(0.78)), (400, pytest.approx(0.78)))
-    assert repaired(((100, 0.9), (200, 0.80), (400, 0.76)))[0] == (100, 0.9)
-    assert repaired(RISING) == RISING
-    assert repaired(RISING[:1]) == RISING[:1]
+    assert repair(((200, 0.80), (400, 0.76))) == ((200, pytest.approx(0.78)), (400, pytest.approx(0.78)))
+    assert repair(((100, 0.9), (200, 0.80), (400, 0.76)))[0] == (100, 0.9)
+    assert repair(RISING) == RISING
+    assert repair(RISING[:1]) == RISING[:1]
 
 
 def by_place(places: Sequence[float]) -> Callable[[Pipeline, int], float]:
@@ -65,13 +65,13 @@ def test_the_bootstrap_trains_every_pipeline_three_times_in_rounds() -> None:
     asked: list[int] = []
 
     def watched() -> Search:
-        search = Daub().search(Problem(plain(8, 8, 6), 7619, default_rng(0)))
+        search = Daub().search(Problem(plain_space(8, 8, 6), 7619, default_rng(0)))
         ask = next(search)
         while True:
-            asked.extend([len(ask.begin)] if ask.begin else [])
+            asked.extend([len(ask.requests)] if ask.requests else [])
             ask = search.send((yield ask))
 
-    requests = drive(watched(), arbitrary, 3 * 384 + 1).requests[: 3 * 384]
+    requests = drive(watched(), hash_loss, 3 * 384 + 1).requests[: 3 * 384]
     assert len(set(requests)) == 3 * 384
     assert {request.fidelity for request in requests} == {100, 200, 400}
     rounds = -(-384 // 42)
@@ -79,13 +79,13 @@ def test_the_bootstrap_trains_every_pipeline_three_times_in_rounds() -> None:
 
 
 def test_the_best_of_constant_curves_returns_first() -> None:
-    trained = trainings(Daub(), plain(3), 1000, by_place([0.3, 0.1, 0.2]), 100)
+    trained = trainings(Daub(), plain_space(3), 1000, by_place([0.3, 0.1, 0.2]), 100)
     assert len(trained[:9]) == 3 * 3
     assert trained[9:] == [((place,), rows) for place in (1, 2, 0) for rows in (800, 1000)]
 
 
 def test_of_equal_bounds_the_first_in_the_bootstrap_comes_first() -> None:
-    trained = trainings(Daub(), plain(4), 800, by_place([0.5] * 4), 100)
+    trained = trainings(Daub(), plain_space(4), 800, by_place([0.5] * 4), 100)
     order = [pipeline for pipeline, rows in trained if rows == 100]
     assert [pipeline for pipeline, rows in trained if rows == 800] == order
 
@@ -93,13 +93,13 @@ def test_of_equal_bounds_the_first_in_the_bootstrap_comes_first() -> None:
 def test_a_steep_curve_overtakes_a_good_one() -> None:
     """(0,) is ahead on little data and stays there; (1,) promises more, and is trained on all rows first."""
     curves = [{100: 0.20, 200: 0.20, 400: 0.20, 800: 0.20}, {100: 0.60, 200: 0.50, 400: 0.35, 800: 0.30}]
-    trained = trainings(Daub(), plain(2), 800, lambda pipeline, rows: curves[pipeline[0]][rows], 100)
+    trained = trainings(Daub(), plain_space(2), 800, lambda pipeline, rows: curves[pipeline[0]][rows], 100)
     assert trained[6:] == [((1,), 800), ((0,), 800)]
 
 
 @pytest.mark.parametrize("size", [1, 50, 100, 150, 200, 399, 400])
 def test_little_data_ends_with_the_bootstrap(size: int) -> None:
-    trained = trainings(Daub(), plain(2, 2), size, by_place([0.3, 0.1]), 100)
+    trained = trainings(Daub(), plain_space(2, 2), size, by_place([0.3, 0.1]), 100)
     sizes = rungs(size, 100, 2.0)
     assert len(sizes) <= 3
     assert sorted(trained) == [(leaf, rows) for leaf in product(range(2), range(2)) for rows in sizes]
@@ -115,12 +115,12 @@ def test_the_training_accuracy_bounds_what_a_curve_promises() -> None:
         return Trial(request, loss, training_loss=fitted)
 
     for seed in range(5):
-        search = Daub().search(Problem(plain(2), 800, default_rng(seed)))
+        search = Daub().search(Problem(plain_space(2), 800, default_rng(seed)))
         assert next(search) == Ask(), "it looks around"
-        bootstrap = search.send(Told(None, 1)).begin
-        asks = [search.send(Told(answer(request), 1)) for request in bootstrap]
-        assert [ask.begin for ask in asks[:-1]] == [()] * 5
-        assert [request.configuration["s0"] for request in asks[-1].begin] == ["a1"]
+        bootstrap = search.send(SearchEvent(None, 1)).requests
+        asks = [search.send(SearchEvent(answer(request), 1)) for request in bootstrap]
+        assert [ask.requests for ask in asks[:-1]] == [()] * 5
+        assert [request.configuration["s0"] for request in asks[-1].requests] == ["a1"]
 
 
 def test_the_runtime_is_told_that_it_needs_training_losses() -> None:
@@ -164,9 +164,9 @@ def test_it_goes_by_the_book(sizes: list[int], size: int, random) -> None:  # ty
     def loss(pipeline: Pipeline, rows: int) -> float:
         return table.setdefault((pipeline, rows), random.choice([0.1, 0.2, 0.3, 0.5]))
 
-    trained = trainings(Daub(), plain(*sizes), size, loss, 10_000)
+    trained = trainings(Daub(), plain_space(*sizes), size, loss, 10_000)
     first = rungs(size, 100, 2.0)[:3]
-    bootstrap = trained[: len(first) * DiscrepancyTree(Structures(plain(*sizes))).leaves]
+    bootstrap = trained[: len(first) * DiscrepancyTree(Structures(plain_space(*sizes))).leaf_count]
     order = [pipeline for pipeline, _ in bootstrap[:: len(first)]]
     assert bootstrap == [(pipeline, rows) for pipeline in order for rows in first]
     assert trained[len(bootstrap) :] == by_the_book(order, size, loss)
@@ -175,21 +175,22 @@ def test_it_goes_by_the_book(sizes: list[int], size: int, random) -> None:  # ty
 
 def test_a_failed_trial_has_no_accuracy() -> None:
     losses = [None, 0.9, 1.0]
-    trained = trainings(Daub(), plain(3), 800, lambda pipeline, _: losses[pipeline[0]], 100)
+    trained = trainings(Daub(), plain_space(3), 800, lambda pipeline, _: losses[pipeline[0]], 100)
     assert trained[9] == ((1,), 800)
     assert trained[10:] == [((2,), 800), ((0,), 800)], "a success comes before a failure that looks as good"
 
 
 def test_pipelines_come_in_random_order() -> None:
     first = {
-        drive(Daub().search(Problem(plain(9), 1000, default_rng(seed))), arbitrary, 1).requests for seed in range(20)
+        drive(Daub().search(Problem(plain_space(9), 1000, default_rng(seed))), hash_loss, 1).requests
+        for seed in range(20)
     }
     assert len(first) > 4
 
 
 def test_a_space_that_does_not_fit_is_streamed() -> None:
-    space: Space = plain(*[10] * 20)
-    driven = drive(Daub().search(Problem(space, 1000, default_rng(0))), arbitrary, 500)
+    space: Space = plain_space(*[10] * 20)
+    driven = drive(Daub().search(Problem(space, 1000, default_rng(0))), hash_loss, 500)
     assert len({request.configuration for request in driven.requests}) == -(-500 // 3)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from spacelang.ir.space import Space
-from spacelang.optimizers import OPTIMIZERS, Hyperparameters, default_optimizer, hyperparameters_in
+from spacelang.optimizers import OPTIMIZERS, HyperparameterMode, default_optimizer, hyperparameter_mode
 from spacelang.testing.small_spaces import SMALL
 
 
@@ -11,10 +11,10 @@ from spacelang.testing.small_spaces import SMALL
 def test_it_searches_what_the_space_has(space: Space) -> None:
     name = default_optimizer(space)
     assert name == ("mosaic" if space.hyperparameters else "blds")
-    assert hyperparameters_in(space, OPTIMIZERS.load(name)()) is Hyperparameters.SEARCHED
+    assert hyperparameter_mode(space, OPTIMIZERS.load(name)()) is HyperparameterMode.SEARCHED
     assert default_optimizer(space, has_data=False) == ("hyperband" if space.hyperparameters else "blds")
     assert default_optimizer(space, has_defaults_only=True) == "blds"
 
 
 def test_an_optimizer_that_says_nothing_of_hyperparameters_is_taken_to_search_them() -> None:
-    assert all(hyperparameters_in(space, object()) is Hyperparameters.SEARCHED for space in SMALL)
+    assert all(hyperparameter_mode(space, object()) is HyperparameterMode.SEARCHED for space in SMALL)

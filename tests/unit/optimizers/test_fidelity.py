@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.optimizers._fidelity import cumulative, fidelity, rungs
+from spacelang.optimizers._fidelity import cumulative_rows, fidelity, rungs
 
 
 @pytest.mark.parametrize(
@@ -26,12 +26,12 @@ def test_worked_numbers(size: int, b: int, eta: float, expected: tuple[int, ...]
 
 def test_cumulative_rows_without_a_cap() -> None:
     sizes = rungs(10**9, 100, 2.0)
-    assert cumulative(sizes)[:6] == (100, 300, 700, 1500, 3100, 6300)
-    assert all(total == 100 * (2**k - 1) for k, total in enumerate(cumulative(sizes)[:-1], start=1))
+    assert cumulative_rows(sizes)[:6] == (100, 300, 700, 1500, 3100, 6300)
+    assert all(total == 100 * (2**k - 1) for k, total in enumerate(cumulative_rows(sizes)[:-1], start=1))
 
 
 def test_the_capped_last_rung_counts_with_its_real_size() -> None:
-    assert cumulative(rungs(1000, 100, 2.0)) == (100, 300, 700, 1500, 2500)
+    assert cumulative_rows(rungs(1000, 100, 2.0)) == (100, 300, 700, 1500, 2500)
 
 
 def test_a_whole_number_is_not_lost_to_rounding() -> None:

@@ -10,26 +10,26 @@ from trying import few
 
 from spacelang.api import load
 from spacelang.ir.domain import Grid, Real
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request, order_of
+from spacelang.ir.trial import Request, sort_key
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers._leaves import ROUND
+from spacelang.optimizers._random_leaves import BATCH_SIZE
 from spacelang.optimizers.hyperband import Hyperband, brackets
 from spacelang.optimizers.random import Random
 from spacelang.optimizers.successive_halving import SuccessiveHalving
-from spacelang.testing.driving import arbitrary, drive, failing, moody
+from spacelang.testing.driving import drive, failing_loss, flaky_loss, hash_loss
 from spacelang.testing.small_spaces import (
     admissible_structures,
     branch,
+    brute_force_members,
     choice,
-    continuous,
-    made,
-    members_by_force,
-    number,
-    pinned,
-    plain,
+    continuous_space,
+    hyperparameter,
+    make_space,
+    pinned_range_space,
+    plain_space,
     spaces,
 )
 
@@ -41,7 +41,7 @@ def forest() -> Space:
     return load("boasf_random_forest").checked
 
 
-def asked(make, space: Space, size: int, limit: int, seed: int = 0, objective=arbitrary) -> tuple[Request, ...]:  # type: ignore[no-untyped-def]
+def asked(make, space: Space, size: int, limit: int, seed: int = 0, objective=hash_loss) -> tuple[Request, ...]:  # type: ignore[no-untyped-def]
     return drive(make().search(Problem(space, size, default_rng(seed))), objective, limit).requests
 
 
@@ -61,24 +61,24 @@ def test_every_trial_on_a_first_rung_is_of_a_configuration_of_its_own(make) -> N
 
 
 def test_a_bracket_holds_different_configurations_and_the_best_go_on() -> None:
-    driven = drive(SuccessiveHalving(n=32).search(Problem(forest(), 400, default_rng(0))), moody, 32 + 16 + 8 + 32)
+    driven = drive(SuccessiveHalving(n=32).search(Problem(forest(), 400, default_rng(0))), flaky_loss, 32 + 16 + 8 + 32)
     first, second, third, again = (driven.trials[a:b] for a, b in ((0, 32), (32, 48), (48, 56), (56, 88)))
     for trials, rows, before in ((first, 100, ()), (second, 200, first), (third, None, second), (again, 100, ())):
         assert {trial.request.fidelity for trial in trials} == {rows}
         found = {trial.request.configuration for trial in trials}
         assert len(found) == len(trials)
-        assert not before or found == {t.request.configuration for t in sorted(before, key=order_of)[: len(trials)]}
+        assert not before or found == {t.request.configuration for t in sorted(before, key=sort_key)[: len(trials)]}
 
 
 @pytest.mark.parametrize("workers", [1, 8])
 def test_the_brackets_of_hyperband_are_those_of_the_book(workers: int) -> None:
     made = list(brackets(Hyperband(), 800, 2.0))
-    counts = [(bracket.candidates, *bracket.kept(2.0)[:-1]) for bracket in made]
+    counts = [(bracket.candidates, *bracket.survivors(2.0)[:-1]) for bracket in made]
     limit = sum(map(sum, counts))
     requests = drive(
-        Hyperband().search(Problem(forest(), 800, default_rng(0))), arbitrary, limit, workers=workers
+        Hyperband().search(Problem(forest(), 800, default_rng(0))), hash_loss, limit, workers=workers
     ).requests
-    whole = drive(Hyperband().search(Problem(forest(), 800, default_rng(0))), arbitrary, limit).requests
+    whole = drive(Hyperband().search(Problem(forest(), 800, default_rng(0))), hash_loss, limit).requests
     assert [request.fidelity for request in whole] == [
         None if rows == 800 else rows
         for bracket, entering in zip(made, counts, strict=True)
@@ -90,7 +90,9 @@ def test_the_brackets_of_hyperband_are_those_of_the_book(workers: int) -> None:
 
 def test_on_a_single_rung_hyperband_is_random_search() -> None:
     first, second = (
-        drive(each.search(Problem(continuous(), 100, default_rng(3))), arbitrary, 2 * ROUND, workers=4).requests
+        drive(
+            each.search(Problem(continuous_space(), 100, default_rng(3))), hash_loss, 2 * BATCH_SIZE, workers=4
+        ).requests
         for each in (Hyperband(), Random())
     )
     assert first == second
@@ -98,14 +100,14 @@ def test_on_a_single_rung_hyperband_is_random_search() -> None:
 
 @BOTH
 @settings(max_examples=few(30), deadline=None)
-@given(spaces(), st.integers(0, 9), st.sampled_from([arbitrary, moody, failing]), st.sampled_from([50, 400]))
+@given(spaces(), st.integers(0, 9), st.sampled_from([hash_loss, flaky_loss, failing_loss]), st.sampled_from([50, 400]))
 def test_a_finite_space_is_exhausted_once_every_configuration_was_trained_on_all_rows(  # type: ignore[no-untyped-def]
     make, space: Space, seed: int, objective, size: int
 ) -> None:
     driven = drive(make().search(Problem(space, size, default_rng(seed))), objective, 20_000)
     whole = [request.configuration for request in driven.requests if request.fidelity is None]
-    everything = {each for structure in admissible_structures(space) for each in members_by_force(space, structure)}
-    assert driven.ended
+    everything = {each for structure in admissible_structures(space) for each in brute_force_members(space, structure)}
+    assert driven.returned
     assert len(set(driven.requests)) == len(driven.requests)
     assert set(whole) == everything
     assert all(request.fidelity in (None, *rungs(size, 100, 2.0)) for request in driven.requests)
@@ -113,21 +115,21 @@ def test_a_finite_space_is_exhausted_once_every_configuration_was_trained_on_all
 
 @BOTH
 def test_an_infinite_space_is_never_exhausted(make) -> None:  # type: ignore[no-untyped-def]
-    endless = made("endless", choice("e", "a", branch("b", number("e.b.x", Real(0.0, 1.0), 0.5))))
+    endless = make_space("endless", choice("e", "a", branch("b", hyperparameter("e.b.x", Real(0.0, 1.0), 0.5))))
     requests = asked(make, endless, 400, 3_000)
     assert len(requests) == 3_000
-    assert all(exclusion(endless, request.configuration) is None for request in requests)
+    assert all(first_exclusion(endless, request.configuration) is None for request in requests)
     assert sum(request.configuration["e"] == "a" for request in requests) <= 3, "it is one configuration"
-    assert drive(make().search(Problem(pinned(), 400, default_rng(0))), arbitrary, 3_000).ended, (
+    assert drive(make().search(Problem(pinned_range_space(), 400, default_rng(0))), hash_loss, 3_000).returned, (
         "a constraint leaves two"
     )
 
 
 @BOTH
-@pytest.mark.parametrize("space", [plain(4, 4, 4), plain(*[10] * 20)], ids=["small", "large"])
+@pytest.mark.parametrize("space", [plain_space(4, 4, 4), plain_space(*[10] * 20)], ids=["small", "large"])
 def test_without_hyperparameters_a_configuration_is_a_pipeline(make, space: Space) -> None:  # type: ignore[no-untyped-def]
     drawn, kept = (
-        drive(make(hyperparameters=rule).search(Problem(space, 500, default_rng(1))), arbitrary, 400).requests
+        drive(make(hyperparameters=rule).search(Problem(space, 500, default_rng(1))), hash_loss, 400).requests
         for rule in ("sample", "default")
     )
     assert drawn == kept
@@ -135,12 +137,12 @@ def test_without_hyperparameters_a_configuration_is_a_pipeline(make, space: Spac
 
 @BOTH
 def test_the_rest_of_a_finite_space_comes_in_the_order_of_what_is_known_of_it(make) -> None:  # type: ignore[no-untyped-def]
-    space = made(
-        "s", choice("e", *(branch(name, number(f"e.{name}.x", Grid(0.0, 3.0, step=1.0), 0.0)) for name in "ab"))
+    space = make_space(
+        "s", choice("e", *(branch(name, hyperparameter(f"e.{name}.x", Grid(0.0, 3.0, step=1.0), 0.0)) for name in "ab"))
     )
-    driven = drive(make().search(Problem(space, 400, default_rng(0))), arbitrary, 1_000)
+    driven = drive(make().search(Problem(space, 400, default_rng(0))), hash_loss, 1_000)
     whole = [trial for trial in driven.trials if trial.request.fidelity is None]
-    assert driven.ended
+    assert driven.returned
     assert len(whole) == 8
     further = Counter(request.configuration for request in driven.requests)
     late = whole[-3:]

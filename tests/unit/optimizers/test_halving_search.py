@@ -17,16 +17,16 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem
 from spacelang.ir.trial import Request
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers._halving import Bracket, Race
+from spacelang.optimizers._successive_halving import Bracket, BracketRun
 from spacelang.optimizers.hyperband import Hyperband, brackets
 from spacelang.optimizers.successive_halving import SuccessiveHalving
 from spacelang.plugins import OptionError
-from spacelang.testing.driving import arbitrary, drive, failing
-from spacelang.testing.small_spaces import plain, single
+from spacelang.testing.driving import drive, failing_loss, hash_loss
+from spacelang.testing.small_spaces import plain_space, single_member_space
 
 
 def counts(bracket: Bracket, eta: float) -> tuple[int, ...]:
-    return (bracket.candidates, *bracket.kept(eta)[:-1])
+    return (bracket.candidates, *bracket.survivors(eta)[:-1])
 
 
 CEIL = [(81, 27, 9, 3, 1), (34, 11, 3, 1), (15, 5, 1), (8, 2), (5,)]
@@ -84,13 +84,15 @@ def rung(requests: Sequence[Request], rows: int | None) -> list[Configuration]:
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
 def test_survivors_are_the_best_of_their_rung(workers: int) -> None:
-    search = SuccessiveHalving(n=16).search(Problem(plain(5, 5, 5), 800, default_rng(0)))
-    driven = drive(search, arbitrary, 16 + 8 + 4 + 2 + 2 * workers, workers=workers)
-    first = drive(SuccessiveHalving(n=16).search(Problem(plain(5, 5, 5), 800, default_rng(0))), arbitrary, 30).requests
+    search = SuccessiveHalving(n=16).search(Problem(plain_space(5, 5, 5), 800, default_rng(0)))
+    driven = drive(search, hash_loss, 16 + 8 + 4 + 2 + 2 * workers, workers=workers)
+    first = drive(
+        SuccessiveHalving(n=16).search(Problem(plain_space(5, 5, 5), 800, default_rng(0))), hash_loss, 30
+    ).requests
     assert [request.fidelity for request in first] == [100] * 16 + [200] * 8 + [400] * 4 + [None] * 2
     assert set(first) <= set(driven.requests), "the bracket has the same trainings with any number of workers"
     for rows, further in pairwise((100, 200, 400, None)):
-        ranked = sorted(rung(first, rows), key=lambda each: arbitrary(Request(each, rows)))
+        ranked = sorted(rung(first, rows), key=lambda each: hash_loss(Request(each, rows)))
         assert set(rung(first, further)) == set(ranked[: len(ranked) // 2])
         in_order = [each for each in rung(first, rows) if each in rung(first, further)]
         assert rung(first, further) == in_order, "in the order in which they were drawn"
@@ -98,7 +100,7 @@ def test_survivors_are_the_best_of_their_rung(workers: int) -> None:
 
 def test_the_next_bracket_begins_when_the_first_one_is_over_with_one_worker() -> None:
     requests = drive(
-        SuccessiveHalving(n=16).search(Problem(plain(5, 5, 5), 800, default_rng(0))), arbitrary, 46
+        SuccessiveHalving(n=16).search(Problem(plain_space(5, 5, 5), 800, default_rng(0))), hash_loss, 46
     ).requests
     assert {request.fidelity for request in requests[30:36]} == {100}
 
@@ -106,13 +108,15 @@ def test_the_next_bracket_begins_when_the_first_one_is_over_with_one_worker() ->
 def test_idle_workers_begin_the_next_bracket() -> None:
     """On its last rung a bracket has two trainings: six of eight workers would wait for them."""
     driven = drive(
-        SuccessiveHalving(n=16).search(Problem(plain(5, 5, 5), 800, default_rng(0))), arbitrary, 150, workers=8
+        SuccessiveHalving(n=16).search(Problem(plain_space(5, 5, 5), 800, default_rng(0))), hash_loss, 150, workers=8
     )
-    assert driven.idle == 8, "only before the first wish there is nothing to do"
+    assert driven.idle_count == 8, "only before the first wish there is nothing to do"
 
 
 def test_of_equals_the_first_drawn_survive() -> None:
-    requests = drive(SuccessiveHalving(n=8).search(Problem(plain(9), 200, default_rng(0))), lambda _: 0.5, 12).requests
+    requests = drive(
+        SuccessiveHalving(n=8).search(Problem(plain_space(9), 200, default_rng(0))), lambda _: 0.5, 12
+    ).requests
     assert rung(requests, None) == rung(requests, 100)[:4]
 
 
@@ -126,16 +130,16 @@ def test_who_goes_on_for_certain_is_who_would_at_the_end(losses, wanted: int, ra
     """In whatever order a rung becomes known; and as early as it can be."""
     bracket = Bracket(wanted, (100, 200))
     orders = [(loss is None, loss or 0.0) for loss in losses]
-    kept = min(bracket.kept(2.0)[0], len(losses))
+    kept = min(bracket.survivors(2.0)[0], len(losses))
     best = sorted(range(len(losses)), key=lambda place: (orders[place], place))[:kept]
-    race, known, gone_on = Race(range(len(losses)), bracket, 2.0), [], []
+    race, known, gone_on = BracketRun(range(len(losses)), bracket, 2.0), [], []
     for place in random.sample(range(len(losses)), len(losses)):
         known.append(place)
-        found = race.note(0, place, orders[place])
+        found = race.record(0, place, orders[place])
         gone_on += [] if found is None else [found]
         left = len(losses) - len(known)
         ranked = sorted(known, key=lambda each: (orders[each], each))
-        assert sorted(gone_on) == sorted(ranked[: max(bracket.kept(2.0)[0] - left, 0)])
+        assert sorted(gone_on) == sorted(ranked[: max(bracket.survivors(2.0)[0] - left, 0)])
     assert sorted(gone_on) == sorted(best)
 
 
@@ -143,29 +147,29 @@ def test_failed_trials_rank_last() -> None:
     def loss(request: Request) -> float | None:
         return None if request.configuration["s0"] < "a4" else 0.9
 
-    requests = drive(SuccessiveHalving(n=9).search(Problem(plain(9), 200, default_rng(0))), loss, 13).requests
+    requests = drive(SuccessiveHalving(n=9).search(Problem(plain_space(9), 200, default_rng(0))), loss, 13).requests
     assert {each["s0"] for each in rung(requests, None)} <= {f"a{n}" for n in range(4, 9)}
 
 
 @pytest.mark.parametrize("make", [Hyperband, SuccessiveHalving])
-@pytest.mark.parametrize("objective", [arbitrary, failing])
+@pytest.mark.parametrize("objective", [hash_loss, failing_loss])
 def test_every_pipeline_is_trained_on_all_rows_in_the_end_and_nothing_twice(make, objective) -> None:  # type: ignore[no-untyped-def]
-    driven = drive(make().search(Problem(plain(4, 4, 4), 500, default_rng(0))), objective, 5_000)
-    assert driven.ended
+    driven = drive(make().search(Problem(plain_space(4, 4, 4), 500, default_rng(0))), objective, 5_000)
+    assert driven.returned
     assert len(set(driven.requests)) == len(driven.requests)
     assert sum(request.fidelity is None for request in driven.requests) == 64
 
 
 def test_the_last_pipelines_come_in_the_order_of_what_is_known_of_them() -> None:
     """A bracket always ends with (0,): the others never get as far by themselves."""
-    trained = trainings(SuccessiveHalving(n=6), plain(6), 400, lambda pipeline, _: pipeline[0] / 10, 100)
+    trained = trainings(SuccessiveHalving(n=6), plain_space(6), 400, lambda pipeline, _: pipeline[0] / 10, 100)
     assert [leaf for leaf, rows in trained if rows == 400] == [(n,) for n in range(6)]
     assert {leaf for leaf, rows in trained[6:9]} == {(n,) for n in range(3)}
     assert {rows for leaf, rows in trained[6:9]} == {200}
 
 
 def test_an_iteration_of_hyperband_shares_what_its_brackets_know() -> None:
-    trained = trainings(Hyperband(), plain(2, 2), 400, best_is((1, 1)), 100)
+    trained = trainings(Hyperband(), plain_space(2, 2), 400, best_is((1, 1)), 100)
     assert len(trained) == len(set(trained))
     assert trained[0][1] == 100
     assert {leaf for leaf, rows in trained if rows == 400} == set(product(range(2), range(2)))
@@ -173,8 +177,8 @@ def test_an_iteration_of_hyperband_shares_what_its_brackets_know() -> None:
 
 @pytest.mark.parametrize("make", [Hyperband, SuccessiveHalving])
 def test_one_pipeline(make) -> None:  # type: ignore[no-untyped-def]
-    driven = drive(make().search(Problem(single(), 400, default_rng(0))), arbitrary, 100)
-    assert driven.ended
+    driven = drive(make().search(Problem(single_member_space(), 400, default_rng(0))), hash_loss, 100)
+    assert driven.returned
     assert [request.fidelity for request in driven.requests] == [100, 200, None]
 
 
@@ -183,9 +187,9 @@ def test_one_pipeline(make) -> None:  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("bracket_rule", ["ceil", "floor"])
 def test_odd_factors(eta: float, rung_rule: str, bracket_rule: str) -> None:
     options = Hyperband(b=10, eta=eta, rung_rule=rung_rule, bracket_rule=bracket_rule)  # type: ignore[arg-type]
-    for space in (plain(3, 3), plain(*[10] * 20)):
+    for space in (plain_space(3, 3), plain_space(*[10] * 20)):
         for size in (1, 40):
-            assert drive(options.search(Problem(space, size, default_rng(0))), arbitrary, 200 if IS_FULL else 60).trials
+            assert drive(options.search(Problem(space, size, default_rng(0))), hash_loss, 200 if IS_FULL else 60).trials
 
 
 @pytest.mark.parametrize("options", [{"b": 0}, {"eta": 1.0}, {"eta": float("inf")}])

@@ -11,29 +11,38 @@ from numpy.random import default_rng
 from trying import IS_FULL
 
 from spacelang import load
-from spacelang.bench.simulated import Simulated
-from spacelang.draws.sampling import Sampler
+from spacelang.bench.simulated_executor import SimulatedExecutor
 from spacelang.ir.domain import Grid, Real
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
-from spacelang.optimizers._joint import Joint
+from spacelang.optimizers._joint_cube import JointCube
 from spacelang.optimizers.jopt import Jopt
 from spacelang.optimizers.random import Random
 from spacelang.plugins import OptionError
+from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.testing.driving import Driven, drive, failing
-from spacelang.testing.journals import Heard, MemoryJournal
-from spacelang.testing.searching import ran, timed
-from spacelang.testing.small_spaces import branch, choice, continuous, made, nested, number, plain, spaces
+from spacelang.testing.driving import SearchLog, drive, failing_loss
+from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
+from spacelang.testing.search_tests import evaluate_timed, run_search
+from spacelang.testing.small_spaces import (
+    branch,
+    choice,
+    continuous_space,
+    hyperparameter,
+    make_space,
+    nested_space,
+    plain_space,
+    spaces,
+)
 
 
 def two_humps() -> Space:
     """Three algorithms, two of which have a number each."""
-    low = number("e.f.x", Real(0.0, 1.0), 0.9, key="e.f.x")
-    high = number("e.g.k", Grid(0, 20), 0, key="e.g.k")
-    return made("humps", choice("s", "a", "b"), choice("e", branch("f", low), branch("g", high), "h"))
+    low = hyperparameter("e.f.x", Real(0.0, 1.0), 0.9, key="e.f.x")
+    high = hyperparameter("e.g.k", Grid(0, 20), 0, key="e.g.k")
+    return make_space("humps", choice("s", "a", "b"), choice("e", branch("f", low), branch("g", high), "h"))
 
 
 def distance(request: Request) -> float:
@@ -43,7 +52,7 @@ def distance(request: Request) -> float:
     return apart + 0.2 * (values["s"] == "a")
 
 
-def driven(optimizer: Jopt | Random, space: Space, trials: int, seed: int = 0, **how: int) -> Driven:
+def driven(optimizer: Jopt | Random, space: Space, trials: int, seed: int = 0, **how: int) -> SearchLog:
     return drive(optimizer.search(Problem(space, 100, default_rng(seed))), distance, trials, seed=seed, **how)
 
 
@@ -51,12 +60,12 @@ def test_there_is_a_variable_for_each_module_and_for_each_hyperparameter_of_all_
     for name, stages in (("blds_table1", 4), ("admm_table_a3", 3), ("admm_table_a2", 4)):
         space = load(name).checked
         assert len(space.stages) == stages
-        assert Joint(Structures(space)).width == stages + len(space.hyperparameters)
+        assert JointCube(Structures(space)).width == stages + len(space.hyperparameters)
 
 
 @pytest.mark.parametrize(("place", "taken"), [(0.0, "a0"), (0.24, "a0"), (0.25, "a1"), (0.76, "a3"), (1.0, "a3")])
 def test_an_alternative_is_the_part_of_the_unit_that_it_has(place: float, taken: str) -> None:
-    (found,) = Joint(Structures(plain(4))).members(np.array([[place]]))
+    (found,) = JointCube(Structures(plain_space(4))).decode(np.array([[place]]))
     assert found["s0"] == taken
 
 
@@ -64,20 +73,20 @@ def test_an_alternative_is_the_part_of_the_unit_that_it_has(place: float, taken:
 def test_every_point_is_a_member_and_every_member_is_where_it_lies(space: Space, seed: int) -> None:
     structures, rng = Structures(space), default_rng(seed)
     assume(structures.count)
-    joint = Joint(structures)
-    for found in joint.members(rng.random((5, joint.width))):
-        assert exclusion(space, found) is None
+    joint = JointCube(structures)
+    for found in joint.decode(rng.random((5, joint.width))):
+        assert first_exclusion(space, found) is None
     drawn = list(Sampler(structures).configurations(5, rng))
-    assert joint.members(np.array([joint.place(each) for each in drawn])) == drawn
+    assert joint.decode(np.array([joint.encode(each) for each in drawn])) == drawn
 
 
 @given(spaces(), st.integers(0, 99))
 def test_what_is_not_active_may_be_anywhere(space: Space, seed: int) -> None:
     structures, rng = Structures(space), default_rng(seed)
     assume(structures.count)
-    joint = Joint(structures)
+    joint = JointCube(structures)
     place, other = rng.random((2, joint.width))
-    assert joint.members(joint.with_inactive(place, other)[None]) == joint.members(place[None])
+    assert joint.decode(joint.replace_inactive(place, other)[None]) == joint.decode(place[None])
 
 
 @pytest.mark.parametrize("inactive", ["proposed", "default", "incumbent"])
@@ -93,34 +102,36 @@ def test_it_finds_what_is_better_than_at_random(inactive: str) -> None:
 
 
 def test_it_goes_on_where_everything_fails() -> None:
-    search = Jopt(initial=3).search(Problem(continuous(), 100, default_rng(0)))
-    assert len(drive(search, failing, 12).trials) == 12
+    search = Jopt(initial=3).search(Problem(continuous_space(), 100, default_rng(0)))
+    assert len(drive(search, failing_loss, 12).trials) == 12
 
 
 def test_models_end_with_every_configuration_of_a_finite_space() -> None:
-    space = nested()
+    space = nested_space()
     found = drive(Jopt(initial=3).search(Problem(space, 100, default_rng(0))), lambda _: 0.5, 1000)
-    assert found.ended
+    assert found.returned
     assert len({*found.requests}) == Structures(space).count
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8] if IS_FULL else [1, 8])
 def test_a_run_that_was_killed_goes_on_to_the_last_bit_and_proposes_nothing_again(workers: int) -> None:
-    initial = tuple(Sampler(Structures(continuous())).configurations(2, default_rng(5)))
+    initial = tuple(Sampler(Structures(continuous_space())).configurations(2, default_rng(5)))
 
-    def session(journal: MemoryJournal) -> tuple[Heard, list[Request]]:
-        heard = Heard()
-        search = Jopt(initial=3).search(Problem(continuous(), 100, default_rng(1), initial))
-        outcome = ran(search, Simulated(timed, workers=workers), 14, journal=journal, heard=heard)
+    def session(journal: MemoryTrialStorage) -> tuple[EventLog, list[Request]]:
+        heard = EventLog()
+        search = Jopt(initial=3).search(Problem(continuous_space(), 100, default_rng(1), initial))
+        outcome = run_search(
+            search, SimulatedExecutor(evaluate_timed, workers=workers), 14, journal=journal, heard=heard
+        )
         return heard, [record.trial.request for record in outcome.records]
 
-    first = MemoryJournal()
+    first = MemoryTrialStorage()
     told, requests = session(first)
     assert {*requests} >= {*map(Request, initial)}
     for stop in (5, 11):
-        again, repeated = session(first.cut(stop))
-        before = told.until(stop)
-        assert again.tolds[: len(before)] == before
+        again, repeated = session(first.killed_after(stop))
+        before = told.events_before(stop)
+        assert again.events[: len(before)] == before
         assert [each.memo for each in repeated[:stop]] == [each.memo for each in requests[:stop]]
         assert workers > 1 or repeated == requests
 

@@ -17,26 +17,26 @@ from trying import few
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers._arms import Arms
-from spacelang.optimizers._descent import Descent, DescentState, Rules
-from spacelang.optimizers._selection import Selection
-from spacelang.optimizers._turn import Memory, Turn
+from spacelang.optimizers._descent import Descent, DescentRules, DescentState
+from spacelang.optimizers._selection import SelectionProblem
+from spacelang.optimizers._selector_call import SelectorCall, TrialMemory
 from spacelang.optimizers.lds import Lds
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
-from spacelang.testing.driving import answered
-from spacelang.testing.small_spaces import choice, made, plain
+from spacelang.testing.driving import make_trial
+from spacelang.testing.small_spaces import choice, make_space, plain_space
 
 SIZE = 400
 
 
 def binary(height: int) -> Space:
     """A tree in which the heuristic always goes left, and a discrepancy to the right comes first."""
-    return made("binary", *(choice(f"s{n}", "R", "L", default=1) for n in range(height)))
+    return make_space("binary", *(choice(f"s{n}", "R", "L", default=1) for n in range(height)))
 
 
 def turns(tree: DiscrepancyTree, discrepancy: int) -> list[str]:
-    return ["".join("RL"[place] for place in leaf) for leaf in tree.walk(tree.default, discrepancy)]
+    return ["".join("RL"[place] for place in leaf) for leaf in tree.walk(tree.default_pipeline, discrepancy)]
 
 
 @pytest.mark.parametrize(
@@ -68,10 +68,10 @@ def test_example_1_a_goal_with_one_discrepancy_is_found_in_the_first_iteration()
 
 @pytest.mark.parametrize("sizes", [(8, 8, 6, 8), (8, 11, 7, 11), (6, 3, 6), (2, 2, 2)])
 def test_pipelines_by_discrepancy_are_elementary_symmetric_polynomials(sizes: tuple[int, ...]) -> None:
-    tree = DiscrepancyTree(Structures(plain(*sizes)))
+    tree = DiscrepancyTree(Structures(plain_space(*sizes)))
     others = [size - 1 for size in sizes]
     expected = [sum(map(prod, combinations(others, j))) for j in range(len(sizes) + 1)]
-    assert list(tree.leaves_by_discrepancy((0,) * len(sizes))) == expected
+    assert list(tree.leaf_counts_by_discrepancy((0,) * len(sizes))) == expected
 
 
 def around(pipeline: Pipeline, sizes: tuple[int, ...], theta: int, stage: int = 0) -> Iterator[Pipeline]:
@@ -124,7 +124,7 @@ def tables(draw: st.DrawFn) -> tuple[tuple[int, ...], dict[Pipeline, float], Pip
 def test_a_descent_goes_by_the_book(table: tuple[tuple[int, ...], dict[Pipeline, float], Pipeline], disc: int) -> None:
     sizes, losses, start = table
     asked, centres = by_the_book(start, sizes, disc, losses)
-    trained = trainings(Lds(disc=disc), plain(*sizes), SIZE, by_table(losses), len(asked), initial=(start,))
+    trained = trainings(Lds(disc=disc), plain_space(*sizes), SIZE, by_table(losses), len(asked), initial=(start,))
     assert trained == [(pipeline, SIZE) for pipeline in asked]
     found = [losses[pipeline] for pipeline in centres]
     assert all(later < earlier for earlier, later in pairwise(found)), "it strictly improves"
@@ -133,12 +133,12 @@ def test_a_descent_goes_by_the_book(table: tuple[tuple[int, ...], dict[Pipeline,
 def end_of_descent(
     sizes: tuple[int, ...], losses: Mapping[Pipeline, float | None], start: Pipeline, disc: int
 ) -> Pipeline:
-    selection = Selection.of(Problem(plain(*sizes), SIZE, np.random.default_rng(0)), "default")
-    arms = Arms(Turn(selection, selection.configuration, Memory()), (SIZE,), (0.0,), selection.number)
-    descent = Descent(selection.tree, Rules(disc, until="local_optimum"), DescentState(start))
+    selection = SelectionProblem.from_problem(Problem(plain_space(*sizes), SIZE, np.random.default_rng(0)), "default")
+    arms = Arms(SelectorCall(selection, selection.configuration, TrialMemory()), (SIZE,), (0.0,), selection.value)
+    descent = Descent(selection.tree, DescentRules(disc, end_rule="local_optimum"), DescentState(start))
     for pipeline in descent.trainings(arms):
-        arms.note(pipeline, answered(arms.request(pipeline), losses[pipeline]))
-    return descent.place.pipeline
+        arms.record(pipeline, make_trial(arms.request(pipeline), losses[pipeline]))
+    return descent.state.pipeline
 
 
 @settings(max_examples=few(100), deadline=None)
@@ -160,7 +160,7 @@ def test_at_the_end_of_a_descent_nothing_within_the_discrepancy_is_better(
 def test_a_discrepancy_beyond_the_number_of_stages_is_all_of_them() -> None:
     losses = {leaf: 1.0 - 0.1 * sum(leaf) for leaf in product(range(3), repeat=3)}
     few, many = (
-        trainings(Lds(disc=disc), plain(3, 3, 3), SIZE, by_table(losses), 100, initial=((0, 0, 0),))
+        trainings(Lds(disc=disc), plain_space(3, 3, 3), SIZE, by_table(losses), 100, initial=((0, 0, 0),))
         for disc in (3, 10**9)
     )
     assert few == many
@@ -168,7 +168,7 @@ def test_a_discrepancy_beyond_the_number_of_stages_is_all_of_them() -> None:
 
 
 def test_every_leaf_is_evaluated_once_on_all_rows() -> None:
-    trained = trainings(Lds(), plain(3, 2, 3), SIZE, lambda leaf, _: None if leaf[0] else 0.5, 100)
+    trained = trainings(Lds(), plain_space(3, 2, 3), SIZE, lambda leaf, _: None if leaf[0] else 0.5, 100)
     assert sorted(trained) == [(leaf, SIZE) for leaf in product(range(3), range(2), range(3))]
 
 

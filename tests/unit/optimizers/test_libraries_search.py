@@ -14,13 +14,13 @@ import pytest
 from numpy.random import default_rng
 
 from spacelang.api import parse
-from spacelang.bench.simulated import Simulated
+from spacelang.bench.simulated_executor import SimulatedExecutor
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real
 from spacelang.ir.expr import Compare, Constant, Reference
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.prior import Normal
-from spacelang.ir.problem import Allowance, Problem
+from spacelang.ir.problem import Problem, TotalBudget
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.optimizers import OPTIMIZERS
@@ -28,25 +28,25 @@ from spacelang.optimizers import smac as module
 from spacelang.optimizers.optuna import Optuna
 from spacelang.optimizers.smac import Smac
 from spacelang.optimizers.tpe import Tpe
-from spacelang.plugins import OptionError, Plugins
-from spacelang.report.searched import lost_by, searched_by
+from spacelang.plugins import OptionError, PluginRegistry
+from spacelang.report.search_coverage import coverage_of, unsupported_features
 from spacelang.runtime.errors import InputError
 from spacelang.solver.counting import Structures
 from spacelang.targets.optuna import OptunaFunction
-from spacelang.testing.driving import Driven, drive, moody
-from spacelang.testing.journals import Heard, MemoryJournal
-from spacelang.testing.searching import ran, timed
+from spacelang.testing.driving import SearchLog, drive, flaky_loss
+from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
+from spacelang.testing.search_tests import evaluate_timed, run_search
 from spacelang.testing.small_spaces import (
     branch,
     choice,
-    continuous,
+    conditional_space,
+    continuous_space,
     forbid,
-    made,
-    number,
-    plain,
+    hyperparameter,
+    make_space,
+    plain_space,
     require,
     span_of,
-    tuned,
 )
 
 FULL = bool(os.environ.get("SPACELANG_FULL"))
@@ -61,16 +61,16 @@ LEARNING: tuple[Literal["TPESampler", "CmaEsSampler", "QMCSampler", "NSGAIISampl
 
 def mixed() -> Space:
     """Two numbers that every configuration has, beside such that not all have, and a constraint."""
-    low, steps = number("low", Real(1e-3, 1.0, log=True), 0.1), number("steps", Grid(1, 50), 2)
-    kernel = number("e.f.kernel", Categorical(("rbf", "poly")), "rbf")
-    degree = number("e.f.degree", Grid(2, 5), 3, when=Compare("==", Reference("e.f.kernel"), Constant("poly")))
+    low, steps = hyperparameter("low", Real(1e-3, 1.0, log=True), 0.1), hyperparameter("steps", Grid(1, 50), 2)
+    kernel = hyperparameter("e.f.kernel", Categorical(("rbf", "poly")), "rbf")
+    degree = hyperparameter("e.f.degree", Grid(2, 5), 3, when=Compare("==", Reference("e.f.kernel"), Constant("poly")))
     forbidden = forbid(Compare(">", Reference("steps"), Constant(40)))
-    return made("mixed", choice("e", branch("f", kernel, degree), "g"), low, steps, constraints=(forbidden,))
+    return make_space("mixed", choice("e", branch("f", kernel, degree), "g"), low, steps, constraints=(forbidden,))
 
 
-def driven(optimizer: Optuna | Smac | Tpe, space: Space, trials: int, **how: object) -> Driven:
-    problem = Problem(space, 100, default_rng(0), budget=Allowance(None, trials))
-    return drive(optimizer.search(problem), moody, trials, **how)  # type: ignore[arg-type]
+def driven(optimizer: Optuna | Smac | Tpe, space: Space, trials: int, **how: object) -> SearchLog:
+    problem = Problem(space, 100, default_rng(0), budget=TotalBudget(None, trials))
+    return drive(optimizer.search(problem), flaky_loss, trials, **how)  # type: ignore[arg-type]
 
 
 # ---- Optuna
@@ -79,19 +79,19 @@ def driven(optimizer: Optuna | Smac | Tpe, space: Space, trials: int, **how: obj
 @pytest.mark.parametrize("optimizer", [*map(Optuna, LEARNING), Tpe(library="optuna")], ids=str)
 @pytest.mark.parametrize("workers", [1, 8])
 def test_a_sampler_goes_on_to_the_last_bit_where_it_was_stopped(optimizer: Optuna | Tpe, workers: int) -> None:
-    def begun(journal: MemoryJournal, heard: Heard) -> None:
+    def begun(journal: MemoryTrialStorage, heard: EventLog) -> None:
         search = optimizer.search(Problem(mixed(), 100, default_rng(0)))
-        ran(search, Simulated(timed, workers=workers), 60, journal=journal, heard=heard)
+        run_search(search, SimulatedExecutor(evaluate_timed, workers=workers), 60, journal=journal, heard=heard)
 
-    journal, heard = MemoryJournal(), Heard()
+    journal, heard = MemoryTrialStorage(), EventLog()
     begun(journal, heard)
     for stop in (13, 55):
-        again = Heard()
-        begun(journal.cut(stop), again)
-        before = [told.ended for told in heard.tolds[: stop - 8]]
-        assert [told.ended for told in again.tolds[: stop - 8]] == before
+        again = EventLog()
+        begun(journal.killed_after(stop), again)
+        before = [told.finished for told in heard.events[: stop - 8]]
+        assert [told.finished for told in again.events[: stop - 8]] == before
         if workers == 1:
-            assert again.said == heard.said
+            assert again.seconds_and_memos == heard.seconds_and_memos
 
 
 @pytest.mark.parametrize(
@@ -133,32 +133,34 @@ def test_tpe_of_optuna_finds_the_better_half() -> None:
 
 
 def test_brute_force_tries_all_of_a_finite_space_and_says_where_there_is_no_end() -> None:
-    found = driven(Optuna("BruteForceSampler"), tuned(), 200)
-    assert found.ended
-    assert len({*found.requests}) == Structures(tuned()).configurations
+    found = driven(Optuna("BruteForceSampler"), conditional_space(), 200)
+    assert found.returned
+    assert len({*found.requests}) == Structures(conditional_space()).configurations
     with pytest.raises(InputError, match=r"`BruteForceSampler` tries every value, but `low` has infinitely many"):
-        lost_by(Optuna("BruteForceSampler"), mixed())
+        unsupported_features(Optuna("BruteForceSampler"), mixed())
 
 
 def test_a_sampler_that_is_not_there_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(OptionError, match="`CmaESampler` is not a value of `sampler`") as error:
-        Plugins.configure(Optuna, {"sampler": "CmaESampler"})
+        PluginRegistry.configure(Optuna, {"sampler": "CmaESampler"})
     assert "did you mean `CmaEsSampler`?" in error.value.help
     assert "`TPESampler`" in error.value.help
 
 
 def test_what_a_sampler_draws_at_random_is_said() -> None:
-    (said,) = lost_by(Optuna("CmaEsSampler"), mixed())
+    (said,) = unsupported_features(Optuna("CmaEsSampler"), mixed())
     numbers = "`CmaEsSampler` searches only numbers that are active in every trial"
     assert said == f"sampler: {numbers}; it draws the other 3 of 5 values at random"
-    (said,) = lost_by(Optuna("QMCSampler"), mixed())
+    (said,) = unsupported_features(Optuna("QMCSampler"), mixed())
     assert said.endswith("draws the other 2 of 5 values at random")
-    assert lost_by(Optuna(), mixed()) == ()
+    assert unsupported_features(Optuna(), mixed()) == ()
 
 
 def test_a_sampler_that_finds_nothing_to_search_is_refused() -> None:
-    with pytest.raises(InputError, match="only numbers that are active in every trial, and `continuous` has none") as error:
-        searched_by(Optuna("CmaEsSampler"), continuous())
+    with pytest.raises(
+        InputError, match="only numbers that are active in every trial, and `continuous` has none"
+    ) as error:
+        coverage_of(Optuna("CmaEsSampler"), continuous_space())
     assert error.value.help == "use `sampler=TPESampler`, which searches the whole space"
 
 
@@ -178,13 +180,13 @@ def test_a_library_that_is_missing_is_named_with_its_command(
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(InputError, match=f"the package `{library}` is not installed") as error:
-        lost_by(optimizer, mixed())
+        unsupported_features(optimizer, mixed())
     assert error.value.help == f"`{command}`"
 
 
 def test_what_the_form_has_not_is_said_on_its_line() -> None:
-    likelier = replace(number("x", Real(0.0, 1.0), 0.5), prior=Normal(0.5, 0.1), span=span_of("\n\nx : 1", "x"))
-    (said,) = searched_by(Optuna(), made("prior", likelier)).lost
+    likelier = replace(hyperparameter("x", Real(0.0, 1.0), 0.5), prior=Normal(0.5, 0.1), span=span_of("\n\nx : 1", "x"))
+    (said,) = coverage_of(Optuna(), make_space("prior", likelier)).lost
     assert said == "`@prior` (line 3): ignored: values are drawn without the prior"
 
 
@@ -201,17 +203,19 @@ def smac() -> Smac:
 def test_smac_goes_on_to_the_last_bit_where_it_was_stopped(workers: int) -> None:
     """Also within the configurations of a model, which is fitted again to what was known when it was made."""
 
-    def begun(journal: MemoryJournal, heard: Heard) -> None:
-        problem = Problem(mixed(), 100, default_rng(0), budget=Allowance(None, 40))
-        ran(smac().search(problem), Simulated(timed, workers=workers), 40, journal=journal, heard=heard)
+    def begun(journal: MemoryTrialStorage, heard: EventLog) -> None:
+        problem = Problem(mixed(), 100, default_rng(0), budget=TotalBudget(None, 40))
+        run_search(
+            smac().search(problem), SimulatedExecutor(evaluate_timed, workers=workers), 40, journal=journal, heard=heard
+        )
 
-    journal, heard = MemoryJournal(), Heard()
+    journal, heard = MemoryTrialStorage(), EventLog()
     begun(journal, heard)
-    again = Heard()
-    begun(journal.cut(30), again)
-    assert [told.ended for told in again.tolds[:22]] == [told.ended for told in heard.tolds[:22]]
+    again = EventLog()
+    begun(journal.killed_after(30), again)
+    assert [told.finished for told in again.events[:22]] == [told.finished for told in heard.events[:22]]
     if workers == 1:
-        assert again.said == heard.said
+        assert again.seconds_and_memos == heard.seconds_and_memos
 
 
 @pytest.mark.full
@@ -222,7 +226,7 @@ def test_smac_proposes_new_members_leaves_no_file_and_says_nothing(
     level = logging.getLogger("smac").level
     found = driven(smac(), mixed(), 36)
     assert len({*found.requests}) == 36
-    assert all(exclusion(mixed(), each.configuration) is None for each in found.requests)
+    assert all(first_exclusion(mixed(), each.configuration) is None for each in found.requests)
     modelled = [bool(each.memo) for each in found.requests]
     assert 1 <= modelled.index(True) <= 9, "a quarter of the trials is the design"
     assert all(modelled[9:])
@@ -239,13 +243,15 @@ abstract a { x : float[0, 1] = 0.5
 abstract b { y : bool, z : float[0, 1] @prior(normal, 0.2, 0.1) when y }
 stage e = a | b"""
     space = parse(text).checked
-    assert len(drive(smac().search(Problem(space, 100, default_rng(0))), moody, 14).trials) == 14
+    assert len(drive(smac().search(Problem(space, 100, default_rng(0))), flaky_loss, 14).trials) == 14
     (lost,) = (each for each in smac().form(Structures(space)).report if each.construct == "`@prior`")
     assert (lost.status, lost.lines) == ("approximated", (2, 4))
-    (told,) = lost_by(smac(), space)
-    assert told.startswith("`@prior` (lines 2, 4): SMAC supports a normal prior only for hyperparameters that are active")
+    (told,) = unsupported_features(smac(), space)
+    assert told.startswith(
+        "`@prior` (lines 2, 4): SMAC supports a normal prior only for hyperparameters that are active"
+    )
     assert (
-        lost_by(
+        unsupported_features(
             smac(), parse(text.replace("normal, 0.5, 0.1", "uniform").replace("normal, 0.2, 0.1", "uniform")).checked
         )
         == ()
@@ -254,8 +260,8 @@ stage e = a | b"""
 
 @pytest.mark.full
 def test_smac_ends_when_a_finite_space_is_exhausted() -> None:
-    found = driven(smac(), plain(2, 3, 2), 200)
-    assert found.ended
+    found = driven(smac(), plain_space(2, 3, 2), 200)
+    assert found.returned
     assert len({*found.requests}) == 12
 
 
@@ -274,16 +280,20 @@ def test_smac_tells_losses_apart_that_lie_beyond_the_ends_of_the_scale(monkeypat
     monkeypatch.setattr(RunHistory, "add", noted)
     losses = [0.9, None, -0.4, 3.0, 0.5, None, 0.2, 0.6, 0.1]
     answers = iter(losses)
-    problem = Problem(mixed(), 100, default_rng(0), budget=Allowance(None, 9))
+    problem = Problem(mixed(), 100, default_rng(0), budget=TotalBudget(None, 9))
     drive(Smac(challengers=20, retrain_after=1).search(problem), lambda _: next(answers), 9)
     assert costs[-9:] == [3.0 if loss is None else loss for loss in losses]
 
 
 def test_smac_says_what_it_cannot_search() -> None:
     tied = require(Compare("==", Reference("x"), Reference("y")))
-    space = made("tied", number("x", Real(0.0, 1.0), 0.5), number("y", Real(0.0, 1.0), 0.25), constraints=(tied,))
-    with pytest.raises(InputError, match="`smac` cannot search `tied`: constraints over hyperparameters: ConfigSpace cannot"):
-        lost_by(Smac(), space)
+    space = make_space(
+        "tied", hyperparameter("x", Real(0.0, 1.0), 0.5), hyperparameter("y", Real(0.0, 1.0), 0.25), constraints=(tied,)
+    )
+    with pytest.raises(
+        InputError, match="`smac` cannot search `tied`: constraints over hyperparameters: ConfigSpace cannot"
+    ):
+        unsupported_features(Smac(), space)
 
 
 def test_options_of_smac_that_cannot_be() -> None:
@@ -307,12 +317,14 @@ def test_both_are_found_by_their_names() -> None:
 
 def test_what_configspace_has_rounded_out_of_the_space_is_left_out_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_member(space: Space, configuration: Configuration) -> str | None:
-        return "odd" if configuration["steps"] % 2 else exclusion(space, configuration)  # type: ignore[operator, return-value]
+        return "odd" if configuration["steps"] % 2 else first_exclusion(space, configuration)  # type: ignore[operator, return-value]
 
     monkeypatch.setattr(module, "exclusion", no_member)
     said: list[str] = []
-    problem = Problem(mixed(), 100, default_rng(0), budget=Allowance(None, 20), remark=said.append)
-    found = drive(smac().search(problem), moody, 14)
+    problem = Problem(mixed(), 100, default_rng(0), budget=TotalBudget(None, 20), remark=said.append)
+    found = drive(smac().search(problem), flaky_loss, 14)
     assert all(each.configuration["steps"] % 2 == 0 for each in found.requests)  # type: ignore[operator]
     (sentence,) = said
-    assert re.fullmatch(r"[1-9]\d* of SMAC's proposals were outside the space because ConfigSpace rounds values; .*", sentence)
+    assert re.fullmatch(
+        r"[1-9]\d* of SMAC's proposals were outside the space because ConfigSpace rounds values; .*", sentence
+    )

@@ -12,15 +12,15 @@ from spacelang.ir.space import Space
 from spacelang.optimizers.blds import Blds
 from spacelang.optimizers.mlds import Mlds
 from spacelang.plugins import OptionError
-from spacelang.testing.driving import arbitrary, drive
-from spacelang.testing.small_spaces import plain, spaces
+from spacelang.testing.driving import drive, hash_loss
+from spacelang.testing.small_spaces import plain_space, spaces
 
 TRACED = by_table({(0, 0): 0.30, (1, 0): 0.5, (0, 1): {100: 0.29, 200: 0.25, 400: 0.20}, (1, 1): 0.1})
 
 
 def test_a_trace() -> None:
     """It ends with (1, 1): what follows is a restart."""
-    trained = trainings(Mlds(), plain(2, 2), 400, TRACED, 9, initial=((0, 0), (1, 0)))
+    trained = trainings(Mlds(), plain_space(2, 2), 400, TRACED, 9, initial=((0, 0), (1, 0)))
     assert trained == [
         ((0, 0), 100),
         ((0, 1), 100),
@@ -36,16 +36,16 @@ def test_a_trace() -> None:
 
 def test_an_equal_loss_is_a_reason_for_one_more_training() -> None:
     losses = by_table({(0,): 0.3, (1,): {100: 0.3, 200: 0.2, 400: 0.2}, (2,): 0.4})
-    trained = trainings(Mlds(), plain(3), 400, losses, 4, initial=((0,),))
+    trained = trainings(Mlds(), plain_space(3), 400, losses, 4, initial=((0,),))
     assert trained == [((0,), 100), ((1,), 100), ((1,), 200), ((1,), 400)]
 
 
 def test_matching_fidelities_trains_a_neighbour_as_often_as_the_pipeline() -> None:
     """Without matching, (1,) and (2,) would stay on 100 rows until (0,) is trained on all."""
     losses = by_table({(0,): 0.3, (1,): 0.6, (2,): 0.9})
-    alone = trainings(Mlds(), plain(3), 400, losses, 5, initial=((0,),))
+    alone = trainings(Mlds(), plain_space(3), 400, losses, 5, initial=((0,),))
     assert alone == [((0,), 100), ((1,), 100), ((2,), 100), ((0,), 200), ((0,), 400)]
-    matched = trainings(Mlds(match_fidelity=True), plain(3), 400, losses, 9, initial=((0,),))
+    matched = trainings(Mlds(match_fidelity=True), plain_space(3), 400, losses, 9, initial=((0,),))
     assert matched == [
         ((0,), 100),
         ((1,), 100),
@@ -63,8 +63,8 @@ def test_matching_fidelities_trains_a_neighbour_as_often_as_the_pipeline() -> No
 @given(spaces(), st.integers(1, 3), st.booleans())
 def test_every_pipeline_is_trained_on_all_rows_in_the_end(space: Space, disc: int, match_fidelity: bool) -> None:
     search = Mlds(disc, match_fidelity=match_fidelity).search(Problem(space, 350, default_rng(1)))
-    driven = drive(search, arbitrary, 5_000)
-    assert driven.ended
+    driven = drive(search, hash_loss, 5_000)
+    assert driven.returned
     assert len({(r.configuration, r.fidelity) for r in driven.requests}) == len(driven.requests)
 
 
@@ -72,8 +72,8 @@ def test_every_pipeline_is_trained_on_all_rows_in_the_end(space: Space, disc: in
 @given(spaces(), st.integers(0, 3))
 def test_on_one_rung_it_is_blds_without_a_width(space: Space, seed: int) -> None:
     """On b rows and fewer there is one rung, and BLDS with bounds that collapse has no width there, either."""
-    first = drive(Mlds().search(Problem(space, 80, default_rng(seed))), arbitrary, 500)
-    second = drive(Blds(collapse_at_full=True).search(Problem(space, 80, default_rng(seed))), arbitrary, 500)
+    first = drive(Mlds().search(Problem(space, 80, default_rng(seed))), hash_loss, 500)
+    second = drive(Blds(collapse_at_full=True).search(Problem(space, 80, default_rng(seed))), hash_loss, 500)
     assert first == second
 
 

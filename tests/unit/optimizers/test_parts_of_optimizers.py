@@ -13,11 +13,11 @@ from numpy.random import default_rng
 from trying import few
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.scale import Scale
+from spacelang.ir.loss_scale import LossScale
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers._selection import Selection, Selector
-from spacelang.optimizers._turn import Memory
+from spacelang.optimizers._selection import SelectionProblem, Selector
+from spacelang.optimizers._selector_call import TrialMemory
 from spacelang.optimizers.blds import Blds
 from spacelang.optimizers.cmab import Cmab
 from spacelang.optimizers.daub import Daub
@@ -28,10 +28,17 @@ from spacelang.optimizers.random import Random
 from spacelang.optimizers.successive_halving import SuccessiveHalving
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
-from spacelang.testing.driving import arbitrary, moody
-from spacelang.testing.searching import SIZE
-from spacelang.testing.selectors import SelectorCall, SelectorConformance, burden, first, second, theta_of
-from spacelang.testing.small_spaces import plain
+from spacelang.testing.driving import flaky_loss, hash_loss
+from spacelang.testing.search_tests import SIZE
+from spacelang.testing.selectors import (
+    CallArguments,
+    SelectorConformance,
+    exact_penalty,
+    first_theta,
+    mixed_theta,
+    second_theta,
+)
+from spacelang.testing.small_spaces import plain_space
 
 RUNGS = rungs(SIZE, 100, 2.0)
 
@@ -49,44 +56,48 @@ class Of(SelectorConformance):
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 40), st.integers(0, 9), st.sampled_from([1, 3]))
 def test_random_draws_so_many_pipelines(iterations: int, seed: int, workers: int) -> None:
-    made = Of(Random()).call(plain(3, 3, 3), SelectorCall(iterations=iterations), seed=seed, workers=workers)
-    assert len(made.trials[0]) == len(made.full(0)) == min(iterations, 27)
+    made = Of(Random()).run_calls(
+        plain_space(3, 3, 3), CallArguments(iterations=iterations), seed=seed, workers=workers
+    )
+    assert len(made.trials[0]) == len(made.full_trials(0)) == min(iterations, 27)
 
 
 @pytest.mark.parametrize("optimizer", [Lds(), Lds(disc=2), Blds(b=SIZE), Mlds(b=SIZE)], ids=str)
 def test_a_descent_is_an_iteration_and_ends_in_a_local_optimum(optimizer: Lds) -> None:
     for seed in range(5):
-        made = Of(optimizer).call(
-            plain(4, 4, 3), SelectorCall(iterations=1, start=(0, 0, 0)), seed=seed, objective=moody
+        made = Of(optimizer).run_calls(
+            plain_space(4, 4, 3), CallArguments(iterations=1, start=(0, 0, 0)), seed=seed, objective=flaky_loss
         )
         requests = made.requests(0)
         assert made.pipeline(requests[0]) == (0, 0, 0), "it begins where it is told to"
-        losses = {leaf: trial.loss for leaf, trial in made.full(0).items()}
-        around = made.tree.walk(made.found[0], optimizer.disc)
-        best = losses[made.found[0]]
+        losses = {leaf: trial.loss for leaf, trial in made.full_trials(0).items()}
+        around = made.tree.walk(made.results[0], optimizer.disc)
+        best = losses[made.results[0]]
         assert best is not None
         assert all(losses[leaf] is None or losses[leaf] >= best for leaf in around), "all around it was looked at"
 
 
 def test_with_enough_descents_the_best_of_all_is_found() -> None:
     for optimizer in (Blds(), Mlds(), Lds()):
-        made = Of(optimizer).call(plain(3, 3, 3), SelectorCall(iterations=None))
-        losses = {leaf: arbitrary(Request(made.configuration(leaf))) for leaf in made.tree.leaves_in_order()}
-        assert losses[made.found[0]] == min(losses.values())
+        made = Of(optimizer).run_calls(plain_space(3, 3, 3), CallArguments(iterations=None))
+        losses = {leaf: hash_loss(Request(made.configuration(leaf))) for leaf in made.tree.iter_leaves()}
+        assert losses[made.results[0]] == min(losses.values())
 
 
 @pytest.mark.parametrize("iterations", [1, 2, 5])
 def test_hyperband_makes_so_many_passes(iterations: int) -> None:
-    made = Of(Hyperband()).call(plain(9, 9, 9, 9), SelectorCall(iterations=iterations))
+    made = Of(Hyperband()).run_calls(plain_space(9, 9, 9, 9), CallArguments(iterations=iterations))
     one = [
-        count for bracket in brackets(Hyperband(), SIZE, 2.0) for count in (bracket.candidates, *bracket.kept(2.0)[:-1])
+        count
+        for bracket in brackets(Hyperband(), SIZE, 2.0)
+        for count in (bracket.candidates, *bracket.survivors(2.0)[:-1])
     ]
     assert len(made.trials[0]) <= iterations * sum(one)
     assert len(made.trials[0]) >= 0.95 * iterations * sum(one), "hardly any pipeline is drawn twice"
 
 
 def test_successive_halving_makes_so_many_brackets() -> None:
-    made = Of(SuccessiveHalving(n=16)).call(plain(9, 9, 9, 9), SelectorCall(iterations=1))
+    made = Of(SuccessiveHalving(n=16)).run_calls(plain_space(9, 9, 9, 9), CallArguments(iterations=1))
     assert len(made.trials[0]) == 16 + 8 + 4 + 2
 
 
@@ -94,7 +105,7 @@ def test_successive_halving_makes_so_many_brackets() -> None:
 @given(st.integers(1, 60), st.integers(0, 9), st.sampled_from([1, 3]))
 def test_a_pull_is_an_iteration_also_of_what_is_known(iterations: int, seed: int, workers: int) -> None:
     of = Of(Cmab(alpha0=0.1, delta0=0.1))
-    made = of.call(plain(3, 3), *[SelectorCall(iterations=iterations)] * 3, seed=seed, workers=workers)
+    made = of.run_calls(plain_space(3, 3), *[CallArguments(iterations=iterations)] * 3, seed=seed, workers=workers)
     assert sum(map(len, made.trials)) <= min(3 * iterations, 9)
 
 
@@ -105,7 +116,9 @@ def posterior(persistent: bool) -> list[tuple[int, ...]]:
         return 0.0 if request.configuration["s0"] == "a4" and request.configuration["s1"] == "a4" else 0.7
 
     of = Of(Cmab(alpha0=0.1, delta0=0.1, persistent=persistent))
-    made = of.call(plain(5, 5), SelectorCall(iterations=200), SelectorCall(second, iterations=1), objective=loss)
+    made = of.run_calls(
+        plain_space(5, 5), CallArguments(iterations=200), CallArguments(second_theta, iterations=1), objective=loss
+    )
     return [made.pipeline(request) for request in made.requests(1)]
 
 
@@ -115,11 +128,11 @@ def test_arms_begin_anew_unless_they_persist() -> None:
 
 
 def test_daub_returns_so_many_pipelines_and_goes_on_from_there() -> None:
-    halves = Of(Daub(b=10)).call(plain(3, 4), SelectorCall(iterations=2), SelectorCall(iterations=3))
-    whole = Of(Daub(b=10)).call(plain(3, 4), SelectorCall(iterations=5))
+    halves = Of(Daub(b=10)).run_calls(plain_space(3, 4), CallArguments(iterations=2), CallArguments(iterations=3))
+    whole = Of(Daub(b=10)).run_calls(plain_space(3, 4), CallArguments(iterations=5))
     assert [*halves.requests(0), *halves.requests(1)] == whole.requests(0)
-    assert len(halves.full(0)) == 2
-    assert len(halves.full(1)) == 3
+    assert len(halves.full_trials(0)) == 2
+    assert len(halves.full_trials(1)) == 3
     assert min(request.fidelity or SIZE for request in halves.requests(1)) > rungs(SIZE, 10, 2.0)[2], "no bootstrap"
 
 
@@ -131,9 +144,9 @@ def test_after_tuning_a_pipeline_its_bounds_begin_anew_and_all_others_are_as_the
     """The next run never uses the stale value of what was tuned, and uses all others."""
     leaves = list(product(range(3), range(3), range(2)))
     tuned = leaves[place % len(leaves)]
-    theta = [lambda leaf: int(leaf == tuned), theta_of(1), first][changed]
-    made = Of(Blds()).call(
-        plain(3, 3, 2), SelectorCall(iterations=None), SelectorCall(theta, iterations=None), seed=seed
+    theta = [lambda leaf: int(leaf == tuned), mixed_theta(1), first_theta][changed]
+    made = Of(Blds()).run_calls(
+        plain_space(3, 3, 2), CallArguments(iterations=None), CallArguments(theta, iterations=None), seed=seed
     )
     again = [leaf for leaf in leaves if theta(leaf)]
     trained = [(made.pipeline(request), request.fidelity or SIZE) for request in made.requests(1)]
@@ -142,25 +155,25 @@ def test_after_tuning_a_pipeline_its_bounds_begin_anew_and_all_others_are_as_the
 
 def test_seconds_of_a_part_are_those_that_its_trials_have_cost() -> None:
     """An answer from memory costs nothing, and what came before the call is no cost of it."""
-    call = SelectorCall(iterations=None, seconds=5.0)
-    made = Of(Lds()).call(plain(4, 4, 4), *[call] * 4)
+    call = CallArguments(iterations=None, seconds=5.0)
+    made = Of(Lds()).run_calls(plain_space(4, 4, 4), *[call] * 4)
     assert [len(trials) for trials in made.trials] == [5, 5, 5, 5]
 
 
 def test_numbers_and_standings_bear_the_penalty_in_the_unit_of_the_run() -> None:
-    tree = DiscrepancyTree(Structures(plain(2)))
-    selection = Selection(tree, tree.complete, SIZE, default_rng(0), lambda _: 0.25)
-    trial = Trial(Request(tree.complete((0,))), 20.0, scale=Scale(0.0, 40.0))
+    tree = DiscrepancyTree(Structures(plain_space(2)))
+    selection = SelectionProblem(tree, tree.complete, SIZE, default_rng(0), lambda _: 0.25)
+    trial = Trial(Request(tree.complete((0,))), 20.0, scale=LossScale(0.0, 40.0))
     failed = replace(trial, loss=None, status=Status.ERROR)
-    assert (selection.number(trial), selection.standing(trial)) == (30.0, 0.75)
-    assert (selection.number(failed), selection.standing(failed)) == (float("inf"), 1.0)
-    assert selection.order(trial) < selection.order(replace(trial, loss=1e9)) < selection.order(failed)
-    assert replace(selection, penalty=burden).number(trial) == 20 + 40 * burden(trial)
+    assert (selection.value(trial), selection.normalized_value(trial)) == (30.0, 0.75)
+    assert (selection.value(failed), selection.normalized_value(failed)) == (float("inf"), 1.0)
+    assert selection.sort_key(trial) < selection.sort_key(replace(trial, loss=1e9)) < selection.sort_key(failed)
+    assert replace(selection, penalty=exact_penalty).value(trial) == 20 + 40 * exact_penalty(trial)
 
 
 def test_what_is_remembered_holds_no_predictions() -> None:
-    memory: Memory[tuple[int, ...]] = Memory()
+    memory: TrialMemory[tuple[int, ...]] = TrialMemory()
     trial = Trial(Request(Configuration({"s0": "a0"})), 0.5, predictions=[1, 2, 3])
-    memory.note((0,), trial)
-    assert memory.of((0,)) == {trial.request: trial}
-    assert all(kept.predictions is None for kept in memory.of((0,)).values())
+    memory.record((0,), trial)
+    assert memory.trials_of((0,)) == {trial.request: trial}
+    assert all(kept.predictions is None for kept in memory.trials_of((0,)).values())

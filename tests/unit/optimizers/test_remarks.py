@@ -11,9 +11,9 @@ from spacelang.ir.problem import Problem
 from spacelang.minimizers.bo import Bo as BoOfPoints
 from spacelang.minimizers.rbf import Rbf
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.surrogates.sizes import KEPT, LEFT_OUT, MOST
-from spacelang.testing.driving import arbitrary, drive
-from spacelang.testing.small_spaces import continuous, plain
+from spacelang.surrogates.training_limits import MAX_POINTS, POINTS_WHEN_FITTED, SUBSAMPLING_NOTE
+from spacelang.testing.driving import drive, hash_loss
+from spacelang.testing.small_spaces import continuous_space, plain_space
 
 FEW = 8
 RANGE = "space ranges\nabstract anneal { heat : float[0.1, 10] log = 1 }\nstage method = anneal\n"
@@ -30,10 +30,10 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "space"),
     [
-        ("jopt", {"initial": "1000"}, continuous()),
-        ("bo", {"initial": "1000"}, plain(4, 4)),
-        ("admm", {"theta": "rbf", "i0": "12", "first": "theta"}, continuous()),
-        ("admm", {"theta": "random", "z": "bo(initial=1000)", "i0": "12"}, plain(4, 4)),
+        ("jopt", {"initial": "1000"}, continuous_space()),
+        ("bo", {"initial": "1000"}, plain_space(4, 4)),
+        ("admm", {"theta": "rbf", "i0": "12", "first": "theta"}, continuous_space()),
+        ("admm", {"theta": "random", "z": "bo(initial=1000)", "i0": "12"}, plain_space(4, 4)),
     ],
 )
 def test_it_is_said_once_models_leave_trials_out(name: str, options: Any, space: Any) -> None:
@@ -41,21 +41,23 @@ def test_it_is_said_once_models_leave_trials_out(name: str, options: Any, space:
     for trials in (FEW, 15):
         said[trials] = []
         problem = Problem(space, 100, np.random.default_rng(0), remark=said[trials].append)
-        drive(optimizer.search(problem), arbitrary, trials)
+        drive(optimizer.search(problem), hash_loss, trials)
     assert not said[FEW]
-    assert set(said[15]) == {LEFT_OUT}
+    assert set(said[15]) == {SUBSAMPLING_NOTE}
 
 
 def test_who_models_all_says_nothing() -> None:
     said: list[str] = []
     optimizer = OPTIMIZERS.configure(OPTIMIZERS.load("admm"), {"theta": "random", "z": "random", "i0": "12"})
-    drive(optimizer.search(Problem(continuous(), 100, np.random.default_rng(0), remark=said.append)), arbitrary, 15)
+    drive(
+        optimizer.search(Problem(continuous_space(), 100, np.random.default_rng(0), remark=said.append)), hash_loss, 15
+    )
     assert not said
 
 
 def test_the_figure_is_that_of_the_models() -> None:
-    assert BoOfPoints.most_modelled == KEPT < MOST
-    assert str(MOST) in LEFT_OUT
+    assert BoOfPoints.most_modelled == POINTS_WHEN_FITTED < MAX_POINTS
+    assert str(MAX_POINTS) in SUBSAMPLING_NOTE
 
 
 def test_a_result_has_it_and_a_run_that_is_resumed_says_it_again(tmp_path: Path) -> None:
@@ -73,7 +75,7 @@ def test_a_result_has_it_and_a_run_that_is_resumed_says_it_again(tmp_path: Path)
         return found.outcome.remarks
 
     assert searched(FEW) == ()
-    assert searched(FEW + 2) == searched(FEW + 2) == (LEFT_OUT,)
+    assert searched(FEW + 2) == searched(FEW + 2) == (SUBSAMPLING_NOTE,)
 
 
 def _heat(configuration: dict[str, Any]) -> float:

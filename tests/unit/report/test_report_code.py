@@ -14,17 +14,28 @@ from sklearn.svm import SVC
 from xgboost import XGBClassifier
 
 import spacelang as sl
-from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import BOOLEANS, Categorical, Domain, Grid, Ordinal, Real, Union
-from spacelang.ir.space import NOTHING, Branch, Choice, Hyperparameter, Kind, Named, Node, Operator, Product, Space
-from spacelang.report import code
-from spacelang.report.code import WIDTH
+from spacelang.ir.space import (
+    SKIPPED_STEP,
+    Branch,
+    Choice,
+    Hyperparameter,
+    NamedObject,
+    Node,
+    Operator,
+    Product,
+    ProductKind,
+    Space,
+)
+from spacelang.report import code_writer
+from spacelang.report.code_writer import WIDTH
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.build import build
-from spacelang.runtime.pipelines.labelled import for_labels
-from spacelang.runtime.pipelines.preparation import Preparation, plan
+from spacelang.runtime.pipelines.label_encoding import adapt_to_labels
+from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
+from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 
 
@@ -48,12 +59,12 @@ KERNEL = stage(
     operator("Matern", nu=0.5),
 )
 BOTH = Product(
-    Kind.SEQUENCE, (operator("StandardScaler"), operator("PCA", leaf("scaler.n_components", Real(0.5, 0.99))))
+    ProductKind.SEQUENCE, (operator("StandardScaler"), operator("PCA", leaf("scaler.n_components", Real(0.5, 0.99))))
 )
 SIDES: Product = Product(
-    Kind.PARALLEL,
+    ProductKind.PARALLEL,
     (
-        stage("left", NOTHING, operator("PCA", leaf("left.whiten", BOOLEANS), n_components=2)),
+        stage("left", SKIPPED_STEP, operator("PCA", leaf("left.whiten", BOOLEANS), n_components=2)),
         operator(
             "SelectPercentile", leaf("select.score_func", Categorical(("chi2", "f_classif")), ("chi2", "f_classif"))
         ),
@@ -62,10 +73,10 @@ SIDES: Product = Product(
 MADE = Space(
     "handmade",
     Product(
-        Kind.SEQUENCE,
+        ProductKind.SEQUENCE,
         (
             operator("IterativeImputer", max_iter=3),
-            stage("scaler", NOTHING, operator("MinMaxScaler", feature_range=(0, 2)), BOTH),
+            stage("scaler", SKIPPED_STEP, operator("MinMaxScaler", feature_range=(0, 2)), BOTH),
             SIDES,
             stage(
                 "estimator",
@@ -95,7 +106,7 @@ MIXED = pd.DataFrame(
 
 
 def source(space: Space, configuration: Configuration, preparation: Preparation | None = None, **given):
-    return code.source(build(space, configuration, preparation=preparation, n_jobs=None, **given))
+    return code_writer.pipeline_source(build(space, configuration, preparation=preparation, n_jobs=None, **given))
 
 
 def evaluated(text: str):
@@ -122,7 +133,9 @@ def _text(value: object) -> str:
     return type(value).__name__ if hasattr(value, "get_params") else repr(value)
 
 
-@pytest.mark.parametrize("preparation", [None, plan(Space("none", operator("SVC")), MIXED)], ids=["bare", "prepared"])
+@pytest.mark.parametrize(
+    "preparation", [None, plan_preparation(Space("none", operator("SVC")), MIXED)], ids=["bare", "prepared"]
+)
 @pytest.mark.parametrize("random_state", [None, 7])
 def test_the_code_evaluates_to_the_pipeline_that_is_built(preparation, random_state):
     sampler = Sampler(Structures(MADE))
@@ -139,7 +152,7 @@ def test_the_code_evaluates_to_the_pipeline_that_is_built(preparation, random_st
 
 
 def simple(*children: Node) -> Space:
-    return Space("simple", Product(Kind.SEQUENCE, children))
+    return Space("simple", Product(ProductKind.SEQUENCE, children))
 
 
 def test_the_code_is_what_a_person_would_write():
@@ -167,7 +180,7 @@ def test_parts_are_written_as_the_parameter_of_the_library():
 
 def test_the_code_stands_alone(tmp_path):
     made = simple(stage("estimator", operator("LogisticRegression")))
-    text = source(made, Configuration({"estimator": "LogisticRegression"}), plan(made, MIXED))
+    text = source(made, Configuration({"estimator": "LogisticRegression"}), plan_preparation(made, MIXED))
     MIXED.to_csv(tmp_path / "mixed.csv", index=False)
     (tmp_path / "found.py").write_text(
         f"{text}\nimport pandas\n\nframe = pandas.read_csv('mixed.csv')\n"
@@ -180,8 +193,8 @@ def test_the_code_stands_alone(tmp_path):
 def test_categories_that_the_space_encodes_reach_it_in_a_table():
     made = simple(operator("OneHotEncoder"), operator("SVC"))
     frame = MIXED.assign(empty=None)
-    preparation = plan(made, frame)
-    assert preparation.keeps_table
+    preparation = plan_preparation(made, frame)
+    assert preparation.takes_dataframe
     pipeline = evaluated(source(made, Configuration({}), preparation))
     assert isinstance(pipeline["preparation"].fit_transform(frame), pd.DataFrame)
 
@@ -189,8 +202,8 @@ def test_categories_that_the_space_encodes_reach_it_in_a_table():
 def test_categories_that_need_no_preparation_leave_the_code_alone():
     made = simple(operator("OneHotEncoder"), operator("SVC"))
     frame = MIXED[["town"]]
-    assert plan(made, frame).keeps_table
-    assert "set_output" not in source(made, Configuration({}), plan(made, frame))
+    assert plan_preparation(made, frame).takes_dataframe
+    assert "set_output" not in source(made, Configuration({}), plan_preparation(made, frame))
 
 
 def test_experimental_operators_are_enabled_first():
@@ -221,7 +234,7 @@ def test_an_object_without_code_is_refused():
 
 
 def test_functions_are_imported():
-    text = source(simple(operator("SelectKBest", score_func=Named("chi2")), operator("SVC")), Configuration({}))
+    text = source(simple(operator("SelectKBest", score_func=NamedObject("chi2")), operator("SVC")), Configuration({}))
     assert "from sklearn.feature_selection import SelectKBest, chi2\n" in text
 
 
@@ -232,13 +245,13 @@ def test_an_empty_preparation_adds_nothing():
 def test_what_finds_text_when_it_is_fitted_has_no_code():
     space = sl.parse("pipeline = columns(text: TfidfVectorizer) -> LogisticRegression")
     with pytest.raises(BuildError, match="before it is known which columns hold text"):
-        code.source(space.build(space.default()))
+        code_writer.pipeline_source(space.build(space.default()))
 
 
 def test_classes_of_one_name_are_told_apart():
     inner = Pipeline([("scaler", StandardScaler()), ("pca", PCA())])
     both = ResamplingPipeline([("union", FeatureUnion([("inner", inner)])), ("sampler", SMOTE()), ("e", SVC())])
-    text = code.source(both)
+    text = code_writer.pipeline_source(both)
     assert "from imblearn.pipeline import Pipeline as ImblearnPipeline\n" in text
     assert "from sklearn.pipeline import FeatureUnion, Pipeline\n" in text
     assert repr(evaluated(text)) == repr(both)
@@ -246,10 +259,10 @@ def test_classes_of_one_name_are_told_apart():
 
 def test_the_comment_on_labels_is_true():
     booster = Pipeline([("e", XGBClassifier())])
-    assert "# The classes must be 0, 1, … for XGBClassifier: " in code.source(booster)
+    assert "# The classes must be 0, 1, … for XGBClassifier: " in code_writer.pipeline_source(booster)
     within = Pipeline([("e", BaggingClassifier(XGBClassifier()))])
-    assert "#" not in code.source(within)
-    written = code.source(for_labels(booster, ("a", "b")))
+    assert "#" not in code_writer.pipeline_source(within)
+    written = code_writer.pipeline_source(adapt_to_labels(booster, ("a", "b")))
     assert "# A vote of one member encodes the labels, because XGBClassifier " in written
 
 
@@ -260,14 +273,14 @@ def test_the_line_that_fits_reads_the_same_table(name, tmp_path, monkeypatch):
     MIXED.assign(**{label: ["yes", "no"] * 6}).to_csv(name, index=False)
     table = load_dataset(name, label)
     made = simple(operator("LogisticRegression"))
-    built = build(made, Configuration({}), preparation=plan(made, table.features), n_jobs=None)
+    built = build(made, Configuration({}), preparation=plan_preparation(made, table.features), n_jobs=None)
     names: dict[str, object] = {}
-    exec(f"{code.source(built)}\n{code.fitting(name, label)}", names)
+    exec(f"{code_writer.pipeline_source(built)}\n{code_writer.fit_line(name, label)}", names)
     wanted = built.fit(table.features, table.target).predict_proba(table.features)
     assert np.array_equal(names["pipeline"].predict_proba(table.features), wanted)
 
 
 def test_what_pandas_does_not_read_as_we_do_has_no_line():
-    assert code.fitting("table.arff", "target") is code.fitting("openml:31", "target") is None
-    assert code.fitting("sklearn:iris", "sepal length (cm)") is None
-    assert code.fitting("sklearn:iris", "target").startswith("from sklearn.datasets import load_iris; ")
+    assert code_writer.fit_line("table.arff", "target") is code_writer.fit_line("openml:31", "target") is None
+    assert code_writer.fit_line("sklearn:iris", "sepal length (cm)") is None
+    assert code_writer.fit_line("sklearn:iris", "target").startswith("from sklearn.datasets import load_iris; ")

@@ -6,41 +6,48 @@ from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Status, Trial
-from spacelang.report.failures import REASONS, as_one, by_kind, most_frequent, reasons, told
-from spacelang.runtime.failures import too_long
-from spacelang.runtime.history import Record
+from spacelang.report.failures import (
+    REASONS,
+    count_by_reason,
+    count_by_status,
+    describe_counts,
+    merge_time_limits,
+    most_frequent,
+)
+from spacelang.runtime.failures import timeout_failure
+from spacelang.runtime.history import TrialRecord
 
 
-def record(status: Status, reason: str = "") -> Record:
+def record(status: Status, reason: str = "") -> TrialRecord:
     loss = 0.5 if status is Status.SUCCESS else None
-    return Record(1, Trial(Request(Configuration({})), loss, status=status, reason=reason), 0.0, 1.0)
+    return TrialRecord(1, Trial(Request(Configuration({})), loss, status=status, reason=reason), 0.0, 1.0)
 
 
 def test_failures_are_told_by_their_kind_in_one_order():
     records = [record(status) for status in (*Status, Status.CRASH, Status.ERROR, Status.MEMORY)]
-    assert told(by_kind(records)) == "2 errors, 1 invalid, 1 timeout, 2 out of memory, 2 crashes"
-    assert told(by_kind([record(Status.SUCCESS)])) == ""
+    assert describe_counts(count_by_status(records)) == "2 errors, 1 invalid, 1 timeout, 2 out of memory, 2 crashes"
+    assert describe_counts(count_by_status([record(Status.SUCCESS)])) == ""
 
 
 @pytest.mark.parametrize("status", [status for status in Status if status is not Status.SUCCESS])
 def test_every_kind_of_failure_has_words(status):
-    assert told(Counter([status])).startswith("1 ")
+    assert describe_counts(Counter([status])).startswith("1 ")
 
 
 def test_every_kind_is_shown_by_its_most_frequent_reason_and_the_most_frequent_ones_of_all():
     errors = [record(Status.ERROR, reason) for reason in "aaaabbbccd"]
     rare = [record(Status.TIMEOUT, "it took longer than 1 s"), record(Status.CRASH, "signal 11")]
-    shown = most_frequent(reasons([*errors, *rare, record(Status.SUCCESS)]))
+    shown = most_frequent(count_by_reason([*errors, *rare, record(Status.SUCCESS)]))
     assert shown == ([("a", 4), ("b", 3), ("c", 2), ("it took longer than 1 s", 1), ("signal 11", 1)], 1)
-    assert most_frequent(reasons(errors)) == ([("a", 4), ("b", 3), ("c", 2)], 1)
+    assert most_frequent(count_by_reason(errors)) == ([("a", 4), ("b", 3), ("c", 2)], 1)
     assert REASONS == 3
 
 
 @given(st.lists(st.floats(1e-6, 1e5), min_size=1), st.lists(st.sampled_from("ab")))
 def test_limits_of_time_are_one_reason_with_their_ends(limits: list[float], others: list[str]) -> None:
     """What each arm of a bandit has left is another one; nothing else is put together, and no trial is lost."""
-    timeouts = [record(Status.TIMEOUT, too_long(limit, 0.0).reason) for limit in limits]
-    counts = reasons([*timeouts, *(record(Status.ERROR, other) for other in others)])
+    timeouts = [record(Status.TIMEOUT, timeout_failure(limit, 0.0).reason) for limit in limits]
+    counts = count_by_reason([*timeouts, *(record(Status.ERROR, other) for other in others)])
     shown, left = most_frequent(counts)
     assert left == 0
     assert sum(count for _, count in shown) == len(limits) + len(others)
@@ -49,7 +56,8 @@ def test_limits_of_time_are_one_reason_with_their_ends(limits: list[float], othe
         assert said == timeouts[0].trial.reason
     else:
         ends = [
-            too_long(limit, 0.0).reason.removeprefix("it took longer than ") for limit in (min(limits), max(limits))
+            timeout_failure(limit, 0.0).reason.removeprefix("it took longer than ")
+            for limit in (min(limits), max(limits))
         ]
         assert said == f"it took longer than its limit, from {' to '.join(ends)}"
 
@@ -57,6 +65,6 @@ def test_limits_of_time_are_one_reason_with_their_ends(limits: list[float], othe
 def test_what_only_looks_like_a_limit_is_left_alone() -> None:
     strange = {(Status.TIMEOUT, "it took longer than ever"), (Status.ERROR, "it took longer than 3s")}
     limits = {(Status.TIMEOUT, "it took longer than 3s"), (Status.TIMEOUT, "it took longer than 40ms")}
-    found = as_one(strange | limits)
+    found = merge_time_limits(strange | limits)
     assert {found[each] for each in strange} == strange
     assert {found[each] for each in limits} == {(Status.TIMEOUT, "it took longer than its limit, from 40ms to 3s")}

@@ -18,15 +18,15 @@ from trying import few
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import CrossValidation, Holdout
-from spacelang.report.page.axes import axis_of, seconds, thinned, times_to
-from spacelang.report.page.importance import FEWEST, importances
-from spacelang.report.page.intervals import Judged, judged
-from spacelang.report.page.material import gathered
-from spacelang.report.page.rendering import _environment, page
-from spacelang.report.stored import document
-from spacelang.runtime.storing.header import DataFacts
-from spacelang.runtime.storing.store import Store
-from spacelang.syntax.highlighting import highlighted
+from spacelang.report.page.axes import axis_of, evenly_spaced, format_seconds, time_axis
+from spacelang.report.page.importance import MIN_TRIALS, importances
+from spacelang.report.page.intervals import HeldOutRows, held_out_rows
+from spacelang.report.page.rendering import _environment, render_page
+from spacelang.report.page.run_data import read_run_data
+from spacelang.report.stored_runs import document
+from spacelang.runtime.storage.header import DataFacts
+from spacelang.runtime.storage.store import Store
+from spacelang.syntax.highlighting import highlight
 
 SECTIONS = {"time", "best", "mattered", "parallel", "tree", "bounds", "cost", "failed", "space", "run"}
 
@@ -35,7 +35,7 @@ def read(*stores: Path) -> Page:
     """The page of some stores, after all that holds for every page."""
     runs = [Store.read(each) for each in stores]
     try:
-        text = page(runs)
+        text = render_page(runs)
     finally:
         for each in runs:
             each.close()
@@ -90,12 +90,17 @@ def test_a_run_is_told_in_all_its_sections(tmp_path: Path) -> None:
 
 
 def test_counts_of_the_tree_failures_and_bounds_are_those_of_the_trials(tmp_path: Path) -> None:
-    from spacelang.report.page.measures import bounds, costs, failures
-    from spacelang.report.page.tree import decision_tree
+    from spacelang.report.page.measures import alternative_costs, bound_charts, failure_reasons
+    from spacelang.report.page.structure_tree import decision_tree
 
     with Store.read(full(tmp_path / "run.db")) as run:
-        told = gathered(run)
-        tree, reasons, kept, cost = decision_tree(told), failures(told), bounds(told), costs(told)
+        told = read_run_data(run)
+        tree, reasons, kept, cost = (
+            decision_tree(told),
+            failure_reasons(told),
+            bound_charts(told),
+            alternative_costs(told),
+        )
     assert tree is not None
     assert cost is not None
     taken = [record.trial.request.configuration["estimator"] for record in told.records]
@@ -107,7 +112,7 @@ def test_counts_of_the_tree_failures_and_bounds_are_those_of_the_trials(tmp_path
     assert sum(each.trials for each in reasons[0]) == losses.count(None)
     assert reasons[1] == 0
     (bound,) = kept
-    values = [each.value for record in told.known for each in record.trial.constraints]
+    values = [each.value for record in told.succeeded for each in record.trial.constraints]
     assert (bound.holding, bound.measured) == (values.count(3.0), len(values))
     assert bound.unknown == sum(not np.isfinite(each) for each in values)
     assert (bound.keeping + bound.breaking).count("M") == bound.drawn == len(values) - bound.unknown
@@ -130,13 +135,13 @@ def test_nothing_of_a_strangers_file_is_markup(where: str, tmp_path: Path) -> No
 
 
 def _rewrite(path: Path, facts: dict[str, str]) -> None:
-    from spacelang.runtime.storing.store_file import DIGEST_OF_HEADER, _digest_of
+    from spacelang.runtime.storage.store_file import HEADER_DIGEST_NAME, _header_digest
 
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA journal_mode=DELETE")
     connection.executemany("UPDATE header SET value=? WHERE name=?", [(value, name) for name, value in facts.items()])
-    rows = dict(connection.execute("SELECT name, value FROM header WHERE name != ?", (DIGEST_OF_HEADER,)))
-    connection.execute("UPDATE header SET value=? WHERE name=?", (_digest_of(rows).hex(), DIGEST_OF_HEADER))
+    rows = dict(connection.execute("SELECT name, value FROM header WHERE name != ?", (HEADER_DIGEST_NAME,)))
+    connection.execute("UPDATE header SET value=? WHERE name=?", (_header_digest(rows).hex(), HEADER_DIGEST_NAME))
     connection.commit()
     connection.close()
 
@@ -193,7 +198,7 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
 def test_an_axis_has_room_for_its_numbers_and_a_few_ticks(values: list[float]) -> None:
     axis = axis_of(values)
     assert axis.low < axis.high
-    places = [axis.at(value) for value in sorted(values)]
+    places = [axis.position(value) for value in sorted(values)]
     assert places == sorted(places)
     assert all(0 <= place <= 100 for place in places)
     ticks = axis.ticks
@@ -205,7 +210,7 @@ def test_an_axis_has_room_for_its_numbers_and_a_few_ticks(values: list[float]) -
 @given(st.integers(0, 300), st.integers(2, 40))
 def test_what_is_thinned_keeps_its_ends(count: int, most: int) -> None:
     items = [*range(count)]
-    found = [*thinned(items, most)]
+    found = [*evenly_spaced(items, most)]
     assert found == sorted(set(found))
     assert len(found) == min(count, most)
     assert found[:1] == items[:1]
@@ -213,19 +218,19 @@ def test_what_is_thinned_keeps_its_ends(count: int, most: int) -> None:
 
 
 def test_times_have_their_units() -> None:
-    assert [seconds(each) for each in (0.0, 1.5, 300.0, 9000.0)] == ["0 s", "1.5 s", "5 min", "2.5 h"]
-    assert times_to(7200.0).at(3600.0) == pytest.approx(50.0)
-    assert times_to(0.0).at(0.0) == 0.0
+    assert [format_seconds(each) for each in (0.0, 1.5, 300.0, 9000.0)] == ["0 s", "1.5 s", "5 min", "2.5 h"]
+    assert time_axis(7200.0).position(3600.0) == pytest.approx(50.0)
+    assert time_axis(0.0).position(0.0) == 0.0
 
 
 @given(st.text(st.sampled_from(' \n"`#@ab1.{}[]=log stagenone'), max_size=60))
 def test_the_pieces_of_a_text_are_the_text(text: str) -> None:
-    assert "".join(piece for _, piece in highlighted(text)) == text
+    assert "".join(piece for _, piece in highlight(text)) == text
 
 
 def test_pieces_have_kinds() -> None:
     text = 'stage last = SVC { C : float[1e-3, 2] log @prior "a" } # no\n'
-    kinds = [(kind, piece) for kind, piece in highlighted(text) if kind]
+    kinds = [(kind, piece) for kind, piece in highlight(text) if kind]
     assert kinds == [
         ("keyword", "stage"),
         ("keyword", "float"),
@@ -257,9 +262,9 @@ def mattered(path: Path, losses: "dict[int, float | None]") -> "object":
         configuration = Configuration({"scaler": scaler, "estimator": estimator, **values})
         told = loss if loss is not None else float(np.log10(values.get("estimator.C", 1.0)))
         store.append(trial(index, configuration=configuration, loss=told))
-    store.end("budget", 1.0)
+    store.end_session("budget", 1.0)
     with Store.read(path) as run:
-        return importances(gathered(run))
+        return importances(read_run_data(run))
 
 
 def test_what_the_loss_depends_on_matters_and_nothing_else(tmp_path: Path) -> None:
@@ -276,9 +281,9 @@ def test_what_the_loss_depends_on_matters_and_nothing_else(tmp_path: Path) -> No
 
 
 def test_few_trials_and_trials_that_are_alike_say_nothing(tmp_path: Path) -> None:
-    few = mattered(tmp_path / "few.db", dict.fromkeys(range(1, FEWEST), None))
+    few = mattered(tmp_path / "few.db", dict.fromkeys(range(1, MIN_TRIALS), None))
     assert few.are_too_few  # type: ignore[attr-defined]
-    alike = mattered(tmp_path / "alike.db", dict.fromkeys(range(1, FEWEST + 1), 0.5))
+    alike = mattered(tmp_path / "alike.db", dict.fromkeys(range(1, MIN_TRIALS + 1), 0.5))
     assert not alike.are_too_few  # type: ignore[attr-defined]
     assert not alike.rows  # type: ignore[attr-defined]
 
@@ -287,15 +292,15 @@ def test_few_trials_and_trials_that_are_alike_say_nothing(tmp_path: Path) -> Non
 
 
 def test_the_interval_of_an_accuracy_is_wilsons() -> None:
-    found = Judged("1 - accuracy", 10).interval(0.5)
+    found = HeldOutRows("1 - accuracy", 10).interval(0.5)
     assert found == pytest.approx((0.2366, 0.7634), abs=1e-4)
-    assert Judged("1 - accuracy", 10).interval(0.0) == pytest.approx((0.0, 0.2775), abs=1e-4)
+    assert HeldOutRows("1 - accuracy", 10).interval(0.0) == pytest.approx((0.0, 0.2775), abs=1e-4)
 
 
 @pytest.mark.parametrize(("fewer", "more", "apart"), [(20, 40, 1.0), (40, 60, 3.0)])
 def test_the_interval_of_an_area_holds_what_it_is_of(fewer: int, more: int, apart: float) -> None:
     rng, truth = np.random.default_rng(0), 1 - NormalDist().cdf(apart / 2**0.5)
-    judges, held = Judged("1 - roc_auc", fewer + more, 2, fewer), 0
+    judges, held = HeldOutRows("1 - roc_auc", fewer + more, 2, fewer), 0
     for _ in range(300):
         high, low = rng.normal(apart, 1, fewer), rng.normal(0, 1, more)
         found = judges.interval(1 - float((high[:, None] > low).mean()))
@@ -315,15 +320,15 @@ def test_no_recalls_of_classes_vary_more_than_the_interval_of_their_mean_suppose
     variance = sum(recall * (1 - recall) / rows for recall, rows in classes) / number**2
     assert variance <= mean * (1 - mean) / (number * fewest) + 1e-12
     all_rows = sum(rows for _, rows in classes)
-    found = Judged("1 - balanced_accuracy", all_rows, number, fewest).interval(1 - mean)
-    assert found == Judged("1 - accuracy", number * fewest).interval(1 - mean)
+    found = HeldOutRows("1 - balanced_accuracy", all_rows, number, fewest).interval(1 - mean)
+    assert found == HeldOutRows("1 - accuracy", number * fewest).interval(1 - mean)
 
 
 @given(st.floats(0, 1), st.integers(2, 500), st.floats(0.01, 0.5))
 @settings(max_examples=few(30))
 def test_an_interval_holds_its_loss_and_narrows_with_rows(loss: float, rows: int, share: float) -> None:
     for metric in ("1 - accuracy", "1 - balanced_accuracy", "1 - roc_auc"):
-        few, many = (Judged(metric, count, 2, share * count).interval(loss) for count in (rows, 4 * rows))
+        few, many = (HeldOutRows(metric, count, 2, share * count).interval(loss) for count in (rows, 4 * rows))
         assert few is not None
         assert many is not None
         assert 0 <= few[0] <= loss + 1e-12
@@ -332,21 +337,21 @@ def test_an_interval_holds_its_loss_and_narrows_with_rows(loss: float, rows: int
 
 
 def test_where_a_loss_alone_says_too_little_there_is_no_interval(tmp_path: Path) -> None:
-    assert Judged("1 - r2", 100).interval(0.5) is None
-    assert Judged("1 - roc_auc", 100).interval(0.5) is None
-    assert Judged("1 - roc_auc", 100, 3, 30).interval(0.5) is None
-    assert Judged("1 - balanced_accuracy", 100).interval(0.5) is None
-    assert Judged("1 - accuracy", 100).interval(-0.5) is None
+    assert HeldOutRows("1 - r2", 100).interval(0.5) is None
+    assert HeldOutRows("1 - roc_auc", 100).interval(0.5) is None
+    assert HeldOutRows("1 - roc_auc", 100, 3, 30).interval(0.5) is None
+    assert HeldOutRows("1 - balanced_accuracy", 100).interval(0.5) is None
+    assert HeldOutRows("1 - accuracy", 100).interval(-0.5) is None
     classes = {"NumberOfClasses": 2.0, "ClassProbabilityMin": 0.25}
     given = header(validation=Holdout(0.3), meta_features=classes)
-    assert judged(given) == Judged("1 - roc_auc", 178 - 124, 2, 13.5)
-    assert judged(header(validation=CrossValidation(5))) == Judged("1 - roc_auc", 178)
-    assert judged(header(validation=None)).rows == 0
+    assert held_out_rows(given) == HeldOutRows("1 - roc_auc", 178 - 124, 2, 13.5)
+    assert held_out_rows(header(validation=CrossValidation(5))) == HeldOutRows("1 - roc_auc", 178)
+    assert held_out_rows(header(validation=None)).rows == 0
     path = written(tmp_path / "run.db", {1: {"loss": 0.1}}, meta_features=classes)
     with Store.read(path) as run:
-        text = page([run])
-        assert text == page([run]), "the same store gives the same page"
-    found = judged(given).interval(0.1)
+        text = render_page([run])
+        assert text == render_page([run]), "the same store gives the same page"
+    found = held_out_rows(given).interval(0.1)
     assert found is not None
     assert f"[{found[0]:.3g}, {found[1]:.3g}]" in Page(text).said
     assert "They ignore selection bias" in Page(text).said

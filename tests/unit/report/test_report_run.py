@@ -7,28 +7,28 @@ from datetime import date
 import pytest
 from rich.console import Console
 
-from spacelang.ir.asking import together
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.scale import Scale
-from spacelang.ir.task import Bound, CrossValidation, Given, Holdout, Measure
+from spacelang.ir.loss_scale import LossScale
+from spacelang.ir.search_protocol import ask_all
+from spacelang.ir.task import Bound, CrossValidation, Holdout, Measure, PredefinedSplits
 from spacelang.ir.trial import Measurement, Request, Status, Trial
-from spacelang.report.progress import EVERY, LiveProgress, PlainProgress, progress
+from spacelang.report.progress import SECONDS_BETWEEN_LINES, LiveProgress, PlainProgress, progress_listener
 from spacelang.report.summary import RunFacts, document, print_summary
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.here import Here
-from spacelang.runtime.final import Finale, PassedOver
-from spacelang.runtime.history import Ending, Outcome, Overhead
-from spacelang.runtime.judging.metric import named_metric
+from spacelang.runtime.final_fit import FinalFit, SkippedTrial
+from spacelang.runtime.history import EndReason, Outcome, Overhead
 from spacelang.runtime.loop import run
 from spacelang.runtime.loss_name import PositiveClass
-from spacelang.testing.journals import MemoryJournal
+from spacelang.runtime.scoring.metric import named_metric
+from spacelang.testing.memory_storage import MemoryTrialStorage
 
 METRIC = named_metric("accuracy")
 FACTS = RunFacts("blds", 3, METRIC, training_size=100)
 
 
 def outcome_of(
-    *trials: tuple[float | None, str, int | None], seconds: float = 1.0, ended: Ending | None = None
+    *trials: tuple[float | None, str, int | None], seconds: float = 1.0, ended: EndReason | None = None
 ) -> Outcome:
     """One trial after the other, each with its loss, its reason and its fidelity."""
     now = [0.0]
@@ -43,8 +43,8 @@ def outcome_of(
 
     def search():
         for wish in wishes:
-            yield from together([wish])
-        if ended is Ending.INTERRUPTED:
+            yield from ask_all([wish])
+        if ended is EndReason.INTERRUPTED:
             raise KeyboardInterrupt
 
     return run(search(), Here(evaluate), Budget(), clock=lambda: now[0], training_size=100, stopwatch=lambda: 0.0)
@@ -62,9 +62,9 @@ def test_the_summary_says_where_losses_stood_unless_they_are_their_own_standing(
     outcome = outcome_of((40.0, "", None))
     assert "Standing" not in printed(outcome)
     assert document(outcome, FACTS)["scale"] == {"origin": 0.0, "width": 1.0}
-    text = printed(replace(outcome, scale=Scale(0.0, 74.25)))
+    text = printed(replace(outcome, scale=LossScale(0.0, 74.25)))
     assert "Normalized loss, for the optimizer: loss / 74.25, from 0 to 1." in text
-    assert document(replace(outcome, scale=Scale(0.0, 74.25)), FACTS)["scale"] == {"origin": 0.0, "width": 74.25}
+    assert document(replace(outcome, scale=LossScale(0.0, 74.25)), FACTS)["scale"] == {"origin": 0.0, "width": 74.25}
     assert document(replace(outcome, scale=None), FACTS)["scale"] is None
 
 
@@ -112,10 +112,10 @@ def test_without_a_success_it_says_so_and_shows_the_most_frequent_reasons():
         (Holdout(0.57), "Best 1 - accuracy on 57 % of the rows, held out: 0.5 (trial 1)"),
         (CrossValidation(5), "Best 1 - accuracy, mean over 5 folds: 0.5 (trial 1)"),
         (
-            Given(10, "openml-task:31", "0"),
+            PredefinedSplits(10, "openml-task:31", "0"),
             "Best 1 - accuracy, mean over the 10 splits of openml-task:31: 0.5 (trial 1)",
         ),
-        (Given(1, "`t.npz`", "0"), "Best 1 - accuracy on the rows that `t.npz` holds out: 0.5 (trial 1)"),
+        (PredefinedSplits(1, "`t.npz`", "0"), "Best 1 - accuracy on the rows that `t.npz` holds out: 0.5 (trial 1)"),
     ],
 )
 def test_the_summary_says_on_what_the_loss_was_measured(validation, line):
@@ -129,7 +129,7 @@ def test_an_incumbent_on_some_rows_only_is_called_so():
 
 
 def test_an_interrupted_run_says_so():
-    assert "seed 3: interrupted." in printed(outcome_of((0.5, "", None), ended=Ending.INTERRUPTED))
+    assert "seed 3: interrupted." in printed(outcome_of((0.5, "", None), ended=EndReason.INTERRUPTED))
 
 
 def test_colours_are_for_terminals_and_brackets_are_not_markup():
@@ -191,7 +191,7 @@ def test_the_document():
 def test_the_document_tells_what_became_of_the_best_on_all_rows():
     outcome = outcome_of((0.25, "", None), (0.125, "", None))
     worse, best = outcome.records
-    finale = Finale(worse, 150, 0.5, (PassedOver(best, Status.CRASH, "signal 11"),))
+    finale = FinalFit(worse, 150, 0.5, (SkippedTrial(best, Status.CRASH, "signal 11"),))
     found = json.loads(json.dumps(document(outcome, FACTS, finale), allow_nan=False))
     configuration = {"estimator": "SVC", "estimator.C": 0}
     assert found["refit"] == {
@@ -214,7 +214,7 @@ def constrained(*trials: tuple[float, float, float], seconds: float = 0.0) -> Ou
 
     def search():
         for place in range(len(trials)):
-            yield from together([Request(Configuration({"estimator.C": place}))])
+            yield from ask_all([Request(Configuration({"estimator.C": place}))])
 
     def evaluate(request: Request) -> Trial:
         now[0] += seconds
@@ -268,7 +268,7 @@ def test_of_a_bound_that_some_trial_keeps_to_it_says_so():
 
 
 def test_the_progress_says_that_no_trial_keeps_to_the_bounds_yet():
-    outcome = constrained((0.1, 0.25, 1.0), (0.5, 0.05, 1.0), seconds=EVERY)
+    outcome = constrained((0.1, 0.25, 1.0), (0.5, 0.05, 1.0), seconds=SECONDS_BETWEEN_LINES)
     lines = followed(Console(file=io.StringIO(), width=100), outcome, Budget(trials=3)).splitlines()
     assert [line.partition(", ")[2] for line in lines] == ["best loss 0.1 (infeasible)", "best loss 0.5"]
 
@@ -282,7 +282,7 @@ def test_the_document_of_a_run_without_success_or_with_some_rows_only():
 
 
 def followed(console: Console, outcome: Outcome, budget: Budget) -> str:
-    with progress(console) as listener:
+    with progress_listener(console) as listener:
         listener.started(budget)
         best = outcome.records[0]
         for record in outcome.records:
@@ -295,9 +295,9 @@ def followed(console: Console, outcome: Outcome, budget: Budget) -> str:
 
 def test_a_log_gets_a_line_now_and_then():
     console = Console(file=io.StringIO())
-    assert isinstance(progress(console), PlainProgress)
+    assert isinstance(progress_listener(console), PlainProgress)
     trials = [(0.5, "", None), (None, "no", None), (0.25, "", None)]
-    text = followed(console, outcome_of(*trials, seconds=EVERY / 2), Budget())
+    text = followed(console, outcome_of(*trials, seconds=SECONDS_BETWEEN_LINES / 2), Budget())
     assert text == "30 s: 2 trials, 1 error, best loss 0.5\n"
 
 
@@ -308,7 +308,7 @@ def test_a_short_run_leaves_nothing_in_a_log():
 @pytest.mark.parametrize("budget", [Budget(), Budget(seconds=5000), Budget(trials=9), Budget(5000, 9)])
 def test_a_terminal_gets_a_bar(budget):
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    assert isinstance(progress(console), LiveProgress)
+    assert isinstance(progress_listener(console), LiveProgress)
     text = followed(console, outcome_of((None, "no", None), (0.25, "", None)), budget)
     assert "2 trials, 1 error, best loss 0.25" in text
     assert (" left" in text) is (budget != Budget())
@@ -318,7 +318,7 @@ def test_a_terminal_gets_a_bar(budget):
 
 def test_the_bar_goes_away_when_the_run_breaks():
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    listener = progress(console)
+    listener = progress_listener(console)
     listener.started(Budget())
     listener.__exit__(ZeroDivisionError, ZeroDivisionError(), None)
     assert console.file.getvalue().count("\x1b[?25h") == 1
@@ -329,7 +329,7 @@ def test_what_was_recorded_beside_the_loss_is_told():
     trial = Trial(request, 0.25, 1.0, metrics=(("f1", 0.5), ("roc_auc", float("nan"))), training_loss=0.125)
 
     def search():
-        yield from together([request])
+        yield from ask_all([request])
 
     outcome = run(search(), Here(lambda _: trial), Budget(), clock=lambda: 0.0)
     assert "Also recorded: f1 0.5, roc_auc undefined, training loss 0.125." in printed(outcome)
@@ -337,13 +337,13 @@ def test_what_was_recorded_beside_the_loss_is_told():
     assert (found["metrics"], found["training_loss"]) == ({"f1": 0.5, "roc_auc": None}, 0.125)
 
 
-def timed(trials: int, journal: MemoryJournal | None = None) -> Outcome:
+def timed(trials: int, journal: MemoryTrialStorage | None = None) -> Outcome:
     """Trials of 10 s; the search takes half a second before each of them, and before it ends."""
     looks = iter(range(1000))
 
     def search():
         for place in range(trials):
-            yield from together([Request(Configuration({"x": place}))])
+            yield from ask_all([Request(Configuration({"x": place}))])
 
     return run(
         search(),
@@ -365,10 +365,10 @@ def test_the_summary_shows_which_share_of_a_trial_the_optimizer_takes():
 
 
 def test_what_is_replayed_is_no_overhead():
-    journal = MemoryJournal()
+    journal = MemoryTrialStorage()
     timed(3, journal)
-    assert timed(5, journal.later()).overhead == Overhead(1.0, 2, 10.0)
-    nothing = timed(3, journal.later())
+    assert timed(5, journal.next_session()).overhead == Overhead(1.0, 2, 10.0)
+    nothing = timed(3, journal.next_session())
     assert nothing.overhead is None
     assert "Optimizer overhead" not in printed(nothing)
     assert document(nothing, FACTS)["overhead"] is None

@@ -13,16 +13,16 @@ from storing import DATA, LIMIT, broken, header, stored, trial
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, CrossValidation, Measure
-from spacelang.ir.trial import Measurement, Reached, Status, TestScore
-from spacelang.report.going_on import UNKNOWN, scorer_of
-from spacelang.report.stored import LONGEST, document, text
-from spacelang.runtime.history import History, Unkept
-from spacelang.runtime.judging.metric import named_metric
-from spacelang.runtime.storing.header import UNNAMED
-from spacelang.runtime.storing.store import Store, StoreError
-from spacelang.runtime.storing.store_file import DIGEST_OF_HEADER, _digest_of
-from spacelang.runtime.storing.store_tests import StoredTest, keep
-from spacelang.runtime.storing.stored import digest
+from spacelang.ir.trial import Measurement, Status, TestScore, UnseenBound
+from spacelang.report.next_steps import OPTIONS_UNKNOWN, scorer_of
+from spacelang.report.stored_runs import MAX_LENGTH, document, text
+from spacelang.runtime.history import History, NullTrialStorage
+from spacelang.runtime.scoring.metric import named_metric
+from spacelang.runtime.storage.header import UNNAMED_SPACE
+from spacelang.runtime.storage.records import row_digest
+from spacelang.runtime.storage.store import Store, StoreError
+from spacelang.runtime.storage.store_file import HEADER_DIGEST_NAME, _header_digest
+from spacelang.runtime.storage.unseen_score_table import StoredUnseenScore, save_unseen_score
 
 LATENCY = Bound(Measure.LATENCY, 0.001)
 
@@ -48,8 +48,10 @@ def path(tmp_path: Path) -> Path:
             case _:
                 said |= {"constraints": (Measurement(LIMIT, 3.0),), "metrics": (("accuracy", 0.5),)}
         store.append(trial(index, **said))
-    store.end("budget", 12.5)
-    keep(place, StoredTest(11, TestScore(0.1, 0.05, 0.2, 40, "", (Reached(LIMIT, 3.5, 3.0, 4.5),))))
+    store.end_session("budget", 12.5)
+    save_unseen_score(
+        place, StoredUnseenScore(11, TestScore(0.1, 0.05, 0.2, 40, "", (UnseenBound(LIMIT, 3.5, 3.0, 4.5),)))
+    )
     return place
 
 
@@ -91,14 +93,14 @@ def test_a_run_is_shown(path: Path) -> None:
 
 
 def test_the_best_trials_are_ranked_as_the_end_of_a_run_ranks_them(path: Path) -> None:
-    from spacelang.runtime.final import candidates
+    from spacelang.runtime.final_fit import rank_candidates
 
     with Store.read(path) as run:
-        history = History(lambda: 0.0, run.header.training_size, Unkept())
+        history = History(lambda: 0.0, run.header.training_size, NullTrialStorage())
         for record in run.records():
-            history.keep(record)
-        outcome = history.outcome("budget", 0)  # type: ignore[arg-type]
-        ranked = [record.index for record in candidates(outcome, run.header.training_size)]
+            history.store(record)
+        outcome = history.make_outcome("budget", 0)  # type: ignore[arg-type]
+        ranked = [record.index for record in rank_candidates(outcome, run.header.training_size)]
         assert [*run.ranked(10)] == ranked
         assert run.ranked(1) == (ranked[0],)
         assert run.curve == outcome.curve
@@ -115,7 +117,7 @@ def test_a_run_without_a_trial_and_one_without_a_success_are_shown(tmp_path: Pat
     live.append(trial(1, loss=None, status=Status.CRASH, reason="x" * 1000))
     said, found = told(tmp_path / "live.db")
     assert (found["state"], found["configuration"], found["best"]) == ("running", None, [])
-    assert f"  1 x {'x' * (LONGEST - 7)}…" in said.splitlines()
+    assert f"  1 x {'x' * (MAX_LENGTH - 7)}…" in said.splitlines()
     live.close()
 
 
@@ -133,12 +135,12 @@ def rewritten(path: Path, statement: str, values: Iterable[object]) -> None:
         connection.execute("PRAGMA synchronous=OFF")
         connection.execute(statement, tuple(values))
         facts = dict(connection.execute("SELECT name, value FROM header").fetchall())
-        facts.pop(DIGEST_OF_HEADER)
-        before = _digest_of(facts)
-        connection.execute("UPDATE header SET value = ? WHERE name = ?", (before.hex(), DIGEST_OF_HEADER))
+        facts.pop(HEADER_DIGEST_NAME)
+        before = _header_digest(facts)
+        connection.execute("UPDATE header SET value = ? WHERE name = ?", (before.hex(), HEADER_DIGEST_NAME))
         for table, key in (("sessions", "session"), ("test", "trial"), ("test_bounds", "place"), ("trials", "trial")):
             for row in connection.execute(f"SELECT * FROM {table} ORDER BY {key}").fetchall():
-                mark = digest(before if table == "trials" else b"", row[:-1])
+                mark = row_digest(before if table == "trials" else b"", row[:-1])
                 before = mark if table == "trials" else before
                 connection.execute(f"UPDATE {table} SET digest = ? WHERE {key} = ?", (mark, row[0]))
     connection.close()
@@ -147,7 +149,7 @@ def rewritten(path: Path, statement: str, values: Iterable[object]) -> None:
 def places(path: Path) -> list[tuple[str, str, str]]:
     """What can be changed: the table, the column, and which of its rows."""
     with sqlite3.connect(path) as connection:
-        facts = [name for (name,) in connection.execute("SELECT name FROM header") if name != DIGEST_OF_HEADER]
+        facts = [name for (name,) in connection.execute("SELECT name FROM header") if name != HEADER_DIGEST_NAME]
         found = [("header", "value", f"name = '{name}'") for name in facts]
         for table, row in (("sessions", "session = 1"), ("test", "1"), ("test_bounds", "1"), ("trials", "trial = 11")):
             columns = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
@@ -229,12 +231,12 @@ def test_who_goes_on_says_again_what_the_run_was_asked_for(tmp_path: Path) -> No
     """All that its other facts do not say; a store that does not know it says so."""
     asked = {"set": ("z=blds(disc=2)", "k=1"), "allow": ("xgboost",), "bind": ("n_features=3",), EVIL: (EVIL,)}
     stored(tmp_path / "asked.db", asked=asked)
-    stored(tmp_path / "usual.db", asked={UNNAMED: ()})
+    stored(tmp_path / "usual.db", asked={UNNAMED_SPACE: ()})
     stored(tmp_path / "before.db", asked=None)
     lines = [told(tmp_path / f"{name}.db")[0].splitlines()[-1] for name in ("asked", "usual", "before")]
     again = "--set 'z=blds(disc=2)' --set k=1 --allow xgboost --bind n_features=3 --store"
     assert f" --seed 0 {again} " in lines[0]
-    assert [("spacelang run SPACE --data" in line, line.endswith(UNKNOWN)) for line in lines] == [
+    assert [("spacelang run SPACE --data" in line, line.endswith(OPTIONS_UNKNOWN)) for line in lines] == [
         (True, False),
         (False, False),
         (True, True),

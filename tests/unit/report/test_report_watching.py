@@ -11,8 +11,8 @@ import pytest
 from pages import Page, configuration
 from storing import header, space, stored, trial
 
-from spacelang.report.page.watching import LONGEST, STATE_EVERY, Watch, Watched, new_token
-from spacelang.runtime.storing.store import Store
+from spacelang.report.page.watch_server import MAX_SECONDS, STATE_SECONDS, WatchedPage, WatchServer, new_token
+from spacelang.runtime.storage.store import Store
 
 TOKEN = "token-of-a-test"
 
@@ -28,8 +28,8 @@ class Clock:
 
 
 @contextmanager
-def served(store: Path) -> Iterator[Watch]:
-    with Watch(Watched(store), TOKEN) as server:
+def served(store: Path) -> Iterator[WatchServer]:
+    with WatchServer(WatchedPage(store), TOKEN) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         yield server
@@ -37,7 +37,7 @@ def served(store: Path) -> Iterator[Watch]:
         thread.join()
 
 
-def asked(server: Watch, path: str, method: str = "GET", host: str | None = None) -> tuple[HTTPResponse, str]:
+def asked(server: WatchServer, path: str, method: str = "GET", host: str | None = None) -> tuple[HTTPResponse, str]:
     connection = HTTPConnection("127.0.0.1", server.server_port, timeout=10)
     connection.putrequest(method, path, skip_host=True)
     if host != "":
@@ -50,7 +50,7 @@ def asked(server: Watch, path: str, method: str = "GET", host: str | None = None
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchServer]:
     folder = tmp_path_factory.mktemp("watched")
     stored(folder / "run.db")
     (folder / "secret.txt").write_text("secret", encoding="utf-8")
@@ -58,7 +58,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watch]:
         yield found
 
 
-def test_the_page_is_served_and_kept_from_others(server: Watch) -> None:
+def test_the_page_is_served_and_kept_from_others(server: WatchServer) -> None:
     answer, text = asked(server, f"/{TOKEN}/")
     assert answer.status == 200
     assert answer.headers.get_content_type() == "text/html"
@@ -96,7 +96,7 @@ OTHERS = (
 
 
 @pytest.mark.parametrize("path", [*REFUSED, *TRAVERSING, *OTHERS])
-def test_without_the_token_there_is_nothing(path: str, server: Watch) -> None:
+def test_without_the_token_there_is_nothing(path: str, server: WatchServer) -> None:
     answer, text = asked(server, path)
     assert (answer.status, text) == (404, "page not found")
     assert answer.headers.get_content_type() == "text/plain"
@@ -105,17 +105,17 @@ def test_without_the_token_there_is_nothing(path: str, server: Watch) -> None:
 @pytest.mark.parametrize(
     "host", ["evil.test", "evil.test:80", "127.0.0.1", "127.0.0.1:1", "", "localhost.evil.test:PORT"]
 )
-def test_who_looks_for_another_host_is_refused(host: str, server: Watch) -> None:
+def test_who_looks_for_another_host_is_refused(host: str, server: WatchServer) -> None:
     answer, text = asked(server, f"/{TOKEN}/", host=host.replace("PORT", str(server.server_port)))
     assert (answer.status, text) == (403, "unknown host name")
 
 
-def test_the_loopback_address_has_a_name(server: Watch) -> None:
+def test_the_loopback_address_has_a_name(server: WatchServer) -> None:
     assert asked(server, f"/{TOKEN}/", host=f"localhost:{server.server_port}")[0].status == 200
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "HEAD", "TRACE", "<script>"])
-def test_no_other_method_is_answered(method: str, server: Watch) -> None:
+def test_no_other_method_is_answered(method: str, server: WatchServer) -> None:
     answer, text = asked(server, f"/{TOKEN}/", method=method)
     assert answer.status == 501
     assert text in ("unsupported request", "")
@@ -124,14 +124,14 @@ def test_no_other_method_is_answered(method: str, server: Watch) -> None:
 @pytest.mark.parametrize(
     "sent", [b"nonsense\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET " + b"a" * 70_000 + b"\r\n\r\n"]
 )
-def test_nonsense_is_refused_in_plain_words(sent: bytes, server: Watch) -> None:
+def test_nonsense_is_refused_in_plain_words(sent: bytes, server: WatchServer) -> None:
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
         connection.sendall(sent)
         heard = b"".join(iter(lambda: connection.recv(4096), b""))
     assert heard.endswith(b"unsupported request")
 
 
-def test_a_browser_that_goes_and_one_that_waits_hold_nobody_up(server: Watch) -> None:
+def test_a_browser_that_goes_and_one_that_waits_hold_nobody_up(server: WatchServer) -> None:
     with socket.create_connection(("127.0.0.1", server.server_port)) as silent:
         with socket.create_connection(("127.0.0.1", server.server_port)) as gone:
             gone.sendall(f"GET /{TOKEN}/ HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n".encode())
@@ -153,13 +153,13 @@ def version(text: str) -> str:
 def test_a_page_follows_a_store_that_is_written(tmp_path: Path) -> None:
     path, clock = tmp_path / "run.db", Clock()
     store = Store.create(path, header(space()))
-    watched = Watched(path, clock)
+    watched = WatchedPage(path, clock)
     assert version(watched.page()) == "1.0.running"
     for index in range(1, 4):
         store.append(trial(index, configuration=configuration(index)))
         assert version(watched.page()) == f"1.{index}.running"
     assert watched.page() is watched.page()
-    store.end("budget", 3.0)
+    store.end_session("budget", 3.0)
     text = watched.page()
     assert version(text) == "1.3.finished"
     assert "finished: the run has ended" in Page(text).said
@@ -168,17 +168,17 @@ def test_a_page_follows_a_store_that_is_written(tmp_path: Path) -> None:
 def test_a_run_that_is_killed_is_told_a_moment_later(tmp_path: Path) -> None:
     path, clock = tmp_path / "run.db", Clock()
     store = Store.create(path, header(space()))
-    watched = Watched(path, clock)
+    watched = WatchedPage(path, clock)
     assert version(watched.page()) == "1.0.running"
     store.close()
-    clock.now = STATE_EVERY / 2
+    clock.now = STATE_SECONDS / 2
     assert version(watched.page()) == "1.0.running"
-    clock.now = STATE_EVERY
+    clock.now = STATE_SECONDS
     assert version(watched.page()) == "1.0.killed"
 
 
 def test_pages_that_take_long_are_made_seldom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spacelang.report.page import watching
+    from spacelang.report.page import watch_server
 
     path, clock, made = tmp_path / "run.db", Clock(), []
 
@@ -187,14 +187,14 @@ def test_pages_that_take_long_are_made_seldom(tmp_path: Path, monkeypatch: pytes
         made.append(clock.now)
         return f"page {len(made)}"
 
-    monkeypatch.setattr(watching, "page", slow)
+    monkeypatch.setattr(watch_server, "render_page", slow)
     store = Store.create(path, header(space()))
-    watched = Watched(path, clock)
+    watched = WatchedPage(path, clock)
     for index in range(1, 4):
         store.append(trial(index, configuration=configuration(index)))
         watched.page()
     assert made == [1.0, 2.0]  # for the first one nothing counts that was imported
-    clock.now += LONGEST
+    clock.now += MAX_SECONDS
     assert watched.page() == "page 3"
     store.close()
 

@@ -10,10 +10,10 @@ from storing import header, stored
 
 import spacelang as sl
 from spacelang.cli import runs
-from spacelang.ir.scale import UNIT, Scale, describe_scale, read_scale
-from spacelang.report.search_tree import ShownTree, TreeLine, shown_tree
+from spacelang.ir.loss_scale import UNIT_SCALE, LossScale, describe_scale, parse_scale
+from spacelang.report.search_tree import ShownTree, TreeLine, tree_of_run
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.storing.store import Store
+from spacelang.runtime.storage.store import Store
 
 SPACE = """
 space twigs
@@ -44,7 +44,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_visits_and_medians_of_all_nodes(store: Path) -> None:
     with Store.read(store) as run:
-        found = shown_tree(run)
+        found = tree_of_run(run)
         memos = [each.trial.request.memo for each in run.records()]
     root, *below = found.rows
     backed_up = sum(json.loads(str(text))[1] is not None for memo in memos for text in memo[3:])
@@ -62,7 +62,7 @@ def test_visits_and_medians_of_all_nodes(store: Path) -> None:
 
 def test_the_picture_has_a_disc_for_each_node(store: Path) -> None:
     with Store.read(store) as run:
-        found = shown_tree(run)
+        found = tree_of_run(run)
     picture = ElementTree.fromstring(found.to_svg())
     discs = [each for each in picture.iter() if each.tag.endswith("circle")]
     assert len(discs) == sum(row.reward is not None for row in found.rows)
@@ -83,7 +83,7 @@ def test_runs_of_others_have_no_tree(tmp_path: Path) -> None:
         Store.read(tmp_path / "other.db") as run,
         pytest.raises(InputError, match="`blds`, which has no search"),
     ):
-        shown_tree(run)
+        tree_of_run(run)
     assert header().optimizer == "blds"
 
 
@@ -100,11 +100,13 @@ def test_the_command_writes_and_prints_it(store: Path, tmp_path: Path, capsys: p
     assert store.read_bytes() == kept
 
 
-@pytest.mark.parametrize("scale", [None, UNIT, Scale(0.0, 0.25), Scale(-1.5, 3.0), Scale.around(1e-7)])
-def test_a_scale_is_read_as_it_was_described(scale: Scale | None) -> None:
-    assert read_scale(describe_scale(scale)) == scale
+@pytest.mark.parametrize(
+    "scale", [None, UNIT_SCALE, LossScale(0.0, 0.25), LossScale(-1.5, 3.0), LossScale.centered_on(1e-7)]
+)
+def test_a_scale_is_read_as_it_was_described(scale: LossScale | None) -> None:
+    assert parse_scale(describe_scale(scale)) == scale
 
 
 def test_other_texts_are_no_scales() -> None:
     with pytest.raises(ValueError, match="is not a loss scale"):
-        read_scale("around noon")
+        parse_scale("around noon")

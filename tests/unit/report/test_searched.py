@@ -7,21 +7,21 @@ import pytest
 from cheap import NAMES
 from rich.console import Console
 
-from spacelang.ir.asking import together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.expr import Compare, Constant, Reference
+from spacelang.ir.search_protocol import ask_all
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.report.searched import searched_by
+from spacelang.report.search_coverage import coverage_of
 from spacelang.report.summary import RunFacts, document, print_summary
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.here import Here
-from spacelang.runtime.history import Ending, Outcome
-from spacelang.runtime.judging.metric import named_metric
+from spacelang.runtime.history import EndReason, Outcome
 from spacelang.runtime.loop import run
-from spacelang.testing.small_spaces import branch, choice, forbid, made, number, plain
+from spacelang.runtime.scoring.metric import named_metric
+from spacelang.testing.small_spaces import branch, choice, forbid, hyperparameter, make_space, plain_space
 
 FACTS = RunFacts("blds", 0, named_metric("accuracy"), training_size=100)
 SELECTING = ("blds", "lds", "mlds", "cmab", "daub")
@@ -29,8 +29,8 @@ SELECTING = ("blds", "lds", "mlds", "cmab", "daub")
 
 def ranges() -> Space:
     """Two alternatives with hyperparameters of their own; a constraint forbids one of the defaults."""
-    first = branch("f", number("e.f.x", Real(0.0, 1.0), 0.5), number("e.f.n", Grid(1, 9), 5))
-    return made(
+    first = branch("f", hyperparameter("e.f.x", Real(0.0, 1.0), 0.5), hyperparameter("e.f.n", Grid(1, 9), 5))
+    return make_space(
         "ranges", choice("e", first, "g"), constraints=(forbid(Compare("==", Reference("e.f.n"), Constant(5))),)
     )
 
@@ -40,7 +40,7 @@ BEST = Configuration({"e": "f", "e.f.x": 0.5, "e.f.n": 6})
 
 def outcome(configuration: Configuration = BEST) -> Outcome:
     def search():  # type: ignore[no-untyped-def]
-        yield from together([Request(configuration)])
+        yield from ask_all([Request(configuration)])
 
     return run(search(), Here(lambda request: Trial(request, 0.25)), Budget(), clock=lambda: 0.0)
 
@@ -53,7 +53,7 @@ def printed(found: Outcome, facts: RunFacts) -> str:
 
 @pytest.mark.parametrize("name", SELECTING)
 def test_defaults_are_marked_and_the_ending_is_of_them(name: str) -> None:
-    searched = searched_by(OPTIMIZERS.load(name)(), ranges())
+    searched = coverage_of(OPTIMIZERS.load(name)(), ranges())
     facts = replace(FACTS, optimizer=name, searched=searched)
     text = printed(outcome(), facts)
     assert "e.f.x  0.5  (default)" in text
@@ -68,7 +68,7 @@ def test_defaults_are_marked_and_the_ending_is_of_them(name: str) -> None:
 
 @pytest.mark.parametrize("name", SELECTING)
 def test_what_is_drawn_once_is_marked_as_such(name: str) -> None:
-    searched = searched_by(OPTIMIZERS.load(name)(hyperparameters="sample"), ranges())
+    searched = coverage_of(OPTIMIZERS.load(name)(hyperparameters="sample"), ranges())
     facts = replace(FACTS, searched=searched)
     text = printed(outcome(), facts)
     assert "e.f.x  0.5  (drawn once)" in text
@@ -80,32 +80,32 @@ def test_what_is_drawn_once_is_marked_as_such(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["random", "hyperband", "successive_halving"])
 def test_what_is_searched_is_not_marked(name: str) -> None:
-    searched = searched_by(OPTIMIZERS.load(name)(), ranges())
+    searched = coverage_of(OPTIMIZERS.load(name)(), ranges())
     facts = replace(FACTS, searched=searched)
     text = printed(outcome(), facts)
     assert searched.sentence == searched.remedy == ""
     assert "(" not in text.partition("(trial 1)")[2]
     assert "the optimizer has nothing left to try" in text
     assert document(outcome(), facts)["hyperparameters"] == "searched"
-    kept = searched_by(OPTIMIZERS.load(name)(hyperparameters="default"), ranges())
+    kept = coverage_of(OPTIMIZERS.load(name)(hyperparameters="default"), ranges())
     assert kept.remedy == "`--set hyperparameters=sample` searches them"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_space_without_hyperparameters_has_nothing_to_be_said(name: str) -> None:
-    searched = searched_by(OPTIMIZERS.load(name)(), plain(2, 2))
+    searched = coverage_of(OPTIMIZERS.load(name)(), plain_space(2, 2))
     assert searched.sentence == ""
-    assert searched.ending(Ending.EXHAUSTED) == "the optimizer has nothing left to try"
+    assert searched.end_reason_text(EndReason.EXHAUSTED) == "the optimizer has nothing left to try"
 
 
 def test_other_endings_are_what_they_are() -> None:
-    searched = searched_by(OPTIMIZERS.load("blds")(), ranges())
-    assert searched.ending(Ending.BUDGET) == "the budget is used up"
-    assert searched.ending(Ending.INTERRUPTED) == "interrupted"
+    searched = coverage_of(OPTIMIZERS.load("blds")(), ranges())
+    assert searched.end_reason_text(EndReason.BUDGET) == "the budget is used up"
+    assert searched.end_reason_text(EndReason.INTERRUPTED) == "interrupted"
 
 
 def test_a_single_hyperparameter_and_a_table_of_defaults() -> None:
-    space = made("one", number("x", Real(0.0, 1.0), 0.5))
-    searched = searched_by(OPTIMIZERS.load("blds")(), space, has_defaults_only=True)
+    space = make_space("one", hyperparameter("x", Real(0.0, 1.0), 0.5))
+    searched = coverage_of(OPTIMIZERS.load("blds")(), space, has_defaults_only=True)
     assert searched.sentence == "the only hyperparameter of `one` is kept at its default"
     assert searched.remedy == "", "nothing else is known"

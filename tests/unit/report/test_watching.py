@@ -8,7 +8,13 @@ import pytest
 from rich.console import Console
 
 import spacelang as sl
-from spacelang.report.progress import EVERY, LiveProgress, PlainProgress, is_watched, progress
+from spacelang.report.progress import (
+    SECONDS_BETWEEN_LINES,
+    LiveProgress,
+    PlainProgress,
+    can_show_bars,
+    progress_listener,
+)
 
 SPACE = "stage estimator = GaussianNB | DecisionTreeClassifier"
 TABLE: Any = {"features": [[0.0], [1.0], [2.0], [3.0]] * 10, "target": ["a", "a", "b", "b"] * 10}
@@ -53,8 +59,8 @@ def test_lines_are_printed_where_they_are_wanted(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("FORCE_COLOR", raising=False)
-    monkeypatch.setattr("spacelang.report.progress.EVERY", 0.0)
-    assert EVERY
+    monkeypatch.setattr("spacelang.report.progress.SECONDS_BETWEEN_LINES", 0.0)
+    assert SECONDS_BETWEEN_LINES
     searched(space=sl.parse(SPACE), progress=True)
     assert "1 trial, best loss" in capfd.readouterr().err
 
@@ -63,8 +69,8 @@ def test_a_notebook_without_widgets_shows_lines_when_asked(monkeypatch: pytest.M
     notebook = Console(force_jupyter=True)
     for has, kind in ((None, PlainProgress), (object(), LiveProgress)):
         monkeypatch.setattr("spacelang.report.progress.find_spec", lambda _, has=has: has)
-        assert is_watched(notebook) == (has is not None)
-        assert isinstance(progress(notebook), kind)
+        assert can_show_bars(notebook) == (has is not None)
+        assert isinstance(progress_listener(notebook), kind)
 
 
 def test_the_text_of_a_space_is_a_space_and_no_file() -> None:

@@ -1,7 +1,7 @@
 """Spaces made by hand, so that no parser is needed."""
 
 from spacelang.ir.domain import Categorical, Domain
-from spacelang.ir.space import NOTHING, Branch, Choice, Hyperparameter, Kind, Node, Operator, Product, Space
+from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space
 
 
 def operator(name: str, *children: Hyperparameter | Choice, **fixed: object) -> Operator:
@@ -20,7 +20,7 @@ def among(key: str, *values: object, named: tuple[str, ...] = ()) -> Hyperparame
 def branch(alternative: str | Node) -> Branch:
     match alternative:
         case "none":
-            return Branch("none", NOTHING)
+            return Branch("none", SKIPPED_STEP)
         case str():
             return Branch(alternative, operator(alternative))
         case Operator():
@@ -34,11 +34,11 @@ def stage(name: str, *alternatives: str | Node) -> Choice:
 
 
 def sequence(*children: Node) -> Product:
-    return Product(Kind.SEQUENCE, children)
+    return Product(ProductKind.SEQUENCE, children)
 
 
 def side_by_side(*children: Node) -> Product:
-    return Product(Kind.PARALLEL, children)
+    return Product(ProductKind.PARALLEL, children)
 
 
 def space(*children: Node) -> Space:

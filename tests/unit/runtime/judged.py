@@ -13,7 +13,7 @@ from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.evaluation.folds import Fold
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.settings import Settings
+from spacelang.runtime.evaluation.settings import EvaluationSettings
 from spacelang.runtime.pipelines.build import build
 
 CLASSIFIERS = space(
@@ -44,7 +44,7 @@ def data(name: str) -> Dataset:
 NAMES = {"two": TWO, "three": MORE, "numbers": NUMBERS}
 
 
-def made(name: str, asked: Settings) -> DataObjective:
+def made(name: str, asked: EvaluationSettings) -> DataObjective:
     return DataObjective(REGRESSORS if name == "numbers" else CLASSIFIERS, data(name), asked)
 
 

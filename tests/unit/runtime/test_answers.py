@@ -11,20 +11,20 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from spacelang.runtime.judging.answers import QUESTIONS, Answers
+from spacelang.runtime.scoring.cached_predictions import PREDICTION_METHODS, CachedPredictions
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", PREDICTION_METHODS)
 def test_answers_are_those_of_the_pipeline(question: str) -> None:
     features = np.random.default_rng(0).normal(size=(60, 3))
     target = np.arange(60) % 3
     model = make_pipeline(LogisticRegression()).fit(features, target)
-    answers = Answers(model, features)
+    answers = CachedPredictions(model, features)
     assert np.array_equal(getattr(answers, question)(features), getattr(model, question)(features))
     assert getattr(answers, question)(features) is getattr(answers, question)(features)
     places = np.array([5, 3, 40])
-    assert np.array_equal(getattr(answers.among(places), question)(None), getattr(model, question)(features[places]))
-    inner = answers.among(places).among(np.array([2, 0]))
+    assert np.array_equal(getattr(answers.subset(places), question)(None), getattr(model, question)(features[places]))
+    inner = answers.subset(places).subset(np.array([2, 0]))
     assert np.array_equal(getattr(inner, question)(None), getattr(model, question)(features[[40, 5]]))
 
 
@@ -35,7 +35,7 @@ def test_every_scorer_says_the_same_of_answers_as_of_the_pipeline(model, classes
     target = np.arange(60) % classes
     features = rng.normal(size=(60, 3)) + target[:, None]
     pipeline = make_pipeline(model).fit(features, target)
-    answers = Answers(pipeline, features)
+    answers = CachedPredictions(pipeline, features)
     equal = 0
     for name in get_scorer_names():
         scorer = get_scorer(name)
@@ -54,7 +54,7 @@ def test_every_scorer_says_the_same_of_answers_as_of_the_pipeline(model, classes
 
 def test_answers_have_what_the_pipeline_has() -> None:
     model = make_pipeline(Ridge()).fit(np.eye(3), [1.0, 2.0, 3.0])
-    answers = Answers(model, np.eye(3))
+    answers = CachedPredictions(model, np.eye(3))
     assert not hasattr(answers, "predict_proba")
     assert answers.n_features_in_ == 3
     assert answers.__sklearn_tags__().estimator_type == "regressor"

@@ -12,8 +12,8 @@ from spacelang.api import parse
 from spacelang.ir.configuration import Configuration
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.archives.archive import ArchiveError, read_archive, space_facts, write_archive
-from spacelang.runtime.archives.choosing import suggest
-from spacelang.runtime.archives.proximity import distances
+from spacelang.runtime.archives.distance import distances
+from spacelang.runtime.archives.suggestions import suggest
 
 SPACE = small()
 
@@ -30,7 +30,7 @@ def test_three_rows_of_known_distances_give_their_order() -> None:
     rows = [row(name, depth, space=SPACE, **each) for name, depth, each in (("far", 1, far), ("low", 2, low))]
     found = suggest(archive(*rows, row("near", 3, space=SPACE, **near)), target(SPACE, **aim))
     assert found.configurations == (tree(3), tree(2), tree(1))
-    assert found.sentences == ()
+    assert found.messages == ()
 
 
 def test_the_norms_differ_where_one_gap_is_large() -> None:
@@ -92,14 +92,14 @@ def test_the_data_set_under_examination_is_left_out(same: dict[str, object], rea
     found = suggest(held, target(SPACE, NumberOfInstances=50.0))
     assert found.configurations == (tree(2),)
     assert found.left_out == ((name, reason),)
-    assert found.sentences == (f"excluded from `a.json`, as it may be the same data: `{name}` ({reason})",)
+    assert found.messages == (f"excluded from `a.json`, as it may be the same data: `{name}` ({reason})",)
 
 
 def test_an_archive_of_nothing_but_this_data_suggests_nothing() -> None:
     held = archive(row("mine", 1, space=SPACE, NumberOfInstances=9.0))
     found = suggest(held, target(SPACE, NumberOfInstances=50.0))
     assert found.configurations == ()
-    assert found.sentences[-1] == "`a.json` suggests no initial configurations"
+    assert found.messages[-1] == "`a.json` suggests no initial configurations"
 
 
 def test_data_without_a_name_is_not_left_out_by_it() -> None:
@@ -120,7 +120,7 @@ def test_what_is_no_member_is_counted_and_the_next_one_taken() -> None:
     rows = [row(f"d{depth}", depth, space=SPACE, NumberOfInstances=depth) for depth in (12, 11, 3)]
     found = suggest(archive(*rows), target(SPACE, NumberOfInstances=12.5), most=1)
     assert found.configurations == (tree(3),)
-    assert found.sentences == (
+    assert found.messages == (
         "skipped 2 configurations of `a.json` not in the space for this data "
         "(the first one: `12` is not a value of `estimator.max_depth`: int[1, 9])",
     )
@@ -135,7 +135,7 @@ def test_rows_of_other_spaces_and_losses_are_passed_over_and_counted() -> None:
     ]
     found = suggest(archive(*rows), target(SPACE, NumberOfInstances=9.0))
     assert found.configurations == (tree(3),)
-    assert found.sentences == ("skipped 2 rows of `a.json` for another space or loss",)
+    assert found.messages == ("skipped 2 rows of `a.json` for another space or loss",)
     with pytest.raises(ArchiveError, match="an archive for another space: its configurations are for `other`, whose"):
         suggest(archive(rows[0]), target(SPACE))
     with pytest.raises(ArchiveError, match=r"has configurations for `1 - accuracy`, but none for 1 - roc_auc"):

@@ -7,10 +7,10 @@ from storing import LIMIT, SMALL, broken, header, stored, trial
 
 from spacelang.ir.space import Space
 from spacelang.runtime.archives.archive import ArchiveError, space_facts
-from spacelang.runtime.archives.making import make_archive
-from spacelang.runtime.storing.header import DataFacts, from_texts, to_texts
-from spacelang.runtime.storing.store import Store
-from spacelang.runtime.storing.store_faults import StoreError
+from spacelang.runtime.archives.creation import make_archive
+from spacelang.runtime.storage.header import DataFacts, from_texts, to_texts
+from spacelang.runtime.storage.store import Store
+from spacelang.runtime.storage.store_errors import StoreError
 
 LIKE = {"NumberOfInstances": 178.0, "KurtosisMax": 0.1 + 0.2}
 
@@ -44,10 +44,10 @@ def test_runs_that_say_nothing_are_left_out_with_the_reason(tmp_path: Path) -> N
     stored(tmp_path / "b.db", 0, meta_features=LIKE)
     with Store.create(tmp_path / "c.db", header(meta_features=LIKE)) as store:
         store.append(trial(1, fidelity=50))
-        store.end("budget", 1.0)
+        store.end_session("budget", 1.0)
     with Store.create(tmp_path / "d.db", header(meta_features=LIKE, bounds=(LIMIT,))) as store:
         store.append(trial(1, constraints=broken(1.0)))
-        store.end("budget", 1.0)
+        store.end_session("budget", 1.0)
     (tmp_path / "notes.db").write_text("no store")
     with pytest.raises(ArchiveError, match="no run can be used for an archive"):
         make_archive([tmp_path], "a.json", nobody)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from spacelang.api import load
-from spacelang.ir.membership import Exclusion, admit
-from spacelang.runtime.archives._auto_sklearn_words import CannotBeSaidError, in_our_words
+from spacelang.ir.membership import Exclusion, member_or_exclusion
+from spacelang.runtime.archives._auto_sklearn_translation import UntranslatableError, translate
 from spacelang.runtime.archives.auto_sklearn import is_auto_sklearn, read_auto_sklearn
 from spacelang.runtime.errors import DataError
 
@@ -58,30 +58,30 @@ def test_a_configuration_is_said_in_our_words() -> None:
         "estimator.tol": 0.01,
         "estimator.class_weight": None,
     }
-    assert in_our_words(given, 8) == SAID | estimator
+    assert translate(given, 8) == SAID | estimator
     weighted = {"encoding.min_frequency": 0.02, "estimator.class_weight": "balanced"}
-    assert in_our_words(given | coalesced, 8) == SAID | estimator | weighted
+    assert translate(given | coalesced, 8) == SAID | estimator | weighted
 
 
 def test_shares_and_depths_are_those_of_the_data_set_of_the_configuration() -> None:
     trees = {"bootstrap": "False", "criterion": "gini", "min_samples_leaf": "1", "min_samples_split": "2"}
-    forest = in_our_words(classifier("random_forest", **trees, max_features="0.5", max_depth="None"), 16)
+    forest = translate(classifier("random_forest", **trees, max_features="0.5", max_depth="None"), 16)
     assert forest["estimator.max_features"] == 4 / 16
     leaves = {key: trees[key] for key in ("criterion", "min_samples_leaf", "min_samples_split")}
-    tree = in_our_words(classifier("decision_tree", **leaves, max_depth_factor="0.3", max_features="1.0"), 16)
+    tree = translate(classifier("decision_tree", **leaves, max_depth_factor="0.3", max_features="1.0"), 16)
     assert tree["estimator.max_depth"] == 5
-    with pytest.raises(CannotBeSaidError, match="the number of columns is unknown"):
-        in_our_words(classifier("random_forest", max_features="0.5"), 0)
+    with pytest.raises(UntranslatableError, match="the number of columns is unknown"):
+        translate(classifier("random_forest", max_features="0.5"), 0)
 
 
 def test_each_way_of_shrinking_has_the_solver_that_takes_it() -> None:
-    least = in_our_words(classifier("lda", shrinkage="None", tol="0.01"), 8)
+    least = translate(classifier("lda", shrinkage="None", tol="0.01"), 8)
     assert {key: value for key, value in least.items() if key.startswith("estimator")} == {
         "estimator": "LinearDiscriminantAnalysis",
         "estimator.solver": "svd",
         "estimator.tol": 0.01,
     }
-    by_hand = in_our_words(classifier("lda", shrinkage="manual", shrinkage_factor="0.4", tol="0.01"), 8)
+    by_hand = translate(classifier("lda", shrinkage="manual", shrinkage_factor="0.4", tol="0.01"), 8)
     assert (by_hand["estimator.solver"], by_hand["estimator.shrinkage"]) == ("lsqr", 0.4)
     assert "estimator.tol" not in by_hand
 
@@ -91,7 +91,7 @@ def test_columns_are_joined_by_what_they_say(pooling: str) -> None:
     name = "feature_preprocessor:feature_agglomeration"
     own = {"affinity": "euclidean", "linkage": "ward", "n_clusters": "20", "pooling_func": pooling}
     given = classifier("gaussian_nb") | {"feature_preprocessor:__choice__": "feature_agglomeration"}
-    said = in_our_words(given | {f"{name}:{key}": value for key, value in own.items()}, 8)
+    said = translate(given | {f"{name}:{key}": value for key, value in own.items()}, 8)
     assert (said["preprocessor"], said["preprocessor.pooling_func"]) == ("FeatureAgglomeration", pooling)
 
 
@@ -110,8 +110,8 @@ def test_columns_are_joined_by_what_they_say(pooling: str) -> None:
     ],
 )
 def test_what_cannot_be_said_is_left_out_with_the_reason(given: dict[str, str], reason: str) -> None:
-    with pytest.raises(CannotBeSaidError) as raised:
-        in_our_words(given, 8)
+    with pytest.raises(UntranslatableError) as raised:
+        translate(given, 8)
     assert str(raised.value) == reason
 
 
@@ -176,7 +176,7 @@ def test_of_their_own_archive_most_can_be_said() -> None:
         "log_loss": 144,
     }
     assert sum(int(each.partition(" ")[0]) for each in found.left_out) == 4 * 205 - len(found.rows)
-    reasons = [admit(MOSAIC, row.configuration) for row in found.rows]
+    reasons = [member_or_exclusion(MOSAIC, row.configuration) for row in found.rows]
     outside = [each for each in reasons if isinstance(each, Exclusion)]
     # All words are those of the space; some preprocessors are kept from what makes them fail, with so many columns.
     assert {each.key for each in outside} <= {"", "preprocessor.degree", "preprocessor.n_components"}

@@ -9,9 +9,9 @@ from judged import FOLDS, TWO, by_hand, data, made, succeeded, wish
 
 from spacelang.ir.task import Bound, CrossValidation, FunctionBound, Holdout, Measure, describe_bound
 from spacelang.ir.trial import Status, Trial
-from spacelang.runtime.evaluation.settings import Settings
-from spacelang.runtime.judging.constraints import Constraint, ConstraintError
-from spacelang.runtime.judging.judge import make_judge
+from spacelang.runtime.evaluation.settings import EvaluationSettings
+from spacelang.runtime.scoring.constraints import Constraint, ConstraintError
+from spacelang.runtime.scoring.pipeline_scorer import make_pipeline_scorer
 
 
 def leaves(pipeline, features, target) -> float:
@@ -22,12 +22,12 @@ TREE = wish("DecisionTreeClassifier")
 
 
 def subject(*constraints: Constraint, validation=FOLDS[0], bounds: tuple[Bound, ...] = ()) -> Trial:
-    return made("two", Settings(validation=validation, bounds=bounds, constraints=constraints)).evaluate(TREE)
+    return made("two", EvaluationSettings(validation=validation, bounds=bounds, constraints=constraints)).evaluate(TREE)
 
 
 @pytest.mark.parametrize("validation", FOLDS)
 def test_a_function_of_the_user_is_bounded(validation: Holdout | CrossValidation) -> None:
-    asked = Settings(
+    asked = EvaluationSettings(
         validation=validation,
         bounds=(Bound(Measure.SIZE, 1e6),),
         constraints=(Constraint("leaves", leaves, 2), Constraint("more", leaves, 1e3)),
@@ -52,7 +52,7 @@ def test_a_function_is_given_the_held_out_rows_and_cannot_write_to_them() -> Non
         features[0, 0] = 1e9
         return 0.0
 
-    objective = made("two", Settings(constraints=(Constraint("touching", looking, 1.0),)))
+    objective = made("two", EvaluationSettings(constraints=(Constraint("touching", looking, 1.0),)))
     before = objective._folds[0].held_out.copy()
     trial = objective.evaluate(TREE)
     assert trial.status is Status.ERROR
@@ -147,13 +147,14 @@ def test_what_is_no_constraint_is_refused_at_once(name, function, limit, message
 def test_two_constraints_have_two_names() -> None:
     twins = (Constraint("leaves", leaves, 1), Constraint("leaves", leaves, 2))
     with pytest.raises(ConstraintError, match="two constraints are called `leaves`"):
-        make_judge(Settings(constraints=twins), data("two"), lambda: 0.0)
+        make_pipeline_scorer(EvaluationSettings(constraints=twins), data("two"), lambda: 0.0)
 
 
 def test_an_objective_with_a_function_goes_to_other_processes() -> None:
     scale = 2.0
     objective = made(
-        "two", Settings(metrics=TWO, constraints=(Constraint("scaled", lambda *_: scale, 3.0),), predictions=True)
+        "two",
+        EvaluationSettings(metrics=TWO, constraints=(Constraint("scaled", lambda *_: scale, 3.0),), predictions=True),
     )
     there = cloudpickle.loads(cloudpickle.dumps(objective))
     here, back = objective.evaluate(TREE), there.evaluate(TREE)

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from storing import header
 
-from spacelang.runtime.data.options import DataOptions, read_options
-from spacelang.runtime.data.reading import Reading
+from spacelang.runtime.data.read_options import ReadOptions
+from spacelang.runtime.data.stored_options import DataOptions, read_options
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.storing.header import from_texts, to_texts
+from spacelang.runtime.storage.header import from_texts, to_texts
 
 READINGS = st.builds(
-    Reading,
+    ReadOptions,
     st.sampled_from([",", ";", "\t", " "]),
     st.sampled_from(["utf-8", "cp1252", "utf-16"]),
     st.sampled_from([".", ","]),
@@ -23,7 +23,7 @@ OPTIONS = st.builds(DataOptions, st.none() | st.text(max_size=5), st.none() | SH
 
 @given(OPTIONS)
 def test_a_store_gives_back_how_the_data_was_given(said: DataOptions) -> None:
-    kept = from_texts(to_texts(header(data_options=said.texts)))
+    kept = from_texts(to_texts(header(data_options=said.as_texts)))
     assert read_options(kept.data_options) == said
     assert kept == header(), "runs are told apart by their data, not by how it was given"
 
@@ -39,5 +39,5 @@ def test_what_no_run_has_written_is_refused(texts: dict[str, str]) -> None:
 
 
 def test_options_are_what_a_command_takes() -> None:
-    said = DataOptions("a b", 0.2, Reading(";", drop_columns=("id",)))
-    assert said.line == " --target-column 'a b' --test 0.2 --sep ';' --drop-columns id"
+    said = DataOptions("a b", 0.2, ReadOptions(";", drop_columns=("id",)))
+    assert said.command_options == " --target-column 'a b' --test 0.2 --sep ';' --drop-columns id"

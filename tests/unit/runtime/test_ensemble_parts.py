@@ -16,40 +16,40 @@ from sklearn.linear_model import RidgeClassifier
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, CrossValidation, Goal, Holdout, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
-from spacelang.runtime.ensembles import assembling
-from spacelang.runtime.ensembles.assembling import (
+from spacelang.runtime.ensembles import construction
+from spacelang.runtime.ensembles.construction import (
     BestPredictions,
     EnsembleError,
     EnsembleSelection,
     Member,
-    assemble,
-    choose,
-    unfitted,
+    fit_ensemble,
+    make_unfitted,
+    select_members,
 )
 from spacelang.runtime.ensembles.hard_vote import HardVote
-from spacelang.runtime.ensembles.voting import vote
+from spacelang.runtime.ensembles.voting import make_vote
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.refitting import Refit, Refitted
-from spacelang.runtime.evaluation.settings import Settings
+from spacelang.runtime.evaluation.refitting import RefitRequest, RefitTrial
+from spacelang.runtime.evaluation.settings import EvaluationSettings
 from spacelang.runtime.executors.here import Here
-from spacelang.runtime.final import PassedOver
-from spacelang.runtime.history import Ending, Outcome, Record
+from spacelang.runtime.final_fit import SkippedTrial
+from spacelang.runtime.history import EndReason, Outcome, TrialRecord
 
 SIZE = Bound(Measure.SIZE, 100.0)
 NAMES = ("GaussianNB", "LogisticRegression", "DecisionTreeClassifier", "LinearSVC", "RidgeClassifier")
-ASKED = Settings(goal=Goal("maximize", "accuracy"), validation=Holdout(0.3), predictions=True)
+ASKED = EvaluationSettings(goal=Goal("maximize", "accuracy"), validation=Holdout(0.3), predictions=True)
 
 
 def outcome(trials: Sequence[Trial]) -> Outcome:
-    records = tuple(Record(number, trial, 0.0, 1.0) for number, trial in enumerate(trials, start=1))
-    return Outcome(records, None, None, (), Ending.BUDGET, 1.0)
+    records = tuple(TrialRecord(number, trial, 0.0, 1.0) for number, trial in enumerate(trials, start=1))
+    return Outcome(records, None, None, (), EndReason.BUDGET, 1.0)
 
 
 def chosen(run: Outcome, objective: DataObjective, size: int) -> EnsembleSelection:
-    return choose(run, objective, lambda number: run.records[number - 1].trial.predictions, size)
+    return select_members(run, objective, lambda number: run.records[number - 1].trial.predictions, size)
 
 
-def searched(name: str, asked: Settings) -> tuple[Outcome, DataObjective]:
+def searched(name: str, asked: EvaluationSettings) -> tuple[Outcome, DataObjective]:
     objective = made(name, asked)
     estimators = NAMES if name != "numbers" else ("Ridge", "KNeighborsRegressor")
     wishes = [wish(each, scaler) for each in estimators for scaler in ("none", "StandardScaler")]
@@ -86,15 +86,15 @@ class TestWhoComesIntoQuestion:
             chosen(outcome(trials[:6]), objective, 3)
 
     def test_where_the_metric_is_undefined_there_is_no_ensemble(self) -> None:
-        objective = made("two", Settings(goal=Goal("maximize", "roc_auc"), validation=Holdout(0.3)))
+        objective = made("two", EvaluationSettings(goal=Goal("maximize", "roc_auc"), validation=Holdout(0.3)))
         one_class = replace(objective.held_out, target=np.ones_like(objective.held_out.target))
         flat = type("Flat", (), {"held_out": one_class, "metric": objective.metric, "training_size": 9})
         trial = known(objective, 0.5)
         with pytest.raises(EnsembleError, match="the metric `roc_auc` is undefined"):
-            choose(outcome([trial]), flat(), lambda _: trial.predictions, 2)
+            select_members(outcome([trial]), flat(), lambda _: trial.predictions, 2)
 
     def test_it_is_the_best_few_and_no_more_predictions_are_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(assembling, "LIBRARY", 2)
+        monkeypatch.setattr(construction, "LIBRARY_SIZE", 2)
         objective = made("two", ASKED)
         read: list[int] = []
 
@@ -103,7 +103,7 @@ class TestWhoComesIntoQuestion:
             return None if number == 4 else trials[number - 1].predictions
 
         trials = [known(objective, loss) for loss in (0.5, 0.2, 0.3, 0.1, 0.4)]
-        found = choose(outcome(trials), objective, predictions, 2)
+        found = select_members(outcome(trials), objective, predictions, 2)
         assert read == [4, 2, 3]
         assert found.library == 2
         # Who is equally good is taken in the order of trials.
@@ -111,7 +111,7 @@ class TestWhoComesIntoQuestion:
 
 
 def test_what_is_forgotten_without_a_store_is_never_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assembling, "LIBRARY", 3)
+    monkeypatch.setattr(construction, "LIBRARY_SIZE", 3)
     objective = made("two", ASKED)
     shape = (len(objective.held_out.target), 2)
     rng = np.random.default_rng(0)
@@ -131,8 +131,8 @@ def test_what_is_forgotten_without_a_store_is_never_asked_for(monkeypatch: pytes
             journal.append(record)
         assert len(journal.predictions) <= 3
         assert journal.count == 15
-        with_all, with_few = chosen(run, objective, 5), choose(run, objective, journal.predictions.get, 5)
-        assert (with_all.members, with_all.bag) == (with_few.members, with_few.bag)
+        with_all, with_few = chosen(run, objective, 5), select_members(run, objective, journal.predictions.get, 5)
+        assert (with_all.members, with_all.models) == (with_few.members, with_few.models)
 
 
 @pytest.mark.parametrize("split", FOLDS)
@@ -140,30 +140,30 @@ def test_what_is_forgotten_without_a_store_is_never_asked_for(monkeypatch: pytes
     ("name", "scorer"), [("two", "roc_auc"), ("two", "neg_log_loss"), ("three", "balanced_accuracy"), ("numbers", "r2")]
 )
 def test_an_ensemble_of_one_has_exactly_the_loss_of_the_best(split: Any, name: str, scorer: str) -> None:
-    asked = Settings(goal=Goal("maximize", scorer), validation=split, predictions=True)
+    asked = EvaluationSettings(goal=Goal("maximize", scorer), validation=split, predictions=True)
     run, objective = searched(name, asked)
     # Who gives no probabilities is judged otherwise by metrics that want these.
     probable = [each.trial for each in run.records if "SVC" not in str(each.trial.request.configuration["estimator"])]
     run = outcome([each for each in probable if each.request.configuration["estimator"] != "RidgeClassifier"])
     found = chosen(run, objective, 1)
     losses = [each.trial.loss for each in run.records]
-    assert found.among(found.members) == min(losses)
+    assert found.loss_of(found.members) == min(losses)
     assert found.members[0].record.index == losses.index(min(losses)) + 1
-    assert chosen(run, objective, 9).bag.first(1) == found.bag
+    assert chosen(run, objective, 9).models.truncated(1) == found.models
 
 
 @pytest.mark.parametrize("name", ["two", "three", "numbers"])
 def test_the_fitted_vote_is_the_one_that_fit_makes(name: str) -> None:
     scorer = "r2" if name == "numbers" else "balanced_accuracy"
-    asked = Settings(goal=Goal("maximize", scorer), validation=CrossValidation(3), predictions=True)
+    asked = EvaluationSettings(goal=Goal("maximize", scorer), validation=CrossValidation(3), predictions=True)
     run, objective = searched(name, asked)
     choice = chosen(run, objective, 12)
-    found = assemble(choice, run, objective, Here(objective.evaluate), is_wanted=True)
+    found = fit_ensemble(choice, run, objective, Here(objective.evaluate), is_wanted=True)
     assert math.isclose(sum(found.weights), 1)
-    assert [each.votes for each in found.members] == [*choice.bag.votes.values()]
+    assert [each.votes for each in found.members] == [*choice.models.votes.values()]
     assert all(each.seconds > 0 for each in found.members)
     assert found.seconds == pytest.approx(sum(each.seconds for each in found.members))
-    assert found.loss == pytest.approx(choice.bag.loss, abs=1e-12)
+    assert found.loss == pytest.approx(choice.models.loss, abs=1e-12)
     features, labels = objective.dataset.features, objective.dataset.labels
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -182,8 +182,8 @@ class TestWhoCannotBeFitted:
         bad = [of.records[number - 1].trial.request.configuration for number in numbers]
 
         def evaluate(request: Request) -> Trial:
-            if isinstance(request, Refit) and request.configuration in bad:
-                return Refitted(request, None, 0.5, Status.CRASH, "signal 11")
+            if isinstance(request, RefitRequest) and request.configuration in bad:
+                return RefitTrial(request, None, 0.5, Status.CRASH, "signal 11")
             return objective.evaluate(request)
 
         return evaluate
@@ -191,9 +191,9 @@ class TestWhoCannotBeFitted:
     def test_is_left_out_and_the_others_share_the_votes(self) -> None:
         run, objective = searched("three", ASKED)
         members = tuple(Member(run.records[number - 1], votes) for number, votes in ((1, 2), (3, 1), (5, 1)))
-        choice = EnsembleSelection(members, chosen(run, objective, 4).bag, 10, lambda some: float(len(some)))
+        choice = EnsembleSelection(members, chosen(run, objective, 4).models, 10, lambda some: float(len(some)))
         seen: list[tuple[list[int], int]] = []
-        found = assemble(
+        found = fit_ensemble(
             choice,
             run,
             objective,
@@ -203,7 +203,7 @@ class TestWhoCannotBeFitted:
         )
         assert [each.record.index for each in found.members] == [3, 5]
         assert found.weights == (0.5, 0.5)
-        assert found.left_out == (PassedOver(run.records[0], Status.CRASH, "signal 11"),)
+        assert found.left_out == (SkippedTrial(run.records[0], Status.CRASH, "signal 11"),)
         assert found.loss == 2.0
         assert found.seconds > 0.5
         assert seen == [([1, 3, 5], 0), ([3, 5], 1)]
@@ -213,7 +213,7 @@ class TestWhoCannotBeFitted:
         run, objective = searched("two", ASKED)
         choice = chosen(run, objective, 2)
         every = range(1, len(run.records) + 1)
-        found = assemble(choice, run, objective, Here(self.failing(objective, *every, of=run)), is_wanted=True)
+        found = fit_ensemble(choice, run, objective, Here(self.failing(objective, *every, of=run)), is_wanted=True)
         assert (found.members, found.estimator, found.loss, found.weights) == ((), None, None, ())
         assert len(found.left_out) == len(choice.members)
 
@@ -229,13 +229,13 @@ class TestAVote:
 
     def test_has_weights_only_where_they_differ(self) -> None:
         members = {"a": RidgeClassifier(), "b": RidgeClassifier()}
-        assert vote(members, [1, 1], is_classifier=True).weights is None
-        assert vote(members, [2, 1], is_classifier=False).weights == [2, 1]
+        assert make_vote(members, [1, 1], is_classifier=True).weights is None
+        assert make_vote(members, [2, 1], is_classifier=False).weights == [2, 1]
 
     def test_wraps_only_who_gives_no_probabilities(self) -> None:
         spaces = space(stage("estimator", "LinearSVC", "GaussianNB"))
         objective = DataObjective(spaces, data("two"), ASKED)
         run = outcome([objective.evaluate(Request(Configuration({"estimator": each}))) for each in NAMES[:1]])
-        assert not isinstance(unfitted(objective, [Member(run.records[0], 1)]).estimators[0][1], HardVote)
-        svc = objective.member(Configuration({"estimator": "LinearSVC"}))
+        assert not isinstance(make_unfitted(objective, [Member(run.records[0], 1)]).estimators[0][1], HardVote)
+        svc = objective.make_member(Configuration({"estimator": "LinearSVC"}))
         assert isinstance(svc, HardVote)

@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, cross_val_
 
 import spacelang as sl
 from spacelang.runtime.pipelines.estimator import SpaceEstimator
-from spacelang.testing.small_spaces import plain
+from spacelang.testing.small_spaces import plain_space
 
 TEXT = """space flowers
 stage scaler = none | StandardScaler | RobustScaler { q_min : float[0.05, 0.3] = 0.25, q_max = 0.75 }
@@ -49,7 +49,7 @@ def test_a_grid_search_goes_through_all_of_a_small_space() -> None:
 def test_it_is_what_its_last_stage_is() -> None:
     assert is_classifier(SpaceEstimator(sl.parse(TEXT).checked))
     assert is_regressor(SpaceEstimator(sl.parse("space s\nstage estimator = Ridge | Lasso\n").checked))
-    neither = SpaceEstimator(plain(2, 2))
+    neither = SpaceEstimator(plain_space(2, 2))
     assert not is_classifier(neither)
     assert not is_regressor(neither)
 

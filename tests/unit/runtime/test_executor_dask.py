@@ -13,12 +13,12 @@ import pytest
 from spacelang.ir.task import UNLIMITED
 from spacelang.runtime import executors
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors._dask.laboratory import Laboratory, PickledEvaluation, label
-from spacelang.runtime.executors._dask.log import quiet
-from spacelang.runtime.executors._dask.seats import make_seats
-from spacelang.runtime.executors._dask.versions import difference, versions
+from spacelang.runtime.executors._dask.log_filter import silence_thread
+from spacelang.runtime.executors._dask.slots import make_slots
+from spacelang.runtime.executors._dask.versions import difference, installed_versions
+from spacelang.runtime.executors._dask.worker_plugin import EvaluationPlugin, PickledEvaluation, worker_label
 from spacelang.runtime.executors.dask import Dask
-from spacelang.testing.misbehaving import LONG, evaluate
+from spacelang.testing.faults import MAX_SECONDS, evaluate
 
 
 @pytest.mark.parametrize(
@@ -49,19 +49,19 @@ def test_what_is_no_address_is_refused(address: str) -> None:
 
 
 def test_where_nobody_listens_there_is_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.runtime.executors._dask.session.CONNECTING", 0.5)
+    monkeypatch.setattr("spacelang.runtime.executors._dask.session.CONNECT_TIMEOUT", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
     refuses(address, f"no scheduler answers at `{address}`")
 
 
 def test_a_host_that_does_not_exist_has_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.runtime.executors._dask.session.CONNECTING", 0.5)
+    monkeypatch.setattr("spacelang.runtime.executors._dask.session.CONNECT_TIMEOUT", 0.5)
     refuses("tcp://no-such-host.invalid:8786", "no scheduler answers at `tcp://no-such-host.invalid:8786`")
 
 
 def test_what_listens_without_a_word_is_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.runtime.executors._dask.session.CONNECTING", 0.5)
+    monkeypatch.setattr("spacelang.runtime.executors._dask.session.CONNECT_TIMEOUT", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         refuses(f"tcp://127.0.0.1:{mute.getsockname()[1]}", "no scheduler answers")
 
@@ -95,7 +95,7 @@ def refuses(address: str, message: str, remedy: str = "") -> None:
         executor.close()
     assert message in caught.value.message
     assert remedy in caught.value.help
-    assert time.monotonic() - started < LONG / 3
+    assert time.monotonic() - started < MAX_SECONDS / 3
 
 
 def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,11 +128,11 @@ def test_what_is_packed_is_unpacked_as_it_was() -> None:
 
 
 def test_a_laboratory_can_be_sent() -> None:
-    assert isinstance(pickle.loads(pickle.dumps(Laboratory(b"", UNLIMITED))), Laboratory)
+    assert isinstance(pickle.loads(pickle.dumps(EvaluationPlugin(b"", UNLIMITED))), EvaluationPlugin)
 
 
 def test_the_same_versions_do_not_differ() -> None:
-    assert difference(versions(), versions(), "elsewhere") == ""
+    assert difference(installed_versions(), installed_versions(), "elsewhere") == ""
 
 
 @pytest.mark.parametrize(
@@ -152,16 +152,16 @@ def test_versions_that_decide_a_score_must_be_the_same(name: str, theirs: str | 
 
 def test_there_are_as_many_seats_as_trials_in_flight() -> None:
     names, threads = {"tcp://b": "b", "tcp://a": "a"}, {"tcp://a": 2, "tcp://b": 1}
-    assert [seat.name for seat in make_seats(names, threads, 1)] == ["a"]
-    assert [seat.name for seat in make_seats(names, threads, 3)] == ["a", "b", "a (2)"]
-    more = make_seats(names, threads, 5)
+    assert [seat.name for seat in make_slots(names, threads, 1)] == ["a"]
+    assert [seat.name for seat in make_slots(names, threads, 3)] == ["a", "b", "a (2)"]
+    more = make_slots(names, threads, 5)
     assert [seat.name for seat in more] == ["a", "b", "a (2)", "slot 4", "slot 5"]
-    assert [seat.place for seat in more] == ["tcp://a", "tcp://b", "tcp://a", "", ""]
+    assert [seat.last_address for seat in more] == ["tcp://a", "tcp://b", "tcp://a", "", ""]
 
 
 def test_a_worker_that_has_only_a_number_is_called_by_its_address() -> None:
-    assert label(0, "tcp://a") == "tcp://a"
-    assert label("bench", "tcp://a") == "bench"
+    assert worker_label(0, "tcp://a") == "tcp://a"
+    assert worker_label("bench", "tcp://a") == "bench"
 
 
 def test_only_one_thread_is_quiet() -> None:
@@ -174,7 +174,7 @@ def test_only_one_thread_is_quiet() -> None:
     logger, listener = logging.getLogger("distributed"), Listener()
     logger.addHandler(listener)
     try:
-        with quiet(threading.get_ident()):
+        with silence_thread(threading.get_ident()):
             logger.critical("mine")
             logging.getLogger("distributed.of_this_test").critical("mine, with a logger that is new")
             other = threading.Thread(target=lambda: logger.critical("another's"))

@@ -7,14 +7,22 @@ import pytest
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Bound, Limits, Measure
-from spacelang.ir.trial import Measurement, Reached, Request, Status, TestScore, Trial
-from spacelang.runtime.evaluation.refitting import Examine, Examined, Gauge, Gauged, Parcel, Refit, Refitted
+from spacelang.ir.trial import Measurement, Request, Status, TestScore, Trial, UnseenBound
+from spacelang.runtime.evaluation.refitting import (
+    RefitRequest,
+    RefitTrial,
+    SerializedPayload,
+    UnseenBoundsRequest,
+    UnseenBoundsTrial,
+    UnseenScoreRequest,
+    UnseenScoreTrial,
+)
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.executors.processes import Processes
-from spacelang.runtime.final import ATTEMPTS, Finale, allowed_seconds, candidates, finish
-from spacelang.runtime.history import Ending, Outcome, Record
-from spacelang.testing.misbehaving import LIMITS, OneWay
-from spacelang.testing.misbehaving import evaluate as misbehave
+from spacelang.runtime.final_fit import MAX_ATTEMPTS, FinalFit, allowed_seconds, fit_best_pipeline, rank_candidates
+from spacelang.runtime.history import EndReason, Outcome, TrialRecord
+from spacelang.testing.faults import LIMITS, UnreadablePickle
+from spacelang.testing.faults import evaluate as misbehave
 
 SIZE = Bound(Measure.SIZE, 100.0)
 
@@ -28,38 +36,42 @@ class Rows:
     bounds: tuple[Bound, ...] = ()
 
 
-def record(index: int, loss: float | None, rows: int | None = None, size: float = 1.0, deed: str = "well") -> Record:
+def record(
+    index: int, loss: float | None, rows: int | None = None, size: float = 1.0, deed: str = "well"
+) -> TrialRecord:
     request = Request(Configuration({"number": index, "action": deed}), rows)
     status = Status.ERROR if loss is None else Status.SUCCESS
     measured = () if loss is None else (Measurement(SIZE, size),)
-    return Record(index, Trial(request, loss, status=status, constraints=measured), 0.0, 1.0)
+    return TrialRecord(index, Trial(request, loss, status=status, constraints=measured), 0.0, 1.0)
 
 
-def outcome(*records: Record, seconds: float = 8.0) -> Outcome:
+def outcome(*records: TrialRecord, seconds: float = 8.0) -> Outcome:
     """What a run comes to whose history these are."""
     good = [each for each in records if each.trial.loss is not None]
     feasible = [each for each in good if each.trial.is_feasible]
     full = [each for each in feasible if each.trial.request.fidelity is None]
 
-    def least(among: list[Record]) -> Record | None:
+    def least(among: list[TrialRecord]) -> TrialRecord | None:
         return min(among, key=lambda each: (each.trial.excess, each.trial.loss), default=None)
 
     broken = least([each for each in good if not each.trial.is_feasible])
-    return Outcome(tuple(records), least(full), least(feasible), (), Ending.BUDGET, seconds, least_infeasible=broken)
+    return Outcome(tuple(records), least(full), least(feasible), (), EndReason.BUDGET, seconds, least_infeasible=broken)
 
 
 def late(request: Request) -> Trial:
     """A pipeline that does its deed where it is fitted on all rows."""
     trial = misbehave(request)
-    if not isinstance(request, Refit):
+    if not isinstance(request, RefitRequest):
         return trial
-    parcel = Parcel(OneWay() if request.configuration["number"] == 13 else f"of {request.configuration['number']}")
-    return Refitted(request, None, trial.cost, pipeline=parcel if request.is_wanted else None)
+    parcel = SerializedPayload(
+        UnreadablePickle() if request.configuration["number"] == 13 else f"of {request.configuration['number']}"
+    )
+    return RefitTrial(request, None, trial.cost, pipeline=parcel if request.returns_pipeline else None)
 
 
-def told(finale: Finale) -> tuple[int | None, list[tuple[int, str]]]:
+def told(finale: FinalFit) -> tuple[int | None, list[tuple[int, str]]]:
     found = None if finale.record is None else finale.record.index
-    return found, [(each.record.index, each.status.value) for each in finale.passed_over]
+    return found, [(each.record.index, each.status.value) for each in finale.skipped]
 
 
 class TestTheOrder:
@@ -76,7 +88,7 @@ class TestTheOrder:
             record(7, 0.2, rows=40),
             again,
         )
-        assert [each.index for each in candidates(found, 70)] == [9, 4, 2, 7, 6, 3]
+        assert [each.index for each in rank_candidates(found, 70)] == [9, 4, 2, 7, 6, 3]
 
     def test_the_first_is_the_best_one(self) -> None:
         for found in (
@@ -84,14 +96,14 @@ class TestTheOrder:
             outcome(record(1, 0.5, rows=10), record(2, 0.6, rows=30)),
             outcome(record(1, 0.5, size=200), record(2, 0.6, size=150)),
         ):
-            assert next(candidates(found, 70)) is found.best
+            assert next(rank_candidates(found, 70)) is found.best
 
     def test_rows_beyond_the_training_rows_are_all_of_them(self) -> None:
-        assert [each.index for each in candidates(outcome(record(1, 0.5), record(2, 0.6, rows=70)), 70)] == [1, 2]
+        assert [each.index for each in rank_candidates(outcome(record(1, 0.5), record(2, 0.6, rows=70)), 70)] == [1, 2]
 
     def test_without_a_success_there_is_none(self) -> None:
         nothing = outcome(record(1, None))
-        assert finish(nothing, Rows(), Here(late)) == Finale(None, 100)
+        assert fit_best_pipeline(nothing, Rows(), Here(late)) == FinalFit(None, 100)
 
 
 class TestTheLimit:
@@ -118,7 +130,7 @@ class TestPassingOver:
         try:
             # What the end of the budget has cut short holds the only worker.
             executor.start("1", _job("sleep"))
-            found = finish(
+            found = fit_best_pipeline(
                 run,
                 Rows(),
                 executor,
@@ -132,46 +144,50 @@ class TestPassingOver:
         assert found.pipeline == "of 20"
         assert found.rows == 100
         assert seen == [(1, 0), (2, 1), (3, 2), (13, 3), (20, 4)]
-        assert "SIGSEGV" in found.passed_over[0].reason
-        assert found.passed_over[1].reason == "it took longer than 1020ms"
-        assert "cannot be read by this process: ImportError" in found.passed_over[3].reason
+        assert "SIGSEGV" in found.skipped[0].reason
+        assert found.skipped[1].reason == "it took longer than 1020ms"
+        assert "cannot be read by this process: ImportError" in found.skipped[3].reason
 
     def test_after_some_attempts_it_is_given_up(self) -> None:
         def refusing(request: Request) -> Trial:
-            return Refitted(request, None, 0.0, Status.ERROR, "not on all rows")
+            return RefitTrial(request, None, 0.0, Status.ERROR, "not on all rows")
 
-        found = finish(outcome(*(record(place, 0.1) for place in range(1, 12))), Rows(), Here(refusing))
-        assert told(found) == (None, [(place, "error") for place in range(1, ATTEMPTS + 1)])
+        found = fit_best_pipeline(outcome(*(record(place, 0.1) for place in range(1, 12))), Rows(), Here(refusing))
+        assert told(found) == (None, [(place, "error") for place in range(1, MAX_ATTEMPTS + 1)])
 
     def test_the_one_that_could_be_fitted_is_tested_and_only_that(self) -> None:
         asked: list[Request] = []
 
         def testing(request: Request) -> Trial:
             asked.append(request)
-            if isinstance(request, Refit):
+            if isinstance(request, RefitRequest):
                 status = Status.ERROR if len(asked) == 1 else Status.SUCCESS
-                return Refitted(request, None, 0.0, status, pipeline=Parcel("fitted"))
-            if isinstance(request, Examine) and request.pipeline is not None and request.pipeline.open() == "fitted":
-                return Examined(request, 0.25, score=TestScore(0.25, 0.1, 0.4, 5))
+                return RefitTrial(request, None, 0.0, status, pipeline=SerializedPayload("fitted"))
+            if (
+                isinstance(request, UnseenScoreRequest)
+                and request.pipeline is not None
+                and request.pipeline.open() == "fitted"
+            ):
+                return UnseenScoreTrial(request, 0.25, score=TestScore(0.25, 0.1, 0.4, 5))
             return Trial(request, None, status=Status.CRASH, reason="signal 11")
 
         objective = Rows()
         objective.test_rows = 5
-        found = finish(outcome(record(1, 0.1), record(2, 0.2)), objective, Here(testing))
+        found = fit_best_pipeline(outcome(record(1, 0.1), record(2, 0.2)), objective, Here(testing))
         assert told(found) == (2, [(1, "error")])
         assert found.test == TestScore(0.25, 0.1, 0.4, 5)
         assert found.pipeline is None, "nobody has asked for it"
-        assert [type(each) for each in asked] == [Refit, Refit, Examine]
+        assert [type(each) for each in asked] == [RefitRequest, RefitRequest, UnseenScoreRequest]
 
     def test_a_pipeline_that_dies_on_the_test_rows_is_the_best_all_the_same(self) -> None:
         def dying(request: Request) -> Trial:
-            if isinstance(request, Refit):
-                return Refitted(request, None, pipeline=Parcel("fitted"))
+            if isinstance(request, RefitRequest):
+                return RefitTrial(request, None, pipeline=SerializedPayload("fitted"))
             return Trial(request, None, status=Status.CRASH, reason="its process was ended by signal 11 (SIGSEGV)")
 
         objective = Rows()
         objective.test_rows = 5
-        found = finish(outcome(record(1, 0.1)), objective, Here(dying))
+        found = fit_best_pipeline(outcome(record(1, 0.1)), objective, Here(dying))
         assert told(found) == (1, [])
         assert found.test == TestScore(None, None, None, 5, "its process was ended by signal 11 (SIGSEGV)")
 
@@ -181,26 +197,26 @@ class TestPassingOver:
 
         def testing(request: Request) -> Trial:
             match request:
-                case Refit():
-                    return Refitted(request, None, pipeline=Parcel("fitted"))
-                case Examine():
-                    return Examined(request, 0.25, score=TestScore(0.25, 0.1, 0.4, 5))
-                case Gauge() if ends == "well":
-                    return Gauged(request, None, reached=(Reached(SIZE, 120.0),))
+                case RefitRequest():
+                    return RefitTrial(request, None, pipeline=SerializedPayload("fitted"))
+                case UnseenScoreRequest():
+                    return UnseenScoreTrial(request, 0.25, score=TestScore(0.25, 0.1, 0.4, 5))
+                case UnseenBoundsRequest() if ends == "well":
+                    return UnseenBoundsTrial(request, None, reached=(UnseenBound(SIZE, 120.0),))
                 case _:
                     return Trial(request, None, status=Status.CRASH, reason="signal 11")
 
         objective = Rows()
         objective.test_rows, objective.bounds = 5, (SIZE,)
-        found = finish(outcome(record(1, 0.1)), objective, Here(testing)).test
+        found = fit_best_pipeline(outcome(record(1, 0.1)), objective, Here(testing)).test
         assert found is not None
         assert found.loss == 0.25
-        reached = Reached(SIZE, 120.0) if ends == "well" else Reached(SIZE, None, reason="signal 11")
+        reached = UnseenBound(SIZE, 120.0) if ends == "well" else UnseenBound(SIZE, None, reason="signal 11")
         assert found.constraints == (reached,)
         assert found.is_feasible is False
 
     def test_a_pipeline_that_nobody_wants_is_not_sent(self) -> None:
-        assert finish(outcome(record(1, 0.1)), Rows(), Here(late)).pipeline is None
+        assert fit_best_pipeline(outcome(record(1, 0.1)), Rows(), Here(late)).pipeline is None
 
 
 def _job(deed: str) -> Any:

@@ -32,19 +32,19 @@ from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import MetricError
 from spacelang.runtime.evaluation.folds import Fold
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.settings import Settings
+from spacelang.runtime.evaluation.settings import EvaluationSettings
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Outcome
-from spacelang.runtime.judging.answers import Answers
-from spacelang.runtime.judging.constraints import Constraint
-from spacelang.runtime.judging.judge import Fitted, Judge, predictions
-from spacelang.runtime.judging.metric import OF_ONE_CLASS, named_metric, of_one_class, scorer_of
 from spacelang.runtime.loop import run
-from spacelang.runtime.storing.store import Store
+from spacelang.runtime.scoring.cached_predictions import CachedPredictions
+from spacelang.runtime.scoring.constraints import Constraint
+from spacelang.runtime.scoring.metric import POSITIVE_CLASS_SCORERS, named_metric, positive_class_scorers, scorer_of
+from spacelang.runtime.scoring.pipeline_scorer import FittedFold, PipelineScorer, prediction_array
+from spacelang.runtime.storage.store import Store
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[str, Settings, Request]:
+def cases(draw: st.DrawFn) -> tuple[str, EvaluationSettings, Request]:
     name = draw(st.sampled_from([*NAMES]))
     alternatives = (REGRESSORS if name == "numbers" else CLASSIFIERS).root.children[1].branches
     request = wish(
@@ -52,7 +52,7 @@ def cases(draw: st.DrawFn) -> tuple[str, Settings, Request]:
         draw(st.sampled_from(["none", "StandardScaler"])),
         draw(st.sampled_from([None, 30, 90])),
     )
-    asked = Settings(
+    asked = EvaluationSettings(
         validation=draw(st.sampled_from(FOLDS)),
         seed=draw(st.integers(0, 3)),
         metrics=tuple(draw(st.lists(st.sampled_from(NAMES[name]), unique=True))),
@@ -64,7 +64,7 @@ def cases(draw: st.DrawFn) -> tuple[str, Settings, Request]:
 
 @given(cases())
 @settings(max_examples=EXAMPLES // 2, deadline=None)
-def test_what_is_recorded_is_what_scikit_learn_computes_by_hand(case: tuple[str, Settings, Request]) -> None:
+def test_what_is_recorded_is_what_scikit_learn_computes_by_hand(case: tuple[str, EvaluationSettings, Request]) -> None:
     name, asked, request = case
     objective = made(name, asked)
     trial = succeeded(objective.evaluate(request))
@@ -97,9 +97,9 @@ def test_what_is_recorded_is_what_scikit_learn_computes_by_hand(case: tuple[str,
 
 @given(cases())
 @settings(max_examples=EXAMPLES // 4, deadline=None)
-def test_what_is_recorded_changes_nothing(case: tuple[str, Settings, Request]) -> None:
+def test_what_is_recorded_changes_nothing(case: tuple[str, EvaluationSettings, Request]) -> None:
     name, asked, request = case
-    bare = made(name, Settings(validation=asked.validation, seed=asked.seed)).evaluate(request)
+    bare = made(name, EvaluationSettings(validation=asked.validation, seed=asked.seed)).evaluate(request)
     full = made(name, asked).evaluate(request)
     assert (full.loss, full.status, full.reason, full.constraints) == (bare.loss, bare.status, bare.reason, ())
 
@@ -121,13 +121,15 @@ def test_what_draws_at_random_while_it_is_recorded_changes_no_later_fold(monkeyp
 
     monkeypatch.setattr(GaussianNB, "fit", fit)
     monkeypatch.setattr(GaussianNB, "predict_proba", probabilities)
-    asked = Settings(validation=CrossValidation(3))
+    asked = EvaluationSettings(validation=CrossValidation(3))
     losses = {
         made("three", each).evaluate(wish("GaussianNB")).loss
         for each in (
             asked,
-            Settings(validation=CrossValidation(3), metrics=("neg_log_loss",), predictions=True, training_score=True),
-            Settings(validation=CrossValidation(3), constraints=(Constraint("noise", noisy, 1.0),)),
+            EvaluationSettings(
+                validation=CrossValidation(3), metrics=("neg_log_loss",), predictions=True, training_score=True
+            ),
+            EvaluationSettings(validation=CrossValidation(3), constraints=(Constraint("noise", noisy, 1.0),)),
         )
     }
     assert len(losses) == 1
@@ -146,14 +148,14 @@ def test_the_held_out_rows_are_asked_once_a_question(monkeypatch: pytest.MonkeyP
     fair = Bound(Measure.DISPARITY, 1.0, scorer="accuracy", column="kind")
     frame = data("two").features.assign(kind=["a", "b", "c"] * 189 + ["a", "b"])
     dataset = check_labels(make_table(frame, data("two").labels), "classification")
-    objective = DataObjective(CLASSIFIERS, dataset, Settings(metrics=TWO, predictions=True, bounds=(fair,)))
+    objective = DataObjective(CLASSIFIERS, dataset, EvaluationSettings(metrics=TWO, predictions=True, bounds=(fair,)))
     trial = succeeded(objective.evaluate(wish("GaussianNB")))
     assert asked == {"predict": 1, "predict_proba": 1}
     assert 0 < trial.constraints[0].value < 0.5
 
 
 def test_a_metric_that_a_pipeline_cannot_have_is_unknown_and_the_trial_is_one() -> None:
-    objective = made("two", Settings(metrics=("neg_log_loss", "accuracy")))
+    objective = made("two", EvaluationSettings(metrics=("neg_log_loss", "accuracy")))
     trial = succeeded(objective.evaluate(wish("LinearSVC")))
     assert math.isnan(dict(trial.metrics)["neg_log_loss"])
     assert 0.5 < dict(trial.metrics)["accuracy"] <= 1
@@ -170,17 +172,19 @@ def test_a_metric_that_a_pipeline_cannot_have_is_unknown_and_the_trial_is_one() 
 )
 def test_a_metric_that_cannot_be_computed_on_the_data_is_refused_at_once(name: str, metric: str, message: str) -> None:
     with pytest.raises(MetricError, match=message) as caught:
-        made(name, Settings(metrics=("neg_max_error" if name == "numbers" else "accuracy", metric)))
+        made(name, EvaluationSettings(metrics=("neg_max_error" if name == "numbers" else "accuracy", metric)))
     assert "did you mean `accuracy`" in caught.value.help or metric != "acuracy"
 
 
 def test_a_metric_is_recorded_once() -> None:
-    trial = made("two", Settings(metrics=("accuracy", "f1", "accuracy"))).evaluate(wish("GaussianNB"))
+    trial = made("two", EvaluationSettings(metrics=("accuracy", "f1", "accuracy"))).evaluate(wish("GaussianNB"))
     assert [name for name, _ in trial.metrics] == ["accuracy", "f1"]
 
 
 def test_a_trial_that_fails_has_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = Settings(metrics=("r2",), predictions=True, training_score=True, bounds=(Bound(Measure.SIZE, 1.0),))
+    asked = EvaluationSettings(
+        metrics=("r2",), predictions=True, training_score=True, bounds=(Bound(Measure.SIZE, 1.0),)
+    )
     for effect, status in ((1 / 0.1 * math.inf, Status.INVALID), (ValueError("no"), Status.ERROR)):
 
         def loss(*_: object, effect=effect) -> float:
@@ -202,7 +206,7 @@ def test_a_trial_that_fails_has_nothing_else(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("validation", FOLDS)
 def test_the_truth_is_in_the_order_of_the_predictions(name: str, validation: Holdout | CrossValidation) -> None:
     goal = Goal("maximize", "r2" if name == "numbers" else "accuracy")
-    objective = made(name, Settings(goal, validation, predictions=True))
+    objective = made(name, EvaluationSettings(goal, validation, predictions=True))
     held_out, dataset = objective.held_out, data(name)
     assert np.array_equal(held_out.target, dataset.target.to_numpy()[held_out.rows])
     assert held_out.classes == dataset.classes
@@ -230,7 +234,7 @@ def test_the_truth_is_in_the_order_of_the_predictions(name: str, validation: Hol
 def test_a_class_that_was_not_learned_has_no_probability(model) -> None:
     features = np.array([[0.0], [1.0], [2.0], [3.0]])
     model.fit(features, np.array([1, 1, 3, 3]))
-    found = predictions(Answers(model, features), 5)
+    found = prediction_array(CachedPredictions(model, features), 5)
     assert found.shape == (4, 5)
     assert not found[:, [0, 2, 4]].any()
     assert np.array_equal(found[:, [1, 3]], model.predict_proba(features))
@@ -242,7 +246,7 @@ def test_predictions_that_cannot_be_had_are_none(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(GaussianNB, "predict_proba", refuse)
     for validation in FOLDS:
-        objective = made("three", Settings(validation=validation, predictions=True))
+        objective = made("three", EvaluationSettings(validation=validation, predictions=True))
         assert succeeded(objective.evaluate(wish("GaussianNB"))).predictions is None
 
 
@@ -266,7 +270,7 @@ def test_rows_may_be_arrays_tables_or_sparse(form) -> None:
         Bound(Measure.SIZE, 1e6),
         Bound(Measure.DISPARITY, 1.0, scorer="roc_auc", column="group"),
     )
-    judge = Judge(
+    judge = PipelineScorer(
         named_metric("accuracy"),
         measures,
         iter(range(100)).__next__,
@@ -275,7 +279,7 @@ def test_rows_may_be_arrays_tables_or_sparse(form) -> None:
         training_score=True,
         classes=2,
     )
-    judgement = judge.judge(Fitted(model, model, fold.held_out), fold, 40)
+    judgement = judge.score(FittedFold(model, model, fold.held_out), fold, 40)
     assert judgement.loss == 1 - model.score(fold.held_out, fold.held_out_target)
     assert judgement.constraints[3] == pytest.approx(judgement.loss)
     assert judgement.training_loss == 1 - model.score(part(slice(0, 40)), target[:40])
@@ -291,7 +295,7 @@ def test_a_pipeline_that_writes_into_its_rows_spoils_none_of_them(validation: Ho
     wishes = [wish(estimator, scaler) for scaler in ("StandardScaler", "none") for estimator in ("GaussianNB",)]
     bounds = (Bound(Measure.LATENCY, 1.0), Bound(Measure.SIZE, 1e6))
     wrong = Constraint("wrong", lambda pipeline, rows, truth: np.mean(pipeline.predict(rows) != truth), 1.0)
-    asked = Settings(
+    asked = EvaluationSettings(
         Goal("maximize", "roc_auc_ovr"), validation, bounds, 0, ("accuracy", "neg_log_loss"), True, True, (wrong,)
     )
     objective = DataObjective(spoiling, data("three"), asked)
@@ -332,14 +336,16 @@ EVERYTHING = {"metrics": TWO, "training_score": True, "predictions": True}
 
 @pytest.mark.parametrize("optimizer", ["blds", "random"])
 def test_a_search_asks_for_the_same_whatever_is_recorded(optimizer: str) -> None:
-    runs = [searched(made("two", Settings(**asked)), optimizer, 12) for asked in ({}, EVERYTHING)]
+    runs = [searched(made("two", EvaluationSettings(**asked)), optimizer, 12) for asked in ({}, EVERYTHING)]
     bare, full = ([(each.trial.request, each.trial.loss, each.trial.status) for each in it.records] for it in runs)
     assert bare == full
     assert len(bare) == (12 if optimizer == "blds" else 10)
 
 
 def test_a_run_that_is_killed_goes_on_with_all_that_was_recorded(tmp_path: Path) -> None:
-    asked = Settings(validation=CrossValidation(3), constraints=(Constraint("rows", lambda *_: 1, 2),), **EVERYTHING)
+    asked = EvaluationSettings(
+        validation=CrossValidation(3), constraints=(Constraint("rows", lambda *_: 1, 2),), **EVERYTHING
+    )
     objective = made("two", asked)
     whole = searched(objective, "random", 8)
     facts = header(
@@ -348,7 +354,7 @@ def test_a_run_that_is_killed_goes_on_with_all_that_was_recorded(tmp_path: Path)
     for trials in (3, 6, 8):
         path = tmp_path / "run.db"
         with Store.open(path, facts) if path.exists() else Store.create(path, facts) as store:
-            store.end = lambda *_: None  # as if the process had been killed
+            store.end_session = lambda *_: None  # as if the process had been killed
             outcome = searched(objective, "random", trials, store)
             assert [told(record.trial) for record in outcome.records] == [told(it.trial) for it in whole.records][
                 :trials
@@ -379,7 +385,7 @@ def test_scores_that_change_where_the_classes_change_places_are_those_of_one_cla
         if not math.isclose(*scores, rel_tol=1e-6, abs_tol=1e-9):
             changing.add(name)
     judged = {name for name in changing if "_score_func" in vars(get_scorer(name)) and not is_of_numbers(name)}
-    assert judged == OF_ONE_CLASS
+    assert judged == POSITIVE_CLASS_SCORERS
 
 
 def is_of_numbers(name: str) -> bool:
@@ -389,9 +395,9 @@ def is_of_numbers(name: str) -> bool:
 def test_it_is_known_of_which_class_a_score_is() -> None:
     features = pd.DataFrame({"x": range(8)})
     two = check_labels(make_table(features, ["no", "yes"] * 4), "classification")
-    assert of_one_class(("f1", "roc_auc", "f1_macro", "recall", "f1"), two) == ("f1", "recall")
+    assert positive_class_scorers(("f1", "roc_auc", "f1_macro", "recall", "f1"), two) == ("f1", "recall")
     three = check_labels(make_table(features[:6], ["a", "b", "c"] * 2), "classification")
-    assert of_one_class(("f1",), three) == ()
+    assert positive_class_scorers(("f1",), three) == ()
 
 
 @pytest.mark.parametrize(("labels", "last"), [(["+", "-"], "-"), (["no", "yes"], "yes"), ([1, 0], 1)])
@@ -400,10 +406,14 @@ def test_what_is_judged_recorded_or_bounded_by_one_class_says_which(labels: list
     dataset = check_labels(make_table(features, labels * 30), "classification")
     bound = Bound(Measure.DISPARITY, 0.2, scorer="precision", column="group")
     alone = space(stage("estimator", operator("GaussianNB")))
-    goal, metrics, bounded = Settings(Goal("maximize", "f1")), Settings(metrics=("recall",)), Settings(bounds=(bound,))
+    goal, metrics, bounded = (
+        EvaluationSettings(Goal("maximize", "f1")),
+        EvaluationSettings(metrics=("recall",)),
+        EvaluationSettings(bounds=(bound,)),
+    )
     for asked, scorer in ((goal, "f1"), (metrics, "recall"), (bounded, "precision")):
         found = DataObjective(alone, dataset, asked).positive_class
         assert found is not None
-        assert (found.label, found.scorers, found.plain) == (last, (scorer,), last)
-        assert found.sentence == f"the positive class of `{scorer}` is `{last}`, the last of the two in sorted order"
+        assert (found.label, found.scorers, found.json_label) == (last, (scorer,), last)
+        assert found.description == f"the positive class of `{scorer}` is `{last}`, the last of the two in sorted order"
     assert DataObjective(alone, dataset).positive_class is None

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from spacelang.api import load
 from spacelang.runtime.archives import meta_features as module
 from spacelang.runtime.archives.auto_sklearn import read_auto_sklearn
-from spacelang.runtime.archives.meta_features import AGREED, meta_features
+from spacelang.runtime.archives.meta_features import COMPARABLE, meta_features
 
 REAL = Path(__file__).parents[4] / "shared" / "data"
 ARCHIVE = REAL / "metalearning"
@@ -79,7 +79,7 @@ def test_blocks_of_columns_change_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     table = pd.DataFrame(np.random.default_rng(1).exponential(size=(30, 7)))
     labels = pd.Series(np.arange(30) % 2)
     whole = meta_features(table, labels, is_classification=True)
-    monkeypatch.setattr(module, "IN_A_BLOCK", 60)
+    monkeypatch.setattr(module, "BLOCK_SIZE", 60)
     assert meta_features(table, labels, is_classification=True) == pytest.approx(whole, rel=1e-12)
 
 
@@ -99,7 +99,7 @@ def test_they_agree_with_the_archive_of_auto_sklearn(name: str) -> None:
     training = table.iloc[training_rows(len(table))]
     ours = meta_features(training.drop(columns="target"), training["target"], is_classification=True)
     assert ours.keys() == theirs.keys()
-    for feature in AGREED:
+    for feature in COMPARABLE:
         assert ours[feature] == pytest.approx(theirs[feature], rel=0.01, abs=1e-12), feature
 
 
@@ -107,8 +107,8 @@ def test_they_agree_with_the_archive_of_auto_sklearn(name: str) -> None:
 def test_those_that_do_not_count_are_zero_on_all_of_the_sets() -> None:
     """Where both are 0 nothing was shown."""
     theirs = [_theirs()[name] for name in SETS]
-    assert {name for name in theirs[0] if not any(each[name] for each in theirs)} == theirs[0].keys() - {*AGREED}
-    assert len(AGREED) == 29
+    assert {name for name in theirs[0] if not any(each[name] for each in theirs)} == theirs[0].keys() - {*COMPARABLE}
+    assert len(COMPARABLE) == 29
 
 
 @cache

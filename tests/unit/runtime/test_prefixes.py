@@ -30,14 +30,14 @@ from spacelang.ir.task import CrossValidation
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
-from spacelang.runtime.evaluation.copies import arrays_of, bytes_of, copied
-from spacelang.runtime.evaluation.holdings import holdings
-from spacelang.runtime.evaluation.identity import NoIdentityError, identity
+from spacelang.runtime.evaluation.estimator_identity import NoIdentityError, identity_of
+from spacelang.runtime.evaluation.memory_footprint import memory_footprint
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.prefixes import ENTRY_BYTES, HANDLING, FittedStep, Prefixes
-from spacelang.runtime.evaluation.settings import Settings
-from spacelang.runtime.judging.constraints import Constraint
+from spacelang.runtime.evaluation.prefix_cache import ENTRY_BYTES, OVERHEAD_SECONDS, FittedStep, PrefixCache
+from spacelang.runtime.evaluation.settings import EvaluationSettings
+from spacelang.runtime.evaluation.table_copies import arrays_of, copy_table, table_bytes
 from spacelang.runtime.pipelines.columns import Strings
+from spacelang.runtime.scoring.constraints import Constraint
 
 CHANCE = np.random.default_rng(0)
 TABLE = CHANCE.normal(size=(60, 6))
@@ -61,9 +61,9 @@ def iris() -> Dataset:
     return check_labels(load_dataset("sklearn:iris"), "classification")
 
 
-def objective(made=COMMON, settings: Settings | None = None, **options: Any) -> DataObjective:
-    found = DataObjective(made, iris(), settings or Settings())
-    found._prefixes = Prefixes(**({"limit": 1e9, "thrifty": False} | options))
+def objective(made=COMMON, settings: EvaluationSettings | None = None, **options: Any) -> DataObjective:
+    found = DataObjective(made, iris(), settings or EvaluationSettings())
+    found._prefixes = PrefixCache(**({"limit": 1e9, "thrifty": False} | options))
     return found
 
 
@@ -105,15 +105,15 @@ def test_what_pipelines_have_in_common_is_fitted_once(fits):
 
 
 def test_other_parameters_rows_and_folds_are_other_prefixes(fits):
-    evaluating = objective(settings=Settings(validation=CrossValidation(2)))
+    evaluating = objective(settings=EvaluationSettings(validation=CrossValidation(2)))
     for request in (wish("GaussianNB"), wish("GaussianNB", fidelity=30), wish("GaussianNB", "MinMaxScaler")) * 2:
         evaluating.evaluate(request)
     assert fits == [("StandardScaler", 75)] * 2 + [("StandardScaler", 30)] * 2 + [("MinMaxScaler", 75)] * 2
 
 
 def test_without_room_nothing_is_shared(fits):
-    evaluating = objective(settings=Settings(cache_bytes=0))
-    evaluating._prefixes = DataObjective(COMMON, iris(), Settings(cache_bytes=0))._prefixes
+    evaluating = objective(settings=EvaluationSettings(cache_bytes=0))
+    evaluating._prefixes = DataObjective(COMMON, iris(), EvaluationSettings(cache_bytes=0))._prefixes
     trials = [evaluating.evaluate(wish("GaussianNB")) for _ in range(3)]
     assert len(fits) == 3
     assert [trial.cost_alone for trial in trials] == [None] * 3
@@ -123,9 +123,9 @@ def test_without_room_nothing_is_shared(fits):
 def test_an_objective_over_other_domains_shares_the_cache_and_another_process_has_an_empty_one(fits):
     evaluating = objective()
     evaluating.evaluate(wish("GaussianNB"))
-    evaluating.over(COMMON).evaluate(wish("KNeighborsClassifier"))
+    evaluating.with_domains(COMMON).evaluate(wish("KNeighborsClassifier"))
     assert len(fits) == 1
-    assert evaluating.kept_bytes == evaluating.over(COMMON).kept_bytes > 105 * 4 * 8
+    assert evaluating.kept_bytes == evaluating.with_domains(COMMON).kept_bytes > 105 * 4 * 8
     elsewhere = pickle.loads(pickle.dumps(evaluating))
     assert elsewhere.kept_bytes == 0
     assert elsewhere._prefixes.limit == evaluating._prefixes.limit
@@ -174,8 +174,8 @@ def test_tables_of_mixed_columns_and_sparse_matrices():
     labels = ["yes" if age > 41 else "no" for age in table["age"]]
     made = spacelang.parse(MIXED)
     dataset = check_labels(make_table(table, labels), "classification")
-    alone, shared = (DataObjective(made.checked, dataset, Settings()) for _ in range(2))
-    alone._prefixes, shared._prefixes = Prefixes(0), Prefixes(1e9, thrifty=False)
+    alone, shared = (DataObjective(made.checked, dataset, EvaluationSettings()) for _ in range(2))
+    alone._prefixes, shared._prefixes = PrefixCache(0), PrefixCache(1e9, thrifty=False)
     drawn = made.sample(12 if IS_FULL else 6, seed=2)
     wishes = [Request(configuration, fidelity) for configuration in drawn for fidelity in (None, 40)]
     taken = 0
@@ -221,7 +221,7 @@ def test_the_reason_of_a_repeated_failure_names_the_step_as_this_pipeline_calls_
     first = objective(made[0])
     keys = ("reducer", "smaller")
     trials = [
-        first.over(each).evaluate(Request(Configuration({key: "PCA", "last": "GaussianNB"})))
+        first.with_domains(each).evaluate(Request(Configuration({key: "PCA", "last": "GaussianNB"})))
         for each, key in zip(made, keys, strict=True)
     ]
     assert [trial.reason.rpartition(" (")[2] for trial in trials] == ["step `reducer`)", "step `smaller`)"]
@@ -287,7 +287,7 @@ def test_what_a_users_function_does_to_a_pipeline_stays_there():
         pipeline.steps[0][1].mean_[:] = 100.0
         return score
 
-    settings = Settings(constraints=(Constraint("ruin", ruin, 1.0),))
+    settings = EvaluationSettings(constraints=(Constraint("ruin", ruin, 1.0),))
     evaluating = objective(settings=settings)
     first, second = (evaluating.evaluate(wish("GaussianNB")) for _ in range(2))
     assert second.cost_alone is not None
@@ -299,35 +299,35 @@ def test_what_a_users_function_does_to_a_pipeline_stays_there():
 
 
 def test_the_least_recently_used_go_first_and_what_others_go_on_from_goes_last():
-    store, table = Prefixes(8 * ENTRY_BYTES, thrifty=False), np.zeros(ENTRY_BYTES // 8)  # an entry is two of these
+    store, table = PrefixCache(8 * ENTRY_BYTES, thrifty=False), np.zeros(ENTRY_BYTES // 8)  # an entry is two of these
     for key in "abcd":
-        assert store.keep(key, [], table, None, None, 1.0) is not None
-    store.find(["a", "b"])
+        assert store.store(key, [], table, None, None, 1.0) is not None
+    store.find_longest(["a", "b"])
     for key, left in (("e", "dbae"), ("f", "baef")):
-        store.keep(key, [], table, None, None, 1.0)
+        store.store(key, [], table, None, None, 1.0)
         assert "".join(store._entries) == left
         assert store.bytes == store.peak == store.limit
 
 
 def test_all_that_is_dropped_is_counted_off():
-    store = Prefixes(1e9, thrifty=False)
+    store = PrefixCache(1e9, thrifty=False)
     scaler, reducer = StandardScaler().fit(TABLE), KernelPCA().fit(TABLE)
     parts = [FittedStep(scaler, 1.0), FittedStep(reducer, 1.0)]
-    store.keep("one", parts[:1], TABLE + 1, None, None, 1.0)
+    store.store("one", parts[:1], TABLE + 1, None, None, 1.0)
     alone = store.bytes
-    store.keep("both", parts, TABLE + 2, LABELS, None, 1.0)
+    store.store("both", parts, TABLE + 2, LABELS, None, 1.0)
     assert store.bytes > alone + TABLE.nbytes + LABELS.nbytes + reducer.X_fit_.nbytes
-    store.keep_held_out("both", parts, TABLE[:9])
-    store.keep_held_out("both", [*parts[:1], FittedStep(reducer, 1.0)], TABLE[:9])
-    store.forget(parts[1])
+    store.store_held_out("both", parts, TABLE[:9])
+    store.store_held_out("both", [*parts[:1], FittedStep(reducer, 1.0)], TABLE[:9])
+    store.remove_step(parts[1])
     assert (store.bytes, len(store)) == (alone, 1)
-    store.forget(parts[0])
+    store.remove_step(parts[0])
     assert (store.bytes, len(store)) == (0, 0)
 
 
 def test_what_is_larger_than_the_room_is_not_kept():
-    store = Prefixes(TABLE.nbytes, thrifty=False)
-    assert store.keep("one", [FittedStep(None, 1.0)], TABLE, None, None, 1.0) is None
+    store = PrefixCache(TABLE.nbytes, thrifty=False)
+    assert store.store("one", [FittedStep(None, 1.0)], TABLE, None, None, 1.0) is None
     assert store.bytes == 0
 
 
@@ -347,18 +347,18 @@ def test_what_is_larger_than_the_room_is_not_kept():
 )
 def test_the_bytes_of_fitted_steps(estimator):
     estimator.fit(np.abs(TABLE), LABELS)
-    found = holdings(estimator)
+    found = memory_footprint(estimator)
     assert found is not None
     pickled = len(pickle.dumps(estimator))
     assert 0.8 * pickled < found.bytes < 2.5 * pickled + 3_000
 
 
 def test_generators_and_what_cannot_be_looked_into():
-    assert holdings({"a": [np.random.RandomState(1)], "b": np.random.default_rng(1)}).generators != []
-    assert len(holdings([np.random.RandomState(1), np.random.default_rng(1)]).generators) == 2
-    assert holdings([np.random.mtrand._rand]).generators == []
-    assert holdings({"inside": iter([1])}) is None
-    assert holdings({"open": time.sleep}).bytes < 1_000
+    assert memory_footprint({"a": [np.random.RandomState(1)], "b": np.random.default_rng(1)}).generators != []
+    assert len(memory_footprint([np.random.RandomState(1), np.random.default_rng(1)]).generators) == 2
+    assert memory_footprint([np.random.mtrand._rand]).generators == []
+    assert memory_footprint({"inside": iter([1])}) is None
+    assert memory_footprint({"open": time.sleep}).bytes < 1_000
 
 
 @pytest.mark.parametrize(
@@ -383,7 +383,7 @@ def test_generators_and_what_cannot_be_looked_into():
     ids=lambda table: type(table).__name__,
 )
 def test_copies_lie_in_memory_as_the_original_does(table):
-    size, made = bytes_of(table), copied(table)
+    size, made = table_bytes(table), copy_table(table)
     assert type(made) is type(table)
     assert size >= sum(array.size * array.itemsize for array in arrays_of(table))
     for before, after in zip(arrays_of(table), arrays_of(made), strict=True):
@@ -395,9 +395,9 @@ def test_copies_lie_in_memory_as_the_original_does(table):
 
 def test_sparse_copies_keep_the_order_of_their_indices():
     matrix = sparse.csr_matrix((np.array([1.0, 2.0]), np.array([2, 0]), np.array([0, 2])), (1, 3))
-    made = copied(matrix)
+    made = copy_table(matrix)
     assert made.indices.tolist() == [2, 0]
-    assert bytes_of(matrix) == 16 + matrix.indices.nbytes + matrix.indptr.nbytes
+    assert table_bytes(matrix) == 16 + matrix.indices.nbytes + matrix.indptr.nbytes
 
 
 @pytest.mark.parametrize(
@@ -417,7 +417,7 @@ def test_sparse_copies_keep_the_order_of_their_indices():
 )
 @pytest.mark.filterwarnings("ignore:the matrix subclass")
 def test_what_cannot_be_copied_to_the_letter_is_not_kept(table):
-    assert bytes_of(table) is None
+    assert table_bytes(table) is None
 
 
 # ---- what is the same
@@ -437,11 +437,11 @@ DIFFERENT = [
 
 
 def test_identities_differ_wherever_anything_does():
-    found = [identity(value) for value in DIFFERENT]
+    found = [identity_of(value) for value in DIFFERENT]
     for first, before in enumerate(found):
         for second, after in enumerate(found):
             assert (before == after) == (first == second), (DIFFERENT[first], DIFFERENT[second])
-    assert [identity(copy.deepcopy(value)) for value in DIFFERENT] == found
+    assert [identity_of(copy.deepcopy(value)) for value in DIFFERENT] == found
     assert len(set(map(hash, found))) > 0.9 * len(found)
 
 
@@ -452,20 +452,20 @@ def test_identities_differ_wherever_anything_does():
 )
 def test_what_changes_or_is_unknown_has_no_identity(value):
     if callable(value):
-        assert identity(value) != identity(copy.copy(lambda: 0))
+        assert identity_of(value) != identity_of(copy.copy(lambda: 0))
         return
     with pytest.raises(NoIdentityError):
-        identity(PCA(value))
+        identity_of(PCA(value))
 
 
 # ---- never more than it saves
 
 
 def test_what_is_fitted_faster_than_it_is_copied_is_not_kept():
-    store = Prefixes(1e9)
-    store.worked = 1e9
-    assert store.keep("cheap", [FittedStep(None, 0.0)], TABLE, None, None, HANDLING) is None
-    assert store.keep("dear", [FittedStep(None, 0.0)], TABLE, None, None, 100 * HANDLING) is not None
+    store = PrefixCache(1e9)
+    store.work_seconds = 1e9
+    assert store.store("cheap", [FittedStep(None, 0.0)], TABLE, None, None, OVERHEAD_SECONDS) is None
+    assert store.store("dear", [FittedStep(None, 0.0)], TABLE, None, None, 100 * OVERHEAD_SECONDS) is not None
 
 
 def test_a_search_in_which_nothing_ever_comes_again_stops_paying():
@@ -482,7 +482,7 @@ def test_a_search_in_which_nothing_ever_comes_again_stops_paying():
         kept.append(len(evaluating._prefixes))
     account = evaluating._prefixes.total
     assert account.saved == 0
-    assert kept[-1] < 20 or account.spent < 0.1 * evaluating._prefixes.worked
+    assert kept[-1] < 20 or account.spent < 0.1 * evaluating._prefixes.work_seconds
     for _ in range(3):
         trials = [evaluating.evaluate(Request(Configuration({"q.subsample": 100 + number}))) for number in range(40)]
     assert all(trial.cost_alone is not None for trial in trials)
@@ -492,7 +492,7 @@ def test_the_rest_of_a_trial_takes_little_time(monkeypatch):
     """Beyond fitting and scoring, whose time is taken away here: 0.2 ms on an idle core."""
     monkeypatch.setattr("sklearn.naive_bayes.GaussianNB.fit", lambda self, *_: self)
     evaluating = objective()
-    object.__setattr__(evaluating._judge.metric, "loss", lambda *_: 0.5)
+    object.__setattr__(evaluating._scorer.metric, "loss", lambda *_: 0.5)
     request = wish("GaussianNB", parts=2)
     evaluating.evaluate(request)
     times = [time.process_time()]

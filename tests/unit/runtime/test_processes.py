@@ -23,23 +23,23 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors import Evaluate, Finished, Job, processes
-from spacelang.runtime.executors._processes.link import MARK
-from spacelang.runtime.executors.processes import Processes, cores
-from spacelang.testing.misbehaving import LIMITS, LONG, evaluate, in_a_child, wanted, well
-from spacelang.testing.processes_seen import Marked, marking
+from spacelang.runtime.executors import Evaluate, FinishedJob, Job, processes
+from spacelang.runtime.executors._processes.zygote_connection import MARKER_VARIABLE
+from spacelang.runtime.executors.processes import Processes, available_cores
+from spacelang.testing.faults import LIMITS, MAX_SECONDS, evaluate, make_request, run_in_child, successful_trial
+from spacelang.testing.marked_processes import MarkedProcesses, mark_processes
 
 Make = Callable[..., Processes]
 
 
 @pytest.fixture
-def marked() -> Iterator[Marked]:
-    with marking() as found:
+def marked() -> Iterator[MarkedProcesses]:
+    with mark_processes() as found:
         yield found
 
 
 @pytest.fixture
-def make(marked: Marked) -> Iterator[Make]:
+def make(marked: MarkedProcesses) -> Iterator[Make]:
     made: list[Processes] = []
 
     def new(evaluate: Evaluate, workers: int = 1, limits: Limits = UNLIMITED, **options: Any) -> Processes:
@@ -52,9 +52,9 @@ def make(marked: Marked) -> Iterator[Make]:
     assert not marked()
 
 
-def run(executor: Processes, *requests: Request) -> list[Finished]:
+def run(executor: Processes, *requests: Request) -> list[FinishedJob]:
     """One after the other, by the first worker."""
-    finished: list[Finished] = []
+    finished: list[FinishedJob] = []
     for number, request in enumerate(requests, 1):
         executor.start("1", Job(number, request))
         finished.extend(executor.wait(60))
@@ -66,37 +66,37 @@ def tell_process(request: Request) -> Trial:
     return Trial(request, 0.0, predictions=os.getpid())
 
 
-def nursery_of(marked: Marked) -> psutil.Process:
-    (nursery,) = [process for process in marked() if process.ppid() == os.getpid()]
-    return nursery
+def zygote_of(marked: MarkedProcesses) -> psutil.Process:
+    (zygote,) = [process for process in marked() if process.ppid() == os.getpid()]
+    return zygote
 
 
 def test_a_worker_stays_for_the_next_trial(make: Make) -> None:
     executor = make(tell_process, limits=LIMITS)
-    assert len({each.trial.predictions for each in run(executor, *map(wanted, range(5)))}) == 1
+    assert len({each.trial.predictions for each in run(executor, *map(make_request, range(5)))}) == 1
 
 
 def test_a_worker_that_was_killed_while_idle_is_replaced(make: Make) -> None:
     executor = make(tell_process)
-    (first,) = run(executor, wanted(1))
+    (first,) = run(executor, make_request(1))
     os.kill(first.trial.predictions, signal.SIGKILL)
-    (second,) = run(executor, wanted(2))
+    (second,) = run(executor, make_request(2))
     assert second.trial.status is Status.SUCCESS
     assert second.trial.predictions != first.trial.predictions
     assert executor.wait(0) == ()
 
 
-def test_jobs_begin_again_when_the_nursery_is_killed(make: Make, marked: Marked) -> None:
+def test_jobs_begin_again_when_the_zygote_is_killed(make: Make, marked: MarkedProcesses) -> None:
     def slow(request: Request) -> Trial:
         time.sleep(0.4)
-        return well(request)
+        return successful_trial(request)
 
     executor = make(slow, workers=2)
     executor.ready()
     for name in executor.free:
-        executor.start(name, Job(int(name), wanted(int(name))))
+        executor.start(name, Job(int(name), make_request(int(name))))
     assert executor.wait(0.1) == ()
-    nursery_of(marked).kill()
+    zygote_of(marked).kill()
     finished = [*executor.wait(60)]
     while len(finished) < 2:
         finished.extend(executor.wait(60))
@@ -104,26 +104,26 @@ def test_jobs_begin_again_when_the_nursery_is_killed(make: Make, marked: Marked)
     assert {each.attempts for each in finished} == {2}
 
 
-def test_an_idle_executor_outlives_its_nursery(make: Make, marked: Marked) -> None:
+def test_an_idle_executor_outlives_its_zygote(make: Make, marked: MarkedProcesses) -> None:
     executor = make(tell_process)
-    (first,) = run(executor, wanted(1))
-    nursery_of(marked).kill()
-    assert marked.gone(), "workers end with their nursery"
-    (second,) = run(executor, wanted(2))
+    (first,) = run(executor, make_request(1))
+    zygote_of(marked).kill()
+    assert marked.wait_until_gone(), "workers end with their zygote"
+    (second,) = run(executor, make_request(2))
     assert second.trial.status is Status.SUCCESS
     assert second.trial.predictions != first.trial.predictions
 
 
-def test_what_a_killed_nursery_leaves_is_found(make: Make, marked: Marked) -> None:
+def test_what_a_killed_zygote_leaves_is_found(make: Make, marked: MarkedProcesses) -> None:
     def father(request: Request) -> Trial:
         if request.configuration["number"] == 1:
-            in_a_child(lambda: os.setsid() or time.sleep(LONG))
+            run_in_child(lambda: os.setsid() or time.sleep(MAX_SECONDS))
             os.kill(os.getppid(), signal.SIGKILL)
-            time.sleep(LONG)
-        return well(request)
+            time.sleep(MAX_SECONDS)
+        return successful_trial(request)
 
     executor = make(father)
-    (failed, second) = run(executor, wanted(1), wanted(2))
+    (failed, second) = run(executor, make_request(1), make_request(2))
     assert failed.trial.status is Status.CRASH
     assert "the process that starts the workers was ended by signal 9 (SIGKILL)" in failed.trial.reason
     assert failed.attempts == 3
@@ -131,14 +131,14 @@ def test_what_a_killed_nursery_leaves_is_found(make: Make, marked: Marked) -> No
     assert len(marked()) == 2
 
 
-def test_a_nursery_that_cannot_be_replaced_ends_the_run(
-    make: Make, marked: Marked, monkeypatch: pytest.MonkeyPatch
+def test_a_zygote_that_cannot_be_replaced_ends_the_run(
+    make: Make, marked: MarkedProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = make(evaluate)
     executor.ready()
-    executor.start("1", Job(1, wanted(1, "sleep")))
+    executor.start("1", Job(1, make_request(1, "sleep")))
     monkeypatch.setattr(sys, "executable", "/no/such/interpreter")
-    nursery_of(marked).kill()
+    zygote_of(marked).kill()
     for _ in range(2):
         with pytest.raises(InputError, match="no process can be started: FileNotFoundError"):
             executor.wait(60)
@@ -147,33 +147,36 @@ def test_a_nursery_that_cannot_be_replaced_ends_the_run(
 def test_a_search_that_blocks_signals_is_served_as_well(make: Make) -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD, signal.SIGINT])
     try:
-        failed, finished = run(make(evaluate), wanted(1, "segfault"), wanted(2))
+        failed, finished = run(make(evaluate), make_request(1, "segfault"), make_request(2))
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     assert (failed.trial.status, finished.trial.status) == (Status.CRASH, Status.SUCCESS)
 
 
-def test_many_crashes_leave_no_files_open(make: Make, marked: Marked) -> None:
+def test_many_crashes_leave_no_files_open(make: Make, marked: MarkedProcesses) -> None:
     executor = make(evaluate, limits=LIMITS)
 
     def files() -> tuple[int, ...]:
-        return psutil.Process().num_fds(), nursery_of(marked).num_fds()
+        return psutil.Process().num_fds(), zygote_of(marked).num_fds()
 
-    run(executor, wanted(0, "segfault"))
+    run(executor, make_request(0, "segfault"))
     before = files()
-    run(executor, *[wanted(number, deed) for number in range(10) for deed in ("segfault", "well", "leave_a_child")])
-    run(executor, wanted(0, "segfault"))
+    run(
+        executor,
+        *[make_request(number, deed) for number in range(10) for deed in ("segfault", "well", "leave_a_child")],
+    )
+    run(executor, make_request(0, "segfault"))
     assert files() == before
 
 
-def test_a_nursery_that_hangs_is_replaced(make: Make, marked: Marked, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "PATIENCE", 0.3)
-    monkeypatch.setattr(processes, "REST", 0.1)
+def test_a_zygote_that_hangs_is_replaced(make: Make, marked: MarkedProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "RESPONSE_TIMEOUT", 0.3)
+    monkeypatch.setattr(processes, "CHECK_INTERVAL", 0.1)
     executor = make(evaluate, limits=Limits(trial_seconds=0.3))
     executor.ready()
-    executor.start("1", Job(1, wanted(1, "sleep")))
+    executor.start("1", Job(1, make_request(1, "sleep")))
     assert executor.wait(0.1) == ()
-    nursery_of(marked).suspend()
+    zygote_of(marked).suspend()
     (finished,) = executor.wait(60)
     assert finished.trial.status is Status.TIMEOUT
     assert finished.attempts == 2
@@ -182,7 +185,7 @@ def test_a_nursery_that_hangs_is_replaced(make: Make, marked: Marked, monkeypatc
 def test_trials_are_bounded_while_the_search_is_busy(make: Make) -> None:
     executor = make(evaluate, limits=LIMITS)
     executor.ready()
-    executor.start("1", Job(1, wanted(1, "sleep")))
+    executor.start("1", Job(1, make_request(1, "sleep")))
     time.sleep(1)
     (finished,) = executor.wait(0.1)
     assert finished.trial.status is Status.TIMEOUT
@@ -192,7 +195,7 @@ def test_trials_are_bounded_while_the_search_is_busy(make: Make) -> None:
 def test_a_result_that_waits_for_the_search_is_not_too_late(make: Make) -> None:
     executor = make(evaluate, limits=Limits(trial_seconds=0.8))
     executor.ready()
-    executor.start("1", Job(1, wanted(1, "return_much")))
+    executor.start("1", Job(1, make_request(1, "return_much")))
     time.sleep(1.2)
     (finished,) = executor.wait(5)
     assert finished.trial.status is Status.SUCCESS
@@ -222,13 +225,13 @@ class Keeping:
 def test_what_a_worker_means_to_keep_is_no_part_of_a_trial(make: Make, method: bool) -> None:
     keeping = Keeping(says_so=True)
     executor = make(keeping.evaluate if method else keeping, limits=Limits(trial_bytes=250e6))
-    finished = run(executor, *map(wanted, range(6)))
+    finished = run(executor, *map(make_request, range(6)))
     assert [each.trial.loss for each in finished] == [1, 2, 3, 4, 5, 6]
 
 
 def test_what_a_worker_keeps_without_saying_so_has_it_replaced(make: Make) -> None:
     executor = make(Keeping(says_so=False), limits=Limits(trial_bytes=250e6))
-    finished = run(executor, *map(wanted, range(6)))
+    finished = run(executor, *map(make_request, range(6)))
     assert all(each.trial.status is Status.SUCCESS and each.attempts == 1 for each in finished)
     assert max(each.trial.loss for each in finished) <= 3
     assert len({each.trial.predictions for each in finished}) >= 2
@@ -244,20 +247,20 @@ def test_who_is_killed_near_the_limit_is_out_of_memory(make: Make, taken: float,
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError(held)
 
-    (finished,) = run(make(fill, limits=Limits(trial_bytes=250e6)), wanted(1))
+    (finished,) = run(make(fill, limits=Limits(trial_bytes=250e6)), make_request(1))
     assert (finished.trial.status, finished.attempts) == (status, 3)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 def test_a_trial_whose_worker_somebody_ends_is_begun_again(make: Make, number: signal.Signals) -> None:
     def slow(request: Request) -> Trial:
-        if request != wanted(1):
+        if request != make_request(1):
             time.sleep(0.4)
         return tell_process(request)
 
     executor = make(slow)
-    (first,) = run(executor, wanted(1))
-    executor.start("1", Job(2, wanted(2)))
+    (first,) = run(executor, make_request(1))
+    executor.start("1", Job(2, make_request(2)))
     assert executor.wait(0.1) == ()
     os.kill(first.trial.predictions, number)
     (finished,) = executor.wait(60)
@@ -265,15 +268,15 @@ def test_a_trial_whose_worker_somebody_ends_is_begun_again(make: Make, number: s
     assert finished.trial.predictions != first.trial.predictions
 
 
-def test_a_nursery_outlives_what_stops_all_processes(make: Make, marked: Marked) -> None:
+def test_a_zygote_outlives_what_stops_all_processes(make: Make, marked: MarkedProcesses) -> None:
     executor = make(tell_process)
     executor.ready()
-    nursery = nursery_of(marked)
+    zygote = zygote_of(marked)
     for number in (signal.SIGTERM, signal.SIGINT):
-        nursery.send_signal(number)
-    (finished,) = run(executor, wanted(1))
+        zygote.send_signal(number)
+    (finished,) = run(executor, make_request(1))
     assert finished.attempts == 1
-    assert nursery_of(marked) == nursery
+    assert zygote_of(marked) == zygote
 
 
 def test_too_small_a_limit_is_refused_with_the_figure(make: Make) -> None:
@@ -282,7 +285,7 @@ def test_too_small_a_limit_is_refused_with_the_figure(make: Make) -> None:
         with pytest.raises(InputError, match=r"^a limit of 20MB leaves too little .* takes \d+MB") as caught:
             executor.ready()
         assert "set the limit to " in caught.value.help
-    executor.start("1", Job(1, wanted(1)))
+    executor.start("1", Job(1, make_request(1)))
     with pytest.raises(InputError, match="20MB"):
         executor.wait(60)
 
@@ -292,18 +295,18 @@ def test_a_mistake_is_raised_however_late_it_is_asked_for(make: Make) -> None:
         raise InputError("no such thing")
 
     executor = make(mistaken)
-    executor.start("1", Job(1, wanted(1)))
+    executor.start("1", Job(1, make_request(1)))
     time.sleep(1)
     with pytest.raises(InputError, match="no such thing"):
         executor.wait()
 
 
-def test_what_cannot_be_sent_is_refused(marked: Marked) -> None:
+def test_what_cannot_be_sent_is_refused(marked: MarkedProcesses) -> None:
     lock = threading.Lock()
 
     def locked(request: Request) -> Trial:
         with lock:
-            return well(request)
+            return successful_trial(request)
 
     with pytest.raises(InputError, match=r"the evaluation cannot be sent to another process: TypeError: .*lock"):
         Processes(locked)
@@ -328,14 +331,14 @@ def test_what_cannot_be_loaded_is_refused(make: Make) -> None:
         raise ModuleNotFoundError("No module named `elsewhere`")
 
     executor = make(Unloaded(missing))
-    executor.start("1", Job(1, wanted(1)))
+    executor.start("1", Job(1, make_request(1)))
     with pytest.raises(InputError, match="cannot be loaded by another process: ModuleNotFoundError: No module named"):
         executor.wait(60)
     with pytest.raises(InputError):
         executor.ready()
 
 
-def test_loading_that_ends_the_nursery_is_tried_a_few_times(make: Make) -> None:
+def test_loading_that_ends_the_zygote_is_tried_a_few_times(make: Make) -> None:
     def leave() -> Evaluate:
         os._exit(5)
 
@@ -350,29 +353,29 @@ def test_a_machine_without_room_for_processes_fails_trials(make: Make) -> None:
             raise BlockingIOError("Resource temporarily unavailable")
 
         os.fork = refuse
-        return well
+        return successful_trial
 
-    (finished,) = run(make(Unloaded(sabotage)), wanted(1))
+    (finished,) = run(make(Unloaded(sabotage)), make_request(1))
     assert finished.trial.status is Status.CRASH
     assert finished.trial.reason == ("no process could be started: BlockingIOError: Resource temporarily unavailable")
     assert finished.attempts == 3
 
 
-def test_closing_while_it_loads_is_quick(marked: Marked) -> None:
+def test_closing_while_it_loads_is_quick(marked: MarkedProcesses) -> None:
     def slow() -> Evaluate:
-        time.sleep(LONG)
-        return well
+        time.sleep(MAX_SECONDS)
+        return successful_trial
 
     executor = Processes(Unloaded(slow))
-    executor.start("1", Job(1, wanted(1)))
+    executor.start("1", Job(1, make_request(1)))
     assert executor.wait(0.3) == ()
     started = time.monotonic()
     executor.close()
-    assert time.monotonic() - started < LONG / 3
+    assert time.monotonic() - started < MAX_SECONDS / 3
     assert not marked()
 
 
-def test_data_is_sent_once_and_shared(make: Make, marked: Marked) -> None:
+def test_data_is_sent_once_and_shared(make: Make, marked: MarkedProcesses) -> None:
     data = np.random.default_rng(0).random(6_000_000)
 
     def total(request: Request) -> Trial:
@@ -380,7 +383,7 @@ def test_data_is_sent_once_and_shared(make: Make, marked: Marked) -> None:
 
     executor = make(total, workers=2)
     for name in executor.free:
-        executor.start(name, Job(int(name), wanted(1)))
+        executor.start(name, Job(int(name), make_request(1)))
     finished = [*executor.wait()]
     finished.extend([] if len(finished) == 2 else executor.wait())
     assert {each.trial.loss for each in finished} == {float(data.sum())}
@@ -394,7 +397,7 @@ def test_evaluations_do_not_draw_the_same_numbers(make: Make) -> None:
             evaluate(request)
         return Trial(request, float(np.random.random()))
 
-    finished = run(make(draw), *[wanted(number, deed) for number in range(3) for deed in ("well", "segfault")])
+    finished = run(make(draw), *[make_request(number, deed) for number in range(3) for deed in ("well", "segfault")])
     assert len({each.trial.loss for each in finished[::2]}) == 3
 
 
@@ -407,9 +410,9 @@ def test_a_worker_uses_one_thread(make: Make) -> None:
         most = max((pool["num_threads"] for pool in threadpool_info()), default=1)
         return Trial(request, float(max(most, _openmp_effective_n_threads(), cpu_count())))
 
-    (finished,) = run(make(threads), wanted(1))
+    (finished,) = run(make(threads), make_request(1))
     assert finished.trial.loss == 1, finished.trial.reason
-    assert 1 <= cores() <= (os.cpu_count() or 1)
+    assert 1 <= available_cores() <= (os.cpu_count() or 1)
 
 
 def fit(request: Request) -> Trial:
@@ -444,11 +447,11 @@ def test_libraries_with_threads_work_in_workers_however_often_they_are_forked(ma
         return fit
 
     with threadpool_limits(1):
-        expected = {name: fit(wanted(0, name)) for name in ("forest", "histogram", "xgboost", "lightgbm")}
+        expected = {name: fit(make_request(0, name)) for name in ("forest", "histogram", "xgboost", "lightgbm")}
     executor = make(Unloaded(loaded), limits=Limits(trial_seconds=30))
     for _ in range(3):
         for name, here in expected.items():
-            crashed, finished = run(executor, wanted(0, "segfault"), wanted(0, name))
+            crashed, finished = run(executor, make_request(0, "segfault"), make_request(0, name))
             assert crashed.trial.status is Status.CRASH
             assert finished.trial.status is Status.SUCCESS, finished.trial.reason
             assert finished.trial.predictions == here.predictions
@@ -472,10 +475,10 @@ def test_an_objective_gives_in_workers_what_it_gives_here(make: Make) -> None:
         assert each.trial.loss == objective.evaluate(each.job.request).loss
 
 
-def test_an_interrupt_while_it_waits_loses_no_process(make: Make, marked: Marked) -> None:
+def test_an_interrupt_while_it_waits_loses_no_process(make: Make, marked: MarkedProcesses) -> None:
     executor = make(evaluate)
     executor.ready()
-    executor.start("1", Job(1, wanted(1, "sleep")))
+    executor.start("1", Job(1, make_request(1, "sleep")))
     timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
     timer.start()
     with pytest.raises(KeyboardInterrupt):
@@ -486,7 +489,9 @@ def test_an_interrupt_while_it_waits_loses_no_process(make: Make, marked: Marked
     assert not marked()
 
 
-def test_an_interrupted_close_can_be_done_again(make: Make, marked: Marked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_close_can_be_done_again(
+    make: Make, marked: MarkedProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
     executor = make(evaluate)
     executor.ready()
     with monkeypatch.context() as patched:
@@ -497,10 +502,10 @@ def test_an_interrupted_close_can_be_done_again(make: Make, marked: Marked, monk
     assert not marked()
 
 
-def test_a_forgotten_executor_ends(marked: Marked) -> None:
+def test_a_forgotten_executor_ends(marked: MarkedProcesses) -> None:
     executor = Processes(evaluate)
     executor.ready()
-    executor.start("1", Job(1, wanted(1, "hang_in_a_child")))
+    executor.start("1", Job(1, make_request(1, "hang_in_a_child")))
     assert executor.wait(0.2) == ()
     del executor
     gc.collect()
@@ -509,13 +514,13 @@ def test_a_forgotten_executor_ends(marked: Marked) -> None:
 
 def test_a_fork_of_the_search_ends_nothing(make: Make) -> None:
     executor = make(tell_process)
-    (first,) = run(executor, wanted(1))
+    (first,) = run(executor, make_request(1))
     child = os.fork()
     if child == 0:
         executor.close()
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
-    (second,) = run(executor, wanted(2))
+    (second,) = run(executor, make_request(2))
     assert second.trial.predictions == first.trial.predictions
 
 
@@ -525,7 +530,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.executors import Job
 from spacelang.runtime.executors.processes import Processes
-from spacelang.testing.misbehaving import wanted, leave_a_daemon
+from spacelang.testing.faults import make_request, leave_a_daemon
 
 class Doubled:
     def __init__(self, number):
@@ -539,10 +544,10 @@ def evaluate(request):
     return Trial(request, float(Doubled(number).number))
 
 executor = Processes(evaluate, workers=2)
-executor.start("1", Job(1, wanted(4)))
+executor.start("1", Job(1, make_request(4)))
 (finished,) = executor.wait(30)
 print(finished.trial.loss, flush=True)
-executor.start("1", Job(2, wanted(9)))
+executor.start("1", Job(2, make_request(9)))
 assert executor.wait(0.5) == ()
 """
 
@@ -557,24 +562,24 @@ def script(folder: Path, end: str) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.parametrize("end", ["", "raise SystemExit(0)", "executor.close()"])
-def test_a_script_without_a_guard_leaves_nothing(tmp_path: Path, marked: Marked, end: str) -> None:
+def test_a_script_without_a_guard_leaves_nothing(tmp_path: Path, marked: MarkedProcesses, end: str) -> None:
     with script(tmp_path, end) as program:
         output, errors = program.communicate(timeout=60)
     assert (output, errors, program.returncode) == ("8.0\n", "", 0)
     assert not marked()
 
 
-def test_a_killed_search_leaves_nothing(tmp_path: Path, marked: Marked) -> None:
+def test_a_killed_search_leaves_nothing(tmp_path: Path, marked: MarkedProcesses) -> None:
     with script(tmp_path, "print('now', flush=True); time.sleep(30)") as program:
         assert program.stdout is not None
         assert [program.stdout.readline() for _ in range(2)] == ["8.0\n", "now\n"]
         assert len(marked()) >= 4
         program.kill()
         program.wait()
-        assert marked.gone(2)
+        assert marked.wait_until_gone(2)
 
 
-def test_a_search_that_is_killed_while_it_loads_leaves_nothing(tmp_path: Path, marked: Marked) -> None:
+def test_a_search_that_is_killed_while_it_loads_leaves_nothing(tmp_path: Path, marked: MarkedProcesses) -> None:
     text = """
     import ctypes, time
     from spacelang.runtime.executors.processes import Processes
@@ -598,12 +603,12 @@ def test_a_search_that_is_killed_while_it_loads_leaves_nothing(tmp_path: Path, m
         assert len(marked()) == 2
         program.kill()
         program.wait()
-        assert marked.gone(2)
+        assert marked.wait_until_gone(2)
 
 
 def in_a_daemon(connection: Any) -> None:
     executor = Processes(evaluate)
-    executor.start("1", Job(1, wanted(3)))
+    executor.start("1", Job(1, make_request(3)))
     (finished,) = executor.wait(30)
     executor.close()
     connection.send(finished.trial.loss)
@@ -628,7 +633,7 @@ def test_it_works_in_a_thread_that_ends(make: Make) -> None:
     thread.start()
     thread.join()
     (executor,) = made
-    assert [each.trial.status for each in run(executor, wanted(1), wanted(2))] == [Status.SUCCESS] * 2
+    assert [each.trial.status for each in run(executor, make_request(1), make_request(2))] == [Status.SUCCESS] * 2
 
 
 def test_a_system_without_such_processes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -644,7 +649,7 @@ def test_no_workers_are_none() -> None:
         Processes(evaluate, workers=0)
 
 
-def test_nested_executors_have_marks_of_their_own(make: Make, marked: Marked) -> None:
+def test_nested_executors_have_marks_of_their_own(make: Make, marked: MarkedProcesses) -> None:
     def nested(request: Request) -> Trial:
         inner = Processes(tell_process)
         inner.start("1", Job(1, request))
@@ -652,6 +657,8 @@ def test_nested_executors_have_marks_of_their_own(make: Make, marked: Marked) ->
         inner.close()
         return finished.trial
 
-    (finished,) = run(make(nested), wanted(1))
+    (finished,) = run(make(nested), make_request(1))
     assert finished.trial.status is Status.SUCCESS, finished.trial.reason
-    assert len({process.environ()[MARK] for process in marked() if MARK in process.environ()}) == 1
+    assert (
+        len({process.environ()[MARKER_VARIABLE] for process in marked() if MARKER_VARIABLE in process.environ()}) == 1
+    )

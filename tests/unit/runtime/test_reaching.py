@@ -14,19 +14,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import AnyBound, Bound, Measure
-from spacelang.ir.trial import Reached, Request
+from spacelang.ir.trial import Request, UnseenBound
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.folds import Fold
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.refitting import Gauge, Gauged
-from spacelang.runtime.evaluation.settings import Settings
-from spacelang.runtime.evaluation.testing import made_alike, set_apart
-from spacelang.runtime.judging import reaching, testing
-from spacelang.runtime.judging.constraints import Constraint
-from spacelang.runtime.judging.judge import Judge
-from spacelang.runtime.judging.metric import named_metric
-from spacelang.runtime.judging.reaching import TIMINGS, reached
+from spacelang.runtime.evaluation.refitting import UnseenBoundsRequest, UnseenBoundsTrial
+from spacelang.runtime.evaluation.settings import EvaluationSettings
+from spacelang.runtime.evaluation.unseen_rows import make_test_dataset, split_off_test_rows
+from spacelang.runtime.scoring import bounds_on_unseen_rows, loss_on_unseen_rows
+from spacelang.runtime.scoring.bounds_on_unseen_rows import TIMING_COUNT, measure_bounds
+from spacelang.runtime.scoring.constraints import Constraint
+from spacelang.runtime.scoring.metric import named_metric
+from spacelang.runtime.scoring.pipeline_scorer import PipelineScorer
 
 FAIR = Bound(Measure.DISPARITY, 0.1, scorer="accuracy", column="town")
 LATENCY, SIZE = Bound(Measure.LATENCY, 0.5), Bound(Measure.SIZE, 1e6)
@@ -36,7 +36,7 @@ TREE = Configuration({"estimator": "DecisionTreeClassifier"})
 @pytest.fixture(autouse=True, scope="module")
 def few_resamples() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(testing, "RESAMPLES", 60)
+        patch.setattr(loss_on_unseen_rows, "MAX_RESAMPLES", 60)
         yield
 
 
@@ -58,11 +58,11 @@ def fold_of(said: Any, labels: Any, towns: Any) -> Fold:
     return Fold(features, np.array(labels), features, np.array(labels), {"town": places})
 
 
-def judge(*bounds: Bound, constraints: tuple[Constraint, ...] = (), clock: Any = lambda: 0.0) -> Judge:
-    return Judge(named_metric("accuracy"), bounds, clock, constraints)
+def judge(*bounds: Bound, constraints: tuple[Constraint, ...] = (), clock: Any = lambda: 0.0) -> PipelineScorer:
+    return PipelineScorer(named_metric("accuracy"), bounds, clock, constraints)
 
 
-def only(found: tuple[Reached, ...]) -> Reached:
+def only(found: tuple[UnseenBound, ...]) -> UnseenBound:
     (each,) = found
     return each
 
@@ -74,7 +74,7 @@ bits = st.integers(0, 1)
 @settings(max_examples=25, deadline=None)
 def test_a_disparity_is_the_largest_difference_between_groups(rows: list[tuple[int, int, int]]) -> None:
     said, labels, towns = map(np.array, zip(*rows, strict=True))
-    found = only(reached(judge(FAIR), Saying(), fold_of(said, labels, towns), 0))
+    found = only(measure_bounds(judge(FAIR), Saying(), fold_of(said, labels, towns), 0))
     right = [np.mean((said == labels)[towns == town]) for town in np.unique(towns)]
     if len(right) < 2:
         assert (found.value, found.holds) == (None, False), "of a single group nothing is known"
@@ -89,7 +89,7 @@ def test_where_a_single_group_has_a_score_nothing_is_known() -> None:
     """Nothing is predicted positive in the second group: a disparity of 0 would flatter."""
     bound = Bound(Measure.DISPARITY, 0.1, scorer="precision", column="town")
     fold = fold_of([0, 1, 1, 0, 0, 0], [0, 1, 0, 1, 1, 0], np.array([0, 0, 0, 0, 1, 1]))
-    found = only(reached(judge(bound), Saying(), fold, 0))
+    found = only(measure_bounds(judge(bound), Saying(), fold, 0))
     assert (found.value, found.holds) == (None, False)
 
 
@@ -100,7 +100,7 @@ def test_the_interval_has_the_disparity_of_most_other_rows() -> None:
     for seed in range(20):
         labels, towns = rng.integers(0, 2, 200), np.arange(200) % 2
         said = np.where(rng.random(200) < np.where(towns, 0.35, 0.1), 1 - labels, labels)  # wrong so often
-        found = only(reached(judge(FAIR), Saying(), fold_of(said, labels, towns), seed))
+        found = only(measure_bounds(judge(FAIR), Saying(), fold_of(said, labels, towns), seed))
         assert found.low is not None
         assert found.high is not None
         right += found.low <= 0.25 <= found.high
@@ -109,7 +109,7 @@ def test_the_interval_has_the_disparity_of_most_other_rows() -> None:
 
 def test_a_latency_is_timed_again_and_again_and_a_size_has_no_interval() -> None:
     pace = iter(range(10**6))
-    timed = reached(
+    timed = measure_bounds(
         judge(LATENCY, SIZE, clock=lambda: next(pace) ** 2 / 1e4), Saying(), fold_of([0, 1], [0, 1], [0, 1]), 0
     )
     latency, size = timed
@@ -119,14 +119,14 @@ def test_a_latency_is_timed_again_and_again_and_a_size_has_no_interval() -> None
     assert latency.low < latency.value < latency.high
     assert (size.low, size.high, size.reason) == (None, None, "")
     assert size.value is not None
-    assert next(pace) == 2 * TIMINGS
+    assert next(pace) == 2 * TIMING_COUNT
 
 
 def test_equal_seeds_give_equal_intervals() -> None:
     rng = np.random.default_rng(0)
     fold = fold_of(rng.integers(0, 2, 60), rng.integers(0, 2, 60), np.arange(60) % 3)
     asked = judge(FAIR, constraints=(Constraint("missed", missed, 0.4),))
-    first, again, other = (reached(asked, Saying(), fold, seed) for seed in (1, 1, 2))
+    first, again, other = (measure_bounds(asked, Saying(), fold, seed) for seed in (1, 1, 2))
     assert first == again
     assert [each.value for each in first] == [each.value for each in other]
     assert first != other
@@ -143,7 +143,9 @@ class TestFunctions:
         said = np.where(rng.random(100) < 0.3, 1 - labels, labels)
         pipeline = Saying()
         found = only(
-            reached(judge(constraints=(Constraint("missed", missed, 0.1),)), pipeline, fold_of(said, labels, labels), 0)
+            measure_bounds(
+                judge(constraints=(Constraint("missed", missed, 0.1),)), pipeline, fold_of(said, labels, labels), 0
+            )
         )
         assert found.value == np.mean(said != labels)
         assert found.low is not None
@@ -159,7 +161,7 @@ class TestFunctions:
             return float(np.mean(pipeline.predict(1 - features) != pipeline.predict(features)))
 
         found = only(
-            reached(
+            measure_bounds(
                 judge(constraints=(Constraint("turned", turned, 2.0),)),
                 Saying(),
                 fold_of([0, 1, 1], [0, 1, 1], [0, 1, 1]),
@@ -176,16 +178,16 @@ class TestFunctions:
         ],
     )
     def test_what_it_does_not_know_is_unknown_and_says_why(self, function: Any, reason: str) -> None:
-        found = reached(
+        found = measure_bounds(
             judge(SIZE, constraints=(Constraint("mine", function, 1.0),)), Saying(), fold_of([0], [0], [0]), 0
         )
         assert found[0].value is not None, "the others are measured all the same"
         assert (found[1].value, found[1].holds, found[1].reason) == (None, False, reason)
 
     def test_a_slow_one_has_a_value_and_no_interval(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(reaching, "PATIENCE", -1.0)
+        monkeypatch.setattr(bounds_on_unseen_rows, "MAX_FUNCTION_SECONDS", -1.0)
         found = only(
-            reached(
+            measure_bounds(
                 judge(constraints=(Constraint("missed", missed, 0.1),)), Saying(), fold_of([0, 1], [0, 0], [0, 1]), 0
             )
         )
@@ -199,12 +201,12 @@ TABLE = pd.DataFrame({"town": np.array(["a", "b"])[np.arange(120) % 2], "x": np.
 
 def objective(*constraints: Constraint) -> DataObjective:
     """One over a table that has to be prepared, whose labels are words, with some rows for testing."""
-    table, tested = set_apart(make_table(TABLE, WORDS), 0.25, "classification", 0)
+    table, tested = split_off_test_rows(make_table(TABLE, WORDS), 0.25, "classification", 0)
     data: Dataset = check_labels(table, "classification")
     assert tested is not None
-    asked = Settings(bounds=(FAIR, SIZE), constraints=constraints)
+    asked = EvaluationSettings(bounds=(FAIR, SIZE), constraints=constraints)
     made = space(stage("estimator", "DecisionTreeClassifier"))
-    return DataObjective(made, data, asked, tested=made_alike(tested, table, data))
+    return DataObjective(made, data, asked, tested=make_test_dataset(tested, table, data))
 
 
 def test_in_a_run_it_is_what_trials_measure_and_functions_know_codes() -> None:
@@ -216,8 +218,8 @@ def test_in_a_run_it_is_what_trials_measure_and_functions_know_codes() -> None:
     made = objective(Constraint("inside", missed_inside, 0.5), Constraint("width", lambda _, x, __: x.shape[1], 3.0))
     bounds: tuple[AnyBound, ...] = made.bounds
     trial = made.evaluate(Request(TREE))
-    found = made.evaluate(Gauge(TREE))
-    assert isinstance(found, Gauged)
+    found = made.evaluate(UnseenBoundsRequest(TREE))
+    assert isinstance(found, UnseenBoundsTrial)
     assert tuple(each.bound for each in found.reached) == bounds
     # The label is told by a feature: there are no mistakes, neither in trials nor here, and the same columns.
     assert [measured.value for measured in trial.constraints][2:] == [0.0, 4.0]
@@ -234,6 +236,6 @@ def test_a_pipeline_that_cannot_be_fitted_again_says_why() -> None:
             "rows", made.tested.features.drop(columns="x"), made.tested.target, "classification", made.tested.classes
         )
     )
-    found = made.evaluate(Gauge(TREE))
+    found = made.evaluate(UnseenBoundsRequest(TREE))
     assert found.status.value == "error"
     assert "x" in found.reason

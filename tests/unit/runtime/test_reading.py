@@ -8,12 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.report.code import fitting
+from spacelang.report.code_writer import fit_line
 from spacelang.runtime.data.loading import Table, load_dataset
 from spacelang.runtime.data.profile import Suspicion, warnings_of
-from spacelang.runtime.data.reading import PLAIN, Reading, ReadingError, listed, reading
+from spacelang.runtime.data.read_options import (
+    DEFAULT_OPTIONS,
+    ReadOptions,
+    ReadOptionsError,
+    format_columns,
+    make_read_options,
+)
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.evaluation.testing import read_test
+from spacelang.runtime.evaluation.unseen_rows import read_test_rows
 
 ROWS = [(f"{row}", f"{row},5", "größe" if row % 2 else "höhe", f"{row % 3}") for row in range(30)]
 NAMES = ("nr", "preis", "maß", "target")
@@ -27,12 +33,12 @@ def european(folder: Path, name: str = "d.csv", *, sep: str = ";", encoding: str
 
 def refused(reference: str, target: str | None = None, **options: Any) -> DataError:
     with pytest.raises(DataError) as raised:
-        load_dataset(reference, target, reading(**options))
+        load_dataset(reference, target, make_read_options(**options))
     return raised.value
 
 
 def test_a_file_as_it_is_written(tmp_path: Path) -> None:
-    said = reading(sep=";", encoding="cp1252", decimal=",", drop_columns=["nr"])
+    said = make_read_options(sep=";", encoding="cp1252", decimal=",", drop_columns=["nr"])
     table = load_dataset(european(tmp_path), None, said)
     assert isinstance(table.features, pd.DataFrame)
     assert [*table.features.columns] == ["preis", "maß"]
@@ -81,8 +87,8 @@ def test_another_encoding_is_told_with_one_to_try(tmp_path: Path, encoding: str,
     ],
 )
 def test_options_that_read_no_file(options: Any, said: str) -> None:
-    with pytest.raises(ReadingError, match=said) as raised:
-        reading(**options)
+    with pytest.raises(ReadOptionsError, match=said) as raised:
+        make_read_options(**options)
     assert raised.value.help
 
 
@@ -91,7 +97,7 @@ def test_columns_that_are_left_out_are_there_and_hold_no_labels(tmp_path: Path) 
     assert refused(path, sep=";", drop_columns=["pries"]).help == "did you mean `preis`?"
     assert "the label column `nr` is dropped, too" in refused(path, "nr", sep=";", drop_columns=["nr"]).message
     # Without the last column of all the one before it has the labels.
-    assert load_dataset(path, None, reading(sep=";", drop_columns=["target"])).target.name == "maß"
+    assert load_dataset(path, None, make_read_options(sep=";", drop_columns=["target"])).target.name == "maß"
 
 
 @pytest.mark.parametrize("reference", ["sklearn:iris", "openml:1"])
@@ -101,27 +107,27 @@ def test_what_is_no_text_is_read_in_one_way(reference: str) -> None:
 
 
 def test_columns_of_other_data_are_left_out() -> None:
-    table = load_dataset("sklearn:iris", None, reading(drop_columns=["petal width (cm)"]))
+    table = load_dataset("sklearn:iris", None, make_read_options(drop_columns=["petal width (cm)"]))
     assert table.features.shape == (150, 3)
 
 
 def test_test_rows_are_read_like_the_others(tmp_path: Path) -> None:
-    said = reading(sep=";", encoding="cp1252", decimal=",", drop_columns=["nr"])
+    said = make_read_options(sep=";", encoding="cp1252", decimal=",", drop_columns=["nr"])
     table = load_dataset(european(tmp_path), None, said)
-    other = read_test(european(tmp_path, "other.csv"), table)
+    other = read_test_rows(european(tmp_path, "other.csv"), table)
     assert isinstance(other, Table)
     assert [*other.features.columns] == ["preis", "maß"]
     bare = tmp_path / "bare.csv"
     bare.write_text("preis;maß;target\n1,5;höhe;2\n2,5;höhe;1\n", encoding="cp1252")
-    found = read_test(str(bare), table)
+    found = read_test_rows(str(bare), table)
     assert isinstance(found, Table)
     assert found.features["preis"].tolist() == [1.5, 2.5]
 
 
 def test_the_line_that_fits_reads_the_file_so(tmp_path: Path) -> None:
-    said = reading(sep=";", encoding="cp1252", decimal=",", drop_columns=["nr"])
+    said = make_read_options(sep=";", encoding="cp1252", decimal=",", drop_columns=["nr"])
     path = european(tmp_path)
-    line = fitting(path, "target", reading=said)
+    line = fit_line(path, "target", reading=said)
     assert line is not None
     seen: list[Any] = []
     pipeline = type("Pipeline", (), {"fit": staticmethod(lambda *given: seen.extend(given))})
@@ -132,35 +138,35 @@ def test_the_line_that_fits_reads_the_file_so(tmp_path: Path) -> None:
 
 
 def test_numbers_with_commas_are_named_with_the_remedy(tmp_path: Path) -> None:
-    table = load_dataset(european(tmp_path), None, reading(sep=";", encoding="cp1252"))
+    table = load_dataset(european(tmp_path), None, make_read_options(sep=";", encoding="cp1252"))
     identifier, commas = warnings_of(table.features)
-    assert commas == Suspicion.COMMAS.told(["preis"])
+    assert commas == Suspicion.COMMAS.message(["preis"])
     assert commas.endswith("read the file with `--decimal ,`")
     assert identifier.endswith("drop it with `--drop-columns nr`")
 
 
 @pytest.mark.parametrize("written", [["1,234", "5,678"], ["1.234,5", "2.345,6"], ["1,234.5", "1.5"]])
 def test_commas_between_thousands_are_no_decimal_ones(written: list[str]) -> None:
-    assert warnings_of(pd.DataFrame({"income": written * 10})) == [Suspicion.NUMBERS.told(["income"])]
+    assert warnings_of(pd.DataFrame({"income": written * 10})) == [Suspicion.NUMBERS.message(["income"])]
 
 
 @given(st.lists(st.text(st.sampled_from('ab, "'), min_size=1).filter(lambda name: name == name.strip()), max_size=4))
 def test_names_are_listed_such_that_they_are_read_again(names: list[str]) -> None:
     import csv
 
-    assert next(csv.reader([listed(names)]), []) == names
+    assert next(csv.reader([format_columns(names)]), []) == names
 
 
 @given(st.lists(st.lists(st.sampled_from(["", "1", "x", '"a,b"']), min_size=1, max_size=3), min_size=1, max_size=4))
 def test_rows_are_counted_alike_by_the_reader_and_without(rows: list[list[str]]) -> None:
-    from spacelang.runtime.data.files import _check_shape, _is_even
+    from spacelang.runtime.data.csv_files import _check_shape, _is_regular
 
     text = "\n".join(",".join(row) for row in [["c", "d"], *rows])
-    if _is_even(text, ","):
+    if _is_regular(text, ","):
         _check_shape(text.replace("c", '"c"', 1), "d.csv", ",")
 
 
 def test_what_is_said_comes_back_as_options() -> None:
-    said = Reading("\t", "cp1252", ",", ("a b", "c,d"))
-    assert said.options == " --sep '\\t' --encoding cp1252 --decimal , --drop-columns 'a b,\"c,d\"'"
-    assert PLAIN.options == ""
+    said = ReadOptions("\t", "cp1252", ",", ("a b", "c,d"))
+    assert said.command_options == " --sep '\\t' --encoding cp1252 --decimal , --drop-columns 'a b,\"c,d\"'"
+    assert DEFAULT_OPTIONS.command_options == ""

@@ -191,7 +191,7 @@ def test_files_may_be_compressed(tmp_path):
 
 
 def test_rows_are_read_in_pieces(monkeypatch):
-    monkeypatch.setattr("spacelang.runtime.data.arff.CHUNK", 3)
+    monkeypatch.setattr("spacelang.runtime.data.arff.CHUNK_ROWS", 3)
     assert only("integer", *map(str, range(10))).tolist() == [*range(10)]
     with pytest.raises(DataError, match="line 10 of"):
         only("integer", *map(str, range(6)), "x")

@@ -9,10 +9,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Union
-from spacelang.ir.space import Choice, Named, Space
+from spacelang.ir.space import Choice, NamedObject, Space
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.build import build
-from spacelang.runtime.pipelines.preparation import plan
+from spacelang.runtime.pipelines.preparation import plan_preparation
 
 
 def built(made: Space, random_state: int | None = None, **values: object) -> Pipeline:
@@ -86,7 +86,7 @@ def test_a_value_beside_operators_in_a_nested_decision():
 
 
 def test_fixed_functions_and_lists():
-    pipeline = built(space(operator("SelectKBest", score_func=Named("chi2"), k=3), operator("GaussianNB")))
+    pipeline = built(space(operator("SelectKBest", score_func=NamedObject("chi2"), k=3), operator("GaussianNB")))
     assert pipeline["selectkbest"].score_func is chi2
 
 
@@ -167,7 +167,7 @@ def test_a_union_of_which_all_is_left_out_is_left_out():
 def test_the_preparation_comes_first():
     frame = pd.DataFrame({"a": ["x", "y"] * 3, "b": range(6)})
     made = space(operator("SVC"))
-    pipeline = build(made, Configuration({}), preparation=plan(made, frame))
+    pipeline = build(made, Configuration({}), preparation=plan_preparation(made, frame))
     assert list(pipeline.named_steps) == ["preparation", "svc"]
     assert pipeline.fit(frame, [0, 1] * 3).predict(frame).tolist() == [0, 1] * 3
 
@@ -185,7 +185,7 @@ def test_the_preparation_comes_first():
         ),
         (space(stage("estimator", "none")), {"estimator": "none"}, "every step of the pipeline is left out"),
         (space(operator("Mystery")), {}, "`Mystery` is not in the catalogue `sklearn`"),
-        (space(operator("SVC", kernel=Named("nothing"))), {}, "`nothing` is not listed"),
+        (space(operator("SVC", kernel=NamedObject("nothing"))), {}, "`nothing` is not listed"),
         (space(among("a", 1)), {"a": 1}, "is a hyperparameter where a step should be"),
     ],
 )

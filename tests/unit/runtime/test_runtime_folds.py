@@ -16,13 +16,13 @@ from sklearn.preprocessing import StandardScaler
 from storing import header
 
 from spacelang.catalog import Role
-from spacelang.ir.task import CrossValidation, Given, Holdout, describe_validation, judged_on
+from spacelang.ir.task import CrossValidation, Holdout, PredefinedSplits, describe_validation, describe_validation_rows
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.evaluation.folds import COPIES, Fold, default_validation, make_folds, writes_in_place
-from spacelang.runtime.evaluation.split import Split
-from spacelang.runtime.pipelines.library import catalogue, class_of
+from spacelang.runtime.evaluation.folds import COPY_PARAMETERS, Fold, default_validation, make_folds, writes_in_place
+from spacelang.runtime.evaluation.splits import Split
+from spacelang.runtime.pipelines.catalogue_access import catalogue, class_of
 from spacelang.runtime.pipelines.preparation import Preparation
 
 
@@ -95,9 +95,9 @@ def test_what_is_given_has_a_name_and_a_digest():
     found = dataset(labels, splits).validation
     assert (found.folds, found.source, len(found.digest)) == (2, "mine", 12)
     assert describe_validation(found) == f"the 2 splits of mine (rows {found.digest})"
-    assert describe_validation(Given(1, "mine", "0")) == "the split of mine (rows 0)"
-    assert judged_on(found) == ", mean over the 2 splits of mine"
-    assert judged_on(Given(1, "mine", "0")) == " on the rows that mine holds out"
+    assert describe_validation(PredefinedSplits(1, "mine", "0")) == "the split of mine (rows 0)"
+    assert describe_validation_rows(found) == ", mean over the 2 splits of mine"
+    assert describe_validation_rows(PredefinedSplits(1, "mine", "0")) == " on the rows that mine holds out"
     assert dataset(labels, splits[:1]).validation.digest != found.digest
     swapped = [Split(rows_of(0, 1, 2, 4), rows_of(3, 5)), splits[1]]
     assert dataset(labels, swapped).validation.digest != found.digest
@@ -107,7 +107,7 @@ def test_what_is_given_has_a_name_and_a_digest():
 
 
 def test_a_run_does_not_go_on_with_other_splits():
-    first, other = (header(validation=Given(2, "mine", digest)) for digest in ("aa", "bb"))
+    first, other = (header(validation=PredefinedSplits(2, "mine", digest)) for digest in ("aa", "bb"))
     (difference,) = first.differences(other)
     assert difference == (
         "validation: `the 2 splits of mine (rows aa)` in the store, `the 2 splits of mine (rows bb)` now"
@@ -153,7 +153,7 @@ OPERATORS = catalogue("sklearn").operators
 WRITERS = sorted(
     (name, parameter)
     for name, entry in OPERATORS.items()
-    for parameter in entry.parameters.keys() & COPIES
+    for parameter in entry.parameters.keys() & COPY_PARAMETERS
     if {Role.TRANSFORMER, Role.CLASSIFIER, Role.REGRESSOR} & {*entry.roles}
 )
 """Operators that can be told to write into what they are given, each with the parameter that tells them."""

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.ir.asking import Ask, IdleSearchError, Search, together
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.scale import Scale
+from spacelang.ir.loss_scale import LossScale
+from spacelang.ir.search_protocol import Ask, Search, StalledSearchError, ask_all
 from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.here import Here
-from spacelang.runtime.history import Ending, Outcome
-from spacelang.runtime.loop import KNOWN_ANSWERS, run
+from spacelang.runtime.history import EndReason, Outcome
+from spacelang.runtime.loop import MAX_ANSWERS_FROM_MEMORY, run
 
 
 class Clock:
@@ -46,14 +46,14 @@ class Objective:
 
 def in_turn(*batches: list[Request], told: list[list[Trial]] | None = None) -> Search:
     for batch in batches:
-        answers = yield from together(batch)
+        answers = yield from ask_all(batch)
         if told is not None:
             told.append(list(answers))
 
 
 def endless() -> Search:
     for number in count():
-        yield from together([request(number)])
+        yield from ask_all([request(number)])
 
 
 def drive(search: Search, budget: Budget | None = None, **options: object) -> tuple[Outcome, Objective]:
@@ -65,7 +65,7 @@ def drive(search: Search, budget: Budget | None = None, **options: object) -> tu
 def test_a_search_that_returns_is_exhausted():
     told: list[list[Trial]] = []
     outcome, _ = drive(in_turn([request(1), request(2)], [request(3)], told=told))
-    assert outcome.ended is Ending.EXHAUSTED
+    assert outcome.ended is EndReason.EXHAUSTED
     assert [record.index for record in outcome.records] == [1, 2, 3]
     assert [(record.started, record.finished) for record in outcome.records] == [(0, 1), (1, 2), (2, 3)]
     assert [trial.request for batch in told for trial in batch] == [request(1), request(2), request(3)]
@@ -73,13 +73,13 @@ def test_a_search_that_returns_is_exhausted():
 
 def test_a_search_that_asks_for_nothing_at_all():
     outcome, _ = drive(in_turn())
-    assert (outcome.ended, outcome.best, outcome.curve, outcome.failed) == (Ending.EXHAUSTED, None, (), 0)
+    assert (outcome.ended, outcome.best, outcome.curve, outcome.failed) == (EndReason.EXHAUSTED, None, (), 0)
 
 
 @pytest.mark.parametrize(("budget", "trials"), [(Budget(trials=4), 4), (Budget(seconds=2.5), 3), (Budget(3, 9), 3)])
 def test_no_evaluation_starts_once_the_budget_is_exhausted(budget, trials):
     outcome, objective = drive(endless(), budget)
-    assert outcome.ended is Ending.BUDGET
+    assert outcome.ended is EndReason.BUDGET
     assert len(objective.asked) == len(outcome.records) == trials
     assert outcome.seconds == trials
 
@@ -89,13 +89,13 @@ def test_a_batch_that_the_budget_cuts_is_evaluated_as_far_as_it_goes_and_the_sea
 
     def search() -> Search:
         try:
-            yield from together(request(number) for number in range(5))
+            yield from ask_all(request(number) for number in range(5))
         finally:
             closed.append(True)
 
     outcome, _ = drive(search(), Budget(trials=3))
     assert len(outcome.records) == 3
-    assert (outcome.ended, closed) == (Ending.BUDGET, [True])
+    assert (outcome.ended, closed) == (EndReason.BUDGET, [True])
 
 
 def test_repetitions_are_answered_from_memory_free_of_charge():
@@ -103,7 +103,7 @@ def test_repetitions_are_answered_from_memory_free_of_charge():
     search = in_turn([request(1), request(1)], [request(1, 50), request(1, 200)], told=told)
     outcome, objective = drive(search, training_size=100)
     assert [wanted.fidelity for wanted in objective.asked] == [None, 50]
-    assert outcome.answered == 2
+    assert outcome.answered_from_memory == 2
     assert [trial.cost for batch in told for trial in batch] == [1, 0, 1, 0]
     assert told[1][1] == Trial(request(1, 200), 0.5, 0.0)
 
@@ -115,13 +115,13 @@ def test_failures_are_remembered_too():
 
 def known_for_ever() -> Search:
     while True:
-        yield from together([request(1)])
+        yield from ask_all([request(1)])
 
 
 def test_an_endless_search_for_known_things_ends():
     outcome, _ = drive(known_for_ever(), Budget(trials=5))
-    assert (outcome.ended, len(outcome.records)) == (Ending.EXHAUSTED, 1)
-    assert outcome.answered == KNOWN_ANSWERS
+    assert (outcome.ended, len(outcome.records)) == (EndReason.EXHAUSTED, 1)
+    assert outcome.answered_from_memory == MAX_ANSWERS_FROM_MEMORY
 
 
 def test_a_search_that_asks_for_nothing_and_waits_for_nothing_is_a_bug():
@@ -129,7 +129,7 @@ def test_a_search_that_asks_for_nothing_and_waits_for_nothing_is_a_bug():
         while True:
             yield Ask()
 
-    with pytest.raises(IdleSearchError):
+    with pytest.raises(StalledSearchError):
         drive(search())
 
 
@@ -139,11 +139,11 @@ def test_an_endless_search_for_known_things_ends_with_the_time():
     def search() -> Search:
         while True:
             clock.now += 0.1
-            yield from together([request(1)])
+            yield from ask_all([request(1)])
 
     outcome = run(search(), Here(Objective(clock)), Budget(seconds=5), clock=clock)
-    assert outcome.ended is Ending.BUDGET
-    assert outcome.answered < 50
+    assert outcome.ended is EndReason.BUDGET
+    assert outcome.answered_from_memory < 50
 
 
 def test_the_incumbent_is_the_first_smallest_loss_on_all_rows():
@@ -231,21 +231,21 @@ def test_an_interrupt_keeps_everything_so_far(where):
         return objective(wanted)
 
     def search() -> Search:
-        yield from together([request(0)])
-        yield from together([request(1)])
+        yield from ask_all([request(0)])
+        yield from ask_all([request(1)])
         if where == "search":
             raise KeyboardInterrupt
-        yield from together([request(2)])
+        yield from ask_all([request(2)])
 
     outcome = run(search(), Here(evaluate), Budget(), clock=clock)
-    assert outcome.ended is Ending.INTERRUPTED
+    assert outcome.ended is EndReason.INTERRUPTED
     assert len(outcome.records) == 2
     assert outcome.best.index == 2
 
 
 def test_bugs_of_a_search_are_not_hidden():
     def search() -> Search:
-        yield from together([request(1)])
+        yield from ask_all([request(1)])
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -269,7 +269,7 @@ class Diary:
 def test_the_listener_is_told():
     diary = Diary()
     drive(in_turn([request(3), request(1), request(5)]), losses={3: None, 1: 0.5, 5: 0.7}, listener=diary)
-    assert diary.lines == [Budget(), (1, 1), (2, 2), (3, 2), Ending.EXHAUSTED]
+    assert diary.lines == [Budget(), (1, 1), (2, 2), (3, 2), EndReason.EXHAUSTED]
 
 
 # ---- standings
@@ -278,9 +278,9 @@ def test_the_listener_is_told():
 def test_an_optimizer_is_told_where_losses_stand():
     told: list[list[Trial]] = []
     search = in_turn([request(1), request(2)], [request(1)], told=told)
-    outcome, _ = drive(search, losses={1: 30.0, 2: None}, scale=Scale(0.0, 40.0))
-    assert [[trial.standing for trial in batch] for batch in told] == [[0.75, 1.0], [0.75]]
-    assert outcome.scale == Scale(0.0, 40.0)
+    outcome, _ = drive(search, losses={1: 30.0, 2: None}, scale=LossScale(0.0, 40.0))
+    assert [[trial.normalized_loss for trial in batch] for batch in told] == [[0.75, 1.0], [0.75]]
+    assert outcome.scale == LossScale(0.0, 40.0)
 
 
 def test_without_a_scale_it_is_around_the_first_success_that_was_asked_for():
@@ -288,8 +288,8 @@ def test_without_a_scale_it_is_around_the_first_success_that_was_asked_for():
     batches = [request(0), request(1)], [request(2), request(3), request(4)], [request(5)]
     losses = {0: None, 1: None, 2: None, 3: 40.0, 4: 20.0, 5: 90.0}
     outcome, _ = drive(in_turn(*batches, told=told), losses=losses, scale=None)
-    assert [[trial.standing for trial in batch] for batch in told] == [[1, 1], [1, 0.5, 0.25], [1]]
-    assert outcome.scale == Scale(0.0, 80.0)
+    assert [[trial.normalized_loss for trial in batch] for batch in told] == [[1, 1], [1, 0.5, 0.25], [1]]
+    assert outcome.scale == LossScale(0.0, 80.0)
 
 
 def test_without_a_success_there_is_no_scale():

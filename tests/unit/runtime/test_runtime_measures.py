@@ -23,10 +23,18 @@ from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.settings import Settings
-from spacelang.runtime.judging.answers import Answers
-from spacelang.runtime.judging.measures import BATCH, REPEATS, defined_mean, disparity, latency, measure, pickled_size
-from spacelang.runtime.judging.metric import scorer_of
+from spacelang.runtime.evaluation.settings import EvaluationSettings
+from spacelang.runtime.scoring.cached_predictions import CachedPredictions
+from spacelang.runtime.scoring.measures import (
+    BATCH_ROWS,
+    REPEATS,
+    defined_mean,
+    disparity,
+    latency,
+    measure_bound,
+    pickled_size,
+)
+from spacelang.runtime.scoring.metric import scorer_of
 
 SPACE = space(stage("estimator", "GaussianNB", operator("LogisticRegression")))
 WISH = Request(Configuration({"estimator": "GaussianNB"}))
@@ -72,7 +80,7 @@ def judged(*groups: tuple[list[int], list[float]], scorer=area) -> float:
     rows = tuple(np.arange(first, last) for first, last in pairwise(places))
     labels = np.array([label for labels, _ in groups for label in labels])
     decisions = np.array([[value] for _, values in groups for value in values])
-    return disparity(scorer, Answers(Scored(), decisions), labels, rows)
+    return disparity(scorer, CachedPredictions(Scored(), decisions), labels, rows)
 
 
 # One pair in so many of the wrong order: areas of 0.8, 0.75 and 0.9.
@@ -91,7 +99,7 @@ def test_groups_without_a_score_are_skipped(scorer) -> None:
     assert judged(EIGHT, ([1, 1], [0, 0]), scorer=scorer) == 0
     labels = np.array([0, 0, 1, 1])
     lone = (np.array([0, 1]), np.array([2, 3]))
-    assert math.isnan(disparity(scorer, Answers(Scored(), np.zeros((4, 1))), labels, lone))
+    assert math.isnan(disparity(scorer, CachedPredictions(Scored(), np.zeros((4, 1))), labels, lone))
 
 
 def test_a_scorer_that_fails_though_all_classes_are_there_is_not_hidden() -> None:
@@ -99,7 +107,7 @@ def test_a_scorer_that_fails_though_all_classes_are_there_is_not_hidden() -> Non
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        disparity(broken, Answers(Scored(), np.zeros((2, 1))), np.array([0, 1]), (np.array([0, 1]),))
+        disparity(broken, CachedPredictions(Scored(), np.zeros((2, 1))), np.array([0, 1]), (np.array([0, 1]),))
 
 
 def test_groups_for_which_scikit_learn_only_warns_are_skipped() -> None:
@@ -117,7 +125,7 @@ def test_all_groups_are_scored_on_one_prediction() -> None:
             asked.append(len(features))
             return super().predict(features)
 
-    answers = Answers(Counting(), np.arange(-5.0, 5.0).reshape(-1, 1))
+    answers = CachedPredictions(Counting(), np.arange(-5.0, 5.0).reshape(-1, 1))
     rows = tuple(np.array_split(np.arange(10), 3))
     assert disparity(scorer_of("accuracy"), answers, np.array([0, 1] * 5), rows) == pytest.approx(2 / 3 - 1 / 3)
     assert asked == [10]
@@ -129,7 +137,7 @@ def test_the_latency_is_the_median_for_a_row() -> None:
     assert (next(moments, None), REPEATS) == (None, 3)
 
 
-@given(st.integers(1, 20 * BATCH), st.sampled_from([np.asarray, pd.DataFrame, csr_array]))
+@given(st.integers(1, 20 * BATCH_ROWS), st.sampled_from([np.asarray, pd.DataFrame, csr_array]))
 @settings(max_examples=20, deadline=None)
 def test_the_latency_is_that_of_batches_after_a_first_call(count: int, form) -> None:
     told = []
@@ -144,14 +152,14 @@ def test_the_latency_is_that_of_batches_after_a_first_call(count: int, form) -> 
     pipeline = Clocked()
     assert latency(pipeline, form(np.zeros((count, 2))), count, lambda: pipeline.now) == pytest.approx(0.5)
     assert len(told) == 1 + REPEATS
-    assert max(told) <= min(count, BATCH)
-    assert min(told) >= min(count, BATCH // 2)
+    assert max(told) <= min(count, BATCH_ROWS)
+    assert min(told) >= min(count, BATCH_ROWS // 2)
 
 
 @pytest.mark.parametrize("model", [Scored(), Holding(np.arange(100_000.0)), Holding([b"x" * 10**6, "y" * 10**5])])
 def test_the_size_is_that_of_the_pickle(model) -> None:
     assert pickled_size(model) == len(pickle.dumps(model, protocol=5))
-    assert measure(SIZE, model, None, None, None) == pickled_size(model)
+    assert measure_bound(SIZE, model, None, None, None) == pickled_size(model)
 
 
 def test_a_size_is_measured_without_memory_for_it() -> None:
@@ -203,7 +211,11 @@ def people(rows: int = 200) -> Dataset:
 @pytest.mark.parametrize("validation", [None, CrossValidation(3)], ids=["holdout", "folds"])
 def test_trials_are_measured_by_all_that_the_task_bounds(validation) -> None:
     bounds = (fair(), fair("accuracy", "holes", 1.0), SIZE, LATENCY)
-    settings = Settings(bounds=bounds) if validation is None else Settings(validation=validation, bounds=bounds)
+    settings = (
+        EvaluationSettings(bounds=bounds)
+        if validation is None
+        else EvaluationSettings(validation=validation, bounds=bounds)
+    )
     trial = DataObjective(SPACE, people(), settings).evaluate(WISH)
     assert trial.status is Status.SUCCESS, trial.reason
     assert tuple(measured.bound for measured in trial.constraints) == bounds
@@ -218,7 +230,7 @@ def test_trials_are_measured_by_all_that_the_task_bounds(validation) -> None:
 
 def test_the_disparity_of_a_trial_is_that_of_the_held_out_rows() -> None:
     dataset = people()
-    objective = DataObjective(SPACE, dataset, Settings(bounds=(fair("accuracy"),)))
+    objective = DataObjective(SPACE, dataset, EvaluationSettings(bounds=(fair("accuracy"),)))
     (fold,) = objective._folds
     a, b = fold.groups["group"]
     assert sorted([*a, *b]) == list(range(len(fold.held_out_target)))
@@ -232,7 +244,7 @@ def test_the_disparity_of_a_trial_is_that_of_the_held_out_rows() -> None:
 
 
 def test_rows_without_a_value_are_in_no_group() -> None:
-    objective = DataObjective(SPACE, people(), Settings(bounds=(fair(column="holes"),)))
+    objective = DataObjective(SPACE, people(), EvaluationSettings(bounds=(fair(column="holes"),)))
     (fold,) = objective._folds
     assert sum(map(len, fold.groups["holes"])) < len(fold.held_out_target)
 
@@ -247,7 +259,7 @@ def test_rows_without_a_value_are_in_no_group() -> None:
 )
 def test_a_column_that_forms_no_groups_is_refused_at_once(column: str, message: str, help_text: str) -> None:
     with pytest.raises(DataError) as caught:
-        DataObjective(SPACE, people(), Settings(bounds=(fair(column=column),)))
+        DataObjective(SPACE, people(), EvaluationSettings(bounds=(fair(column=column),)))
     assert message in caught.value.message
     assert help_text in caught.value.help
 
@@ -255,14 +267,14 @@ def test_a_column_that_forms_no_groups_is_refused_at_once(column: str, message: 
 @pytest.mark.parametrize("scorer", ["r2", "acuracy"])
 def test_a_scorer_that_cannot_judge_the_groups_is_refused_at_once(scorer: str) -> None:
     with pytest.raises(MetricError):
-        DataObjective(SPACE, people(), Settings(bounds=(fair(scorer),)))
+        DataObjective(SPACE, people(), EvaluationSettings(bounds=(fair(scorer),)))
 
 
 def test_what_cannot_be_measured_fails_the_trial_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self):
         raise TypeError("cannot be pickled")
 
-    objective = DataObjective(SPACE, people(), Settings(Goal("maximize", "accuracy"), bounds=(SIZE,)))
+    objective = DataObjective(SPACE, people(), EvaluationSettings(Goal("maximize", "accuracy"), bounds=(SIZE,)))
     monkeypatch.setattr("sklearn.naive_bayes.GaussianNB.__reduce__", refuse, raising=False)
     monkeypatch.setattr("sklearn.naive_bayes.GaussianNB.__getstate__", refuse)
     trial = objective.evaluate(WISH)

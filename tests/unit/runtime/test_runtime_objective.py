@@ -8,9 +8,9 @@ from handmade import hyperparameter, operator, space, stage
 from sklearn.metrics import balanced_accuracy_score, get_scorer, r2_score, roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
-from spacelang.ir.asking import together
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
+from spacelang.ir.search_protocol import ask_all
 from spacelang.ir.space import Space
 from spacelang.ir.task import CrossValidation, Goal, Holdout
 from spacelang.ir.trial import Request, Status
@@ -19,11 +19,11 @@ from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.errors import BuildError, DataError, MetricError
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.settings import Settings
+from spacelang.runtime.evaluation.settings import EvaluationSettings
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.loop import run
 from spacelang.runtime.pipelines.build import build
-from spacelang.runtime.pipelines.library import task_kind
+from spacelang.runtime.pipelines.catalogue_access import task_kind
 
 CLASSIFIERS = space(
     stage("scaler", "none", "StandardScaler"),
@@ -97,13 +97,15 @@ def test_regression_is_judged_by_r2():
 def test_any_scorer_can_be_the_metric(metric, low, high):
     assert (
         low
-        < loss(DataObjective(CLASSIFIERS, shipped("breast_cancer"), Settings(Goal("maximize", metric))), wish())
+        < loss(
+            DataObjective(CLASSIFIERS, shipped("breast_cancer"), EvaluationSettings(Goal("maximize", metric))), wish()
+        )
         < high
     )
 
 
 def test_the_loss_of_a_negated_scorer_is_the_error_itself():
-    objective = DataObjective(REGRESSORS, shipped("diabetes", "regression"), Settings(RMSE))
+    objective = DataObjective(REGRESSORS, shipped("diabetes", "regression"), EvaluationSettings(RMSE))
     assert 40 < loss(objective, Request(Configuration({"estimator": "Ridge"}))) < 80
     assert objective.metric.formula == "root_mean_squared_error"
 
@@ -120,7 +122,7 @@ def test_the_loss_of_a_negated_scorer_is_the_error_itself():
     ],
 )
 def test_the_loss_of_every_form_of_goal_is_smaller_for_what_the_goal_prefers(goal, formula, same):
-    objective = DataObjective(CLASSIFIERS, shipped("wine"), Settings(goal))
+    objective = DataObjective(CLASSIFIERS, shipped("wine"), EvaluationSettings(goal))
     score = get_scorer(goal.scorer)(*in_hand(objective, wish()))
     assert loss(objective, wish()) == pytest.approx(same(score))
     assert (objective.metric.name, objective.metric.formula) == (goal.scorer, formula)
@@ -130,7 +132,7 @@ def test_the_loss_of_every_form_of_goal_is_smaller_for_what_the_goal_prefers(goa
 def test_a_cross_validation_is_the_mean_over_splits_that_all_trials_share(made):
     kind = task_kind(made.root)
     dataset = shipped("wine", kind) if kind == "classification" else shipped("diabetes", kind)
-    objective = DataObjective(made, dataset, Settings(validation=CrossValidation(3)))
+    objective = DataObjective(made, dataset, EvaluationSettings(validation=CrossValidation(3)))
     request = wish("LogisticRegression") if kind == "classification" else Request(Configuration({"estimator": "Ridge"}))
     by_hand = [in_hand(objective, request, fold) for fold in range(3)]
     losses = [objective.metric.loss(*fold) for fold in by_hand]
@@ -142,14 +144,14 @@ def test_a_cross_validation_is_the_mean_over_splits_that_all_trials_share(made):
 
 
 def test_the_fidelity_of_a_cross_validation_is_the_rows_of_every_training():
-    objective = DataObjective(CLASSIFIERS, shipped("wine"), Settings(validation=CrossValidation(4)))
+    objective = DataObjective(CLASSIFIERS, shipped("wine"), EvaluationSettings(validation=CrossValidation(4)))
     by_hand = [objective.metric.loss(*in_hand(objective, wish(fidelity=40), fold)) for fold in range(4)]
     assert loss(objective, wish(fidelity=40)) == pytest.approx(np.mean(by_hand))
     assert loss(objective, wish(fidelity=objective.training_size)) == loss(objective, wish())
 
 
 def test_a_fold_that_fails_fails_the_trial_with_its_step():
-    objective = DataObjective(CLASSIFIERS, shipped("iris"), Settings(validation=CrossValidation(2)))
+    objective = DataObjective(CLASSIFIERS, shipped("iris"), EvaluationSettings(validation=CrossValidation(2)))
     trial = objective.evaluate(wish(reducer="PCA", **{"reducer.n_components": 9_000}))
     assert trial.status is Status.ERROR
     assert trial.reason.endswith("(step `reducer`)")
@@ -158,7 +160,7 @@ def test_a_fold_that_fails_fails_the_trial_with_its_step():
 def test_more_folds_than_rows():
     dataset = shipped("diabetes", "regression")
     with pytest.raises(DataError, match="442 rows cannot be split into 443 folds"):
-        DataObjective(REGRESSORS, dataset, Settings(validation=CrossValidation(443)))
+        DataObjective(REGRESSORS, dataset, EvaluationSettings(validation=CrossValidation(443)))
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ def test_more_folds_than_rows():
 def test_a_metric_that_does_not_fit_is_refused_at_once(metric, data, message, help_text):
     made, kind = (REGRESSORS, "regression") if data == "diabetes" else (CLASSIFIERS, "classification")
     with pytest.raises(MetricError) as caught:
-        DataObjective(made, shipped(data, kind), Settings(Goal("maximize", metric)))
+        DataObjective(made, shipped(data, kind), EvaluationSettings(Goal("maximize", metric)))
     assert message in caught.value.message
     assert help_text in caught.value.help
 
@@ -185,7 +187,7 @@ ALL = [(estimator, scaler, fidelity) for estimator in ("ExtraTreeClassifier", "L
 
 def test_the_same_seed_gives_exactly_the_same_losses_and_another_seed_does_not():
     def losses(seed: int) -> list[float]:
-        objective = DataObjective(CLASSIFIERS, shipped("breast_cancer"), Settings(seed=seed))
+        objective = DataObjective(CLASSIFIERS, shipped("breast_cancer"), EvaluationSettings(seed=seed))
         np.random.seed(np.random.default_rng().integers(1000))
         return [loss(objective, wish(*request)) for request in ALL]
 
@@ -223,7 +225,7 @@ def test_the_order_depends_on_the_seed_alone(other):
     made = space(stage("estimator", "Ridge"))
 
     def rows(made: Space, seed: int = 0):
-        return DataObjective(made, dataset, Settings(seed=seed))._folds[0].training
+        return DataObjective(made, dataset, EvaluationSettings(seed=seed))._folds[0].training
 
     if other is REGRESSORS:
         assert (rows(made) == rows(other)).all()
@@ -282,12 +284,12 @@ def test_a_configuration_of_another_space_is_a_bug():
 def test_a_run_goes_on_after_failures():
     def search():
         for components in (9_000, 2, 9_000, 3):
-            yield from together([wish(reducer="PCA", **{"reducer.n_components": components})])
+            yield from ask_all([wish(reducer="PCA", **{"reducer.n_components": components})])
 
     objective = DataObjective(CLASSIFIERS, shipped("iris"))
     outcome = run(search(), Here(objective.evaluate), Budget(), clock=iter(range(10_000)).__next__)
     assert [record.trial.status for record in outcome.records] == ["error", "success", "success"]
-    assert outcome.answered == 1
+    assert outcome.answered_from_memory == 1
 
 
 MIXED = pd.DataFrame({"size": [1.0, None, 3.0, 4.0] * 20, "town": ["a", "b", None, "a"] * 20, "empty": [None] * 80})
@@ -333,7 +335,7 @@ def test_trials_have_one_thread():
 @pytest.mark.parametrize("test_size", [0, 1, -0.1, 2])
 def test_an_impossible_holdout(test_size):
     with pytest.raises(DataError, match="must be between 0 and 1"):
-        DataObjective(CLASSIFIERS, shipped("iris"), Settings(validation=Holdout(test_size)))
+        DataObjective(CLASSIFIERS, shipped("iris"), EvaluationSettings(validation=Holdout(test_size)))
 
 
 def test_too_few_rows():

@@ -28,15 +28,20 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
 from spacelang.ir.space import Hyperparameter, Node, Operator, Space
 from spacelang.ir.trial import Request, Status
-from spacelang.report.code import source
+from spacelang.report.code_writer import pipeline_source
 from spacelang.runtime.data.labels import check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.pipelines.build import build
-from spacelang.runtime.pipelines.chain import flattened, pipeline_class
-from spacelang.runtime.pipelines.labelled import CODING, WEIGHING, for_labels, votes_alone
-from spacelang.runtime.pipelines.library import catalogue, set_by_runtime, settable
+from spacelang.runtime.pipelines.catalogue_access import catalogue, runtime_arguments, settable_by_runtime
+from spacelang.runtime.pipelines.label_encoding import (
+    LABEL_ENCODING_CLASSIFIERS,
+    WEIGHTING_CLASSIFIERS,
+    adapt_to_labels,
+    is_single_vote,
+)
+from spacelang.runtime.pipelines.step_chain import flattened, pipeline_class
 
 
 def of(package: str, name: str, **fixed: Any) -> Operator:
@@ -69,12 +74,12 @@ SCALER = of("sklearn", "StandardScaler")
     ids=lambda value: value.name if isinstance(value, Operator) else "",
 )
 def test_what_the_runtime_sets(operator: Operator, given: dict[str, Any]) -> None:
-    assert set_by_runtime(operator, n_jobs=1, random_state=5) == given
-    assert not set_by_runtime(operator, n_jobs=None, random_state=None).keys() & {"n_jobs", "random_state"}
+    assert runtime_arguments(operator, n_jobs=1, random_state=5) == given
+    assert not runtime_arguments(operator, n_jobs=None, random_state=None).keys() & {"n_jobs", "random_state"}
 
 
 def test_parameters_that_a_constructor_hands_on_can_be_set() -> None:
-    assert {"max_depth", "objective", "n_jobs"} <= settable("xgboost", "XGBClassifier")
+    assert {"max_depth", "objective", "n_jobs"} <= settable_by_runtime("xgboost", "XGBClassifier")
 
 
 def test_a_package_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,8 +134,8 @@ def test_a_sampler_among_the_steps() -> None:
 def test_labels_of_any_kind(labels: list[Any]) -> None:
     features, codes = load_breast_cancer(return_X_y=True)
     wanted = np.asarray(labels)[codes]
-    pipeline = for_labels(build(space(SCALER, XGBOOST), Configuration({})), tuple(labels))
-    assert votes_alone(pipeline[-1])
+    pipeline = adapt_to_labels(build(space(SCALER, XGBOOST), Configuration({})), tuple(labels))
+    assert is_single_vote(pipeline[-1])
     pipeline.fit(features, wanted)
     assert list(pipeline.classes_) == labels
     assert pipeline.predict(features).dtype == wanted.dtype
@@ -142,15 +147,15 @@ def test_labels_of_any_kind(labels: list[Any]) -> None:
 
 def test_codes_are_left_as_they_are() -> None:
     pipeline = build(space(SCALER, XGBOOST), Configuration({}))
-    assert isinstance(for_labels(pipeline, (0, 1))[-1], XGBClassifier)
+    assert isinstance(adapt_to_labels(pipeline, (0, 1))[-1], XGBClassifier)
 
 
 def test_only_classifiers_of_codes_vote() -> None:
     plain = build(space(SCALER, LIGHTGBM), Configuration({}))
-    assert isinstance(for_labels(plain, ("a", "b"))[-1], LGBMClassifier)
+    assert isinstance(adapt_to_labels(plain, ("a", "b"))[-1], LGBMClassifier)
     nested = Pipeline([("scaler", StandardScaler()), ("inner", Pipeline([("model", XGBClassifier())]))])
-    assert votes_alone(for_labels(nested, ("a", "b"))["inner"]["model"])
-    assert isinstance(for_labels(Pipeline([("model", XGBRegressor())]), ())[-1], XGBRegressor)
+    assert is_single_vote(adapt_to_labels(nested, ("a", "b"))["inner"]["model"])
+    assert isinstance(adapt_to_labels(Pipeline([("model", XGBRegressor())]), ())[-1], XGBRegressor)
 
 
 def few_cancers() -> tuple[Any, Any]:
@@ -158,7 +163,7 @@ def few_cancers() -> tuple[Any, Any]:
     return features[:150, :6], codes[:150]
 
 
-@pytest.mark.parametrize("name", sorted(CODING))
+@pytest.mark.parametrize("name", sorted(LABEL_ENCODING_CLASSIFIERS))
 def test_classifiers_that_code_the_labels_of_those_inside(name: str) -> None:
     features, codes = few_cancers()
     labels = np.asarray(["no", "yes"])[codes]
@@ -168,17 +173,17 @@ def test_classifiers_that_code_the_labels_of_those_inside(name: str) -> None:
     within: Any = AdaBoostClassifier(booster, n_estimators=2) if name == "EasyEnsembleClassifier" else booster
     of_several = name in {"VotingClassifier", "StackingClassifier"}
     made = kind(estimators=[("a", booster), ("b", booster)]) if of_several else kind(estimator=within)
-    assert for_labels(Pipeline([("e", made)]), ("no", "yes"))[-1] is made
+    assert adapt_to_labels(Pipeline([("e", made)]), ("no", "yes"))[-1] is made
     assert set(made.fit(features, labels).predict(features)) <= {"no", "yes"}
 
 
-@pytest.mark.parametrize("name", sorted(WEIGHING))
+@pytest.mark.parametrize("name", sorted(WEIGHTING_CLASSIFIERS))
 def test_classifiers_that_give_weights_vote_themselves(name: str) -> None:
     features, codes = few_cancers()
     kind = getattr(imblearn.ensemble if hasattr(imblearn.ensemble, name) else sklearn.ensemble, name)
     made = kind(XGBClassifier(n_estimators=2, min_child_weight=0, n_jobs=1), n_estimators=3, random_state=0)
-    voting = for_labels(Pipeline([("e", made)]), ("no", "yes")).fit(features, np.asarray(["no", "yes"])[codes])
-    assert votes_alone(voting[-1])
+    voting = adapt_to_labels(Pipeline([("e", made)]), ("no", "yes")).fit(features, np.asarray(["no", "yes"])[codes])
+    assert is_single_vote(voting[-1])
     assert np.array_equal(voting.predict(features) == "yes", made.fit(features, codes).predict(features) == 1)
 
 
@@ -188,7 +193,7 @@ def test_a_selector_finds_importances_through_the_vote(getter: str) -> None:
     selector = SelectFromModel(XGBClassifier(n_estimators=2, n_jobs=1), importance_getter=getter)
     pipeline = Pipeline([("s", selector), ("e", LogisticRegression())])
     alone = clone(selector).fit(features, codes)
-    for_labels(pipeline, ("no", "yes")).fit(features, np.asarray(["no", "yes"])[codes])
+    adapt_to_labels(pipeline, ("no", "yes")).fit(features, np.asarray(["no", "yes"])[codes])
     assert np.array_equal(pipeline["s"].get_support(), alone.get_support())
 
 
@@ -230,7 +235,7 @@ def test_code() -> None:
     booster = Operator("XGBClassifier", "xgboost", (depth,), (("learning_rate", 0.5),))
     made = space(SCALER, SAMPLER, stage("estimator", booster))
     chosen = Configuration({"estimator": "XGBClassifier", "estimator.max_depth": 4})
-    text = source(build(made, chosen, random_state=3, n_jobs=None))
+    text = pipeline_source(build(made, chosen, random_state=3, n_jobs=None))
     assert text.splitlines() == [
         "from imblearn.over_sampling import SMOTE",
         "from imblearn.pipeline import Pipeline",
@@ -251,6 +256,6 @@ def test_code() -> None:
 
 
 def test_code_of_a_constructor_that_takes_additions() -> None:
-    text = source(build(space(LIGHTGBM), Configuration({}), n_jobs=None))
+    text = pipeline_source(build(space(LIGHTGBM), Configuration({}), n_jobs=None))
     assert "LGBMClassifier(n_estimators=3, min_child_samples=1, verbosity=-1)" in text
     assert isinstance(executed(text)[-1], LGBMClassifier)

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import spacelang as sl
-from spacelang.runtime.data.content import Content
+from spacelang.runtime.data.column_content import ColumnContent
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import BuildError, DataError
 from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines.catalogue_access import task_kind
 from spacelang.runtime.pipelines.columns import TableColumn
-from spacelang.runtime.pipelines.library import task_kind
-from spacelang.runtime.pipelines.preparation import Preparation, plan
-from spacelang.solver.defaults import default
+from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
+from spacelang.solver.defaults import default_configuration
 
 ROWS = 12
 PLAIN = space(stage("scaler", "none", "StandardScaler"), stage("estimator", "LogisticRegression", "GaussianNB"))
@@ -31,19 +31,19 @@ NUMBERS = GAPS[["number", "holes"]]
 
 
 def imputed_by(*children):
-    return not plan(space(*children), NUMBERS).imputed
+    return not plan_preparation(space(*children), NUMBERS).imputed
 
 
 def encoded_by(*children):
-    return not plan(space(*children), GAPS[["number", "town"]]).encoded
+    return not plan_preparation(space(*children), GAPS[["number", "town"]]).encoded
 
 
 def test_what_the_space_does_not_handle_is_imputed_and_encoded():
-    preparation = plan(PLAIN, GAPS)
+    preparation = plan_preparation(PLAIN, GAPS)
     assert preparation == Preparation(
         imputed=("holes", "town"), encoded=("flag", "town", "colour"), kept=("number",), dropped=("void",)
     )
-    table = preparation.transformer().fit_transform(GAPS)
+    table = preparation.make_transformer().fit_transform(GAPS)
     assert table.shape == (ROWS, 1 + 1 + 2 + 2 + 2)
     assert table.dtype == np.float64
     assert np.isfinite(table).all()
@@ -51,7 +51,7 @@ def test_what_the_space_does_not_handle_is_imputed_and_encoded():
 
 
 def test_what_is_done_is_said_in_one_sentence():
-    assert plan(PLAIN, GAPS).sentence == (
+    assert plan_preparation(PLAIN, GAPS).sentence == (
         "Before the pipeline: missing values in 2 columns (`holes`, `town`) imputed with the most frequent value, "
         "categories in 3 columns (`flag`, `town`, `colour`) one-hot encoded, "
         "column `void` dropped because all values are missing."
@@ -59,15 +59,15 @@ def test_what_is_done_is_said_in_one_sentence():
 
 
 def test_nothing_is_done_to_numbers_without_gaps():
-    preparation = plan(PLAIN, GAPS[["number"]])
+    preparation = plan_preparation(PLAIN, GAPS[["number"]])
     assert preparation.is_empty
-    assert preparation.transformer() is None
+    assert preparation.make_transformer() is None
     assert preparation.sentence == ""
 
 
 def test_unknown_categories_and_a_training_part_without_values_do_not_break_it():
-    preparation = plan(PLAIN, GAPS)
-    transformer = preparation.transformer().fit(GAPS[GAPS["holes"].isna()])
+    preparation = plan_preparation(PLAIN, GAPS)
+    transformer = preparation.make_transformer().fit(GAPS[GAPS["holes"].isna()])
     assert transformer.transform(GAPS).shape[0] == ROWS
 
 
@@ -141,19 +141,19 @@ def test_categories_are_encoded_unless_every_structure_encodes_them(handled, chi
 
 
 def test_an_encoded_category_is_imputed_even_where_the_space_takes_missing_numbers():
-    preparation = plan(space(TREES), GAPS)
+    preparation = plan_preparation(space(TREES), GAPS)
     assert preparation.imputed == ("town",)
     assert preparation.kept == ("number", "holes")
 
 
 def test_categories_that_the_space_encodes_reach_it_in_a_table():
-    preparation = plan(space(operator("OneHotEncoder"), LAST), GAPS)
+    preparation = plan_preparation(space(operator("OneHotEncoder"), LAST), GAPS)
     numbers, categories = ("number", "holes"), ("flag", "town", "colour")
-    table = [TableColumn(name, Content.NUMBER, lacks_values=name == "holes") for name in numbers]
-    table += [TableColumn(name, Content.CATEGORY, lacks_values=name == "town") for name in categories]
-    assert preparation.keeps_table
+    table = [TableColumn(name, ColumnContent.NUMBER, lacks_values=name == "holes") for name in numbers]
+    table += [TableColumn(name, ColumnContent.CATEGORY, lacks_values=name == "town") for name in categories]
+    assert preparation.takes_dataframe
     assert preparation == Preparation(kept=(*numbers, *categories), dropped=("void",), table=tuple(table))
-    assert list(preparation.transformer().fit_transform(GAPS).columns) == list(preparation.kept)
+    assert list(preparation.make_transformer().fit_transform(GAPS).columns) == list(preparation.kept)
 
 
 NUMBERED = "OrdinalEncoder { handle_unknown = use_encoded_value, unknown_value = -1, encoded_missing_value = -2 }"
@@ -166,18 +166,23 @@ def ordinal(chain, selector="categorical"):
 @pytest.mark.parametrize("gap", [None, np.nan])
 def test_a_missing_category_that_the_space_numbers_reaches_it(gap):
     table = pd.DataFrame({"town": pd.Series(["a", gap, "b", "a"] * 3, dtype=object), "number": GAPS["number"]})
-    preparation = plan(ordinal(NUMBERED), table)
+    preparation = plan_preparation(ordinal(NUMBERED), table)
     assert preparation.is_empty
-    assert preparation.formerly_imputed == "numbered by the space in column `town`"
-    assert plan(ordinal("OrdinalEncoder"), table).imputed == ("town",)
+    assert preparation.imputation_change == "numbered by the space in column `town`"
+    assert plan_preparation(ordinal("OrdinalEncoder"), table).imputed == ("town",)
 
 
 def test_only_what_earlier_versions_imputed_is_told():
     whole = GAPS[["number", "town", "colour"]]
-    assert plan(ordinal(NUMBERED), whole).formerly_imputed == "numbered by the space in column `town`"
-    assert plan(ordinal(NUMBERED), whole[["number", "colour"]]).formerly_imputed == ""
-    assert plan(ordinal("OneHotEncoder"), whole).formerly_imputed == ""
-    assert plan(ordinal(f"(SimpleImputer {{ strategy = most_frequent }} -> {NUMBERED})"), whole).formerly_imputed == ""
+    assert plan_preparation(ordinal(NUMBERED), whole).imputation_change == "numbered by the space in column `town`"
+    assert plan_preparation(ordinal(NUMBERED), whole[["number", "colour"]]).imputation_change == ""
+    assert plan_preparation(ordinal("OneHotEncoder"), whole).imputation_change == ""
+    assert (
+        plan_preparation(
+            ordinal(f"(SimpleImputer {{ strategy = most_frequent }} -> {NUMBERED})"), whole
+        ).imputation_change
+        == ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,7 +195,7 @@ def test_only_what_earlier_versions_imputed_is_told():
     ],
 )
 def test_the_number_of_a_missing_category_may_be_searched_where_it_is_always_one(searched, imputed):
-    assert plan(ordinal(f"OrdinalEncoder {{ {searched} }}"), GAPS[["number", "town"]]).imputed == imputed
+    assert plan_preparation(ordinal(f"OrdinalEncoder {{ {searched} }}"), GAPS[["number", "town"]]).imputed == imputed
 
 
 @given(st.data())
@@ -202,9 +207,9 @@ def test_no_missing_category_reaches_a_learner_that_takes_none(data):
     columns = {"town": pd.Series(words, dtype=object), "number": np.arange(float(len(words)))}
     towns = make_table(pd.DataFrame(columns), np.arange(len(words)) % 2).features
     checked = ordinal(f"OrdinalEncoder {{ handle_unknown = use_encoded_value, unknown_value = -1{joined}{number} }}")
-    preparation = plan(checked, towns)
+    preparation = plan_preparation(checked, towns)
     assert bool(preparation.imputed) == (None in words and not number)
-    pipeline = build(checked, default(checked), preparation=preparation)
+    pipeline = build(checked, default_configuration(checked), preparation=preparation)
     rows = data.draw(st.lists(st.sampled_from(range(len(words))), min_size=1))
     assert np.isfinite(pipeline[:-1].fit(towns.iloc[rows]).transform(towns)).all()
 
@@ -213,22 +218,24 @@ def test_no_missing_category_reaches_a_learner_that_takes_none(data):
 def test_a_missing_object_is_imputed_and_no_category(gap):
     columns = pd.DataFrame({"flag": pd.Series([True, gap, True, False] * 3, dtype=object), "number": GAPS["number"]})
     features = make_table(columns, [0, 1] * 6).features
-    assert plan(PLAIN, features).transformer().fit_transform(features).shape == (ROWS, 1 + 2)
+    assert plan_preparation(PLAIN, features).make_transformer().fit_transform(features).shape == (ROWS, 1 + 2)
 
 
 def test_numbers_beside_categories_are_imputed_as_numbers():
     parts = "columns(categorical: OrdinalEncoder, numeric: PCA) -> LogisticRegression"
-    preparation = plan(sl.parse(f"pipeline = {parts}").checked, GAPS)
+    preparation = plan_preparation(sl.parse(f"pipeline = {parts}").checked, GAPS)
     assert preparation.imputed == ("holes", "town")
-    assert preparation.transformer().fit_transform(GAPS)["holes"].dtype == np.float64
+    assert preparation.make_transformer().fit_transform(GAPS)["holes"].dtype == np.float64
 
 
 def test_missing_dates_are_refused_where_they_would_have_to_be_imputed():
     days = pd.DataFrame({"day": [pd.Timestamp("2026-01-01"), None] * 6, "number": GAPS["number"]})
     chain = "OrdinalEncoder { handle_unknown = use_encoded_value, unknown_value = -1 }"
     with pytest.raises(DataError, match=r"the column `day` has missing dates in 6 of 12 rows"):
-        plan(sl.parse(f"pipeline = columns(datetime: {chain}) -> LogisticRegression").checked, days)
-    told = plan(sl.parse(f"pipeline = columns(datetime: {chain} -> SimpleImputer) -> LogisticRegression").checked, days)
+        plan_preparation(sl.parse(f"pipeline = columns(datetime: {chain}) -> LogisticRegression").checked, days)
+    told = plan_preparation(
+        sl.parse(f"pipeline = columns(datetime: {chain} -> SimpleImputer) -> LogisticRegression").checked, days
+    )
     assert told.is_empty
 
 
@@ -248,18 +255,18 @@ WORDS = [f"word {number}" for number in range(300)]
 )
 def test_columns_that_no_preparation_makes_usable(column, message):
     with pytest.raises(DataError) as caught:
-        plan(PLAIN, pd.DataFrame({"note": column}))
+        plan_preparation(PLAIN, pd.DataFrame({"note": column}))
     assert message in caught.value.message
     assert "note" in caught.value.message or "all feature columns" in message
 
 
 @pytest.mark.parametrize("words", [WORDS[:200], WORDS * 2], ids=["few", "repeated"])
 def test_what_still_passes_for_categories(words):
-    assert plan(PLAIN, pd.DataFrame({"note": words})).encoded == ("note",)
+    assert plan_preparation(PLAIN, pd.DataFrame({"note": words})).encoded == ("note",)
 
 
 def test_text_is_no_mistake_where_the_space_encodes_it():
-    assert plan(space(operator("TargetEncoder"), LAST), pd.DataFrame({"note": WORDS})).is_empty
+    assert plan_preparation(space(operator("TargetEncoder"), LAST), pd.DataFrame({"note": WORDS})).is_empty
 
 
 @pytest.mark.parametrize(

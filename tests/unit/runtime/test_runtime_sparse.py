@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.space import ColumnSelector, Kind, Product
+from spacelang.ir.space import ColumnSelector, Product, ProductKind
 from spacelang.ir.task import Bound, CrossValidation, Holdout, Measure
 from spacelang.ir.trial import Request, Status
 from spacelang.runtime.data.fingerprint import data_facts, fingerprint
@@ -17,8 +17,8 @@ from spacelang.runtime.data.sparse import SparseTable, canonical
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.folds import make_folds
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.settings import Settings
-from spacelang.runtime.pipelines.preparation import Preparation, plan
+from spacelang.runtime.evaluation.settings import EvaluationSettings
+from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
 
 FORMS = ("csr", "csc", "coo", "lil", "dok", "bsr")
 RNG = np.random.default_rng(0)
@@ -134,7 +134,7 @@ def test_folds_are_those_of_the_same_numbers_in_a_table(validation):
 
 def test_trials_take_sparse_rows_and_fail_with_a_reason_where_they_cannot():
     dataset = check_labels(table(), "classification")
-    objective = DataObjective(CLASSIFIERS, dataset, Settings())
+    objective = DataObjective(CLASSIFIERS, dataset, EvaluationSettings())
     assert objective.symbols == {"n_samples": 42, "n_features": 40, "n_classes": 2}
     assert objective.preparation.is_empty
     trials = {
@@ -150,7 +150,7 @@ def test_trials_take_sparse_rows_and_fail_with_a_reason_where_they_cannot():
 
 
 def columns(kind: str) -> Product:
-    return Product(Kind.COLUMNS, (operator("MaxAbsScaler"),), selectors=(ColumnSelector(kind),))
+    return Product(ProductKind.COLUMNS, (operator("MaxAbsScaler"),), selectors=(ColumnSelector(kind),))
 
 
 def test_what_sparse_features_cannot_be_prepared_for():
@@ -158,28 +158,28 @@ def test_what_sparse_features_cannot_be_prepared_for():
     holes[0, 0], holes[1, 1] = np.nan, np.nan
     kept = sparse.csr_array(holes)
     with pytest.raises(DataError, match="have 2 missing values"):
-        plan(CLASSIFIERS, kept)
-    assert plan(space(operator("SimpleImputer"), stage("e", "LogisticRegression")), kept).is_empty
-    assert plan(space(stage("e", "RandomForestClassifier")), kept).is_empty
+        plan_preparation(CLASSIFIERS, kept)
+    assert plan_preparation(space(operator("SimpleImputer"), stage("e", "LogisticRegression")), kept).is_empty
+    assert plan_preparation(space(stage("e", "RandomForestClassifier")), kept).is_empty
     holes[0, 0] = np.inf
     with pytest.raises(DataError, match="infinite"):
-        plan(CLASSIFIERS, sparse.csr_array(holes))
+        plan_preparation(CLASSIFIERS, sparse.csr_array(holes))
     with pytest.raises(DataError, match="all features are zero"):
-        plan(CLASSIFIERS, sparse.csr_array((3, 2)))
+        plan_preparation(CLASSIFIERS, sparse.csr_array((3, 2)))
     with pytest.raises(DataError, match="selects columns"):
-        plan(space(columns("numeric"), stage("e", "LogisticRegression")), sparse.csr_array(DENSE))
-    assert plan(space(columns("all"), stage("e", "LogisticRegression")), sparse.csr_array(DENSE)).is_empty
+        plan_preparation(space(columns("numeric"), stage("e", "LogisticRegression")), sparse.csr_array(DENSE))
+    assert plan_preparation(space(columns("all"), stage("e", "LogisticRegression")), sparse.csr_array(DENSE)).is_empty
 
 
 def test_groups_need_a_table():
     bound = Bound(Measure.DISPARITY, 0.1, scorer="accuracy", column="age")
     with pytest.raises(DataError, match="is sparse and has no column `age`"):
-        DataObjective(CLASSIFIERS, check_labels(table(), "classification"), Settings(bounds=(bound,)))
+        DataObjective(CLASSIFIERS, check_labels(table(), "classification"), EvaluationSettings(bounds=(bound,)))
 
 
 def test_side_by_side_takes_sparse_rows():
     both = space(side_by_side(operator("MaxAbsScaler"), operator("TruncatedSVD")), stage("e", "LogisticRegression"))
-    objective = DataObjective(both, check_labels(table(), "classification"), Settings())
+    objective = DataObjective(both, check_labels(table(), "classification"), EvaluationSettings())
     assert objective.evaluate(Request(Configuration({"e": "LogisticRegression"}))).status is Status.SUCCESS
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.ir.task import CrossValidation, Holdout, describe_validation
-from spacelang.runtime.evaluation.split import (
+from spacelang.runtime.evaluation.splits import (
     parse_validation,
     plain_folds,
     plain_holdout,

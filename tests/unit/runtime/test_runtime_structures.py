@@ -15,8 +15,8 @@ import spacelang as sl
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.columns import EachColumn
-from spacelang.runtime.pipelines.preparation import plan
-from spacelang.solver.defaults import default
+from spacelang.runtime.pipelines.preparation import plan_preparation
+from spacelang.solver.defaults import default_configuration
 
 STAGES = "stage scaler = none | StandardScaler | MinMaxScaler\nstage estimator = LogisticRegression | GaussianNB\n"
 
@@ -120,7 +120,7 @@ def test_of_a_known_table_every_column_of_text_is_an_entry() -> None:
     features["second"] = features["note"].where(features["x1"] > -1)
     text = "pipeline = columns(text: TfidfVectorizer, categorical: OneHotEncoder) -> LogisticRegression"
     space = sl.parse(text).checked
-    pipeline = build(space, default(space), preparation=plan(space, features))
+    pipeline = build(space, default_configuration(space), preparation=plan_preparation(space, features))
     entries = [(name, type(part), columns) for name, part, columns in pipeline[0].transformers]
     assert entries == [
         ("text", TfidfVectorizer, "note"),
@@ -137,8 +137,8 @@ def test_what_reads_text_may_take_the_rest(is_known: bool) -> None:
     features, target = table()
     space = sl.parse('pipeline = columns("x|day": none, rest: TfidfVectorizer -> TruncatedSVD) -> LogisticRegression')
     chosen = features.drop(columns=["town", "day"]).assign(tale=features["note"])
-    preparation = plan(space.checked, chosen) if is_known else None
-    pipeline = build(space.checked, default(space.checked), preparation=preparation).fit(chosen, target)
+    preparation = plan_preparation(space.checked, chosen) if is_known else None
+    pipeline = build(space.checked, default_configuration(space.checked), preparation=preparation).fit(chosen, target)
     assert pipeline[0].transform(chosen).shape == (240, 2 + 2 * 2)
 
 
@@ -148,7 +148,9 @@ def test_of_columns_within_columns_only_those_are_known_that_come_there() -> Non
         'pipeline = columns("^[a-n]": columns(text: TfidfVectorizer), numeric: none) -> LogisticRegression'
     )
     features["tale"] = features["note"]
-    pipeline = build(space.checked, default(space.checked), preparation=plan(space.checked, features))
+    pipeline = build(
+        space.checked, default_configuration(space.checked), preparation=plan_preparation(space.checked, features)
+    )
     assert [columns for _, _, columns in pipeline[0].transformers[0][1].transformers] == ["note"]
 
 
@@ -184,12 +186,12 @@ def test_a_stage_that_is_used_twice_is_two_steps() -> None:
 def test_what_is_selected_by_columns_is_not_encoded_before(pipeline: str, encoded: bool) -> None:
     features = table()[0][["x1", "x2", "town"]]
     space = sl.parse(STAGES + f"pipeline = {pipeline}" if "scaler" in pipeline else pipeline)
-    preparation = plan(space.checked, features)
+    preparation = plan_preparation(space.checked, features)
     assert bool(preparation.encoded) == encoded
-    assert preparation.keeps_table == ("columns" in pipeline)
+    assert preparation.takes_dataframe == ("columns" in pipeline)
 
 
-@pytest.mark.usefixtures("quick_nurseries")
+@pytest.mark.usefixtures("quick_zygotes")
 def test_a_search_runs_on_columns() -> None:
     features, target = table()
     text = (
@@ -202,7 +204,7 @@ def test_a_search_runs_on_columns() -> None:
     assert len(result.best_pipeline.predict(features.drop(columns="day"))) == 240
 
 
-@pytest.mark.usefixtures("quick_nurseries")
+@pytest.mark.usefixtures("quick_zygotes")
 def test_dates_are_taken_where_a_part_selects_them() -> None:
     features, target = table()
     encoder = "OrdinalEncoder { handle_unknown = use_encoded_value, unknown_value = -1 }"
@@ -226,11 +228,11 @@ def test_each_column_is_prepared_by_the_parts_that_take_it() -> None:
     features.loc[3, ["x1", "town"]] = None
     features["x3"] = features["x1"]
     parts = '"^x1$": SimpleImputer -> scaler, "town": OneHotEncoder, rest: scaler & PCA, datetime: none'
-    preparation = plan(sl.parse(f"{STAGES}pipeline = columns({parts}) -> estimator").checked, features)
+    preparation = plan_preparation(sl.parse(f"{STAGES}pipeline = columns({parts}) -> estimator").checked, features)
     # `x1` is imputed and `town` encoded by the space; nobody takes care of what is missing in `x3`.
     assert preparation.imputed == ("x3",)
     assert preparation.encoded == ()
-    assert preparation.keeps_table
+    assert preparation.takes_dataframe
 
 
 def test_what_an_order_of_steps_does_with_missing_values() -> None:
@@ -238,7 +240,7 @@ def test_what_an_order_of_steps_does_with_missing_values() -> None:
     features.loc[3, "x1"] = None
     for first, imputed in (("StandardScaler", ()), ("PCA", ("x1",))):
         text = f"pipeline = permute({first}, SimpleImputer) -> LogisticRegression"
-        assert plan(sl.parse(text).checked, features).imputed == imputed
+        assert plan_preparation(sl.parse(text).checked, features).imputed == imputed
 
 
 @pytest.mark.full
@@ -253,7 +255,7 @@ def test_of_a_column_that_no_part_selects_nothing_is_asked(column: str) -> None:
     chosen = features[["x1", "town", column]]
     assert sl.search(space, chosen, target, optimizer="random", trials=1).loss is not None
     with pytest.raises(DataError, match=column):
-        plan(sl.parse("pipeline = columns(rest: OneHotEncoder) -> LogisticRegression").checked, chosen)
+        plan_preparation(sl.parse("pipeline = columns(rest: OneHotEncoder) -> LogisticRegression").checked, chosen)
 
 
 @pytest.mark.parametrize("dtype", ["string", "boolean"])
@@ -261,5 +263,7 @@ def test_missing_values_that_scikit_learn_does_not_take(dtype: str) -> None:
     values = pd.array(["a", None, "b"] if dtype == "string" else [True, None, False], dtype=dtype)
     features = pd.DataFrame({"x": [1.0, 2.0, 3.0], "words": values})
     with pytest.raises(DataError, match=r"marks missing values by `pd\.NA`"):
-        plan(sl.parse("stage e = LogisticRegression").checked, features)
-    assert not plan(sl.parse("pipeline = columns(numeric: none) -> LogisticRegression").checked, features).imputed
+        plan_preparation(sl.parse("stage e = LogisticRegression").checked, features)
+    assert not plan_preparation(
+        sl.parse("pipeline = columns(numeric: none) -> LogisticRegression").checked, features
+    ).imputed

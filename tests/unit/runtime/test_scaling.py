@@ -13,11 +13,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import get_scorer, get_scorer_names
 
-from spacelang.ir.scale import UNIT, Scale
+from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
 from spacelang.ir.task import CrossValidation, Goal, Holdout
-from spacelang.runtime.evaluation.settings import Settings
-from spacelang.runtime.judging.metric import goal_metric
-from spacelang.runtime.judging.scaling import AT_MOST_ONE, ERRORS, SHARES, LossRange, losses_of, scale_by
+from spacelang.runtime.evaluation.settings import EvaluationSettings
+from spacelang.runtime.scoring.loss_scales import (
+    AT_MOST_ONE,
+    NEGATED_ERRORS,
+    UNIT_SCORES,
+    LossRange,
+    loss_range,
+    make_scale,
+)
+from spacelang.runtime.scoring.metric import goal_metric
 
 UNBOUNDED = {"mutual_info_score", "positive_likelihood_ratio"}
 GOALS = [Goal(direction, name) for name in get_scorer_names() for direction in ("minimize", "maximize")]
@@ -25,7 +32,7 @@ GOALS = [Goal(direction, name) for name in get_scorer_names() for direction in (
 
 def test_every_scorer_is_known() -> None:
     """One that is new to scikit-learn belongs in one of the sets, or among those that can come to anything."""
-    sets = [SHARES, AT_MOST_ONE, ERRORS, UNBOUNDED]
+    sets = [UNIT_SCORES, AT_MOST_ONE, NEGATED_ERRORS, UNBOUNDED]
     assert sum(map(len, sets)) == len(frozenset().union(*sets)) == len(get_scorer_names())
     assert frozenset().union(*sets) == set(get_scorer_names())
 
@@ -81,7 +88,7 @@ def test_losses_lie_where_they_are_said_to(seed: int, classes: int, positive: bo
                 loss = metric.loss(answers, np.zeros((len(target), 1)), target)
             except (ValueError, TypeError, AttributeError):
                 continue
-        lies = losses_of(metric.name, metric.formula, classes)
+        lies = loss_range(metric.name, metric.formula, classes)
         if np.isfinite(loss) and lies is not LossRange.ANYWHERE:
             assert loss >= -1e-12, (metric.formula, loss)
             assert lies is LossRange.FROM_0_ON or loss <= 1 + 1e-12, (metric.formula, loss)
@@ -105,23 +112,23 @@ def test_losses_lie_where_they_are_said_to(seed: int, classes: int, positive: bo
 )
 def test_where_losses_lie(goal: Goal, classes: int, lies: LossRange) -> None:
     metric = goal_metric(goal)
-    assert losses_of(metric.name, metric.formula, classes) is lies
+    assert loss_range(metric.name, metric.formula, classes) is lies
 
 
 def test_what_nobody_knows_can_be_anything() -> None:
-    assert losses_of("mine", "1 - mine", 2) is LossRange.ANYWHERE
-    assert losses_of("roc_auc", "roc_auc / 2", 2) is LossRange.ANYWHERE
-    assert losses_of("roc_auc", "", 2) is LossRange.ANYWHERE
+    assert loss_range("mine", "1 - mine", 2) is LossRange.ANYWHERE
+    assert loss_range("roc_auc", "roc_auc / 2", 2) is LossRange.ANYWHERE
+    assert loss_range("roc_auc", "", 2) is LossRange.ANYWHERE
 
 
 @pytest.mark.parametrize("constant", [None, 0.0, -1.0, float("nan"), float("inf")])
 def test_a_constant_that_is_no_scale(constant: float | None) -> None:
-    assert scale_by(LossRange.FROM_0_ON, lambda: constant) is None
+    assert make_scale(LossRange.FROM_0_ON, lambda: constant) is None
 
 
 def test_the_last_digits_of_a_constant_do_not_count() -> None:
     """They are different ones with another version of a library, with which the run may go on."""
-    assert scale_by(LossRange.FROM_0_ON, lambda: 0.1 + 0.2) == Scale(0.0, 0.3)
+    assert make_scale(LossRange.FROM_0_ON, lambda: 0.1 + 0.2) == LossScale(0.0, 0.3)
 
 
 @pytest.mark.parametrize("validation", [Holdout(0.3), CrossValidation(3)])
@@ -136,7 +143,7 @@ def test_the_last_digits_of_a_constant_do_not_count() -> None:
 def test_the_scale_is_the_loss_of_the_best_constant_prediction_on_the_same_splits(
     scorer: str, data: str, models: tuple[object, ...], validation: Holdout | CrossValidation
 ) -> None:
-    objective = made(data, Settings(Goal("maximize", scorer), validation))
+    objective = made(data, EvaluationSettings(Goal("maximize", scorer), validation))
     score = get_scorer(scorer)
     losses = [
         fmean(
@@ -146,27 +153,27 @@ def test_the_scale_is_the_loss_of_the_best_constant_prediction_on_the_same_split
         for model in models
     ]
     assert objective.scale is not None
-    assert objective.constant == pytest.approx(min(losses))
+    assert objective.constant_loss == pytest.approx(min(losses))
     assert (objective.scale.origin, objective.scale.width) == (0.0, pytest.approx(min(losses)))
 
 
 def test_losses_between_0_and_1_are_their_own_standing() -> None:
-    assert made("two", Settings()).scale == UNIT
-    assert made("three", Settings()).scale == UNIT
+    assert made("two", EvaluationSettings()).scale == UNIT_SCALE
+    assert made("three", EvaluationSettings()).scale == UNIT_SCALE
 
 
 def test_losses_that_can_be_negative_have_no_scale_before_the_first() -> None:
-    assert made("numbers", Settings(Goal("minimize", "r2"))).scale is None
+    assert made("numbers", EvaluationSettings(Goal("minimize", "r2"))).scale is None
 
 
 def test_a_constant_that_cannot_be_judged_is_none() -> None:
     """A logarithm of what is negative."""
-    objective = made("numbers", Settings(Goal("maximize", "neg_mean_squared_error")))
+    objective = made("numbers", EvaluationSettings(Goal("maximize", "neg_mean_squared_error")))
     log = goal_metric(Goal("maximize", "neg_mean_squared_log_error"))
-    from spacelang.runtime.judging.scaling import constant_loss
+    from spacelang.runtime.scoring.loss_scales import best_constant_loss
 
     folds = [
         type(fold)(fold.training, -fold.training_target, fold.held_out, -fold.held_out_target)
         for fold in objective._folds
     ]
-    assert constant_loss(log, "regression", folds) is None
+    assert best_constant_loss(log, "regression", folds) is None

@@ -13,10 +13,10 @@ from storing import LIMIT, SMALL, broken, header, read, stored, trial, trials
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, FunctionBound, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
-from spacelang.runtime.history import Record
-from spacelang.runtime.storing.header import Header
-from spacelang.runtime.storing.store import Store, StoreError
-from spacelang.runtime.storing.stored import record_of, row_of
+from spacelang.runtime.history import TrialRecord
+from spacelang.runtime.storage.header import RunHeader
+from spacelang.runtime.storage.records import record_to_row, row_to_record
+from spacelang.runtime.storage.store import Store, StoreError
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 NAMES = st.text(max_size=8)
@@ -45,7 +45,7 @@ TRIALS = st.builds(
     st.none() | FINITE,
 ).map(lambda trial: replace(trial, cost_alone=None) if trial.cost_alone == trial.cost else trial)
 RECORDS = st.builds(
-    Record,
+    TrialRecord,
     st.just(1),
     TRIALS,
     FINITE,
@@ -60,7 +60,7 @@ RECORDS = st.builds(
 
 @given(st.lists(RECORDS, min_size=1, max_size=4))
 @settings(max_examples=15, deadline=None)
-def test_what_was_appended_is_read_exactly(drawn: list[Record]) -> None:
+def test_what_was_appended_is_read_exactly(drawn: list[TrialRecord]) -> None:
     given_trials = [replace(each, index=index) for index, each in enumerate(drawn, 1)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"
@@ -72,25 +72,27 @@ def test_what_was_appended_is_read_exactly(drawn: list[Record]) -> None:
         store.close()
         again = Store.open(path, made)
         assert list(again.records()) == given_trials
-        again.end("budget", 1.0)
+        again.end_session("budget", 1.0)
         assert read(path) == given_trials
 
 
 @given(RECORDS)
-def test_a_row_is_its_trial(drawn: Record) -> None:
-    assert record_of(row_of(drawn), BOUNDS) == drawn
+def test_a_row_is_its_trial(drawn: TrialRecord) -> None:
+    assert row_to_record(record_to_row(drawn), BOUNDS) == drawn
 
 
 def test_halves_of_characters_are_stored() -> None:
     odd = trial(1, reason="\udc80", worker="\udcff", configuration=Configuration({"\ud800": "\udfff"}))
-    back = record_of(row_of(odd))
+    back = row_to_record(record_to_row(odd))
     assert back.trial.request == odd.trial.request
     assert (back.trial.reason, back.worker) == ("\\udc80", "\\udcff")
 
 
 def test_unknown_numbers_stay_unknown() -> None:
     measured = (Measurement(BOUNDS[0], math.nan), Measurement(BOUNDS[2], math.inf))
-    back = record_of(row_of(trial(1, constraints=measured, training_loss=math.nan)), (BOUNDS[0], BOUNDS[2])).trial
+    back = row_to_record(
+        record_to_row(trial(1, constraints=measured, training_loss=math.nan)), (BOUNDS[0], BOUNDS[2])
+    ).trial
     assert math.isnan(back.constraints[0].value)
     assert back.constraints[1] == measured[1]
     assert back.training_loss is None
@@ -101,10 +103,12 @@ def test_a_trial_is_told_to_the_optimizer_as_it_was() -> None:
     measured = tuple(Measurement(bound, value) for bound, value in zip(bounds, (2e-3, 10.0), strict=True))
     told = Trial(Request(Configuration({"x": 1}), 50), 0.25, 1.5, Status.SUCCESS, "", measured)
     told = replace(told, cost_alone=3.0, metrics=(("accuracy", 0.5),), training_loss=0.125)
-    record = Record(1, told, 0.0, 2.0, "w", 2, 7, is_early=True)
-    assert record_of(row_of(record), bounds) == record
-    failed = Record(2, Trial(Request(Configuration({"x": 2})), None, 1.5, [*Status][-1], "ValueError: no"), 0.0, 1.0)
-    assert record_of(row_of(failed), bounds) == failed
+    record = TrialRecord(1, told, 0.0, 2.0, "w", 2, 7, is_speculative=True)
+    assert row_to_record(record_to_row(record), bounds) == record
+    failed = TrialRecord(
+        2, Trial(Request(Configuration({"x": 2})), None, 1.5, [*Status][-1], "ValueError: no"), 0.0, 1.0
+    )
+    assert row_to_record(record_to_row(failed), bounds) == failed
 
 
 def test_what_bounds_a_run_says_of_its_trials_what_it_said_then(tmp_path: Path) -> None:
@@ -113,7 +117,7 @@ def test_what_bounds_a_run_says_of_its_trials_what_it_said_then(tmp_path: Path) 
     store = Store.create(path, header(bounds=BOUNDS))
     for each in given:
         store.append(each)
-    store.end("budget", 4.0)
+    store.end_session("budget", 4.0)
     assert [each.trial.is_feasible for each in read(path)] == [True, False, False, False]
     assert [each.trial.excess for each in read(path)] == [each.trial.excess for each in given]
 
@@ -127,7 +131,7 @@ def test_a_session_after_the_other(tmp_path: Path) -> None:
     assert (store.state, store.count, store.seconds) == ("running", 3, 3.0)
     for each in trials(200, 4):
         store.append(each)
-    store.end("exhausted", 210.5)
+    store.end_session("exhausted", 210.5)
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.db"], "a run that ended is one file"
     with Store.read(path) as run:
         assert (run.state, run.count, run.seconds) == ("finished", 203, 210.5)
@@ -142,15 +146,15 @@ def test_a_session_says_with_how_many_workers_it_went_on_from_which_trial(tmp_pa
     path = tmp_path / "run.db"
     made = header()
     with Store.create(path, made) as store:
-        store.begin(2)
+        store.start_session(2)
         for each in trials(3):
             store.append(each)
     Store.open(path, made).close()  # killed before it went on
     store = Store.open(path, made)
     assert [(each.after, each.workers) for each in store.sessions] == [(0, 2), (3, None), (3, None)]
-    store.begin(0)
+    store.start_session(0)
     store.append(trial(4))
-    store.end("budget", 1.0)
+    store.end_session("budget", 1.0)
     with Store.read(path) as run:
         assert [(each.after, each.workers) for each in run.sessions] == [(0, 2), (3, None), (3, 0)]
         assert run.count == 4
@@ -163,14 +167,14 @@ def test_a_session_that_is_refused_leaves_the_store_as_it_was(tmp_path: Path, en
     with Store.read(path) as run:
         before = (run.state, run.sessions, list(run.records()))
     with Store.open(path, made) as store:
-        refused = store.refused(2)
+        refused = store.close_as_refused(2)
     assert refused.message == f"trial 2 of `{path}` was not requested by this search"
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.db"]
     with Store.read(path) as run:
         assert (run.state, run.sessions, list(run.records())) == before
     moved = replace(made, versions={**made.versions, "numpy": "0.1"})
     with Store.create(tmp_path / "old.db", moved) as store:
-        assert "versions have changed since (numpy 0.1 before, " in store.refused(1).help
+        assert "versions have changed since (numpy 0.1 before, " in store.close_as_refused(1).help
 
 
 def test_a_session_without_an_end_took_as_long_as_its_last_trial(tmp_path: Path) -> None:
@@ -179,7 +183,7 @@ def test_a_session_without_an_end_took_as_long_as_its_last_trial(tmp_path: Path)
     with Store.read(path) as run:
         assert (run.state, run.seconds) == ("killed", 5.0)
         assert run.state == "killed", "looking at it changes nothing"
-    Store.open(path, made).end("budget", 7.0)
+    Store.open(path, made).end_session("budget", 7.0)
     with Store.read(path) as run:
         assert (run.state, run.seconds, run.count) == ("finished", 7.0, 5)
 
@@ -197,7 +201,7 @@ def test_a_store_is_read_while_it_is_written(tmp_path: Path) -> None:
         store.append(trial(151))
         assert list(reading)[-1].index >= 150
         store.append(trial(152))
-    store.end("budget", 1.0)
+    store.end_session("budget", 1.0)
     assert len(read(path)) == 152
 
 
@@ -209,7 +213,7 @@ def test_an_iteration_that_is_left_open_holds_up_nobody(tmp_path: Path) -> None:
     reading = store.records()
     next(reading)
     store.append(trial(11))
-    store.end("budget", 1.0)
+    store.end_session("budget", 1.0)
     assert len(read(path)) == 11
 
 
@@ -222,7 +226,7 @@ def test_an_iteration_that_is_left_open_holds_up_nobody(tmp_path: Path) -> None:
         (trial(4, cost=math.inf), "trial 4 has a loss or a time that is not finite"),
     ],
 )
-def test_a_trial_that_cannot_be_is_refused_and_the_store_stays(tmp_path: Path, wrong: Record, reason: str) -> None:
+def test_a_trial_that_cannot_be_is_refused_and_the_store_stays(tmp_path: Path, wrong: TrialRecord, reason: str) -> None:
     path = tmp_path / "run.db"
     store = Store.create(path, header())
     for each in trials(3):
@@ -231,7 +235,7 @@ def test_a_trial_that_cannot_be_is_refused_and_the_store_stays(tmp_path: Path, w
         store.append(wrong)
     store.append(trial(4))
     store.append(trial(5, configuration=trial(2).trial.request.configuration))
-    store.end("budget", 1.0)
+    store.end_session("budget", 1.0)
     assert [each.index for each in read(path)] == [1, 2, 3, 4, 5], "trials are told apart by their numbers"
 
 
@@ -269,7 +273,7 @@ def test_an_interruption_at_any_place_leaves_whole_trials(tmp_path: Path, monkey
             expected = store.count
             assert [each.index for each in store.records()] == list(range(1, expected + 1))
     store.append(trial(expected + 1))
-    store.end("interrupted", 1.0)
+    store.end_session("interrupted", 1.0)
     assert len(read(path)) == expected + 1
 
 
@@ -323,7 +327,7 @@ def test_another_run_is_refused_with_the_difference(tmp_path: Path, name: str) -
 
 
 def test_parts_are_told_apart_by_their_options() -> None:
-    def chosen(name: str, **own: object) -> Header:
+    def chosen(name: str, **own: object) -> RunHeader:
         return header(options={"z": {"name": "admm", "options": {"inner": {"name": name, "options": own}}}})
 
     known = chosen("blds", disc=1, b=100)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from storing import header, stored, trial
 
-from spacelang.runtime.storing.store import Store, StoreError
-from spacelang.runtime.storing.stored import ENSEMBLES, LAYOUTS, TABLES, marked
+from spacelang.runtime.storage.records import ENSEMBLES, LAYOUTS, TABLES, with_digest
+from spacelang.runtime.storage.store import Store, StoreError
 
 
 def votes(path: Path) -> int | None:
@@ -22,16 +22,16 @@ def test_the_last_session_that_asked_counts(tmp_path: Path) -> None:
     for asked, known in ((6, 6), (None, 6), (1, 1)):
         store = Store.open(path, header())
         if asked is not None:
-            store.ask(asked)
+            store.request_ensemble(asked)
         assert votes(path) == known
-        store.end("budget", 1.0)
+        store.end_session("budget", 1.0)
     assert votes(path) == 1
 
 
 def test_it_outlives_the_process(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     store = Store.create(path, header())
-    store.ask(20)
+    store.request_ensemble(20)
     store.append(trial(1))
     store.close()
     assert votes(path) == 20
@@ -41,20 +41,20 @@ def test_a_session_that_was_refused_has_asked_for_nothing(tmp_path: Path) -> Non
     path = tmp_path / "run.db"
     stored(path)
     store = Store.open(path, header())
-    store.ask(20)
-    store.refused(1)
+    store.request_ensemble(20)
+    store.close_as_refused(1)
     assert votes(path) is None
-    Store.open(path, header()).end("budget", 1.0)
+    Store.open(path, header()).end_session("budget", 1.0)
 
 
 @pytest.mark.parametrize("row", [(1, 0), (1, -3), (1, "many")])
 def test_what_is_no_number_of_votes_is_refused(tmp_path: Path, row: tuple[object, ...]) -> None:
     path = tmp_path / "run.db"
     store = Store.create(path, header())
-    store.ask(20)
-    store.end("budget", 1.0)
+    store.request_ensemble(20)
+    store.end_session("budget", 1.0)
     with sqlite3.connect(path) as connection:
-        connection.execute("REPLACE INTO ensembles VALUES (?, ?, ?)", marked(row))
+        connection.execute("REPLACE INTO ensembles VALUES (?, ?, ?)", with_digest(row))
     connection.close()
     with pytest.raises(StoreError, match="is damaged"):
         votes(path)

@@ -10,20 +10,26 @@ from laws.spaces import general_spaces
 from storing import TEXT, header, space
 from trying import few
 
-from spacelang.ir.scale import Scale
+from spacelang.ir.loss_scale import LossScale
 from spacelang.ir.space import Space
 from spacelang.runtime.data.fingerprint import data_facts, fingerprint
-from spacelang.runtime.storing.header import MISSING, from_texts, identity, to_texts, version_changes
+from spacelang.runtime.storage.header import (
+    MISSING_VALUES_SETTING,
+    from_texts,
+    space_identity,
+    to_texts,
+    version_changes,
+)
 
 
 @given(general_spaces(), general_spaces())
 @settings(max_examples=few(30), deadline=None)
 def test_spaces_are_the_same_run_exactly_where_they_are_equal(first: Space, second: Space) -> None:
-    assert (identity(first) == identity(second)) == (
+    assert (space_identity(first) == space_identity(second)) == (
         replace(first, name="", title="") == replace(second, name="", title="")
     )
     one, other = header(first), header(second)
-    assert bool(one.differences(other)) == (identity(first) != identity(second))
+    assert bool(one.differences(other)) == (space_identity(first) != space_identity(second))
     assert from_texts(to_texts(one)) == one
 
 
@@ -37,7 +43,7 @@ def test_spaces_are_the_same_run_exactly_where_they_are_equal(first: Space, seco
     ],
 )
 def test_the_text_around_a_space_does_not_count(text: str) -> None:
-    assert identity(space(text)) == identity(space())
+    assert space_identity(space(text)) == space_identity(space())
     assert header(space()).differences(header(space(text))) == []
 
 
@@ -87,7 +93,7 @@ def test_versions_are_compared_in_words() -> None:
 
 
 def test_a_header_says_where_losses_stand() -> None:
-    one, other = header(), header(scale=Scale(0.0, 74.25))
+    one, other = header(), header(scale=LossScale(0.0, 74.25))
     assert from_texts(to_texts(other)) == other
     assert other.scale == "loss / 74.25"
     assert one.differences(other) == ["scale: `the loss itself` in the store, `loss / 74.25` now"]
@@ -101,7 +107,7 @@ def test_a_header_of_before_that_does_not_say_it_is_of_losses_as_they_are() -> N
 
 
 def test_a_header_of_before_that_says_nothing_of_missing_values_is_of_imputed_ones() -> None:
-    now = header(settings={MISSING: "numbered by the space in column `town`"})
+    now = header(settings={MISSING_VALUES_SETTING: "numbered by the space in column `town`"})
     assert header(settings={}).differences(now) == [
         "`missing values`: imputed by an earlier version in the store, numbered by the space in column `town` now"
     ]

@@ -9,10 +9,10 @@ from sklearn.datasets import load_iris
 
 import spacelang as sl
 from spacelang.ir import trial
-from spacelang.runtime.storing.exports import frame
-from spacelang.runtime.storing.runs import runs
-from spacelang.runtime.storing.store import Store, StoreError
-from spacelang.runtime.storing.store_tests import StoredTest, keep
+from spacelang.runtime.storage.exports import to_frame
+from spacelang.runtime.storage.runs import list_runs
+from spacelang.runtime.storage.store import Store, StoreError
+from spacelang.runtime.storage.unseen_score_table import StoredUnseenScore, save_unseen_score
 
 WRITTEN = Path(__file__).parents[2] / "stores" / "in_rounds.sql"
 """What such a program wrote: two sessions of a random search on iris, with predictions and a score on test rows."""
@@ -35,7 +35,7 @@ def version(path: Path) -> int:
 
 
 def test_it_is_shown_and_exported(store: Path) -> None:
-    (listed,) = runs(store.parent).runs
+    (listed,) = list_runs(store.parent).runs
     assert (listed.space, listed.optimizer, listed.state, listed.trials, listed.best) == (
         "toy",
         "random",
@@ -45,13 +45,13 @@ def test_it_is_shown_and_exported(store: Path) -> None:
     )
     with Store.read(store) as run:
         found = list(run.records())
-        assert [(each.index, each.workers, each.is_early) for each in found] == [(n, 1, False) for n in (1, 2, 3)]
+        assert [(each.index, each.workers, each.is_speculative) for each in found] == [(n, 1, False) for n in (1, 2, 3)]
         assert [(each.trials, each.workers) for each in run.sessions] == [(2, None), (3, None)]
         predictions = run.predictions(2)
         assert predictions is not None
         assert np.allclose(predictions.sum(axis=1), 1)
-        assert run.test == StoredTest(1, trial.TestScore(0.0, 0.0, 0.0, 8))
-        table = frame(run)
+        assert run.test == StoredUnseenScore(1, trial.TestScore(0.0, 0.0, 0.0, 8))
+        table = to_frame(run)
     estimators = [each.trial.request.configuration["estimator"] for each in found]
     assert table["configuration.estimator"].tolist() == estimators
     assert not table["early"].any()
@@ -63,10 +63,10 @@ def test_it_can_be_scored(store: Path) -> None:
         connection.execute("DROP TABLE test")
         connection.execute("PRAGMA user_version=2")
     connection.close()
-    keep(store, StoredTest(2, score))
+    save_unseen_score(store, StoredUnseenScore(2, score))
     assert version(store) == 4
     with Store.read(store) as run:
-        assert run.test == StoredTest(2, score)
+        assert run.test == StoredUnseenScore(2, score)
         assert len(list(run.records())) == 3
 
 

@@ -16,11 +16,11 @@ from trying import few
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, FunctionBound, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
-from spacelang.runtime.history import Record
-from spacelang.runtime.storing import store_predictions
-from spacelang.runtime.storing.exports import frame
-from spacelang.runtime.storing.store import Store, StoreError
-from spacelang.runtime.storing.stored import PREDICTIONS, TABLES, record_of, row_of
+from spacelang.runtime.history import TrialRecord
+from spacelang.runtime.storage import prediction_table
+from spacelang.runtime.storage.exports import to_frame
+from spacelang.runtime.storage.records import PREDICTIONS, TABLES, record_to_row, row_to_record
+from spacelang.runtime.storage.store import Store, StoreError
 
 ARRAYS = st.tuples(
     st.sampled_from([(3,), (4, 2), (2, 5), (1,), (0, 2)]), st.lists(st.floats(), min_size=10, max_size=10)
@@ -51,7 +51,7 @@ def test_what_was_kept_is_read_exactly(arrays: list[np.ndarray | None]) -> None:
         again = Store.open(path, header())
         assert all(map(same, kept, [None, *arrays, None]))
         again.append(trial(len(arrays) + 1, predictions=np.eye(2)))
-        again.end("budget", 1.0)
+        again.end_session("budget", 1.0)
         with Store.read(path) as run:
             assert all(map(same, [run.predictions(number + 1) for number in range(len(arrays))], arrays))
             assert same(run.predictions(len(arrays) + 1), np.eye(2))
@@ -77,7 +77,7 @@ def test_a_store_without_predictions_is_as_it_always_was(tmp_path: Path) -> None
     assert store.predictions(2) is None
     store.append(trial(4, predictions=np.ones(3)))
     store.append(trial(5))
-    store.end("budget", 1.0)
+    store.end_session("budget", 1.0)
     assert layout(path) == (24, [*TABLES, PREDICTIONS])
     with Store.read(path) as run:
         assert [run.predictions(number) is None for number in range(1, 6)] == [True, True, True, False, True]
@@ -100,7 +100,7 @@ def test_a_reader_that_came_before_the_first_predictions_sees_them(tmp_path: Pat
             store.append(trial(index, predictions=np.full(3, index) if index > 40 else None))
             assert run.count == len(list(run.records())) == index
             assert same(run.predictions(index), np.full(3, float(index)) if index > 40 else None)
-    store.end("budget", 1.0)
+    store.end_session("budget", 1.0)
 
 
 SPOILS = {
@@ -117,7 +117,7 @@ SPOILS = {
 @pytest.mark.parametrize("name", SPOILS)
 def test_what_was_changed_is_refused(tmp_path: Path, name: str) -> None:
     path = tmp_path / "run.db"
-    filled(path, [np.full(3, float(index)) for index in range(3)]).end("budget", 1.0)
+    filled(path, [np.full(3, float(index)) for index in range(3)]).end_session("budget", 1.0)
     with sqlite3.connect(path) as connection:
         connection.execute(SPOILS[name])
     connection.close()
@@ -135,7 +135,7 @@ def test_what_was_changed_is_refused(tmp_path: Path, name: str) -> None:
 )
 def test_tables_and_rows_that_do_not_belong_are_refused(tmp_path: Path, spoil: str) -> None:
     path = tmp_path / "run.db"
-    filled(path, [np.ones(3)]).end("budget", 1.0)
+    filled(path, [np.ones(3)]).end_session("budget", 1.0)
     with sqlite3.connect(path) as connection:
         connection.execute(spoil)
     connection.close()
@@ -183,7 +183,7 @@ def test_an_interruption_at_any_place_leaves_trials_with_their_predictions(
         assert len(list(store.records())) == store.count
         store.append(trial(store.count + 1, predictions=np.eye(2)))
         assert all(same(store.predictions(number + 1), np.eye(2)) for number in range(store.count))
-        store.end("interrupted", 1.0)
+        store.end_session("interrupted", 1.0)
         assert len(read(store.path)) == store.count
     assert place > 5
 
@@ -193,19 +193,19 @@ def test_a_trial_that_is_refused_leaves_no_predictions(tmp_path: Path, monkeypat
     store = filled(path, [np.ones(3)])
     with pytest.raises(ValueError, match="does not follow"):
         store.append(trial(3, predictions=np.ones(3)))
-    monkeypatch.setattr(store_predictions, "LARGEST", 100)
+    monkeypatch.setattr(prediction_table, "MAX_BYTES", 100)
     with pytest.raises(ValueError, match="are 104 bytes, more than the 100 of a row"):
         store.append(trial(2, predictions=np.ones(13)))
     with pytest.raises(ValueError, match="could not convert"):
         store.append(trial(2, predictions=[["a"]]))
     store.append(trial(2, predictions=np.zeros(3)))
-    store.end("budget", 1.0)
+    store.end_session("budget", 1.0)
     with Store.read(path) as run:
         assert same(run.predictions(2), np.zeros(3))
 
 
 def test_many_bytes_do_not_stay_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.runtime.storing.store.BYTES_IN_THE_LOG", 2**21)
+    monkeypatch.setattr("spacelang.runtime.storage.store.CHECKPOINT_BYTES", 2**21)
     path = tmp_path / "run.db"
     store = filled(path, [np.full(2**16, float(number)) for number in range(32)])
     assert (tmp_path / "run.db-wal").stat().st_size < 2**23
@@ -213,7 +213,7 @@ def test_many_bytes_do_not_stay_in_the_log(tmp_path: Path, monkeypatch: pytest.M
     store.close()
     again = Store.open(path, header())
     assert all(same(again.predictions(n + 1), np.full(2**16, float(n))) for n in range(32))
-    again.end("budget", 1.0)
+    again.end_session("budget", 1.0)
 
 
 # ---- trials of a run
@@ -225,7 +225,7 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
 
 @st.composite
-def records(draw: st.DrawFn, index: int) -> Record:
+def records(draw: st.DrawFn, index: int) -> TrialRecord:
     request = Request(Configuration({"x": index}), draw(st.none() | st.integers(1, 100)))
     cost, alone = draw(FINITE), draw(st.none() | FINITE)
     if draw(st.booleans()):
@@ -244,7 +244,9 @@ def records(draw: st.DrawFn, index: int) -> Record:
             training_loss=draw(st.none() | FINITE),
             predictions=draw(st.none() | ARRAYS),
         )
-    return Record(index, made, draw(FINITE), draw(FINITE), draw(st.sampled_from(["", "w1"])), draw(st.integers(1, 3)))
+    return TrialRecord(
+        index, made, draw(FINITE), draw(FINITE), draw(st.sampled_from(["", "w1"])), draw(st.integers(1, 3))
+    )
 
 
 @given(st.data())
@@ -255,15 +257,15 @@ def test_a_run_goes_on_with_the_trials_that_it_had(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"
         store = Store.create(path, made)
-        assert store.keeps_predictions
+        assert store.stores_predictions
         for record in told:
             store.append(record)
         store.close()
         again = Store.open(path, made)
         assert list(map(comparable, again.records())) == list(map(comparable, told))
         assert all(same(again.predictions(record.index), record.trial.predictions) for record in told)
-        table = frame(again)
-        again.end("budget", 1.0)
+        table = to_frame(again)
+        again.end_session("budget", 1.0)
     assert table["status"].tolist() == [record.trial.status.value for record in told]
     assert table["worker"].tolist() == [record.worker for record in told]
     assert table["attempts"].tolist() == [record.attempts for record in told]
@@ -273,7 +275,7 @@ def test_a_run_goes_on_with_the_trials_that_it_had(data: st.DataObject) -> None:
         assert np.array_equal(table[f"metric.{name}"], expected, equal_nan=True)
 
 
-def comparable(record: Record) -> Record:
+def comparable(record: TrialRecord) -> TrialRecord:
     """The same with words for what is not equal to itself, and without what only says that nothing was shared."""
     made = record.trial
     return replace(
@@ -289,9 +291,9 @@ def comparable(record: Record) -> Record:
 
 
 def test_what_failed_in_the_first_stores_is_an_error() -> None:
-    index, status, *rest = row_of(trial(1, loss=None, status=Status.ERROR, reason="ValueError: no"))
+    index, status, *rest = record_to_row(trial(1, loss=None, status=Status.ERROR, reason="ValueError: no"))
     assert status == "error"
-    assert record_of((index, "failed", *rest)).trial.status is Status.ERROR
+    assert row_to_record((index, "failed", *rest)).trial.status is Status.ERROR
 
 
 def test_other_limits_or_names_of_functions_are_another_run(tmp_path: Path) -> None:
@@ -310,7 +312,7 @@ def test_other_limits_or_names_of_functions_are_another_run(tmp_path: Path) -> N
 
 def test_the_words_for_functions_tell_all_limits_apart() -> None:
     limits = (0.0, 1e-300, 0.1, 0.1 + 2**-53, 3.0, 1e16, 1e300)
-    assert [FunctionBound("f", limit).describe(limit) for limit in limits] == [
+    assert [FunctionBound("f", limit).format_value(limit) for limit in limits] == [
         "0",
         "1e-300",
         "0.1",
@@ -319,4 +321,4 @@ def test_the_words_for_functions_tell_all_limits_apart() -> None:
         "1e+16",
         "1e+300",
     ]
-    assert FunctionBound("f", 1.0).describe(inf) == "inf"
+    assert FunctionBound("f", 1.0).format_value(inf) == "inf"

@@ -12,29 +12,29 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
-from spacelang.runtime.storing.exports import frame
-from spacelang.runtime.storing.store import Store, StoreError
-from spacelang.testing.crews import Shuffled
-from spacelang.testing.driving import answered, moody
-from spacelang.testing.journals import Heard
-from spacelang.testing.small_spaces import nested
+from spacelang.runtime.storage.exports import to_frame
+from spacelang.runtime.storage.store import Store, StoreError
+from spacelang.testing.driving import flaky_loss, make_trial
+from spacelang.testing.memory_storage import EventLog
+from spacelang.testing.simulated_workers import ShuffledWorkers
+from spacelang.testing.small_spaces import nested_space
 
 SIZE = 124
 
 
 def evaluate(request: Request) -> Trial:
-    return answered(request, moody(request))
+    return make_trial(request, flaky_loss(request))
 
 
-def searched(path: Path, name: str, workers: int, trials: int, seed: int = 0) -> tuple[Outcome, Heard]:
-    heard = Heard()
-    search = cheap(name).search(Problem(nested(), SIZE, np.random.default_rng(seed)))
+def searched(path: Path, name: str, workers: int, trials: int, seed: int = 0) -> tuple[Outcome, EventLog]:
+    heard = EventLog()
+    search = cheap(name).search(Problem(nested_space(), SIZE, np.random.default_rng(seed)))
     with kept(path) as journal:
-        crew = Shuffled(evaluate, workers, seed=trials)
+        crew = ShuffledWorkers(evaluate, workers, seed=trials)
         ticks = iter(range(10**6))
         clock = lambda: float(next(ticks))  # noqa: E731
         budget = Budget(trials=trials)
-        return run(heard.of(search), crew, budget, clock=clock, training_size=SIZE, journal=journal), heard
+        return run(heard.log_search(search), crew, budget, clock=clock, training_size=SIZE, journal=journal), heard
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -43,12 +43,12 @@ def test_what_was_told_is_told_again(tmp_path: Path, name: str) -> None:
     before: list[object] = []
     for trials, workers in ((3, 3), (6, 1), (9, 4), (12, 3)):
         outcome, heard = searched(path, name, workers, trials)
-        assert heard.tolds[: len(before)] == before
-        before = [*heard.tolds]
+        assert heard.events[: len(before)] == before
+        before = [*heard.events]
     with Store.read(path) as run_:
         assert [each.workers for each in run_.sessions] == [3, 1, 4, 3]
         assert [each.workers for each in run_.records()] == [each.workers for each in outcome.records]
-        assert frame(run_)["early"].tolist() == [each.is_early for each in outcome.records]
+        assert to_frame(run_)["early"].tolist() == [each.is_speculative for each in outcome.records]
 
 
 def test_a_search_that_asks_for_others_is_refused_and_leaves_the_store_as_it_was(tmp_path: Path) -> None:

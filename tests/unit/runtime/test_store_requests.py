@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from storing import header, read, stored, trial
 
-from spacelang.runtime.storing.store import Store, StoreError
-from spacelang.runtime.storing.stored import LAYOUTS, PREDICTIONS, REQUESTS, TABLES, TEST, record_of, row_of
+from spacelang.runtime.storage.records import LAYOUTS, PREDICTIONS, REQUESTS, TABLES, TEST, record_to_row, row_to_record
+from spacelang.runtime.storage.store import Store, StoreError
 
 
 def version(path: Path) -> int:
@@ -26,7 +26,7 @@ def bits(memo: tuple[object, ...]) -> list[object]:
 
 @given(st.lists(st.floats(allow_nan=False) | st.integers() | st.text(max_size=4), max_size=5).map(tuple))
 def test_a_memo_is_given_back_bit_for_bit(memo: tuple[object, ...]) -> None:
-    back = record_of(row_of(trial(1, memo=memo))).trial.request.memo
+    back = row_to_record(record_to_row(trial(1, memo=memo))).trial.request.memo
     assert bits(back) == bits(memo)
     assert [type(each) for each in back] == [type(each) for each in memo]
 
@@ -48,7 +48,7 @@ def test_a_store_of_which_nothing_was_said_is_as_it_always_was(tmp_path: Path) -
     store.append(trial(4, proposal=1, memo=(3.4,)))
     store.append(trial(5))
     store.append(trial(6, seconds=2.5, predictions=[0.5]))
-    store.end("budget", 6.0)
+    store.end_session("budget", 6.0)
     assert version(path) == 8 + 16 + 64
     with sqlite3.connect(path) as connection:
         tables = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
@@ -80,7 +80,7 @@ def test_what_was_changed_is_refused(tmp_path: Path, name: str) -> None:
     store = Store.create(path, header())
     for index in (1, 2, 3):
         store.append(trial(index, proposal=index, memo=(index,)))
-    store.end("budget", 3.0)
+    store.end_session("budget", 3.0)
     with sqlite3.connect(path) as connection:
         connection.execute(SPOILS[name])
     connection.close()
@@ -94,7 +94,7 @@ def test_what_was_said_of_no_trial_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     store = Store.create(path, header())
     store.append(trial(1, proposal=1))
-    store.end("budget", 1.0)
+    store.end_session("budget", 1.0)
     with sqlite3.connect(path) as connection:
         connection.execute("INSERT INTO requests VALUES (2, 2, NULL, '[]')")
     connection.close()

@@ -12,9 +12,9 @@ from storing import header, stored, trial
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import Measurement, Status
-from spacelang.runtime.storing.exports import export, frame
-from spacelang.runtime.storing.runs import default_path, runs
-from spacelang.runtime.storing.store import Store, StoreError
+from spacelang.runtime.storage.exports import export_table, to_frame
+from spacelang.runtime.storage.runs import default_path, list_runs
+from spacelang.runtime.storage.store import Store, StoreError
 
 NOW = datetime(2026, 1, 31, 23, 59, 58)
 
@@ -32,7 +32,7 @@ def test_a_listing_says_what_is_there_and_is_silent_about_strangers(tmp_path: Pa
     with sqlite3.connect(tmp_path / "other.db") as other:
         other.execute("CREATE TABLE t(x)")
     other.close()
-    listing = runs(tmp_path)
+    listing = list_runs(tmp_path)
     found = {run.path.name: run for run in listing.runs}
     assert {name: run.state for name, run in found.items()} == {
         "done.db": "finished",
@@ -43,16 +43,16 @@ def test_a_listing_says_what_is_there_and_is_silent_about_strangers(tmp_path: Pa
     assert (done.space, done.data.name, done.optimizer, done.metric) == ("small", "wine.csv", "blds", "1 - roc_auc")
     assert (done.trials, done.best, done.feasible, done.seconds) == (3, 1 / 3, True, 3.0)
     assert (found["live.db"].best, found["live.db"].trials, found["killed"].seed) == (None, 0, 7)
-    why = {path.name: error.message for path, error in listing.others}
+    why = {path.name: error.message for path, error in listing.unreadable}
     assert why.keys() == {"empty.db", "cut.db", "overwritten.db"}
     assert "is not the store" in why["overwritten.db"]
     assert "is empty" in why["empty.db"]
     assert "is damaged" in why["cut.db"]
-    assert {run.path for run in runs(tmp_path / "killed", tmp_path, tmp_path / "done.db").runs} == {
+    assert {run.path for run in list_runs(tmp_path / "killed", tmp_path, tmp_path / "done.db").runs} == {
         tmp_path / name for name in found
     }
     for name, reason in (("notes.txt", "is not the store"), ("other.db", "is an SQLite file, but not the store")):
-        (alone,) = runs(tmp_path / name).others
+        (alone,) = list_runs(tmp_path / name).unreadable
         assert reason in alone[1].message, "what is named is told"
     live.append(trial(1))
     live.close()
@@ -60,9 +60,9 @@ def test_a_listing_says_what_is_there_and_is_silent_about_strangers(tmp_path: Pa
 
 def test_a_place_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be listed"):
-        runs(tmp_path, tmp_path / "nowhere")
+        list_runs(tmp_path, tmp_path / "nowhere")
     with pytest.raises(StoreError, match="neither a regular file"):
-        runs(Path(os.devnull))
+        list_runs(Path(os.devnull))
 
 
 def test_a_run_without_a_place_gets_one_of_its_own(tmp_path: Path) -> None:
@@ -73,8 +73,8 @@ def test_a_run_without_a_place_gets_one_of_its_own(tmp_path: Path) -> None:
         "credit-20260131-235958-2.db",
     ]
     for path in (first, second):
-        Store.create(path, header()).end("budget", 0.0)
-    assert len(runs(folder).runs) == 2
+        Store.create(path, header()).end_session("budget", 0.0)
+    assert len(list_runs(folder).runs) == 2
     odd = default_path("../a b/ü\n", NOW, folder)
     assert odd.parent == folder
     assert odd.name == "a-b-ü-20260131-235958.db"
@@ -106,13 +106,13 @@ def path(tmp_path: Path) -> Path:
         store.append(
             trial(index, configuration=Configuration(values), constraints=(Measurement(LATENCY, 1e-5),), **measured)
         )
-    store.end("budget", 3.0)
+    store.end_session("budget", 3.0)
     return place
 
 
 def test_the_trials_are_a_table(path: Path) -> None:
     with Store.read(path) as run:
-        table = frame(run)
+        table = to_frame(run)
     assert table["trial"].tolist() == [1, 2, 3]
     assert table["status"].tolist() == ["timeout", "success", "success"]
     assert table["loss"].isna().tolist() == [True, False, False]
@@ -140,7 +140,7 @@ def test_the_trials_are_a_table(path: Path) -> None:
 
 def test_an_empty_run_is_a_table(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "run.db", header())
-    assert frame(store).shape == (0, 14)
+    assert to_frame(store).shape == (0, 14)
     store.close()
 
 
@@ -149,10 +149,10 @@ def test_exports_hold_the_table(path: Path, suffix: str) -> None:
     file = path.with_name(f"trials{suffix}")
     file.write_text("what was there before", encoding="utf-8")
     with Store.read(path) as run:
-        export(run, file)
+        export_table(run, file)
         first = file.read_bytes()
-        export(run, file)
-        expected = frame(run)
+        export_table(run, file)
+        expected = to_frame(run)
     if suffix != ".parquet":
         assert file.read_bytes() == first, "equal tables are equal files"
     table = pd.read_parquet(file) if suffix == ".parquet" else pd.read_csv(file)
@@ -166,17 +166,17 @@ def test_exports_hold_the_table(path: Path, suffix: str) -> None:
 
 def test_an_archive_is_an_archive(path: Path) -> None:
     with Store.read(path) as run:
-        export(run, path.with_name("t.csv.gz"))
+        export_table(run, path.with_name("t.csv.gz"))
     assert gzip.decompress(path.with_name("t.csv.gz").read_bytes()).startswith(b"trial,status,loss")
 
 
 def test_what_cannot_be_written_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Store.read(path) as run:
         with pytest.raises(StoreError, match="is not a supported table format"):
-            export(run, path)
+            export_table(run, path)
         with pytest.raises(StoreError, match="cannot be written"):
-            export(run, path.with_name("missing") / "t.csv")
+            export_table(run, path.with_name("missing") / "t.csv")
         monkeypatch.setitem(sys.modules, "pyarrow", None)
         with pytest.raises(StoreError, match="needs `pyarrow`") as caught:
-            export(run, path.with_name("t.parquet"))
+            export_table(run, path.with_name("t.parquet"))
     assert "spacelang[parquet]" in caught.value.help

@@ -22,16 +22,16 @@ from trying import few
 import spacelang as sl
 from spacelang.ir import trial
 from spacelang.ir.task import Bound, FunctionBound, Measure
-from spacelang.ir.trial import Reached
+from spacelang.ir.trial import UnseenBound
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import DataError, InputError, MetricError
-from spacelang.runtime.judging import testing
-from spacelang.runtime.judging.answers import Answers
-from spacelang.runtime.judging.metric import default_metric, named_metric
-from spacelang.runtime.judging.testing import score
-from spacelang.runtime.storing.store import Store
-from spacelang.runtime.storing.store_tests import StoredTest, keep
+from spacelang.runtime.scoring import loss_on_unseen_rows
+from spacelang.runtime.scoring.cached_predictions import CachedPredictions
+from spacelang.runtime.scoring.loss_on_unseen_rows import score_with_interval
+from spacelang.runtime.scoring.metric import default_metric, named_metric
+from spacelang.runtime.storage.store import Store
+from spacelang.runtime.storage.unseen_score_table import StoredUnseenScore, save_unseen_score
 
 HEADER = header()
 SPACE = sl.parse("stage e = GaussianNB | DecisionTreeClassifier\n")
@@ -46,7 +46,7 @@ def held(labels: Any = WORDS) -> Dataset:
 
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(testing, "RESAMPLES", 100)
+    monkeypatch.setattr(loss_on_unseen_rows, "MAX_RESAMPLES", 100)
 
 
 class TestScores:
@@ -55,7 +55,7 @@ class TestScores:
         for name in ("accuracy", "f1", "roc_auc", "neg_log_loss"):
             metric = named_metric(name)
             coded = LogisticRegression().fit(TABLE, WORDS == "yes")
-            found = score(model, TABLE, held(), metric, 0)
+            found = score_with_interval(model, TABLE, held(), metric, 0)
             assert found.loss == pytest.approx(metric.loss(coded, TABLE, (WORDS == "yes").astype(int)))
             assert found.low is not None
             assert found.high is not None
@@ -78,15 +78,20 @@ class TestScores:
         for model, target, many, names in cases:
             model.fit(features, target)
             for metric in [*map(named_metric, names), *([default_metric(held())] if many == 2 else [])]:
-                answers = Answers(model, features)
+                answers = CachedPredictions(model, features)
                 metric.loss(answers, features, target)
-                drawn = [testing._loss(answers, target, metric, rows) for rows in testing.resamples(9, seed, 6)]
-                found = testing.resampled(answers, target, metric, seed, many)[: len(drawn)]
+                drawn = [
+                    loss_on_unseen_rows._loss_or_nan(answers, target, metric, rows)
+                    for rows in loss_on_unseen_rows.bootstrap_rows(9, seed, 6)
+                ]
+                found = loss_on_unseen_rows.resampled_losses(answers, target, metric, seed, many)[: len(drawn)]
                 np.testing.assert_allclose(found, drawn, rtol=0, atol=1e-12)
 
     def test_equal_seeds_give_equal_intervals(self) -> None:
         model = LogisticRegression().fit(TABLE, WORDS)
-        first, again, other = (score(model, TABLE, held(), default_metric(held()), seed) for seed in (1, 1, 2))
+        first, again, other = (
+            score_with_interval(model, TABLE, held(), default_metric(held()), seed) for seed in (1, 1, 2)
+        )
         assert first == again
         assert first.loss == other.loss
         assert first.low != other.low
@@ -99,7 +104,7 @@ class TestScores:
                 asked.append(len(features))
                 return super().predict_proba(features)
 
-        score(Counting().fit(TABLE, WORDS), TABLE, held(), default_metric(held()), 0)
+        score_with_interval(Counting().fit(TABLE, WORDS), TABLE, held(), default_metric(held()), 0)
         assert asked == [80]
 
     def test_the_interval_has_the_loss_of_most_other_rows(self) -> None:
@@ -110,7 +115,7 @@ class TestScores:
             labels = rng.integers(0, 2, 120)
             said = np.where(rng.random(120) < 0.3, 1 - labels, labels)[:, None]  # wrong in 30 of 100
             data = check_labels(make_table(said, labels), "classification")
-            found = score(_Saying().fit(said, labels), said, data, named_metric("accuracy"), seed)
+            found = score_with_interval(_Saying().fit(said, labels), said, data, named_metric("accuracy"), seed)
             assert found.low is not None
             assert found.high is not None
             right += found.low <= 0.3 <= found.high
@@ -118,27 +123,27 @@ class TestScores:
 
     def test_a_pipeline_that_raises_has_no_loss(self) -> None:
         model = LogisticRegression().fit(TABLE[["a"]], WORDS)
-        found = score(model, TABLE, held(), default_metric(held()), 0)
+        found = score_with_interval(model, TABLE, held(), default_metric(held()), 0)
         assert (found.loss, found.low, found.high, found.rows) == (None, None, None, 80)
         assert found.reason.startswith("ValueError: ")
 
     @pytest.mark.parametrize("metric", ["accuracy", "roc_auc", "f1"])
     def test_no_mistake_among_few_rows_is_no_proof_that_there_are_none(self, metric: str) -> None:
         table = TABLE.assign(a=(WORDS == "yes") * 9.0)
-        found = score(LogisticRegression().fit(table, WORDS), table, held(), named_metric(metric), 0)
+        found = score_with_interval(LogisticRegression().fit(table, WORDS), table, held(), named_metric(metric), 0)
         assert (found.loss, found.low, found.high) == (0.0, None, None)
         assert found.reason.endswith(" is the same in all resamples")
 
     def test_what_depends_on_no_rows_is_exact(self) -> None:
         values = np.full(100, 7.0)
-        assert testing.interval(values, "leaves", may_be_fixed=True) == (7.0, 7.0, "")
-        assert testing.interval(values, "loss")[:2] == (None, None)
+        assert loss_on_unseen_rows.percentile_interval(values, "leaves", may_be_fixed=True) == (7.0, 7.0, "")
+        assert loss_on_unseen_rows.percentile_interval(values, "loss")[:2] == (None, None)
 
     def test_there_is_no_interval_where_too_many_resamples_have_no_loss(self) -> None:
         rare = np.where(np.arange(80) == 3, "yes", "no")
         model = DummyClassifier(strategy="prior").fit(TABLE, rare)
         data = Dataset("data", TABLE, pd.Series((rare == "yes").astype(int)), "classification", ("no", "yes"))
-        found = score(model, TABLE, data, default_metric(data), 0)
+        found = score_with_interval(model, TABLE, data, default_metric(data), 0)
         assert found.loss == 0.5
         assert found.low is found.high is None
         assert found.reason.startswith("no interval: the roc_auc is undefined in ")
@@ -207,9 +212,9 @@ BOUNDS = [
 ]
 
 
-def reaching() -> st.SearchStrategy[Reached]:
+def reaching() -> st.SearchStrategy[UnseenBound]:
     number = st.none() | st.floats(0)
-    return st.builds(Reached, st.sampled_from(BOUNDS), number, number, number, st.text(max_size=5))
+    return st.builds(UnseenBound, st.sampled_from(BOUNDS), number, number, number, st.text(max_size=5))
 
 
 class TestStores:
@@ -219,14 +224,14 @@ class TestStores:
     def store(self, tmp_path: Path) -> Path:
         place = tmp_path / "run.db"
         with Store.create(place, HEADER) as store:
-            store.end("budget", 1.0)
+            store.end_session("budget", 1.0)
         return place
 
     def test_what_is_kept_is_read_again_and_replaced(self, store: Path) -> None:
         with Store.read(store) as run:
             assert run.test is None
         for score_ in (self.SCORE, trial.TestScore(None, None, None, 3, "ValueError: \ud800no")):
-            keep(store, StoredTest(7, score_))
+            save_unseen_score(store, StoredUnseenScore(7, score_))
         with Store.read(store) as run:
             assert run.test is not None
             assert (run.test.trial, run.test.score.loss, run.test.score.reason) == (7, None, "ValueError: \\ud800no")
@@ -234,7 +239,7 @@ class TestStores:
             assert store_.count == 0
 
     def test_what_was_changed_is_noticed(self, store: Path) -> None:
-        keep(store, StoredTest(7, self.SCORE))
+        save_unseen_score(store, StoredUnseenScore(7, self.SCORE))
         with sqlite3.connect(store) as connection:
             connection.execute("UPDATE test SET loss = 0.1")
         connection.close()
@@ -242,7 +247,7 @@ class TestStores:
             _ = run.test
 
     def test_a_run_without_bounds_has_the_tables_that_it_always_had(self, store: Path) -> None:
-        keep(store, StoredTest(7, self.SCORE))
+        save_unseen_score(store, StoredUnseenScore(7, self.SCORE))
         with sqlite3.connect(store) as connection:
             assert connection.execute("PRAGMA user_version").fetchone() == (8 + 32,)
         connection.close()
@@ -253,17 +258,20 @@ class TestStores:
         with TemporaryDirectory() as folder:
             place = Path(folder) / "run.db"
             with Store.create(place, HEADER) as store:
-                store.end("budget", 1.0)
+                store.end_session("budget", 1.0)
             for each in (first, second):
-                test = StoredTest(1, replace(self.SCORE, constraints=tuple(each)))
-                keep(place, test)
+                test = StoredUnseenScore(1, replace(self.SCORE, constraints=tuple(each)))
+                save_unseen_score(place, test)
                 with Store.read(place) as run:
                     assert run.test == test
             with Store.open(place, HEADER) as again:
                 assert again.count == 0
 
     def test_what_was_changed_of_a_bound_is_noticed(self, store: Path) -> None:
-        keep(store, StoredTest(7, replace(self.SCORE, constraints=(Reached(FunctionBound("leaves", 3.0), 4.0),))))
+        save_unseen_score(
+            store,
+            StoredUnseenScore(7, replace(self.SCORE, constraints=(UnseenBound(FunctionBound("leaves", 3.0), 4.0),))),
+        )
         with sqlite3.connect(store) as connection:
             connection.execute("UPDATE test_bounds SET value = 2.0")
         connection.close()
@@ -275,11 +283,11 @@ class TestStores:
         def predict() -> None:
             with Store.open(store, HEADER) as store_:
                 store_.append(stored_trial(1, predictions=np.ones((2, 2))))
-                store_.end("budget", 2.0)
+                store_.end_session("budget", 2.0)
 
-        steps: list[Callable[[], None]] = [lambda: keep(store, StoredTest(1, self.SCORE)), predict]
+        steps: list[Callable[[], None]] = [lambda: save_unseen_score(store, StoredUnseenScore(1, self.SCORE)), predict]
         for step in steps if first == "score" else steps[::-1]:
             step()
         with Store.read(store) as run:
-            assert run.test == StoredTest(1, self.SCORE)
+            assert run.test == StoredUnseenScore(1, self.SCORE)
             assert run.predictions(1) is not None

@@ -2,22 +2,34 @@
 
 from spacelang.ir.domain import Categorical, Grid
 from spacelang.ir.expr import Active, And, Compare, Constant, Expr, Is, Not, Or, Reference
-from spacelang.ir.space import NOTHING, Branch, Choice, Constraint, Hyperparameter, Kind, Operator, Product, Space
-from spacelang.solver.conditioning import Conditioning, given
+from spacelang.ir.space import (
+    SKIPPED_STEP,
+    Branch,
+    Choice,
+    Constraint,
+    Hyperparameter,
+    Operator,
+    Product,
+    ProductKind,
+    Space,
+)
+from spacelang.solver.conditioning import Conditioning, condition_on_decisions
 
 KIND = Hyperparameter("kind", "e.A.kind", "e.kind", Categorical(("x", "y")), "x")
 
 
 def space_of(*constraints: Constraint, condition: Expr | None = None) -> Space:
-    scaler = Choice("s", "s", "s", (Branch("none", NOTHING), Branch("S", Operator("S", "made")), Branch("T", NOTHING)))
+    scaler = Choice(
+        "s", "s", "s", (Branch("none", SKIPPED_STEP), Branch("S", Operator("S", "made")), Branch("T", SKIPPED_STEP))
+    )
     n = Hyperparameter("n", "e.A.n", "e.n", Grid(1, 9), 1, condition)
-    estimator = Choice("e", "e", "e", (Branch("A", Operator("A", "made", (KIND, n))), Branch("B", NOTHING)))
-    return Space("made", Product(Kind.SEQUENCE, (scaler, estimator)), constraints)
+    estimator = Choice("e", "e", "e", (Branch("A", Operator("A", "made", (KIND, n))), Branch("B", SKIPPED_STEP)))
+    return Space("made", Product(ProductKind.SEQUENCE, (scaler, estimator)), constraints)
 
 
 def left(space: Space, **taken: str) -> Space:
     members = [variable for variable in space.variables.values() if isinstance(variable.node, Hyperparameter)]
-    return given(members, space.constraints, taken)
+    return condition_on_decisions(members, space.constraints, taken)
 
 
 N_IS_LARGE = Compare(">", Reference("e.A.n"), Constant(3))
@@ -53,5 +65,5 @@ def test_branches_that_a_component_cannot_tell_apart_are_one_situation() -> None
     (component,) = conditioning.by_context[("e", "A"),]
     assert conditioning.situation(component, {"s": "none"}) == conditioning.situation(component, {"s": "T"})
     assert conditioning.situation(component, {"s": "none"}) != conditioning.situation(component, {"s": "S"})
-    (concern,) = conditioning.asking_about("e")
+    (concern,) = conditioning.dependencies_on("e")
     assert (concern.component, concern.below, concern.others) == (component, "A", ())

@@ -11,21 +11,21 @@ import pytest
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, Union
 from spacelang.ir.expr import And, Arithmetic, Call, Compare, Constant, Expr, Is, Not, Or, Reference
 from spacelang.ir.space import (
-    NOTHING,
+    SKIPPED_STEP,
     Branch,
     Choice,
     Constraint,
     Hyperparameter,
-    Kind,
     Node,
     Operator,
     Product,
+    ProductKind,
     Space,
 )
-from spacelang.solver import compiling
-from spacelang.solver.compiling import networks_of
+from spacelang.solver import network_compiler
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
+from spacelang.solver.network_compiler import compile_networks
 
 T = TypeVar("T")
 
@@ -42,7 +42,9 @@ def stage(name: str, alternatives: int, hyperparameters: int = 0) -> Choice:
 
 
 def stages(*sizes: int) -> Space:
-    return Space("made", Product(Kind.SEQUENCE, tuple(stage(f"s{place}", size) for place, size in enumerate(sizes))))
+    return Space(
+        "made", Product(ProductKind.SEQUENCE, tuple(stage(f"s{place}", size) for place, size in enumerate(sizes)))
+    )
 
 
 def one(*domains: Domain, constraints: Sequence[Constraint] = (), conditions: Sequence[Expr | None] = ()) -> Space:
@@ -88,7 +90,7 @@ def within(seconds: float, run: Callable[[], T]) -> T:
 )
 def test_leaves_by_discrepancy(sizes: tuple[int, ...], one_change: int, two_changes: int) -> None:
     structures = Structures(stages(*sizes))
-    counts = structures.by_discrepancy({f"s{place}": "A1" for place in range(len(sizes))})
+    counts = structures.count_by_discrepancy({f"s{place}": "A1" for place in range(len(sizes))})
     assert counts[:3] == (1, one_change, two_changes)
     assert len(counts) == len(sizes) + 1
     assert sum(counts) == structures.count == prod(sizes)
@@ -97,13 +99,13 @@ def test_leaves_by_discrepancy(sizes: tuple[int, ...], one_change: int, two_chan
 def test_counts_beyond_every_machine_word() -> None:
     structures = within(2, lambda: Structures(stages(*[10] * 20)))
     assert structures.count == 10**20
-    counts = structures.by_discrepancy({f"s{place}": "A0" for place in range(20)})
+    counts = structures.count_by_discrepancy({f"s{place}": "A0" for place in range(20)})
     assert counts[20] == 9**20
     assert sum(counts) == 10**20
 
 
 def test_a_thousand_alternatives_with_ten_thousand_hyperparameters() -> None:
-    space = Space("wide", Product(Kind.SEQUENCE, tuple(stage(f"s{place}", 100, 10) for place in range(10))))
+    space = Space("wide", Product(ProductKind.SEQUENCE, tuple(stage(f"s{place}", 100, 10) for place in range(10))))
     structures = within(5, lambda: Structures(space))
     assert within(5, lambda: structures.count) == 100**10
 
@@ -254,12 +256,19 @@ def test_what_cannot_be_decided_names_its_atom(atom: Expr) -> None:
 
 
 def test_many_branches_are_looked_at_one_truth_at_a_time() -> None:
-    crowd = _crowd(compiling.MANY + 4)
-    found = next(networks_of(crowd.variables, crowd.constraints))
+    crowd = _crowd(network_compiler.MAX_DIRECT_BRANCHES + 4)
+    found = next(compile_networks(crowd.variables, crowd.constraints))
     assert any(len(factor.scope) == 2 and factor.scope[1].startswith("truth") for factor in found.factors)
 
 
-@pytest.mark.parametrize("alternatives", [compiling.MANY - 1, compiling.MANY, compiling.MANY + 4])
+@pytest.mark.parametrize(
+    "alternatives",
+    [
+        network_compiler.MAX_DIRECT_BRANCHES - 1,
+        network_compiler.MAX_DIRECT_BRANCHES,
+        network_compiler.MAX_DIRECT_BRANCHES + 4,
+    ],
+)
 def test_conditions_on_another_stage_are_counted_alike_for_few_and_many_branches(alternatives: int) -> None:
     structures = Structures(_crowd(alternatives))
     assert structures.count == 2 * alternatives
@@ -269,9 +278,9 @@ def test_conditions_on_another_stage_are_counted_alike_for_few_and_many_branches
 
 def _crowd(alternatives: int) -> Space:
     """A decision `s` of two, and one of many whose operators each have a hyperparameter under a condition on `s`."""
-    first = Choice("s", "s", "s", (Branch("x", NOTHING), Branch("y", NOTHING)))
+    first = Choice("s", "s", "s", (Branch("x", SKIPPED_STEP), Branch("y", SKIPPED_STEP)))
     branches = []
     for number in range(alternatives):
         node = Hyperparameter("p", f"e.a{number}.p", "e.p", Grid(1, 3), 1, Is("s", ("x",)))
         branches.append(Branch(f"a{number}", Operator("A", "none", (node,))))
-    return Space("crowd", Product(Kind.SEQUENCE, (first, Choice("e", "e", "e", tuple(branches)))))
+    return Space("crowd", Product(ProductKind.SEQUENCE, (first, Choice("e", "e", "e", tuple(branches)))))

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from scipy import stats
 from trying import few
 
-from spacelang.draws.lottery import JointLottery
+from spacelang.sampling.weighted import JointWeightedSampler
 from spacelang.solver.elimination import (
     EXISTS,
     FEWEST,
     Factor,
     FactorGraph,
     Polynomials,
-    TangledError,
-    draw,
+    TooManyJointStatesError,
+    draw_states,
     eliminate,
-    supported,
+    supported_states,
 )
 
 STATES = {"u": (0, 1), "v": (0, 1, 2), "w": (-1, 0), "x": (0, 1, 2), "y": (0,), "z": (0, 1)}
@@ -74,8 +74,8 @@ def test_supported_equals_brute_force(problem: Problem) -> None:
     joints = weights(factors)
     expected = {name: frozenset(joint[place] for joint in joints) for place, name in enumerate(NAMES)}
     graph = FactorGraph(STATES, tuple(factors))
-    assert supported(eliminate(graph, keep_trivial=True)) == expected
-    assert supported(eliminate(graph, (existential, EXISTS), keep_trivial=True)) == expected
+    assert supported_states(eliminate(graph, keep_trivial=True)) == expected
+    assert supported_states(eliminate(graph, (existential, EXISTS), keep_trivial=True)) == expected
 
 
 def test_what_limits_nothing_ties_nothing_together() -> None:
@@ -88,7 +88,7 @@ def test_what_limits_nothing_ties_nothing_together() -> None:
     ]
     graph = FactorGraph(states, tuple(factors))
     assert eliminate(graph, (pairs, EXISTS)).total == 4**10
-    with pytest.raises(TangledError):
+    with pytest.raises(TooManyJointStatesError):
         eliminate(graph, (pairs, EXISTS), keep_trivial=True)
 
 
@@ -96,7 +96,7 @@ def test_what_limits_nothing_ties_nothing_together() -> None:
 @given(problems())
 def test_projection_equals_brute_force(problem: Problem) -> None:
     factors, existential = problem
-    graph = FactorGraph(STATES, tuple(factors)).without(existential)
+    graph = FactorGraph(STATES, tuple(factors)).project_out(existential)
     assert graph.states.keys() == STATES.keys() - existential
     assert all(not set(factor.scope) & existential for factor in graph.factors)
     kept = [name for name in NAMES if name not in existential]
@@ -112,13 +112,13 @@ def test_projection_equals_brute_force(problem: Problem) -> None:
 def test_what_is_given_is_all_that_counts(problem: Problem, data: st.DataObject) -> None:
     factors, names = problem
     left = {name: data.draw(st.lists(st.sampled_from(STATES[name]), unique=True)) for name in sorted(names)}
-    graph = FactorGraph(STATES, tuple(factors)).given(left)
+    graph = FactorGraph(STATES, tuple(factors)).restrict(left)
     assert graph.states.keys() == STATES.keys() - {name for name in left if len(left[name]) == 1}
     places = [(NAMES.index(name), states) for name, states in left.items()]
     joints = {j: w for j, w in weights(factors).items() if all(j[place] in states for place, states in places)}
     assert eliminate(graph).total == sum(joints.values())
     for name in graph.states:
-        around = graph.around(name)
+        around = graph.connected_part(name)
         rest = [factor for factor in graph.factors if not around.states.keys() & set(factor.scope)]
         others = FactorGraph({n: s for n, s in graph.states.items() if n not in around.states}, tuple(rest))
         assert eliminate(around).total * eliminate(others).total == sum(joints.values())
@@ -140,7 +140,7 @@ def test_draws_follow_the_weights() -> None:
     ]
     expected, rng = weights(factors), np.random.default_rng(5)
     solution = eliminate(FactorGraph(STATES, tuple(factors)))
-    drawn = JointLottery(solution).draw(3000, rng)
+    drawn = JointWeightedSampler(solution).draw(3000, rng)
     counts = Counter(zip(*(drawn[name].tolist() for name in NAMES), strict=True))
     assert counts.keys() == expected.keys()
     shares = [expected[joint] * 3000 / solution.total for joint in expected]
@@ -150,5 +150,5 @@ def test_draws_follow_the_weights() -> None:
 def test_existential_variables_are_left_out_of_draws() -> None:
     factors = [Factor(("u", "v"), {(0, 0): 1, (0, 1): 1, (1, 2): 1})]
     solution = eliminate(FactorGraph(STATES, tuple(factors)), ({"v", "x"}, EXISTS))
-    drawn = draw(solution, lambda _: 0, frozenset({"v", "x"}))
+    drawn = draw_states(solution, lambda _: 0, frozenset({"v", "x"}))
     assert drawn.keys() == STATES.keys() - {"v", "x"}

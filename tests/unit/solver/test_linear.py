@@ -6,22 +6,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trying import few
 
-from spacelang.ir.domain import Categorical, Grid, Real, Simple, contains
+from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, contains
 from spacelang.ir.expr import Arithmetic, Call, Compare, Constant, Expr, Reference
 from spacelang.solver.inequalities import Inequality, SearchTooLongError, solve
-from spacelang.solver.linear import difference, feasible, linear, rows, witness
+from spacelang.solver.linear import difference, inequalities_for, is_feasible_system, linear_form, witness
 
 A, B, C = (Reference(name) for name in "abc")
 UNIT = Real(0.0, 1.0)
 
 
-def can(cells: dict[str, Simple], *atoms: Compare) -> bool:
+def can(cells: dict[str, SimpleDomain], *atoms: Compare) -> bool:
     forms = [(atom, difference(atom)) for atom in atoms]
-    return feasible(cells, [rows(atom.relation, form, True) for atom, form in forms if form is not None])
+    return is_feasible_system(
+        cells, [inequalities_for(atom.relation, form, True) for atom, form in forms if form is not None]
+    )
 
 
 def test_linear_forms() -> None:
-    form = linear(
+    form = linear_form(
         Arithmetic("-", Arithmetic("*", Constant(2), A), Arithmetic("/", Arithmetic("+", B, Constant(1)), Constant(4)))
     )
     assert form is not None
@@ -33,7 +35,7 @@ def test_linear_forms() -> None:
     decimal = difference(Compare("<", Arithmetic("*", A, Constant(3)), Constant(0.9)))
     assert decimal is not None
     assert decimal.roots == (Fraction(3, 10),)
-    one = linear(Call("min", (A,)))
+    one = linear_form(Call("min", (A,)))
     assert one is not None
     assert one.factors == {"a": 1}
 
@@ -44,11 +46,11 @@ def test_linear_forms() -> None:
      Call("min", (A, B)), Constant(None), Constant("x"), Constant(True), Constant(float("inf"))],
 )  # fmt: skip
 def test_what_is_not_linear(expression: Expr) -> None:
-    assert linear(expression) is None
+    assert linear_form(expression) is None
 
 
 def test_contradictions_are_infeasible() -> None:
-    cells: dict[str, Simple] = {"a": UNIT, "b": UNIT}
+    cells: dict[str, SimpleDomain] = {"a": UNIT, "b": UNIT}
     assert can(cells, Compare("<", A, B))
     assert not can(cells, Compare("<", A, B), Compare("<", B, A))
     assert not can(cells, Compare("<", A, B), Compare("<=", B, A))
@@ -101,7 +103,7 @@ NUMBERS = st.integers(-3, 3)
     )
 )
 def test_integer_systems_equal_brute_force(atoms: list[tuple[int, int, int, int, str]]) -> None:
-    cells: dict[str, Simple] = {"a": Grid(-2, 2), "b": Grid(0, 6, step=2), "c": Grid(1, 3)}
+    cells: dict[str, SimpleDomain] = {"a": Grid(-2, 2), "b": Grid(0, 6, step=2), "c": Grid(1, 3)}
 
     def side(p: int, q: int, r: int) -> Expr:
         terms = [Arithmetic("*", Constant(f), name) for f, name in ((p, A), (q, B), (r, C))]
@@ -117,12 +119,14 @@ def test_integer_systems_equal_brute_force(atoms: list[tuple[int, int, int, int,
 @settings(max_examples=few(200), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc"), st.booleans(), NUMBERS), max_size=5))
 def test_witnesses_satisfy_their_system(chosen: list[tuple[str, str, bool, int]]) -> None:
-    cells: dict[str, Simple] = {"a": Real(0.0, 1.0, lower_open=True), "b": Real(-1.0, 2.0), "c": Grid(0, 3)}
+    cells: dict[str, SimpleDomain] = {"a": Real(0.0, 1.0, lower_open=True), "b": Real(-1.0, 2.0), "c": Grid(0, 3)}
     atoms = [
         Compare("<" if strict else "<=", Reference(p), Arithmetic("+", Reference(q), Constant(shift / 4)))
         for p, q, strict, shift in chosen
     ]
-    found = witness(cells, [rows(atom.relation, form, True) for atom in atoms if (form := difference(atom))])
+    found = witness(
+        cells, [inequalities_for(atom.relation, form, True) for atom in atoms if (form := difference(atom))]
+    )
     if found is None:
         # Infeasible by a cycle of differences, which a fine grid would have shown otherwise.
         grid = product([i / 16 for i in range(1, 17)], [i / 16 for i in range(-16, 33)], range(4))
@@ -139,7 +143,7 @@ def test_witnesses_satisfy_their_system(chosen: list[tuple[str, str, bool, int]]
 
 
 def test_a_search_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spacelang.solver.inequalities.BRANCHES", 1)
+    monkeypatch.setattr("spacelang.solver.inequalities.MAX_BRANCHINGS", 1)
     one = Fraction(1)
     # 3x + w = 2y with w between 0.5 and 1: the middle that is looked at first is not whole.
     bounds = [row for n in "xy" for row in (Inequality({n: -one}, Fraction(-1)), Inequality({n: one}, Fraction(-9)))]

@@ -5,21 +5,21 @@ import pytest
 from spacelang.ir.domain import BOOLEANS, Categorical, Grid, Real
 from spacelang.ir.expr import And, Compare, Constant, Expr, In, Is, Not, Reference
 from spacelang.ir.space import (
-    NOTHING,
+    SKIPPED_STEP,
     Branch,
     Choice,
     Constraint,
     Hyperparameter,
-    Kind,
     Operator,
     Product,
+    ProductKind,
     Space,
     Variable,
 )
 from spacelang.solver import satisfiability
-from spacelang.solver.model import Model
-from spacelang.solver.network import TooTangledError
-from spacelang.solver.satisfiability import Statement, truths, truths_of_all
+from spacelang.solver.model import SolverModel
+from spacelang.solver.network import TooManyTiesError
+from spacelang.solver.satisfiability import Statement, possible_truths, possible_truths_of_all
 
 Variables = dict[str, Variable]
 
@@ -32,9 +32,9 @@ DEGREE_CONDITION = Compare("==", Reference("e.SVC.kernel"), Constant("poly"))
 SPACE = Space(
     "probed",
     Product(
-        Kind.SEQUENCE,
+        ProductKind.SEQUENCE,
         (
-            Choice("s", "s", "s", (Branch("none", NOTHING), Branch("PCA", Operator("PCA", "made")))),
+            Choice("s", "s", "s", (Branch("none", SKIPPED_STEP), Branch("PCA", Operator("PCA", "made")))),
             Choice(
                 "e",
                 "e",
@@ -113,13 +113,15 @@ def test_truths(
 ) -> None:
     if not by_trying:
         monkeypatch.setattr(satisfiability, "_try_values", lambda *_: None)
-    assert truths(SPACE, statement) == expected
+    assert possible_truths(SPACE, statement) == expected
 
 
 def test_only_what_matters_is_reasoned_about(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Variables] = []
-    monkeypatch.setattr(satisfiability, "Model", lambda few, constraints: asked.append(few) or Model(few, constraints))
-    assert truths(SPACE, Statement(compare(">", "e.SVC.degree", 3))) == (True, True)
+    monkeypatch.setattr(
+        satisfiability, "Model", lambda few, constraints: asked.append(few) or SolverModel(few, constraints)
+    )
+    assert possible_truths(SPACE, Statement(compare(">", "e.SVC.degree", 3))) == (True, True)
     (few,) = asked
     choice = few["e"].node
     assert isinstance(choice, Choice)
@@ -128,12 +130,12 @@ def test_only_what_matters_is_reasoned_about(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_ties_too_much_together_is_reasoned_about_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    def model(few: Variables, constraints: tuple[Constraint, ...]) -> Model:
+    def model(few: Variables, constraints: tuple[Constraint, ...]) -> SolverModel:
         if len([name for name in few if name.startswith("true")]) > 1:
-            raise TooTangledError(())
-        return Model(few, constraints)
+            raise TooManyTiesError(())
+        return SolverModel(few, constraints)
 
     monkeypatch.setattr(satisfiability, "Model", model)
-    monkeypatch.setattr(satisfiability, "MANY", 1)
+    monkeypatch.setattr(satisfiability, "MIN_SHARED_VARIABLES", 1)
     asked = [Statement(compare(relation, "e.SVC.degree", 3)) for relation in (">", "<")]
-    assert truths_of_all(SPACE, asked) == [(True, True), (True, True)]
+    assert possible_truths_of_all(SPACE, asked) == [(True, True), (True, True)]

@@ -5,10 +5,19 @@ import pytest
 from spacelang.analysis import check
 from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.expr import Compare, Constant, Reference
-from spacelang.ir.space import NOTHING, Branch, Operator, Space
+from spacelang.ir.space import SKIPPED_STEP, Branch, Operator, Space
 from spacelang.solver.counting import Structures
-from spacelang.solver.statistics import Statistics, Tally, statistics
-from spacelang.testing.small_spaces import FINITE, SMALL, all_structures, branch, choice, continuous, made, number
+from spacelang.solver.statistics import HyperparameterCounts, Statistics, statistics
+from spacelang.testing.small_spaces import (
+    FINITE,
+    SMALL,
+    all_structures,
+    branch,
+    choice,
+    continuous_space,
+    hyperparameter,
+    make_space,
+)
 from spacelang.text import Source
 
 NESTED = """\
@@ -38,13 +47,18 @@ def of_text(text: str) -> Statistics:
 
 
 def test_hyperparameters_are_counted_by_algorithm() -> None:
-    found = of(continuous())
-    assert found.by_algorithm == {"none": Tally(), "scale": Tally(), "f": Tally(1, 0), "g": Tally()}
-    assert (found.hyperparameters, found.configurations) == (Tally(1, 0), None)
+    found = of(continuous_space())
+    assert found.by_algorithm == {
+        "none": HyperparameterCounts(),
+        "scale": HyperparameterCounts(),
+        "f": HyperparameterCounts(1, 0),
+        "g": HyperparameterCounts(),
+    }
+    assert (found.hyperparameters, found.configurations) == (HyperparameterCounts(1, 0), None)
 
 
 def test_none_is_no_algorithm() -> None:
-    found = of(made("m", choice("s", Branch("none", NOTHING), "scale")))
+    found = of(make_space("m", choice("s", Branch("none", SKIPPED_STEP), "scale")))
     assert list(found.by_algorithm) == ["scale"]
     assert found.stages == (("s", 2),)
 
@@ -70,28 +84,28 @@ def test_structures_are_those_of_brute_force(space: Space) -> None:
 def test_a_union_with_a_range_is_continuous() -> None:
     parts = Union((Categorical((None,)), Real(0.0, 1.0)))
     finite = Union((Categorical((None,)), Grid(1, 3)))
-    node = branch("a", number("e.a.x", parts, None), number("e.a.y", finite, None))
-    assert of(made("u", choice("e", node))).by_algorithm == {"a": Tally(1, 1)}
+    node = branch("a", hyperparameter("e.a.x", parts, None), hyperparameter("e.a.y", finite, None))
+    assert of(make_space("u", choice("e", node))).by_algorithm == {"a": HyperparameterCounts(1, 1)}
 
 
 def test_conditions_and_constraints_are_counted() -> None:
-    kernel = number("e.a.k", Categorical(("x", "y")), "x")
-    degree = number("e.a.d", Grid(1, 2), 1, when=Compare("==", Reference("e.a.k"), Constant("y")))
-    found = of(made("c", choice("e", branch("a", kernel, degree))))
+    kernel = hyperparameter("e.a.k", Categorical(("x", "y")), "x")
+    degree = hyperparameter("e.a.d", Grid(1, 2), 1, when=Compare("==", Reference("e.a.k"), Constant("y")))
+    found = of(make_space("c", choice("e", branch("a", kernel, degree))))
     assert (found.conditions, found.constraints, found.configurations) == (1, 0, 3)
 
 
 def test_nested_operators_and_two_uses_of_one_class() -> None:
     found = of_text(NESTED)
     assert found.by_algorithm == {
-        "StandardScaler": Tally(),
-        "SVC": Tally(2, 1),
-        "AdaBoostClassifier": Tally(0, 1),
-        "DecisionTreeClassifier": Tally(0, 1),
-        "LogisticRegression": Tally(),
-        "BaggingClassifier": Tally(0, 1),
+        "StandardScaler": HyperparameterCounts(),
+        "SVC": HyperparameterCounts(2, 1),
+        "AdaBoostClassifier": HyperparameterCounts(0, 1),
+        "DecisionTreeClassifier": HyperparameterCounts(0, 1),
+        "LogisticRegression": HyperparameterCounts(),
+        "BaggingClassifier": HyperparameterCounts(0, 1),
     }
-    assert found.hyperparameters == Tally(2, 4)
+    assert found.hyperparameters == HyperparameterCounts(2, 4)
     assert found.stages == (("s", 2), ("e", 5))
     # Six ways to choose an estimator and its own, times two scalers, less the one that is forbidden.
     assert (found.structures, found.constraints) == (11, 1)
@@ -104,23 +118,23 @@ def test_what_is_searched_in_a_fixed_operator_is_of_the_algorithm_that_has_it() 
         "  estimator : DecisionTreeClassifier { max_depth : int[1, 3] } | GaussianNB } }\n"
     )
     assert found.by_algorithm == {
-        "BaggingClassifier": Tally(1, 1),
-        "DecisionTreeClassifier": Tally(0, 1),
-        "GaussianNB": Tally(),
+        "BaggingClassifier": HyperparameterCounts(1, 1),
+        "DecisionTreeClassifier": HyperparameterCounts(0, 1),
+        "GaussianNB": HyperparameterCounts(),
     }
-    assert found.hyperparameters == Tally(1, 2)
+    assert found.hyperparameters == HyperparameterCounts(1, 2)
 
 
 def test_an_operator_in_two_stages_is_one_algorithm() -> None:
     found = of_text("stage a = none | PCA { n_components : int[1, 3] }\nstage b = none | PCA\nstage e = GaussianNB\n")
-    assert found.by_algorithm == {"PCA": Tally(0, 1), "GaussianNB": Tally()}
+    assert found.by_algorithm == {"PCA": HyperparameterCounts(0, 1), "GaussianNB": HyperparameterCounts()}
     assert found.to_json()["algorithms"] == 2
 
 
 def test_hyperparameters_of_operators_alone() -> None:
-    lone = Operator("a", "toy.a", (number("x", Grid(1, 4), 1),))
+    lone = Operator("a", "toy.a", (hyperparameter("x", Grid(1, 4), 1),))
     found = of(Space("lone", lone))
-    assert (found.structures, found.configurations, found.by_algorithm) == (1, 4, {"a": Tally(0, 1)})
+    assert (found.structures, found.configurations, found.by_algorithm) == (1, 4, {"a": HyperparameterCounts(0, 1)})
     assert found.stages == ()
 
 

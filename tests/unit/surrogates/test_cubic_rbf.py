@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats.qmc import LatinHypercube
 
-from spacelang.surrogates.cubic_rbf import CubicRbf, next_point
+from spacelang.surrogates.cubic_rbf import CubicRbf, propose_point
 
 LAW = settings(max_examples=25, deadline=None)
 
@@ -43,7 +43,7 @@ def test_forty_evaluations_of_a_sphere() -> None:
         points = LatinHypercube(2, rng=rng).random(6)
         while len(points) < 40:
             numbers = ((points - [0.3, 0.6]) ** 2).sum(axis=1)
-            points = np.vstack([points, next_point(points, numbers, points[:0], rng)])
+            points = np.vstack([points, propose_point(points, numbers, points[:0], rng)])
         reached += ((points - [0.3, 0.6]) ** 2).sum(axis=1).min() < 1e-3
     assert reached >= 8
 
@@ -51,6 +51,6 @@ def test_forty_evaluations_of_a_sphere() -> None:
 def test_what_is_under_way_keeps_others_away() -> None:
     points = np.random.default_rng(0).random((9, 2))
     numbers = points.sum(axis=1)
-    first = next_point(points, numbers, points[:0], np.random.default_rng(1))
-    second = next_point(points, numbers, first[None], np.random.default_rng(1))
+    first = propose_point(points, numbers, points[:0], np.random.default_rng(1))
+    second = propose_point(points, numbers, first[None], np.random.default_rng(1))
     assert not np.array_equal(first, second)

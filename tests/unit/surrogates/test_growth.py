@@ -7,12 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.draws.codes import Array
-from spacelang.surrogates import growth
+from spacelang.sampling.value_codes import Array
+from spacelang.surrogates import incremental_process
 from spacelang.surrogates.gaussian_process import Matern
-from spacelang.surrogates.growth import Growing, StandardisedProcess, chosen, fitted_at
-from spacelang.surrogates.sizes import KEPT, MOST
+from spacelang.surrogates.incremental_process import (
+    IncrementalProcess,
+    StandardisedProcess,
+    choose_training_rows,
+    size_at_last_fit,
+)
 from spacelang.surrogates.threads import one_thread
+from spacelang.surrogates.training_limits import MAX_POINTS, POINTS_WHEN_FITTED
 
 LAW = settings(max_examples=25, deadline=None)
 
@@ -31,27 +36,27 @@ def predicted(model: StandardisedProcess) -> bytes:
 @given(st.lists(st.integers(1, 32), max_size=4), st.integers(20, 32), st.integers(0, 3))
 def test_what_was_modelled_before_does_not_matter(before: list[int], count: int, under_way: int) -> None:
     points, numbers = data(32)
-    growing, pending = Growing(), np.random.default_rng(0).random((under_way, 2))
+    growing, pending = IncrementalProcess(), np.random.default_rng(0).random((under_way, 2))
     with one_thread():
         for size in before:
             growing.model(points[:size], numbers[:size], pending)
         found = growing.model(points[:count], numbers[:count], pending)
-        anew = Growing().model(points[:count], numbers[:count], pending)
+        anew = IncrementalProcess().model(points[:count], numbers[:count], pending)
     assert predicted(found) == predicted(anew)
 
 
 def test_other_data_make_another_model() -> None:
     points, numbers = data(20)
-    growing = Growing()
+    growing = IncrementalProcess()
     with one_thread():
         growing.model(points, numbers, points[:0])
         other = growing.model(points, numbers[::-1].copy(), points[:0])
-        anew = Growing().model(points, numbers[::-1].copy(), points[:0])
+        anew = IncrementalProcess().model(points, numbers[::-1].copy(), points[:0])
     assert predicted(other) == predicted(anew)
 
 
 def test_it_is_fitted_again_after_a_tenth_more() -> None:
-    sizes = [count for count in range(1, 3_000) if fitted_at(count) == count]
+    sizes = [count for count in range(1, 3_000) if size_at_last_fit(count) == count]
     assert sizes[:22] == [*range(1, 21), 22, 24]
     assert all(more - size <= max(size / 10, 1) for size, more in pairwise(sizes))
     assert {more - size for size, more in pairwise(sizes) if size >= 1_000} == {100}
@@ -60,38 +65,38 @@ def test_it_is_fitted_again_after_a_tenth_more() -> None:
 @LAW
 @given(st.lists(st.integers(0, 9), max_size=2_000).map(np.array))
 def test_of_too_many_the_best_and_the_latest_are_chosen(numbers: Array) -> None:
-    rows = chosen(numbers)
+    rows = choose_training_rows(numbers)
     assert (np.diff(rows) > 0).all()
-    assert len(rows) == min(len(numbers), KEPT)
+    assert len(rows) == min(len(numbers), POINTS_WHEN_FITTED)
     if len(numbers):
         assert rows[-1] == len(numbers) - 1, "what comes next goes on from there"
         left = np.delete(numbers, rows)
-        assert not len(left) or np.sort(numbers[rows])[KEPT // 2 - 1] <= left.min()
+        assert not len(left) or np.sort(numbers[rows])[POINTS_WHEN_FITTED // 2 - 1] <= left.min()
 
 
-@pytest.mark.parametrize("count", [KEPT, KEPT + 1, 499, 550, 700])
+@pytest.mark.parametrize("count", [POINTS_WHEN_FITTED, POINTS_WHEN_FITTED + 1, 499, 550, 700])
 def test_no_model_has_more_points_than_it_may(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growth, "most_likely", lambda *_: growth_kernel())
+    monkeypatch.setattr(incremental_process, "most_likely", lambda *_: growth_kernel())
     points, numbers = data(count)
-    growing = Growing()
+    growing = IncrementalProcess()
     growing.model(points, numbers, np.random.default_rng(0).random((200, 2)))
     latest = growing.rows
-    assert len(latest) <= MOST
+    assert len(latest) <= MAX_POINTS
     assert latest[-1] == count - 1
 
 
 def test_the_constant_liar_keeps_others_away() -> None:
     points, numbers = data(15)
     pending = np.array([[0.5, 0.5]])
-    plain = Growing().model(points, numbers, points[:0]).process.posterior(pending)
-    lied = Growing().model(points, numbers, pending)
+    plain = IncrementalProcess().model(points, numbers, points[:0]).process.posterior(pending)
+    lied = IncrementalProcess().model(points, numbers, pending)
     mean, deviation = lied.process.posterior(pending)
     assert deviation < plain[1]
-    assert mean == pytest.approx(float(lied.standardised(np.median(numbers))), abs=0.1)
+    assert mean == pytest.approx(float(lied.standardise(np.median(numbers))), abs=0.1)
 
 
 def test_equal_numbers_are_modelled() -> None:
-    model = Growing().model(data(5)[0], np.full(5, 3.0), np.empty((0, 2)))
+    model = IncrementalProcess().model(data(5)[0], np.full(5, 3.0), np.empty((0, 2)))
     mean, deviation = model.process.posterior(np.full((1, 2), 0.5))
     assert mean == pytest.approx(0)
     assert np.isfinite(deviation)

@@ -8,9 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.draws.codes import Array
-from spacelang.surrogates.growth import Growing
-from spacelang.surrogates.improvement import close_to, expected_improvement, log_improvement, most_promising
+from spacelang.sampling.value_codes import Array
+from spacelang.surrogates.improvement import (
+    expected_improvement,
+    log_expected_improvement,
+    make_closeness_test,
+    maximise_expected_improvement,
+)
+from spacelang.surrogates.incremental_process import IncrementalProcess
 
 LAW = settings(max_examples=25, deadline=None)
 
@@ -34,7 +39,7 @@ def test_worked_numbers(best: float, mean: float, deviation: float, value: float
     assert found == pytest.approx(value, abs=5e-8)
     with np.errstate(divide="ignore"):
         expected = np.log(found)
-    assert log_improvement(best, np.array([mean]), np.array([deviation])) == pytest.approx(expected)
+    assert log_expected_improvement(best, np.array([mean]), np.array([deviation])) == pytest.approx(expected)
 
 
 @LAW
@@ -46,16 +51,18 @@ def test_it_is_at_least_nothing_and_grows_with_the_deviation(best: float, mean: 
 
 def test_its_logarithm_tells_apart_what_no_float_does() -> None:
     margins = np.concatenate([np.linspace(1, -1, 41), -np.geomspace(1, 1e8, 200)])
-    assert (np.diff(log_improvement(0.0, -margins, np.ones(len(margins)))) <= 0).all()
+    assert (np.diff(log_expected_improvement(0.0, -margins, np.ones(len(margins)))) <= 0).all()
     near = np.linspace(-6, 6, 200)
     plain = np.log(expected_improvement(0.0, -near, np.ones(200)))
-    assert log_improvement(0.0, -near, np.ones(200)) == pytest.approx(plain, rel=1e-6)
+    assert log_expected_improvement(0.0, -near, np.ones(200)) == pytest.approx(plain, rel=1e-6)
 
 
 def proposal(points: Array, numbers: Array, seed: int, known: Array) -> Array:
-    model = Growing().model(points, numbers, np.empty((0, points.shape[1])))
-    best = float(model.standardised(numbers.min()))
-    return most_promising(model.process, best, points[numbers.argmin()], np.random.default_rng(seed), close_to(known))
+    model = IncrementalProcess().model(points, numbers, np.empty((0, points.shape[1])))
+    best = float(model.standardise(numbers.min()))
+    return maximise_expected_improvement(
+        model.process, best, points[numbers.argmin()], np.random.default_rng(seed), make_closeness_test(known)
+    )
 
 
 def test_it_goes_where_the_least_number_must_be() -> None:
@@ -69,13 +76,13 @@ def test_it_keeps_to_the_cube_and_proposes_nothing_known() -> None:
     points = np.vstack([rng.random((12, 2)), [[0.0, 0.0]]])
     found = proposal(points, points.sum(axis=1), 2, points)
     assert ((found >= 0) & (found <= 1)).all()
-    assert not close_to(points)(found[None]).any()
+    assert not make_closeness_test(points)(found[None]).any()
 
 
 def test_where_everything_is_known_it_proposes_that() -> None:
     points = np.array([[0.2], [0.6]])
-    model = Growing().model(points, np.array([1.0, 2.0]), NOBODY)
-    found = most_promising(
+    model = IncrementalProcess().model(points, np.array([1.0, 2.0]), NOBODY)
+    found = maximise_expected_improvement(
         model.process, 0.0, points[0], np.random.default_rng(0), lambda others: np.ones(len(others), bool)
     )
     assert found.shape == (1,)

@@ -1,11 +1,11 @@
 """Helpers of the tests of the syntax."""
 
 from spacelang.syntax import ast
-from spacelang.syntax.parser import Parsed, parse
+from spacelang.syntax.parser import ParseResult, parse
 from spacelang.text import Source
 
 
-def read(text: str) -> Parsed:
+def read(text: str) -> ParseResult:
     return parse(Source("test.space", text))
 
 
@@ -45,14 +45,14 @@ def domain(text: str) -> ast.Domain:
 
 def value(text: str) -> ast.Value:
     (only,) = members(f"x = {text}")
-    assert isinstance(only, ast.Fixed)
+    assert isinstance(only, ast.FixedParameter)
     assert only.value.span.text == text
     return only.value
 
 
 def expression(text: str) -> ast.Expression:
     rule = item(f"forbid {text}")
-    assert isinstance(rule, ast.Rule)
+    assert isinstance(rule, ast.ConstraintStatement)
     assert rule.expression.span.text == text
     return rule.expression
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from spacelang.resources import folder
+from spacelang.resources import resource_folder
+from spacelang.syntax.inline_printer import spell_number
 from spacelang.syntax.layout import WIDTH
 from spacelang.syntax.printer import format_file, format_text
-from spacelang.syntax.spelling import spell_number
 from tests.laws.example import EXAMPLE
 from tests.unit.syntax.reading import read
 
@@ -142,7 +142,7 @@ def test_numbers_and_parentheses_stay_as_they_are_written() -> None:
     assert format_text(text) == text
 
 
-@pytest.mark.parametrize("path", sorted(folder("spaces").glob("*.space")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(resource_folder("spaces").glob("*.space")), ids=lambda path: path.stem)
 def test_bundled_spaces_are_laid_out(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert format_text(text) == text, f"run `spacelang fmt spaces/{path.name}`"

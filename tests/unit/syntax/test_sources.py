@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.syntax.sources import FoundImport, bundled, find_import, read_import, read_source
+from spacelang.syntax.sources import ImportLocation, bundled_names, find_import, read_import, read_source
 from spacelang.text import Source, Span
 
 
@@ -17,7 +17,7 @@ def source(path: Path, text: str = "stage e = GaussianNB\n") -> Source:
     return found
 
 
-def found(reference: str, importer: Source) -> FoundImport | Diagnostic:
+def found(reference: str, importer: Source) -> ImportLocation | Diagnostic:
     return find_import(reference, importer, Span(importer, 0, 0))
 
 
@@ -29,7 +29,7 @@ def test_an_import_is_looked_for_beside_its_file(reference: str, tmp_path: Path)
     if ".." in reference:
         assert isinstance(place, Diagnostic)
         return
-    assert isinstance(place, FoundImport)
+    assert isinstance(place, ImportLocation)
     assert place.name == str(tmp_path / "b.space")
     assert place.origin.path == (tmp_path / "b.space").resolve()
     read = read_import(place, reference, Span(importer, 0, 0))
@@ -40,7 +40,7 @@ def test_an_import_is_looked_for_beside_its_file(reference: str, tmp_path: Path)
 def test_the_root_is_the_folder_of_the_first_file(tmp_path: Path) -> None:
     first, inner = source(tmp_path / "a.space"), source(tmp_path / "d" / "b.space")
     place = found("d/b.space", first)
-    assert isinstance(place, FoundImport)
+    assert isinstance(place, ImportLocation)
     read = read_import(place, "d/b.space", Span(first, 0, 0))
     assert isinstance(read, Source)
     assert read.origin is not None
@@ -51,9 +51,9 @@ def test_the_root_is_the_folder_of_the_first_file(tmp_path: Path) -> None:
 
 def test_bundled_names_are_known_everywhere(tmp_path: Path) -> None:
     for importer in (source(tmp_path / "a.space"), Source("<text>", "")):
-        for name in bundled():
+        for name in bundled_names():
             place = found(name, importer)
-            assert isinstance(place, FoundImport)
+            assert isinstance(place, ImportLocation)
             assert isinstance(read_import(place, name, Span(importer, 0, 0)), Source)
 
 

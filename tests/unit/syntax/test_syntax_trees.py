@@ -3,40 +3,40 @@
 import pytest
 
 from spacelang.syntax import ast
-from spacelang.text import NOWHERE
+from spacelang.text import NO_SPAN
 from tests.unit.syntax.reading import domain, expression, item, members, parameter, read, structure, value
 
 
 def word(text: str) -> ast.Word:
-    return ast.Word(text, NOWHERE)
+    return ast.Word(text, NO_SPAN)
 
 
-def dotted(text: str) -> ast.Dotted:
-    return ast.Dotted(tuple(map(word, text.split("."))), NOWHERE)
+def dotted(text: str) -> ast.DottedName:
+    return ast.DottedName(tuple(map(word, text.split("."))), NO_SPAN)
 
 
 def number(value: float) -> ast.Number:
-    return ast.Number(value, NOWHERE)
+    return ast.Number(value, NO_SPAN)
 
 
 def operator(name: str) -> ast.Operator:
-    return ast.Operator(dotted(name), None, None, (), NOWHERE)
+    return ast.Operator(dotted(name), None, None, (), NO_SPAN)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('space a "T"', ast.SpaceName(word("a"), ast.Text("T", NOWHERE), NOWHERE)),
-        ("space a", ast.SpaceName(word("a"), None, NOWHERE)),
-        ('import "b.space" as b', ast.Import(ast.Text("b.space", NOWHERE), word("b"), NOWHERE)),
-        ("use a.b", ast.Use(dotted("a.b"), NOWHERE)),
-        ("abstract A", ast.Abstract(word("A"), None, NOWHERE)),
-        ("params p {}", ast.Params(word("p"), ast.Body((), NOWHERE), NOWHERE)),
-        ("stage s = | A", ast.Stage(word("s"), (), operator("A"), NOWHERE)),
-        ("pipeline = A", ast.Pipeline(operator("A"), NOWHERE)),
-        ("forbid a", ast.Rule(True, dotted("a"), NOWHERE)),
-        ("require a", ast.Rule(False, dotted("a"), NOWHERE)),
-        ("task regression {}", ast.Task(word("regression"), (), NOWHERE)),
+        ('space a "T"', ast.SpaceName(word("a"), ast.Text("T", NO_SPAN), NO_SPAN)),
+        ("space a", ast.SpaceName(word("a"), None, NO_SPAN)),
+        ('import "b.space" as b', ast.Import(ast.Text("b.space", NO_SPAN), word("b"), NO_SPAN)),
+        ("use a.b", ast.Use(dotted("a.b"), NO_SPAN)),
+        ("abstract A", ast.Abstract(word("A"), None, NO_SPAN)),
+        ("params p {}", ast.Params(word("p"), ast.Body((), NO_SPAN), NO_SPAN)),
+        ("stage s = | A", ast.Stage(word("s"), (), operator("A"), NO_SPAN)),
+        ("pipeline = A", ast.Pipeline(operator("A"), NO_SPAN)),
+        ("forbid a", ast.ConstraintStatement(True, dotted("a"), NO_SPAN)),
+        ("require a", ast.ConstraintStatement(False, dotted("a"), NO_SPAN)),
+        ("task regression {}", ast.Task(word("regression"), (), NO_SPAN)),
     ],
 )
 def test_items(text: str, expected: ast.Item) -> None:
@@ -57,9 +57,9 @@ def test_items(text: str, expected: ast.Item) -> None:
 def test_precedence_of_structure(text: str, expected: str) -> None:
     def shown(node: ast.Structure) -> str:
         match node:
-            case ast.Joined(sign=sign, parts=parts):
+            case ast.JoinedStructures(sign=sign, parts=parts):
                 return "(" + f" {sign} ".join(map(shown, parts)) + ")"
-            case ast.Maybe(part=part):
+            case ast.OptionalStructure(part=part):
                 return f"({shown(part)})?"
             case _:
                 return node.span.text
@@ -74,12 +74,12 @@ def test_groups_columns_and_permutations() -> None:
     assert group.annotations[0].span.text == "@weight(0.5)"
     columns = structure('columns(numeric: A -> B, "x.*": none,)')
     assert isinstance(columns, ast.Columns)
-    assert [selector for selector, _ in columns.parts] == [word("numeric"), ast.Text("x.*", NOWHERE)]
+    assert [selector for selector, _ in columns.parts] == [word("numeric"), ast.Text("x.*", NO_SPAN)]
     permute = structure("permute(A, B | C)")
     assert isinstance(permute, ast.Permute)
     assert [part.span.text for part in permute.parts] == ["A", "B | C"]
     plain = structure("columns -> permute")
-    assert isinstance(plain, ast.Joined)
+    assert isinstance(plain, ast.JoinedStructures)
     assert plain.parts == (operator("columns"), operator("permute"))
 
 
@@ -114,10 +114,10 @@ def test_ranges(text: str, lower_open: bool, upper_open: bool, log: bool, step: 
 
 
 def test_other_domains() -> None:
-    assert domain("bool") == ast.Booleans(NOWHERE)
-    assert domain("{}") == ast.Values((), False, NOWHERE)
-    assert domain("ordered {a, b,}") == ast.Values((dotted("a"), dotted("b")), True, NOWHERE)
-    assert domain("none") == ast.Nothing((), NOWHERE)
+    assert domain("bool") == ast.Booleans(NO_SPAN)
+    assert domain("{}") == ast.Values((), False, NO_SPAN)
+    assert domain("ordered {a, b,}") == ast.Values((dotted("a"), dotted("b")), True, NO_SPAN)
+    assert domain("none") == ast.NoneStep((), NO_SPAN)
     union = domain("{none} | int[2, 50] | A { x = 1 } | (A -> B)")
     assert isinstance(union, ast.UnionDomain)
     assert [type(part) for part in union.parts] == [ast.Values, ast.Range, ast.Operator, ast.Parenthesised]
@@ -153,11 +153,11 @@ def test_numbers(text: str, expected: float) -> None:
 
 def test_other_values() -> None:
     assert value("rbf") == dotted("rbf")
-    assert value("true") == ast.Keyword(True, NOWHERE)
-    assert value("none") == ast.Keyword(None, NOWHERE)
-    assert value("()") == ast.Tuple((), NOWHERE)
-    assert value("(1,)") == ast.Tuple((number(1),), NOWHERE)
-    assert value("(1, (a, b))") == ast.Tuple((number(1), ast.Tuple((dotted("a"), dotted("b")), NOWHERE)), NOWHERE)
+    assert value("true") == ast.Keyword(True, NO_SPAN)
+    assert value("none") == ast.Keyword(None, NO_SPAN)
+    assert value("()") == ast.Tuple((), NO_SPAN)
+    assert value("(1,)") == ast.Tuple((number(1),), NO_SPAN)
+    assert value("(1, (a, b))") == ast.Tuple((number(1), ast.Tuple((dotted("a"), dotted("b")), NO_SPAN)), NO_SPAN)
     made = value("A { x = 1, y : bool }")
     assert isinstance(made, ast.OperatorValue)
     assert len(made.body.members) == 2
@@ -168,7 +168,7 @@ def test_other_values() -> None:
     [('"a b"', "a b"), (r'"\"\\"', '"\\'), (r'"\n\t\r"', "\n\t\r"), (r'"\d"', "d"), ('"#{}"', "#{}"), ('"é"', "é")],
 )
 def test_strings(text: str, expected: str) -> None:
-    assert value(text) == ast.Text(expected, NOWHERE)
+    assert value(text) == ast.Text(expected, NO_SPAN)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_strings(text: str, expected: str) -> None:
     [
         ("(a + b) * c", ast.Binary, ["(a + b)", "c"]),
         ("a * (b)", ast.Binary, ["a", "(b)"]),
-        ("(a)", ast.Dotted, []),
+        ("(a)", ast.DottedName, []),
         ("((a or b)) and not (c)", ast.Logical, ["((a or b))", "not (c)"]),
         ("(a) in {x}", ast.Membership, ["(a)"]),
         ("(s) is none", ast.IsTest, ["(s)"]),
@@ -214,21 +214,21 @@ def test_precedence_of_expressions() -> None:
                         ast.Binary(
                             "==",
                             dotted("a"),
-                            ast.Binary("+", number(1), ast.Binary("*", number(2), number(3), NOWHERE), NOWHERE),
-                            NOWHERE,
+                            ast.Binary("+", number(1), ast.Binary("*", number(2), number(3), NO_SPAN), NO_SPAN),
+                            NO_SPAN,
                         ),
-                        NOWHERE,
+                        NO_SPAN,
                     ),
                     dotted("b"),
                 ),
-                NOWHERE,
+                NO_SPAN,
             ),
             dotted("c"),
         ),
-        NOWHERE,
+        NO_SPAN,
     )
     assert expression("a - b - c") == ast.Binary(
-        "-", ast.Binary("-", dotted("a"), dotted("b"), NOWHERE), dotted("c"), NOWHERE
+        "-", ast.Binary("-", dotted("a"), dotted("b"), NO_SPAN), dotted("c"), NO_SPAN
     )
 
 
@@ -244,10 +244,10 @@ def test_the_task_block() -> None:
     assert isinstance(task, ast.Task)
     assert [setting.keyword for setting in task.settings] == ["minimize", "subject to", "validate", "fidelity", "limit"]
     _, constraint, validate, fidelity, limit = task.settings
-    assert constraint.arguments == (ast.Binary("<=", dotted("latency"), ast.Quantity(10.5, "us", NOWHERE), NOWHERE),)
+    assert constraint.arguments == (ast.Binary("<=", dotted("latency"), ast.Quantity(10.5, "us", NO_SPAN), NO_SPAN),)
     assert validate.arguments == (word("holdout"), number(0.3))
     assert fidelity.arguments == (word("samples"), number(100), number(2))
-    assert limit.arguments == (word("trial"), ast.Quantity(300, "s", NOWHERE), ast.Quantity(4, "GB", NOWHERE))
+    assert limit.arguments == (word("trial"), ast.Quantity(300, "s", NO_SPAN), ast.Quantity(4, "GB", NO_SPAN))
     assert limit.span.text == "limit trial 300s 4GB"
 
 
@@ -259,17 +259,24 @@ WORDS = (
 @pytest.mark.parametrize("name", WORDS.split())
 def test_keywords_are_names_where_a_colon_or_an_equals_sign_follows(name: str) -> None:
     found = members(f"a : A\n{name} : int[1, 9]\nb : bool when x == 1\n{name} = 3\ninclude q\n{name} : bool")
-    assert [each.name.text for each in found if not isinstance(each, ast.Rule)] == ["a", name, "b", name, "q", name]
+    assert [each.name.text for each in found if not isinstance(each, ast.ConstraintStatement)] == [
+        "a",
+        name,
+        "b",
+        name,
+        "q",
+        name,
+    ]
     assert isinstance(item(f"stage {name} = A"), ast.Stage)
     reference = item(f"forbid {name}x == a.{name}")
-    assert isinstance(reference, ast.Rule)
+    assert isinstance(reference, ast.ConstraintStatement)
 
 
 def test_log_and_step_are_modifiers_and_names() -> None:
     found = members(
         "a : int[1, 9] log step 2 = 3\nlog : bool\nstep : bool\nb : int[1, 9]\nstep = 1\nc : int[1, 9],\nlog = 5"
     )
-    assert [each.name.text for each in found if isinstance(each, ast.Parameter | ast.Fixed)] == [
+    assert [each.name.text for each in found if isinstance(each, ast.Parameter | ast.FixedParameter)] == [
         "a", "log", "step", "b", "step", "c", "log",
     ]  # fmt: skip
     (only,) = members("a : int[1, 9]\nlog = 5")

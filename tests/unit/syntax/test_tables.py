@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from spacelang.resources import folder
+from spacelang.resources import resource_folder
 from spacelang.syntax import tables
 
-KEPT = folder("grammars") / tables.TABLES
+KEPT = resource_folder("grammars") / tables.TABLES
 TEXT = KEPT.read_text(encoding="utf-8")
 COMPUTED = cache(tables._compute)
 """Those of each grammar once: tests ask whether they are computed, not again how."""
@@ -17,7 +17,7 @@ COMPUTED = cache(tables._compute)
 @pytest.fixture
 def grammars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the grammar alone."""
-    (tmp_path / tables.GRAMMAR).write_bytes((folder("grammars") / tables.GRAMMAR).read_bytes())
+    (tmp_path / tables.GRAMMAR).write_bytes((resource_folder("grammars") / tables.GRAMMAR).read_bytes())
     monkeypatch.setattr(tables, "folder", lambda _: tmp_path)
     return tmp_path
 

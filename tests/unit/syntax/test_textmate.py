@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 from lark import Lark, Token, Tree
 
-from spacelang.resources import folder
-from spacelang.syntax.lexemes import lexemes, normalised
-from spacelang.syntax.tables import by_lark
+from spacelang.resources import resource_folder
+from spacelang.syntax.lexemes import lexemes, normalise
+from spacelang.syntax.tables import lark_parser
 from tests.laws.example import EXAMPLE
 
-LARK = (folder("grammars") / "spacelang.lark").read_text(encoding="utf-8")
-TEXTMATE = json.loads((folder("grammars") / "spacelang.tmLanguage.json").read_text(encoding="utf-8"))
+LARK = (resource_folder("grammars") / "spacelang.lark").read_text(encoding="utf-8")
+TEXTMATE = json.loads((resource_folder("grammars") / "spacelang.tmLanguage.json").read_text(encoding="utf-8"))
 KEYWORDS = {
     name: re.match(r"\w+", pattern)[0] for name, pattern in re.findall(r"^([A-Z]+)\.2:\s+/([a-z].*)/$", LARK, re.M)
 }  # type: ignore[index]
 """The terminals that are keywords, with their words; `subject to` goes by its first."""
 
-BUNDLED = sorted(Path(folder("spaces")).glob("*.space"))
+BUNDLED = sorted(Path(resource_folder("spaces")).glob("*.space"))
 TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in BUNDLED} | {
     "example": EXAMPLE,
     "names": "stage e = A {\n  in = 1, as : bool, when = 2\n  from : {a, none}\n  params = {}.x\n}\n".replace(
@@ -78,7 +78,7 @@ def scopes(text: str) -> dict[int, tuple[str, str]]:
 @cache
 def parser() -> Lark:
     """It takes longer to make than to use."""
-    return by_lark()
+    return lark_parser()
 
 
 def terminals(text: str) -> Iterator[tuple[int, str, str]]:
@@ -103,7 +103,7 @@ def test_keywords_are_the_same() -> None:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_words_are_of_the_same_kind(name: str) -> None:
-    text = normalised(TEXTS[name])
+    text = normalise(TEXTS[name])
     found = scopes(text)
     for offset, terminal, word in terminals(text):
         scope, shown = found[offset]
@@ -119,7 +119,7 @@ def test_words_are_of_the_same_kind(name: str) -> None:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_everything_but_space_has_a_scope(name: str) -> None:
-    text = normalised(TEXTS[name])
+    text = normalise(TEXTS[name])
     found = scopes(text)
     covered = {place for start, (_, shown) in found.items() for place in range(start, start + len(shown))}
     assert all(text[place].isspace() for place in set(range(len(text))) - covered)

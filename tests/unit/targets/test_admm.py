@@ -7,22 +7,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spacelang.analysis import Surroundings, check
+from spacelang.analysis import CheckContext, check
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Union, grid
 from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Is, Reference
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Constraint, Space
-from spacelang.resources import folder
+from spacelang.resources import resource_folder
 from spacelang.solver.counting import Structures
-from spacelang.solver.elimination import TangledError
+from spacelang.solver.elimination import TooManyJointStatesError
 from spacelang.solver.statistics import statistics
-from spacelang.targets._lowered import Lowered, Preservation
+from spacelang.targets._lowering import LoweringResult, Preservation
 from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, AdmmPoints
-from spacelang.testing.small_spaces import branch, choice, forbid, made, number, plain
+from spacelang.testing.small_spaces import branch, choice, forbid, hyperparameter, make_space, plain_space
 from spacelang.text import Source
 
-BUNDLED = sorted(path.stem for path in folder("spaces").glob("*.space"))
+BUNDLED = sorted(path.stem for path in resource_folder("spaces").glob("*.space"))
 CLASSIFIERS = """
 stage scaler = none | StandardScaler
 stage estimator =
@@ -38,18 +38,20 @@ stage estimator =
 
 
 def read(text: str, **bindings: int) -> Space:
-    found = check(Source("read.space", text), Surroundings(bindings or {"n_samples": 400, "n_features": 30}))
+    found = check(Source("read.space", text), CheckContext(bindings or {"n_samples": 400, "n_features": 30}))
     assert found.space is not None, found.diagnostics
     return found.space
 
 
 def bundled(name: str) -> Space:
-    found = check(Source(name, (folder("spaces") / f"{name}.space").read_text(encoding="utf-8")), Surroundings({}))
+    found = check(
+        Source(name, (resource_folder("spaces") / f"{name}.space").read_text(encoding="utf-8")), CheckContext({})
+    )
     assert found.space is not None
     return found.space
 
 
-def lowered(space: Space, mode: Any = "mask") -> Lowered[AdmmForm, AdmmPoint]:
+def lowered(space: Space, mode: Any = "mask") -> LoweringResult[AdmmForm, AdmmPoint]:
     return Admm(mode).lower(Structures(space))
 
 
@@ -59,7 +61,7 @@ def form_of(space: Space, mode: Any = "mask") -> AdmmForm:
 
 def one(domain: Any, default: Any, *rules: Constraint) -> AdmmForm:
     """The form of a space with a single hyperparameter `x`."""
-    return form_of(made("one", number("x", domain, default), constraints=rules))
+    return form_of(make_space("one", hyperparameter("x", domain, default), constraints=rules))
 
 
 # ---- P_D (4.2)
@@ -83,7 +85,7 @@ def test_delta_min_is_the_nearest_member_of_d() -> None:
     for place, nearest in zip(places, found, strict=True):
         assert abs(nearest - place) == min(abs(member - place) for member in members)
     assert form.theta_d.nearest(np.array([5.5])).tolist() == [8]  # half up
-    assert not form.reaches(AdmmPoint(np.zeros(0, np.int8), np.zeros(0), np.array([5])))
+    assert not form.accepts(AdmmPoint(np.zeros(0, np.int8), np.zeros(0), np.array([5])))
     assert form.to_json()["theta_d"][0]["excluded"] == [4, 5, 6, 7]  # type: ignore[index]
     assert "without 4, 5, 6, 7" in form.to_text()
 
@@ -96,8 +98,13 @@ def test_what_is_no_number_becomes_the_default() -> None:
 
 
 def test_units() -> None:
-    space = made("units", number("a", Grid(50, 500), 100), number("b", Grid(4, 4), 4), number("c", Grid(0, 1), 0))
-    assert form_of(space).theta_d.unit.tolist() == [450, 1, 1]
+    space = make_space(
+        "units",
+        hyperparameter("a", Grid(50, 500), 100),
+        hyperparameter("b", Grid(4, 4), 4),
+        hyperparameter("c", Grid(0, 1), 0),
+    )
+    assert form_of(space).theta_d.widths.tolist() == [450, 1, 1]
 
 
 def test_what_is_moved_between_integers_stays_there_and_stands_for_the_nearest() -> None:
@@ -108,7 +115,7 @@ def test_what_is_moved_between_integers_stays_there_and_stands_for_the_nearest()
         point.theta_d[0] = moved
         assert point.theta_d.tolist() == [moved]
         assert form.decode(point) == Configuration({"x": value})
-        assert form.reaches(point) == (moved == value)
+        assert form.accepts(point) == (moved == value)
 
 
 # ---- codes
@@ -136,7 +143,7 @@ def test_finite_domains_are_one_integer(domain: Any, bounds: tuple[int, int], co
         point = form.encode(Configuration({"x": value}))
         assert point.theta_d.tolist() == [code]
         assert form.decode(point) == Configuration({"x": value})
-        assert form.reaches(point)
+        assert form.accepts(point)
 
 
 def test_true_and_1_are_different_members() -> None:
@@ -161,12 +168,12 @@ def test_a_union_with_a_range_is_an_integer_and_a_number() -> None:
 
 def test_scales_are_logarithmic_where_the_space_says_so() -> None:
     form = form_of(
-        made(
+        make_space(
             "scales",
-            number("a", Real(1e-4, 1.0, log=True), 0.01),
-            number("b", Grid(1, 100, log=True), 10),
-            number("c", Grid(10, 1000, log=True, step=10), 100),
-            number("d", Union((Categorical((None,)), Grid(1, 64, log=True))), None),
+            hyperparameter("a", Real(1e-4, 1.0, log=True), 0.01),
+            hyperparameter("b", Grid(1, 100, log=True), 10),
+            hyperparameter("c", Grid(10, 1000, log=True, step=10), 100),
+            hyperparameter("d", Union((Categorical((None,)), Grid(1, 64, log=True))), None),
         )
     )
     assert form.theta_c.log.tolist() == [True]
@@ -216,9 +223,9 @@ def test_bundled_spaces_are_drawn_from_and_come_back(name: str, mode: str) -> No
     space = bundled(name)
     form = form_of(space, mode)
     points = form.sample_all(100, np.random.default_rng(0))
-    assert form.reaches_all(points).all()
+    assert form.accepts_all(points).all()
     members = form.decode_all(points)
-    assert all(exclusion(space, member) is None for member in members)
+    assert all(first_exclusion(space, member) is None for member in members)
     again = form.encode_all(members)
     assert form.decode_all(again) == members
     json.dumps(form.to_json())
@@ -275,9 +282,9 @@ def test_masks_are_shown_with_their_conditions() -> None:
 
 
 def test_values_that_no_condition_tells_apart_stay_together() -> None:
-    depth = number("e.f.depth", Grid(1, 100), 10)
-    leaves = number("e.f.leaves", Grid(2, 9), 3, when=Compare(">", Reference("e.f.depth"), Constant(50)))
-    form = form_of(made("cells", choice("e", branch("f", depth, leaves), "g")), "flatten")
+    depth = hyperparameter("e.f.depth", Grid(1, 100), 10)
+    leaves = hyperparameter("e.f.leaves", Grid(2, 9), 3, when=Compare(">", Reference("e.f.depth"), Constant(50)))
+    form = form_of(make_space("cells", choice("e", branch("f", depth, leaves), "g")), "flatten")
     assert [way.name for way in form.blocks[0].alternatives] == [
         "f[f.depth in int[1, 50]]",
         "f[f.depth in int[51, 100]]",
@@ -288,8 +295,8 @@ def test_values_that_no_condition_tells_apart_stay_together() -> None:
 
 
 def test_nested_decisions_become_alternatives() -> None:
-    inner = choice("e.f.in", branch("x", number("e.f.in.x.n", Grid(1, 3), 2, key="e.in.n")), "y", key="e.in")
-    space = made("nested", choice("s", "a", "b"), choice("e", branch("f", inner), "g"), constraints=(
+    inner = choice("e.f.in", branch("x", hyperparameter("e.f.in.x.n", Grid(1, 3), 2, key="e.in.n")), "y", key="e.in")
+    space = make_space("nested", choice("s", "a", "b"), choice("e", branch("f", inner), "g"), constraints=(
         forbid(And((Is("s", ("a",)), Is("e.f.in", ("y",))))),
     ))  # fmt: skip
     masked, flat = lowered(space), lowered(space, "flatten")
@@ -305,9 +312,9 @@ def test_nested_decisions_become_alternatives() -> None:
 def test_too_many_alternatives_stay_masks() -> None:
     nodes = []
     for place in range(10):
-        switch = number(f"e.f.b{place}", Categorical((True, False)), True)
-        nodes += [switch, number(f"e.f.n{place}", Grid(0, 3), 1, when=Reference(f"e.f.b{place}"))]
-    result = lowered(made("many", choice("e", branch("f", *nodes), "g")), "flatten")
+        switch = hyperparameter(f"e.f.b{place}", Categorical((True, False)), True)
+        nodes += [switch, hyperparameter(f"e.f.n{place}", Grid(0, 3), 1, when=Reference(f"e.f.b{place}"))]
+    result = lowered(make_space("many", choice("e", branch("f", *nodes), "g")), "flatten")
     assert len(result.form.blocks[0].alternatives) == 257
     messages = {entry.message for entry in result.report if entry.construct == "conditions"}
     assert any("more than 256" in message for message in messages)
@@ -326,7 +333,7 @@ def test_excluded_combinations_are_linear_constraints() -> None:
         forbid(And((Is("scaler", ("none",)), Is("estimator", ("SVC", "KNN"))))),
         forbid(Is("scaler", ("MinMax",))),
     )
-    form = form_of(made("rules", *stages, constraints=rules))
+    form = form_of(make_space("rules", *stages, constraints=rules))
     assert [constraint["text"] for constraint in form.to_json()["constraints"]] == [  # type: ignore[attr-defined]
         "z[scaler: MinMax] <= 0",
         "z[scaler: none] + z[estimator: SVC] + z[estimator: KNN] <= 1",
@@ -335,33 +342,33 @@ def test_excluded_combinations_are_linear_constraints() -> None:
     assert coefficients.tolist() == [[0, 0, 1, 0, 0, 0], [1, 0, 0, 1, 1, 0]]
     assert most.tolist() == [0, 1]
     moved = form.project(AdmmPoint(np.array([0.9, 0.2, 0.1, 0.8, 0.1, 0.1]), np.zeros(0), np.zeros(0)))
-    assert form.reaches(moved)
+    assert form.accepts(moved)
     found = form.decode(moved)
     assert (found["scaler"] == "none") != (found["estimator"] == "SVC")  # one change is enough
 
 
 def test_what_is_tied_too_closely_for_tables_is_still_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     def tangled(*_: object) -> None:
-        raise TangledError
+        raise TooManyJointStatesError
 
     rule = forbid(And((Is("s0", ("a0",)), Is("s1", ("a1",)))))
-    space = Space("tangled", plain(2, 3).root, (rule,))
-    monkeypatch.setattr("spacelang.targets._admm.linear_rules._over_blocks", tangled)
+    space = Space("tangled", plain_space(2, 3).root, (rule,))
+    monkeypatch.setattr("spacelang.targets._admm.linear_constraints._block_factors", tangled)
     result = lowered(space)
-    assert result.form.rules == ()
+    assert result.form.linear_constraints == ()
     assert result.form.value_constraints == (rule,)
     (entry,) = [entry for entry in result.report if entry.construct == "constraints over decisions"]
     assert "connects too many variables" in entry.message
     bad = AdmmPoint(np.array([1, 0, 0, 1, 0]), np.zeros(0), np.zeros(0))
-    assert not result.form.reaches(bad)
-    assert result.form.reaches(result.form.project(bad))
+    assert not result.form.accepts(bad)
+    assert result.form.accepts(result.form.project(bad))
 
 
 def test_a_block_needs_exactly_one() -> None:
-    form = form_of(plain(2, 3))
+    form = form_of(plain_space(2, 3))
     for z in ([1, 0, 1, 1, 0], [0, 0, 1, 0, 0], [1, 0, 0.5, 0.5, 0], [1, 0, 2, -1, 0], [1, 0, 1, 0]):
-        assert not form.reaches(AdmmPoint(np.array(z), np.zeros(0), np.zeros(0)))
-    assert form.reaches(AdmmPoint(np.array([1, 0, 0, 0, 1]), np.zeros(0), np.zeros(0)))
+        assert not form.accepts(AdmmPoint(np.array(z), np.zeros(0), np.zeros(0)))
+    assert form.accepts(AdmmPoint(np.array([1, 0, 0, 0, 1]), np.zeros(0), np.zeros(0)))
 
 
 def test_orders_are_t_by_t() -> None:
@@ -380,7 +387,7 @@ def test_orders_are_t_by_t() -> None:
     near = AdmmPoint(point.z, point.theta_c, point.theta_d, (point.order * 0.6 + 0.2,))
     assert form.project(near) == point
     twice = np.array([[1, 0, 0], [1, 0, 0], [0, 0, 1]])
-    assert not form.reaches(AdmmPoint(point.z, point.theta_c, point.theta_d, (twice,)))
+    assert not form.accepts(AdmmPoint(point.z, point.theta_c, point.theta_d, (twice,)))
 
 
 def test_orders_that_are_forbidden_are_constraints() -> None:
@@ -421,10 +428,10 @@ def test_bounds_on_trials_have_epsilons() -> None:
 
 
 def test_projection_changes_as_little_as_it_can() -> None:
-    low, high = number("low", Grid(0, 100_000), 10), number("high", Grid(0, 100_000), 20)
-    other = number("other", Grid(0, 9), 4)
+    low, high = hyperparameter("low", Grid(0, 100_000), 10), hyperparameter("high", Grid(0, 100_000), 20)
+    other = hyperparameter("other", Grid(0, 9), 4)
     rule = Constraint(Compare("<", Reference("low"), Reference("high")), False)
-    form = form_of(made("ordered", low, high, other, constraints=(rule,)))
+    form = form_of(make_space("ordered", low, high, other, constraints=(rule,)))
     given = AdmmPoint(np.zeros(0), np.zeros(0), np.array([700.0, 500.4, 7.0]))
     assert form.project(given).theta_d.tolist() == [700, 701, 7]
     fine = AdmmPoint(np.zeros(0), np.zeros(0), np.array([499, 500, 7]))
@@ -432,10 +439,10 @@ def test_projection_changes_as_little_as_it_can() -> None:
 
 
 def test_projection_goes_to_the_nearest_cell() -> None:
-    kernel = number("k", Categorical(("a", "b", "c", "d")), "a")
-    width = number("w", Grid(0, 100), 0)
+    kernel = hyperparameter("k", Categorical(("a", "b", "c", "d")), "a")
+    width = hyperparameter("w", Grid(0, 100), 0)
     rule = forbid(And((Compare("==", Reference("k"), Constant("c")), Compare("<", Reference("w"), Constant(40)))))
-    form = form_of(made("cells", kernel, width, constraints=(rule,)))
+    form = form_of(make_space("cells", kernel, width, constraints=(rule,)))
     # One change is enough.
     found = form.project(AdmmPoint(np.zeros(0), np.zeros(0), np.array([2.2, 30.0]))).theta_d.tolist()
     assert found in ([2, 40], [3, 30], [1, 30])
@@ -451,14 +458,14 @@ def test_what_z_does_not_take_keeps_its_theta() -> None:
 
 
 def test_numbers_on_the_wrong_side_by_rounding_are_not_taken() -> None:
-    a, b = number("a", Real(0.0, 1.0), 0.5), number("b", Real(0.0, 1.0), 0.9)
+    a, b = hyperparameter("a", Real(0.0, 1.0), 0.5), hyperparameter("b", Real(0.0, 1.0), 0.9)
     rule = Constraint(Compare("<", Arithmetic("+", Reference("a"), Constant(0.1)), Reference("b")), False)
-    space = made("sum", a, b, constraints=(rule,))
+    space = make_space("sum", a, b, constraints=(rule,))
     form = form_of(space)
     places = np.random.default_rng(0).random((100, 2))
     landed = form.project_all(AdmmPoints(np.zeros((100, 0)), places, np.zeros((100, 0))))
-    assert form.reaches_all(landed).all()
-    assert all(exclusion(space, member) is None for member in form.decode_all(landed))
+    assert form.accepts_all(landed).all()
+    assert all(first_exclusion(space, member) is None for member in form.decode_all(landed))
     assert np.isclose(landed.theta_c[:, 0], places[:, 0]).sum() > 80
 
 
@@ -469,12 +476,12 @@ def test_numbers_on_the_wrong_side_by_rounding_are_not_taken() -> None:
 def test_a_trillion_structures_cost_what_they_are_tied(mode: str) -> None:
     stages = [choice(f"s{n}", *(f"a{k}" for k in range(10))) for n in range(12)]
     rules = tuple(forbid(And((Is(f"s{n}", ("a1",)), Is(f"s{n + 1}", ("a2",))))) for n in range(11))
-    space = made("large", *stages, constraints=rules)
+    space = make_space("large", *stages, constraints=rules)
     start = time.process_time()
     form = form_of(space, mode)
-    assert len(form.rules) == 11
+    assert len(form.linear_constraints) == 11
     points = form.sample_all(50, np.random.default_rng(0))
-    assert form.reaches_all(points).all()
+    assert form.accepts_all(points).all()
     assert time.process_time() - start < 5
 
 

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 import spacelang
-from spacelang.analysis import Surroundings, check
-from spacelang.forms.as_text import as_text
+from spacelang.analysis import CheckContext, check
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union
 from spacelang.plugins import OptionError
-from spacelang.resources import folder
+from spacelang.resources import resource_folder
+from spacelang.serialization.space_text import as_text
 from spacelang.solver.counting import Structures
 from spacelang.targets._boasf.pieces import describe_piece, pieces_of
 from spacelang.targets.boasf import ArmSpaces, Boasf
 from spacelang.text import Source
 
-DATA = Surroundings({"n_samples": 400, "n_features": 30, "n_classes": 2})
+DATA = CheckContext({"n_samples": 400, "n_features": 30, "n_classes": 2})
 
 
 def structures_of(text: str) -> Structures:
@@ -29,7 +29,7 @@ def structures_of(text: str) -> Structures:
 
 
 def bundled(name: str) -> Structures:
-    return structures_of((folder("spaces") / f"{name}.space").read_text(encoding="utf-8"))
+    return structures_of((resource_folder("spaces") / f"{name}.space").read_text(encoding="utf-8"))
 
 
 def arms_of(structures: Structures, target: Boasf) -> ArmSpaces:
@@ -103,7 +103,7 @@ def test_the_bundled_spaces_have_as_many_arms_as_the_paper(name: str, target: Bo
     rng = np.random.default_rng(0)
     for index, configuration in arms.sample(20, rng):
         assert arms.index_of(configuration) == index
-        assert arms.reaches((index, configuration))
+        assert arms.accepts((index, configuration))
 
 
 def test_hyperparameters_of_different_algorithms_are_not_crossed() -> None:

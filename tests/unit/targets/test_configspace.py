@@ -9,17 +9,26 @@ import pytest
 from ConfigSpace import Configuration as Theirs
 
 import spacelang
-from spacelang.draws.sampling import Sampler
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union, describe
 from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Expr, Is, Not, Or, Reference
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
+from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.targets._configspace.json_form import document
-from spacelang.targets._lowered import Lowered, Preservation, RefusedError
+from spacelang.targets._configspace.json_form import to_document
+from spacelang.targets._lowering import LoweringResult, Preservation, RefusedError
 from spacelang.targets.configspace import Configspace
-from spacelang.testing.small_spaces import branch, choice, forbid, made, nested, number, require, span_of
+from spacelang.testing.small_spaces import (
+    branch,
+    choice,
+    forbid,
+    hyperparameter,
+    make_space,
+    nested_space,
+    require,
+    span_of,
+)
 
 TEXT = """
 space example
@@ -51,7 +60,7 @@ example: 12 hyperparameters, 10 conditions, 4 forbidden clauses
       model.tol : float[1e-05, 0.1] log = 0.0001  when model.penalty == l1 and model.C < 10.0"""
 
 
-def lowered(space: Space) -> Lowered[Any, Any]:
+def lowered(space: Space) -> LoweringResult[Any, Any]:
     return Configspace().lower(Structures(space))
 
 
@@ -90,10 +99,10 @@ def test_encodings_are_plain_values() -> None:
     encoding = {"scaler": "none", "model": "Tree", "model.depth:part": "{none}", "model.rate": 0.25}
     assert form.encode(ours) == encoding
     assert form.decode(Theirs(form.form.native, values=encoding)) == ours
-    assert form.reaches(encoding)
-    assert not form.reaches({**encoding, "model.rate": 2.0})
-    assert not form.reaches({**encoding, "model.C": 1.0})
-    assert not form.reaches({"scaler": "none"})
+    assert form.accepts(encoding)
+    assert not form.accepts({**encoding, "model.rate": 2.0})
+    assert not form.accepts({**encoding, "model.C": 1.0})
+    assert not form.accepts({"scaler": "none"})
     with pytest.raises(ValueError, match="unknown hyperparameter `made`"):
         form.decode({**encoding, "made": 1})
     with pytest.raises(ValueError, match="`made` is not a value of `model`"):
@@ -101,13 +110,13 @@ def test_encodings_are_plain_values() -> None:
 
 
 def test_keys_that_two_decisions_share_have_names_of_their_own() -> None:
-    form = lowered(nested())
+    form = lowered(nested_space())
     assert list(form.form.plan.parameters) == ["a", "b", "b.q.in", "b.r.in", "b.in.at"]
     assert form.encode(Configuration({"a": "m", "b": "q", "b.in": "k"})) == {"a": "m", "b": "q", "b.q.in": "k"}
 
 
 def test_decisions_may_be_named_as_auto_sklearn_does() -> None:
-    form = Configspace(choices=True).lower(Structures(nested())).form
+    form = Configspace(choices=True).lower(Structures(nested_space())).form
     assert list(form.plan.parameters) == [f"{name}:__choice__" for name in ("a", "b", "b.q.in", "b.r.in", "b.in.at")]
 
 
@@ -118,37 +127,42 @@ def asked(address: str, value: object) -> Compare:
     return Compare("==", Reference(address), Constant(value))  # type: ignore[arg-type]
 
 
-def check(space: Space, count: int = 300) -> Lowered[Any, Any]:
+def check(space: Space, count: int = 300) -> LoweringResult[Any, Any]:
     """Draws of both sides are taken by the other."""
     structures = Structures(space)
     form = Configspace().lower(structures)
     form.form.native.seed(0)
     rng = np.random.default_rng(0)
     for drawn in (*form.form.native.sample_configuration(count), *form.sample(20, rng)):
-        reason = exclusion(space, form.decode(drawn))
+        reason = first_exclusion(space, form.decode(drawn))
         assert reason is None, (reason, dict(drawn))
-    for ours in Sampler(structures).columns(count, rng).configurations():
+    for ours in Sampler(structures).batch(count, rng).configurations():
         assert form.decode(form.encode(ours)) == ours
-        assert form.reaches(form.encode(ours)), ours
+        assert form.accepts(form.encode(ours)), ours
     return form
 
 
 def test_all_of_these_is_not_one_of_these() -> None:
     """ConfigSpace takes a conjunction and a disjunction of the same terms for one condition."""
-    flags = [number(name, Categorical((True, False)), True) for name in ("a", "b")]
+    flags = [hyperparameter(name, Categorical((True, False)), True) for name in ("a", "b")]
     terms = (asked("a", True), asked("b", True))
     every, some = And(terms), Or(terms)
-    check(made("both", *flags, number("x", Grid(1, 2), 1, every), number("y", Grid(1, 2), 1, some)))
+    check(
+        make_space("both", *flags, hyperparameter("x", Grid(1, 2), 1, every), hyperparameter("y", Grid(1, 2), 1, some))
+    )
 
 
 def test_what_is_not_active_counts_for_nothing() -> None:
     """ConfigSpace looks at a condition before it knows whether all that it names is active."""
-    chain = [number("a", Categorical((True, False)), True), number("b", Categorical((True, False)), True)]
+    chain = [
+        hyperparameter("a", Categorical((True, False)), True),
+        hyperparameter("b", Categorical((True, False)), True),
+    ]
     for name, above in (("c", "b"), ("d", "c"), ("e", "d")):
-        chain.append(number(name, Categorical((True, False)), True, asked(above, True)))
-    last = number("x", Grid(1, 3), 1, And((asked("a", True), asked("e", True))))
-    other = number("y", Grid(1, 3), 1, Or((asked("a", False), Not(asked("e", False)))))
-    check(made("chain", *chain, last, other))
+        chain.append(hyperparameter(name, Categorical((True, False)), True, asked(above, True)))
+    last = hyperparameter("x", Grid(1, 3), 1, And((asked("a", True), asked("e", True))))
+    other = hyperparameter("y", Grid(1, 3), 1, Or((asked("a", False), Not(asked("e", False)))))
+    check(make_space("chain", *chain, last, other))
 
 
 # ---- domains at the edges
@@ -182,39 +196,43 @@ EDGES: tuple[Domain, ...] = (
 
 @pytest.mark.parametrize("domain", EDGES, ids=describe)
 def test_domains_at_the_edges(domain: Domain) -> None:
-    check(made("edges", choice("e", branch("f", number("e.f.x", domain, domain.middle)), "g")))
+    check(make_space("edges", choice("e", branch("f", hyperparameter("e.f.x", domain, domain.middle)), "g")))
 
 
 @pytest.mark.parametrize("domain", EDGES, ids=describe)
 def test_domains_at_the_edges_with_conditions_and_a_constraint(domain: Domain) -> None:
     middle = Constant(domain.middle)
-    x = number("e.f.x", domain, domain.middle)
-    y = number("e.f.y", Categorical((1, 2)), 1, Compare("<=", Reference(x.address), middle))
-    z = number("e.f.z", Categorical((1, 2)), 1, Not(Compare(">", Reference(x.address), middle)))
+    x = hyperparameter("e.f.x", domain, domain.middle)
+    y = hyperparameter("e.f.y", Categorical((1, 2)), 1, Compare("<=", Reference(x.address), middle))
+    z = hyperparameter("e.f.z", Categorical((1, 2)), 1, Not(Compare(">", Reference(x.address), middle)))
     rule = forbid(And((Is("e", ("f",)), Compare("==", Reference(x.address), middle))))
-    check(made("edges", choice("e", branch("f", x, y, z), "g"), constraints=(rule,) if domain.size != 1 else ()))
+    check(make_space("edges", choice("e", branch("f", x, y, z), "g"), constraints=(rule,) if domain.size != 1 else ()))
 
 
 # ---- constraints
 
 
 def test_comparisons_of_ranges_are_relations() -> None:
-    low, high = number("low", Real(0.0, 1.0), 0.1), number("high", Real(0.0, 2.0), 0.9)
-    form = check(made("relation", low, high, constraints=(require(Compare("<", Reference("low"), Reference("high"))),)))
+    low, high = hyperparameter("low", Real(0.0, 1.0), 0.1), hyperparameter("high", Real(0.0, 2.0), 0.9)
+    form = check(
+        make_space("relation", low, high, constraints=(require(Compare("<", Reference("low"), Reference("high"))),))
+    )
     assert [entry["type"] for entry in form.form.configuration_space["forbiddens"]] == ["RELATION_GE"]
 
 
 def test_arithmetic_of_few_values_is_listed_and_of_more_unfolded() -> None:
     total: Expr = Arithmetic("+", Reference("x"), Reference("y"))
     for size in (3, 101):
-        sides = [number(name, Grid(1, size), 1) for name in ("x", "y")]
-        form = check(made("sum", *sides, constraints=(require(Compare("<=", total, Constant(size))),)), 50)
+        sides = [hyperparameter(name, Grid(1, size), 1) for name in ("x", "y")]
+        form = check(make_space("sum", *sides, constraints=(require(Compare("<=", total, Constant(size))),)), 50)
         assert bool(form.form.plan.unfolded) == (size == 101)
 
 
 def test_a_single_number_of_a_range_is_drawn_all_the_same() -> None:
-    rate = number("e.f.rate", Real(0.0, 1.0), 0.25)
-    form = check(made("pinned", choice("e", branch("f", rate), "g"), constraints=(require(asked("e.f.rate", 0.5)),)))
+    rate = hyperparameter("e.f.rate", Real(0.0, 1.0), 0.25)
+    form = check(
+        make_space("pinned", choice("e", branch("f", rate), "g"), constraints=(require(asked("e.f.rate", 0.5)),))
+    )
     assert {entry.status for entry in form.report if "constraints" in entry.construct} == {Preservation.REWRITTEN}
     assert {form.decode(drawn)["e"] for drawn in form.sample(50, np.random.default_rng(0))} == {"f", "g"}
 
@@ -228,11 +246,11 @@ def test_a_single_number_of_a_range_is_drawn_all_the_same() -> None:
     ],
 )
 def test_what_no_clause_says_is_refused_on_its_line(expression: Expr) -> None:
-    sides = [number(name, Real(0.0, 1.0), 0.5) for name in ("x", "y")]
+    sides = [hyperparameter(name, Real(0.0, 1.0), 0.5) for name in ("x", "y")]
     text = "space s\nrequire this"
     rule = forbid(Not(expression), span_of(text, "require this"))
     with pytest.raises(RefusedError) as caught:
-        lowered(made("refused", *sides, constraints=(rule,)))
+        lowered(make_space("refused", *sides, constraints=(rule,)))
     (entry,) = [entry for entry in caught.value.report if entry.status is Preservation.REFUSED]
     assert entry.construct == "constraints over hyperparameters"
     assert entry.line == 2
@@ -240,12 +258,12 @@ def test_what_no_clause_says_is_refused_on_its_line(expression: Expr) -> None:
 
 def test_a_logarithmic_range_of_all_floats_is_refused() -> None:
     with pytest.raises(RefusedError, match="280 powers of ten"):
-        lowered(made("wide", number("x", Real(1e-300, 1e300, log=True), 1.0)))
+        lowered(make_space("wide", hyperparameter("x", Real(1e-300, 1e300, log=True), 1.0)))
 
 
 def test_compiling_does_not_depend_on_the_number_of_structures() -> None:
-    space = made("large", *(choice(f"s{place}", *(f"a{each}" for each in range(10))) for place in range(12)))
+    space = make_space("large", *(choice(f"s{place}", *(f"a{each}" for each in range(10))) for place in range(12)))
     form = lowered(space).form
     assert Structures(space).count == 10**12
     assert len(form.plan.parameters) == 12
-    assert json.dumps(document(form.plan, "large", {})).count("categorical") == 12
+    assert json.dumps(to_document(form.plan, "large", {})).count("categorical") == 12

@@ -12,14 +12,14 @@ from laws import crafted
 import spacelang as sl
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.expr import And, Is
-from spacelang.ir.membership import exclusion
+from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
-from spacelang.optional import MissingLibraryError, library
+from spacelang.optional_imports import MissingLibraryError, import_optional
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.targets import TARGETS
-from spacelang.targets._lowered import Lowered
-from spacelang.testing.small_spaces import plain
+from spacelang.targets._lowering import LoweringResult
+from spacelang.testing.small_spaces import plain_space
 
 TOOLS = ("hyperopt", "optuna", "sklearn")
 SVM = """space svm
@@ -35,9 +35,9 @@ forbid scaler is none and estimator is KNeighborsClassifier
 """
 
 
-def form_of(name: str, space: Space, **options: Any) -> Lowered[Any, Any]:
+def form_of(name: str, space: Space, **options: Any) -> LoweringResult[Any, Any]:
     found = TARGETS.load(name)(**options).lower(Structures(space))
-    assert isinstance(found, Lowered)
+    assert isinstance(found, LoweringResult)
     return found
 
 
@@ -68,10 +68,10 @@ def test_hyperopts_values_are_those_of_its_trials() -> None:
     values = {"scaler": 1, "estimator": 1, "estimator.n_neighbors": 2, "estimator.leaf_size": 1}
     assert compiled.encode(configuration) == values
     assert compiled.decode(values) == configuration
-    assert compiled.reaches(values)
-    assert not compiled.reaches({**values, "estimator.C": 1.0}), "a label that is not come by"
-    assert not compiled.reaches({**values, "estimator.leaf_size": 3}), "no such step"
-    assert not compiled.reaches({"scaler": 1, "estimator": 1}), "labels are missing"
+    assert compiled.accepts(values)
+    assert not compiled.accepts({**values, "estimator.C": 1.0}), "a label that is not come by"
+    assert not compiled.accepts({**values, "estimator.leaf_size": 3}), "no such step"
+    assert not compiled.accepts({"scaler": 1, "estimator": 1}), "labels are missing"
 
 
 def test_optunas_function() -> None:
@@ -118,11 +118,11 @@ def test_optunas_parameters_are_asked_for_exactly() -> None:
     parameters = {"scaler": "none", "estimator.C": 0.5, "estimator.kernel:case": "{poly}", "estimator.degree": 4}
     found = {"scaler": "none", "estimator": "SVC", "estimator.C": 0.5}
     assert dict(compiled.decode(parameters)) == {**found, "estimator.kernel": "poly", "estimator.degree": 4}
-    assert compiled.reaches(parameters)
-    assert not compiled.reaches({**parameters, "estimator": "SVC"}), "a name that is not asked for"
-    assert not compiled.reaches({**parameters, "estimator.degree": 5}), "out of bounds"
-    assert not compiled.reaches({**parameters, "estimator.kernel:case": "{linear}"})
-    assert not compiled.reaches({"scaler": "none"})
+    assert compiled.accepts(parameters)
+    assert not compiled.accepts({**parameters, "estimator": "SVC"}), "a name that is not asked for"
+    assert not compiled.accepts({**parameters, "estimator.degree": 5}), "out of bounds"
+    assert not compiled.accepts({**parameters, "estimator.kernel:case": "{linear}"})
+    assert not compiled.accepts({"scaler": "none"})
 
 
 def test_scikit_learns_dictionaries() -> None:
@@ -158,12 +158,12 @@ def test_scikit_learns_dictionaries() -> None:
     ]
     assert status(compiled, "float ranges") == {"approximated"}
     assert status(compiled, "integer ranges") == {"exact"}, "all three members are in the grid"
-    assert not compiled.reaches({**compiled.form.default, "estimator.C": 2.0})
+    assert not compiled.accepts({**compiled.form.default, "estimator.C": 2.0})
 
 
 def test_alternatives_that_leave_the_same_share_a_dictionary() -> None:
-    assert form_of("sklearn", plain(3, 2)).form.native == [{"s0": ["a0", "a1", "a2"], "s1": ["a0", "a1"]}]
-    assert form_of("sklearn", plain(3, 2)).form.to_text().startswith("1 dictionary for RandomizedSearchCV")
+    assert form_of("sklearn", plain_space(3, 2)).form.native == [{"s0": ["a0", "a1", "a2"], "s1": ["a0", "a1"]}]
+    assert form_of("sklearn", plain_space(3, 2)).form.to_text().startswith("1 dictionary for RandomizedSearchCV")
 
 
 def test_too_many_dictionaries_are_one_distribution_or_no_grid() -> None:
@@ -197,7 +197,7 @@ def test_a_normal_prior_is_drawn_within_the_bounds() -> None:
     assert abs(logarithms.std() - 1) < 0.1
     far = sl.parse(SVM.replace("normal, 0, 1", "normal, 900000, 0.001")).compile("sklearn", search="random")
     for parameters in far.sample(50, np.random.default_rng(0)):
-        assert far.reaches(parameters)
+        assert far.accepts(parameters)
 
 
 @pytest.mark.parametrize("name", ["hyperopt", "optuna"])
@@ -213,7 +213,7 @@ def test_defaults_that_a_constraint_excludes_are_not_the_default(name: str) -> N
         constraints=[crafted.forbid(And((Is("a", ("A",)), Is("b", ("C",)))))],
     )
     compiled = form_of(name, space)
-    assert exclusion(space, compiled.decode(compiled.form.default)) is None
+    assert first_exclusion(space, compiled.decode(compiled.form.default)) is None
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -226,10 +226,10 @@ def test_equal_parts_are_one_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_space_of_a_million_million_structures_costs_no_more(name: str) -> None:
-    space = plain(*[10] * 12)
+    space = plain_space(*[10] * 12)
     compiled = form_of(name, space)
     drawn = compiled.sample(3, np.random.default_rng(0))
-    assert all(exclusion(space, compiled.decode(each)) is None for each in drawn)
+    assert all(first_exclusion(space, compiled.decode(each)) is None for each in drawn)
     assert len(compiled.form.to_python()) < 10_000
 
 
@@ -245,7 +245,7 @@ def test_compiling_imports_none_of_the_libraries(name: str) -> None:
 
 def test_a_library_that_is_missing_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModuleNotFoundError):
-        library("optuna", "optuna.no_such_room")
+        import_optional("optuna", "optuna.no_such_room")
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(MissingLibraryError, match="optuna") as error:
         svm("optuna").sample(1, np.random.default_rng(0))

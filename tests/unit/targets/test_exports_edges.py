@@ -18,7 +18,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.value import Value
 from spacelang.solver.counting import Structures
 from spacelang.targets import TARGETS
-from spacelang.targets._lowered import Lowered, RefusedError
+from spacelang.targets._lowering import LoweringResult, RefusedError
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 LARGEST = 1.7e308
@@ -54,9 +54,9 @@ ENDS: dict[str, list[Value]] = {
 }
 
 
-def form_of(name: str, space: Space) -> Lowered[Any, Any]:
+def form_of(name: str, space: Space) -> LoweringResult[Any, Any]:
     found = TARGETS.load(name)().lower(Structures(space))
-    assert isinstance(found, Lowered)
+    assert isinstance(found, LoweringResult)
     return found
 
 
@@ -74,7 +74,7 @@ def test_values_come_back_and_draws_are_inside(name: str, label: str) -> None:
     for value in values_of(domain, label):
         configuration = Configuration({"s": "A", "s.x0": value})
         encoding = compiled.encode(configuration)
-        assert compiled.reaches(encoding)
+        assert compiled.accepts(encoding)
         assert compiled.decode(encoding) == configuration
     drawn = [compiled.decode(each)["s.x0"] for each in compiled.sample(300, np.random.default_rng(0))]
     for value in drawn:
@@ -116,5 +116,5 @@ def test_no_range_is_left_by_rounding(
 def test_a_space_without_anything_to_say_has_one_configuration(name: str) -> None:
     compiled = form_of(name, crafted.space_of())
     (drawn,) = compiled.sample(1, np.random.default_rng(0))
-    assert compiled.reaches(drawn)
+    assert compiled.accepts(drawn)
     assert compiled.decode(drawn) == Configuration({})

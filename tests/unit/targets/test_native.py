@@ -8,7 +8,7 @@ import pytest
 
 import spacelang as sl
 from spacelang.targets import TARGETS
-from spacelang.targets._lowered import WithNative
+from spacelang.targets._lowering import NativeForm
 
 SPACE = sl.parse(
     """space s
@@ -27,7 +27,7 @@ def shown(form: Any, encodings: Any) -> list[str]:
 @pytest.mark.parametrize("name", TARGETS.names())
 def test_every_tool_has_its_object_under_one_name(name: str) -> None:
     form = SPACE.compile(name).form
-    assert isinstance(form, WithNative) == (name in TOOLS)
+    assert isinstance(form, NativeForm) == (name in TOOLS)
     if name in TOOLS:
         assert type(form.native).__name__ == TOOLS[name]
 

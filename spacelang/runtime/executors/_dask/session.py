@@ -24,48 +24,56 @@ from distributed import Client, KilledWorker
 from distributed.client import FutureCancelledError
 from distributed.comm.core import CommClosedError
 
-from spacelang.grouping import grouped
-from spacelang.ir.task import SECONDS, Limits, quantity
+from spacelang.grouping import group_by_key
+from spacelang.ir.task import SECONDS, Limits, format_quantity
 from spacelang.ir.trial import Status
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors import Finished, Job
-from spacelang.runtime.executors._dask.laboratory import JobReport, Laboratory, Steward, assess, halt, label, prepare
-from spacelang.runtime.executors._dask.local import LocalCluster
-from spacelang.runtime.executors._dask.log import quiet
-from spacelang.runtime.executors._dask.seats import Seat, make_seats
+from spacelang.runtime.executors import FinishedJob, Job
+from spacelang.runtime.executors._dask.local_cluster import LocalCluster
+from spacelang.runtime.executors._dask.log_filter import silence_thread
+from spacelang.runtime.executors._dask.slots import Slot, make_slots
 from spacelang.runtime.executors._dask.versions import PACKAGES, difference
-from spacelang.runtime.failures import Failure, described
+from spacelang.runtime.executors._dask.worker_plugin import (
+    CleanupPlugin,
+    EvaluationPlugin,
+    JobReport,
+    evaluate_on_worker,
+    prepare_worker,
+    stop_slot_trials,
+    worker_label,
+)
+from spacelang.runtime.failures import Failure, describe_exception
 
-CONNECTING: Final = 5.0
+CONNECT_TIMEOUT: Final = 5.0
 """The maximum time to connect or reconnect to a scheduler, in seconds."""
 
-JOINING: Final = 60.0
+JOIN_TIMEOUT: Final = 60.0
 """The maximum time for the first dask worker to join the scheduler, in seconds."""
 
-LEAVING: Final = 1.5
+CLOSE_TIMEOUT: Final = 1.5
 """The maximum time for the cluster to stop the trials of a run, in seconds."""
 
-GLANCE: Final = 2.0
+WATCH_INTERVAL: Final = 2.0
 """The interval at which the cluster is checked for workers, in seconds."""
 
-BLINK: Final = 0.05
+POLL_INTERVAL: Final = 0.05
 """The interval at which a starting cluster is polled, in seconds."""
 
-ERRORS: Final = 2
+TASK_RETRIES: Final = 2
 """The retries of a task that failed outside of the process of its trial."""
 
-RELEASING: Final = 0.02
+RELEASE_DELAY: Final = 0.02
 """The delay before a result that has arrived is released on the cluster, in seconds."""
 
-KEYS: Final = 4096
+KEY_COUNT: Final = 4096
 """The number of distinct task keys; they are reused in turn."""
 
-LOSSES: Final = 3
+MAX_LOSSES: Final = 3
 """The number of lost dask workers after which the job is taken for the cause."""
 
-SAME: Final = "install spacelang, and the same versions, on all machines of the cluster"
+SAME_VERSIONS_HELP: Final = "install spacelang, and the same versions, on all machines of the cluster"
 
-RESUME: Final = "start workers, then continue the run with `--resume`"
+RESUME_HELP: Final = "start workers, then continue the run with `--resume`"
 
 
 AnyClient: TypeAlias = Any
@@ -77,21 +85,21 @@ class _LostTaskError(Exception):
 
 
 @dataclass(slots=True)
-class _Flight:
+class _RunningJob:
     """A running job and its task on the cluster."""
 
     report: "asyncio.Future[JobReport] | None" = None
     """The future result of its task."""
-    order: int = 0
+    task_number: int = 0
     """The number of its task among those submitted to the cluster, counted from 1."""
-    wants: str = ""
+    preferred_address: str = ""
     """The address of the preferred dask worker; empty for none."""
-    begun: int = 1
+    starts: int = 1
     """The number of times that a dask worker started it."""
     losses: int = 0
     """The number of dask workers that ended unexpectedly while they had it."""
 
-    def lose(self) -> None:
+    def mark_lost(self) -> None:
         """Make the coroutine that waits for the task submit it again."""
         if self.report is not None and not self.report.done():
             self.report.set_exception(_LostTaskError())
@@ -129,75 +137,79 @@ class ClusterSession:
         self._connection: Any = None
         """The connection to the scheduler over which the plugins were registered."""
         self._registering = asyncio.Lock()
-        self._orders = count(1)
-        self._flights: dict[int, _Flight] = {}
+        self._task_numbers = count(1)
+        self._running_jobs: dict[int, _RunningJob] = {}
         """The running jobs by number."""
-        self._threads: dict[str, int] = {}
+        self._thread_counts: dict[str, int] = {}
         """The initial number of threads of each dask worker, by address."""
-        self._lately_gone: deque[str] = deque(maxlen=100)
+        self._recently_ended: deque[str] = deque(maxlen=100)
         """The addresses of the dask workers that ended most recently."""
-        self._eras: Counter[str] = Counter()
+        self._generations: Counter[str] = Counter()
         """How often the trials of each slot were stopped."""
-        self._broken: InputError | None = None
+        self._error: InputError | None = None
         self._watcher: asyncio.Task[None] | None = None
 
-    async def open(self, thread: int) -> tuple[Seat, ...]:
+    async def open(self, thread: int) -> tuple[Slot, ...]:
         """Connect, prepare everything for trials and return the slots. Raises InputError if that fails."""
-        self._log.enter_context(quiet(thread))
+        self._log.enter_context(silence_thread(thread))
         address = self._address
         if address is None:
-            self._local = LocalCluster(self._workers, self._break)
+            self._local = LocalCluster(self._workers, self._report_error)
             address = await self._local.start()
         client: AnyClient = Client(  # type: ignore[no-untyped-call]
-            address, asynchronous=True, set_as_default=False, timeout=CONNECTING, direct_to_workers=False
+            address, asynchronous=True, set_as_default=False, timeout=CONNECT_TIMEOUT, direct_to_workers=False
         )
         self._client = client
         await _connect(client, address)
         await self._await_workers(client, address)
         await _check_versions(client, address)
-        await self._register(client)
+        await self._register_plugins(client)
         found = (await client.scheduler.identity(n_workers=-1))["workers"]
-        self._threads = {place: max(int(each["nthreads"]), 1) for place, each in found.items()}
-        slots = make_seats(
-            {place: label(each["name"], place) for place, each in found.items()}, self._threads, self._workers
+        self._thread_counts = {place: max(int(each["nthreads"]), 1) for place, each in found.items()}
+        slots = make_slots(
+            {place: worker_label(each["name"], place) for place, each in found.items()},
+            self._thread_counts,
+            self._workers,
         )
-        await self._prepare(client, slots)
-        self._watcher = asyncio.create_task(self._watch(client, address))
+        await self._prepare_slots(client, slots)
+        self._watcher = asyncio.create_task(self._watch_for_workers(client, address))
         return slots
 
-    async def evaluate(self, slot: Seat, job: Job) -> Finished:
+    async def evaluate(self, slot: Slot, job: Job) -> FinishedJob:
         """Have a job evaluated, again if dask workers end; the slot moves to the worker that did it.
 
         Raises the error of the cluster, or the InputError that the evaluation has raised.
         """
         assert self._client is not None
-        running = self._flights[job.number] = _Flight()
+        running = self._running_jobs[job.number] = _RunningJob()
         request = pickle.dumps(job.request, pickle.HIGHEST_PROTOCOL)
         try:
-            while running.losses <= LOSSES:
-                await self._stay_connected(self._client)
+            while running.losses <= MAX_LOSSES:
+                await self._ensure_connected(self._client)
                 try:
-                    report = await self._reported(self._client, job, slot, request)
+                    report = await self._run_task(self._client, job, slot, request)
                 except _LostTaskError:
                     continue
                 except FutureCancelledError:
                     # The connection to the scheduler was lost, or another user restarted the cluster.
-                    running.begun += 1
+                    running.starts += 1
                 except KilledWorker:
                     # Dask also blames tasks that only waited on the worker that died.
                     continue
                 else:
-                    return _finished(job, slot, report, running.begun)
+                    return _make_finished(job, slot, report, running.starts)
             reason = f"{running.losses} dask workers ended one after another while they evaluated it"
-            return Finished(job, Failure(Status.CRASH, reason).of(job.request), slot.name, running.losses)
+            return FinishedJob(job, Failure(Status.CRASH, reason).to_trial(job.request), slot.name, running.losses)
         finally:
-            del self._flights[job.number]
+            del self._running_jobs[job.number]
 
-    async def halt(self, slots: Sequence[str]) -> None:
+    async def stop_slots(self, slots: Sequence[str]) -> None:
         """Stop the trials of slots whose jobs are no longer wanted, also those that have not started yet."""
-        self._eras.update(slots)
+        self._generations.update(slots)
         if self._client is not None:
-            await self._client.run(halt, self._run, {each: self._eras[each] for each in slots}, on_error="ignore")
+            await self._client.run(
+                stop_slot_trials, self._run, {each: self._generations[each] for each in slots}, on_error="ignore"
+            )
 
     async def close(self) -> None:
         """Stop all trials, remove everything from the cluster, and end a local cluster."""
@@ -207,58 +219,58 @@ class ClusterSession:
             if self._client is not None:
                 # If the cluster does not answer, the cleanup plugin removes the rest, or the local cluster is killed.
                 with suppress(Exception):
-                    await asyncio.wait_for(self._take_back(self._client), LEAVING)
+                    await asyncio.wait_for(self._unregister_plugins(self._client), CLOSE_TIMEOUT)
                 with suppress(Exception):
-                    await asyncio.wait_for(self._client.close(), LEAVING)
+                    await asyncio.wait_for(self._client.close(), CLOSE_TIMEOUT)
         finally:
             if self._local is not None:
                 await self._local.close()
             self._log.close()
 
-    def _break(self, error: InputError) -> None:
+    def _report_error(self, error: InputError) -> None:
         """Report an error of the cluster as a whole."""
-        self._broken = error
+        self._error = error
         self._fail(error)
 
-    async def _reported(self, client: AnyClient, job: Job, slot: Seat, request: bytes) -> JobReport:
+    async def _run_task(self, client: AnyClient, job: Job, slot: Slot, request: bytes) -> JobReport:
         """Submit a task for a job to the cluster and wait for its report."""
-        running = self._flights[job.number]
-        running.order = next(self._orders)
-        running.wants = self._wanted(slot, running)
+        running = self._running_jobs[job.number]
+        running.task_number = next(self._task_numbers)
+        running.preferred_address = self._preferred_address(slot, running)
         running.report = asyncio.get_running_loop().create_future()
         task = client.submit(
-            assess,
+            evaluate_on_worker,
             self._run,
             slot.name,
             request,
             job.seconds,
-            self._eras[slot.name],
+            self._generations[slot.name],
             # Keys are reused once the cluster has forgotten them: it would remember 100,000 distinct ones.
-            key=(self._run, running.order % KEYS),
-            workers=[running.wants] if running.wants else None,
-            allow_other_workers=bool(running.wants),
+            key=(self._run, running.task_number % KEY_COUNT),
+            workers=[running.preferred_address] if running.preferred_address else None,
+            allow_other_workers=bool(running.preferred_address),
             pure=False,
-            retries=ERRORS,
+            retries=TASK_RETRIES,
         )
         # Do not await `gathering` itself: if a worker ends just then, the scheduler retries it for 30 seconds.
         gathering = asyncio.ensure_future(client.gather(task, asynchronous=True))
-        gathering.add_done_callback(partial(_pass_on, running.report))
+        gathering.add_done_callback(partial(_copy_outcome, running.report))
         try:
             report = await running.report
         except BaseException:
             task.release()
             raise
         # Dask's client sends at most one message in ten milliseconds: let the next task go first.
-        asyncio.get_running_loop().call_later(RELEASING, task.release)
+        asyncio.get_running_loop().call_later(RELEASE_DELAY, task.release)
         return report
 
-    def _wanted(self, slot: Seat, running: _Flight) -> str:
+    def _preferred_address(self, slot: Slot, running: _RunningJob) -> str:
         """Return the address of the dask worker of the last job; empty if it has ended or is busy."""
-        address = slot.place
-        if address in self._lately_gone:
+        address = slot.last_address
+        if address in self._recently_ended:
             return ""
-        busy = sum(each.wants == address for each in self._flights.values() if each is not running)
-        return address if busy < self._threads.get(address, 1) else ""
+        busy = sum(each.preferred_address == address for each in self._running_jobs.values() if each is not running)
+        return address if busy < self._thread_counts.get(address, 1) else ""
 
     async def _await_workers(self, client: AnyClient, address: str) -> None:
         """Wait for all workers of a local cluster, or for one at a scheduler.
@@ -268,82 +280,86 @@ class ClusterSession:
         """
         demand = client.submit(int, key=f"{self._run}-demand", pure=False)
         wanted = 1 if self._local is None else self._workers
-        seconds = min(JOINING, self._patience)
+        seconds = min(JOIN_TIMEOUT, self._patience)
         until = time.monotonic() + seconds
         while len(await client.scheduler.ncores()) < wanted:
-            if self._broken is not None:
-                raise self._broken
+            if self._error is not None:
+                raise self._error
             if time.monotonic() > until:
-                raise _without_workers(address, seconds)
-            await asyncio.sleep(BLINK)
+                raise _no_workers_error(address, seconds)
+            await asyncio.sleep(POLL_INTERVAL)
         demand.release()
 
-    async def _register(self, client: AnyClient) -> None:
+    async def _register_plugins(self, client: AnyClient) -> None:
         """Register the plugins on the workers and the scheduler, and subscribe to events of the cluster."""
-        client.subscribe_topic("all", self._notice)
+        client.subscribe_topic("all", self._handle_cluster_event)
         try:
-            await client.register_plugin(Steward(self._run, client.id), name=self._run)
-            plugin = Laboratory(self._payload, self._limits, isolate=self._isolates)
+            await client.register_plugin(CleanupPlugin(self._run, client.id), name=self._run)
+            plugin = EvaluationPlugin(self._payload, self._limits, isolate=self._isolates)
             await client.register_plugin(plugin, name=self._run)
         except Exception as error:
-            raise InputError(f"the cluster cannot evaluate: {described(error)}", SAME) from error
+            raise InputError(f"the cluster cannot evaluate: {describe_exception(error)}", SAME_VERSIONS_HELP) from error
         self._connection = client.scheduler_comm
 
-    async def _prepare(self, client: AnyClient, slots: Sequence[Seat]) -> None:
-        names = grouped((slot.place, slot.name) for slot in slots if slot.place)
-        found = await client.run(prepare, self._run, names, workers=list(names), on_error="return")
+    async def _prepare_slots(self, client: AnyClient, slots: Sequence[Slot]) -> None:
+        names = group_by_key((slot.last_address, slot.name) for slot in slots if slot.last_address)
+        found = await client.run(prepare_worker, self._run, names, workers=list(names), on_error="return")
         for each in found.values():
             # A worker that ends meanwhile does not matter: the others continue.
             if isinstance(each, InputError):
                 raise each
 
-    async def _take_back(self, client: AnyClient) -> None:
+    async def _unregister_plugins(self, client: AnyClient) -> None:
         client.unsubscribe_topic("all")
         await client.unregister_worker_plugin(self._run)
         await client.unregister_scheduler_plugin(self._run)
 
-    def _notice(self, event: tuple[float, Any]) -> None:
+    def _handle_cluster_event(self, event: tuple[float, Any]) -> None:
         """Handle the event that a dask worker has ended: have its jobs submitted again."""
         _, news = event
         if news.get("action") != "remove-worker":
             return
         address = news["worker"]
-        self._lately_gone.append(address)
+        self._recently_ended.append(address)
         # A dask worker starts tasks in submission order. Those still waiting are not the cause.
-        started = self._ours(news["processing-tasks"])[: self._threads.get(address, 1)]
-        lost_results = self._ours(news["lost-computed-tasks"])
-        for number, running in self._flights.items():
-            running.begun += number in started or number in lost_results
+        started = self._own_jobs(news["processing-tasks"])[: self._thread_counts.get(address, 1)]
+        lost_results = self._own_jobs(news["lost-computed-tasks"])
+        for number, running in self._running_jobs.items():
+            running.starts += number in started or number in lost_results
             running.losses += number in started and not news["expected"]
-            if running.wants == address or number in lost_results or running.losses > LOSSES:
-                running.lose()
+            if running.preferred_address == address or number in lost_results or running.losses > MAX_LOSSES:
+                running.mark_lost()
 
-    def _ours(self, keys: Iterable[Any]) -> list[int]:
+    def _own_jobs(self, keys: Iterable[Any]) -> list[int]:
         """Return the numbers of this run's jobs among tasks of the cluster, in the order of submission."""
         ours = {key[1] for key in keys if isinstance(key, tuple) and key[0] == self._run}
-        found = [(job.order, number) for number, job in self._flights.items() if job.order % KEYS in ours]
+        found = [
+            (job.task_number, number)
+            for number, job in self._running_jobs.items()
+            if job.task_number % KEY_COUNT in ours
+        ]
         return [number for _, number in sorted(found)]
 
-    async def _stay_connected(self, client: AnyClient) -> None:
+    async def _ensure_connected(self, client: AnyClient) -> None:
         """Wait until tasks can be submitted to the scheduler.
 
         It returns at once unless the connection was lost. After a reconnection it registers the plugins again, because
         the scheduler has forgotten them. Raises InputError if the connection stays lost.
         """
         async with self._registering:
-            until = time.monotonic() + CONNECTING
+            until = time.monotonic() + CONNECT_TIMEOUT
             while client.status != "running":
                 if client.status == "closed" or time.monotonic() > until:
-                    raise InputError(f"the scheduler at `{self._address}` is no longer reachable", RESUME)
-                await asyncio.sleep(BLINK)
+                    raise InputError(f"the scheduler at `{self._address}` is no longer reachable", RESUME_HELP)
+                await asyncio.sleep(POLL_INTERVAL)
             if client.scheduler_comm is not self._connection:
-                await self._register(client)
+                await self._register_plugins(client)
 
-    async def _watch(self, client: AnyClient, address: str) -> None:
+    async def _watch_for_workers(self, client: AnyClient, address: str) -> None:
         """Report an error once the cluster has had no dask worker for too long."""
         seen = time.monotonic()
         while True:
-            await asyncio.sleep(min(GLANCE, self._patience / 4))
+            await asyncio.sleep(min(WATCH_INTERVAL, self._patience / 4))
             try:
                 has_workers = bool(await client.scheduler.ncores())
             except Exception:  # noqa: BLE001 - a lost connection is handled by the coroutines that wait for a result
@@ -351,28 +367,30 @@ class ClusterSession:
             if has_workers:
                 seen = time.monotonic()
             elif time.monotonic() - seen > self._patience:
-                self._break(_without_workers(address, self._patience))
+                self._report_error(_no_workers_error(address, self._patience))
                 return
 
 
 async def _connect(client: AnyClient, address: str) -> None:
     try:
         # The client would wait forever for a server that accepts the connection and sends nothing.
-        async with asyncio.timeout(CONNECTING + 1):
+        async with asyncio.timeout(CONNECT_TIMEOUT + 1):
             await client
     except OSError as error:
         if isinstance(error, CommClosedError):
-            message = f"the program at `{address}` closed the connection: {described(error.__cause__ or error)}"
+            message = (
+                f"the program at `{address}` closed the connection: {describe_exception(error.__cause__ or error)}"
+            )
             raise InputError(message, "the address of a scheduler with certificates starts with `tls://`") from error
-        message = f"no scheduler answers at `{address}` within {quantity(CONNECTING, SECONDS)}"
+        message = f"no scheduler answers at `{address}` within {format_quantity(CONNECT_TIMEOUT, SECONDS)}"
         raise InputError(message, "`dask scheduler` starts one and shows its address") from error
     except Exception as error:
         certificates = "set the certificates in dask's configuration, under `distributed.comm.tls`"
         help_ = certificates if address.startswith("tls:") else ""
-        raise InputError(f"the scheduler at `{address}` cannot be used: {described(error)}", help_) from error
+        raise InputError(f"the scheduler at `{address}` cannot be used: {describe_exception(error)}", help_) from error
 
 
-def _pass_on(report: "asyncio.Future[JobReport]", gathering: "asyncio.Future[JobReport]") -> None:
+def _copy_outcome(report: "asyncio.Future[JobReport]", gathering: "asyncio.Future[JobReport]") -> None:
     """Copy the result or the exception of one future to another, unless that is done or nobody waits for it."""
     if gathering.cancelled():
         report.cancel()
@@ -395,20 +413,20 @@ async def _check_versions(client: AnyClient, address: str) -> None:
     places[f"the scheduler {address}"] = {**found["scheduler"]["packages"], **known}
     for place, packages in places.items():
         if differing := difference(here, packages, place):
-            raise InputError(differing, SAME)
+            raise InputError(differing, SAME_VERSIONS_HELP)
 
 
-def _finished(job: Job, slot: Seat, report: JobReport, starts: int) -> Finished:
-    answer = report.read()
+def _make_finished(job: Job, slot: Slot, report: JobReport, starts: int) -> FinishedJob:
+    answer = report.unpickle_answer()
     if isinstance(answer, InputError):
         raise answer
     # Share one request object: a run holds thousands of trials.
     trial = replace(answer, request=job.request) if answer.request == job.request else answer
-    slot.place = report.place
-    worker = slot.name if report.name == slot.home else report.name
-    return Finished(job, trial, worker, starts + report.attempts - 1)
+    slot.last_address = report.address
+    worker = slot.name if report.name == slot.home_worker else report.name
+    return FinishedJob(job, trial, worker, starts + report.attempts - 1)
 
 
-def _without_workers(address: str, seconds: float) -> InputError:
-    message = f"the scheduler at `{address}` has had no worker for {quantity(seconds, SECONDS)}"
+def _no_workers_error(address: str, seconds: float) -> InputError:
+    message = f"the scheduler at `{address}` has had no worker for {format_quantity(seconds, SECONDS)}"
     return InputError(message, f"`dask worker {address}` starts one")

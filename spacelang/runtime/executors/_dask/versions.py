@@ -12,15 +12,15 @@ Versions: TypeAlias = Mapping[str, str | None]
 """Versions by package, with `python`; None for a package that is not installed."""
 
 
-def versions() -> Versions:
+def installed_versions() -> Versions:
     """Return the versions of this process."""
-    return {"python": ".".join(map(str, sys.version_info)), **{name: _version(name) for name in PACKAGES}}
+    return {"python": ".".join(map(str, sys.version_info)), **{name: _installed_version(name) for name in PACKAGES}}
 
 
 def difference(here: Versions, there: Versions, place: str) -> str:
     """Describe the first difference that matters; return an empty string if there is none."""
     for name in ("python", *PACKAGES):
-        ours, theirs = (_relevant(name, each.get(name)) for each in (here, there))
+        ours, theirs = (_comparable(name, each.get(name)) for each in (here, there))
         if theirs is None and ours is not None:
             return f"`{name}` is not installed on {place}"
         if ours != theirs:
@@ -28,12 +28,12 @@ def difference(here: Versions, there: Versions, place: str) -> str:
     return ""
 
 
-def _relevant(name: str, found: str | None) -> str | None:
+def _comparable(name: str, found: str | None) -> str | None:
     # Pickled code works between Python releases that differ only in the third number.
     return ".".join(found.split(".")[:2]) if found is not None and name == "python" else found
 
 
-def _version(name: str) -> str | None:
+def _installed_version(name: str) -> str | None:
     try:
         return version(name)
     except PackageNotFoundError:

@@ -9,10 +9,10 @@ from typing import Final
 HEADER: Final = struct.Struct("!Q")
 """The header of a message: its length in bytes."""
 
-CHUNK: Final = 1 << 18
+CHUNK_BYTES: Final = 1 << 18
 """The size of a read, in bytes: more than a socket buffer holds."""
 
-FILES: Final = 8
+MAX_FILES: Final = 8
 """The maximum number of file descriptors received at once."""
 
 
@@ -24,11 +24,11 @@ class Channel:
 
     def __init__(self, end: socket.socket, patience: float | None = None) -> None:
         self._socket = end
-        self._patience = patience
+        self._send_timeout = patience
         self._received = bytearray()
-        self.files: deque[int] = deque()
+        self.received_files: deque[int] = deque()
         """The file descriptors received with messages, in order of arrival."""
-        self.is_over = False
+        self.is_closed_by_peer = False
         """True once the peer has closed the connection and all that it sent has arrived."""
 
     def fileno(self) -> int:
@@ -38,11 +38,11 @@ class Channel:
     def send(self, message: bytes, file: int | None = None) -> None:
         """Send a message, with an open file if one is given. Raises OSError if it does not get through."""
         header = HEADER.pack(len(message))
-        self._socket.settimeout(self._patience)
+        self._socket.settimeout(self._send_timeout)
         if file is not None:
             socket.send_fds(self._socket, [header], [file])
             self._socket.sendall(message)
-        elif len(message) < CHUNK:
+        elif len(message) < CHUNK_BYTES:
             self._socket.sendall(header + message)
         else:
             self._socket.sendall(header)
@@ -54,20 +54,20 @@ class Channel:
         Raises EOFError if the peer has closed the connection.
         """
         self._socket.settimeout(None)
-        while (message := self._next()) is None:
-            if self.is_over:
+        while (message := self._pop_message()) is None:
+            if self.is_closed_by_peer:
                 raise EOFError
-            self._read()
+            self._read_socket()
         return message
 
-    def arrived(self) -> list[bytes]:
+    def receive_available(self) -> list[bytes]:
         """Return the messages that have arrived completely, without blocking."""
         self._socket.settimeout(0)
         with suppress(BlockingIOError):
-            while not self.is_over:
-                self._read()
+            while not self.is_closed_by_peer:
+                self._read_socket()
         found = []
-        while (message := self._next()) is not None:
+        while (message := self._pop_message()) is not None:
             found.append(message)
         return found
 
@@ -75,16 +75,16 @@ class Channel:
         """Close the connection. Closing again does nothing."""
         self._socket.close()
 
-    def _read(self) -> None:
+    def _read_socket(self) -> None:
         try:
-            data, files, _, _ = socket.recv_fds(self._socket, CHUNK, FILES)
+            data, files, _, _ = socket.recv_fds(self._socket, CHUNK_BYTES, MAX_FILES)
         except ConnectionError:
             data, files = b"", []
-        self.files.extend(files)
+        self.received_files.extend(files)
         self._received += data
-        self.is_over = not data
+        self.is_closed_by_peer = not data
 
-    def _next(self) -> bytes | None:
+    def _pop_message(self) -> bytes | None:
         if len(self._received) < HEADER.size:
             return None
         (length,) = HEADER.unpack_from(self._received)

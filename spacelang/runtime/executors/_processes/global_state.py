@@ -17,18 +17,18 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from spacelang.runtime.executors._processes import system
+from spacelang.runtime.executors._processes import kernel
 
-SETTLING: Final = 0.05
+IDLE_TIMEOUT: Final = 0.05
 """The maximum time for threads to become idle, in seconds of wall-clock time and of CPU time."""
 
-BLINK: Final = 0.001
+POLL_INTERVAL: Final = 0.001
 """The interval at which threads are polled, in seconds."""
 
-PATCHED: Final = ("builtins", "copy", "copyreg", "os", "pickle", "random", "time")
+PATCHABLE_MODULES: Final = ("builtins", "copy", "copyreg", "os", "pickle", "random", "time")
 """The modules that are checked for patches: one left behind would affect later trials or the sending of results."""
 
-UNSEEN: Final = object()
+UNAVAILABLE: Final = object()
 """The state of a library that is not loaded, and of anything that cannot be read."""
 
 
@@ -40,50 +40,50 @@ class GlobalState:
 
     def __init__(self) -> None:
         self._modules = dict(sys.modules)
-        self._threads = system.threads()
-        self._before = {name: _seen(read) for name, read in LOOKS.items()}
+        self._threads = kernel.thread_ids()
+        self._before = {name: _read_state(read) for name, read in STATE_READERS.items()}
 
-    def changed(self) -> str | None:
+    def first_change(self) -> str | None:
         """Return the name of a part of the state that has changed, None if there is none."""
-        for name, read in LOOKS.items():
-            before, now = self._before[name], _seen(read)
-            if before is UNSEEN:
+        for name, read in STATE_READERS.items():
+            before, now = self._before[name], _read_state(read)
+            if before is UNAVAILABLE:
                 self._before[name] = now
             elif not _is_equal(before, now):
                 return name
-        if not self._are_modules_there():
+        if not self._are_modules_unchanged():
             return "modules"
-        return None if self._are_threads_gone() else "threads"
+        return None if self._are_new_threads_idle() else "threads"
 
-    def _are_modules_there(self) -> bool:
+    def _are_modules_unchanged(self) -> bool:
         """Return True if no module was removed or replaced; new modules are allowed."""
         if self._modules == sys.modules:
             return True
         before, self._modules = self._modules, dict(sys.modules)
         return before.items() <= self._modules.items()
 
-    def _are_threads_gone(self) -> bool:
+    def _are_new_threads_idle(self) -> bool:
         """Return True once no new thread is left that could do anything by itself.
 
         The threads of a pool spin for some milliseconds before they sleep. That takes longer if other processes occupy
-        the cores. So a thread that wants a core is granted CPU time (`SETTLING`), and not only wall-clock time.
+        the cores. So a thread that wants a core is granted CPU time (`IDLE_TIMEOUT`), and not only wall-clock time.
         """
-        until, most = time.monotonic() + SETTLING, time.process_time() + SETTLING
-        while active := system.threads() - self._threads:
-            is_at_work = time.process_time() < most and any(map(system.wants_a_core, active))
-            if all(map(system.waits_for_work, active)) and len(sys._current_frames()) == 1:
+        until, most = time.monotonic() + IDLE_TIMEOUT, time.process_time() + IDLE_TIMEOUT
+        while active := kernel.thread_ids() - self._threads:
+            is_at_work = time.process_time() < most and any(map(kernel.is_runnable_thread, active))
+            if all(map(kernel.is_idle_thread, active)) and len(sys._current_frames()) == 1:
                 return True
             if time.monotonic() > until and not is_at_work:
                 return False
-            time.sleep(BLINK)
+            time.sleep(POLL_INTERVAL)
         return True
 
 
-def _seen(read: Callable[[], object]) -> object:
+def _read_state(read: Callable[[], object]) -> object:
     try:
         return read()
     except Exception:  # noqa: BLE001 - a trial may have broken what is read
-        return UNSEEN
+        return UNAVAILABLE
 
 
 def _is_equal(before: object, now: object) -> bool:
@@ -93,7 +93,7 @@ def _is_equal(before: object, now: object) -> bool:
         return False
 
 
-def _library(name: str) -> Any:
+def _loaded_module(name: str) -> Any:
     """Return a loaded module; raise KeyError, and import nothing, if it is not loaded."""
     return sys.modules[name]
 
@@ -113,21 +113,23 @@ def _streams() -> object:
 
 
 def _patches() -> object:
-    return [dict(vars(_library(name))) for name in PATCHED], dict(_library("copyreg").dispatch_table)
+    return [dict(vars(_loaded_module(name))) for name in PATCHABLE_MODULES], dict(
+        _loaded_module("copyreg").dispatch_table
+    )
 
 
 def _warnings() -> object:
     return list(warnings.filters), warnings.showwarning, warnings.formatwarning
 
 
-def _process() -> object:
-    limits = [resource.getrlimit(each) for each in _limits()]
+def _process_state() -> object:
+    limits = [resource.getrlimit(each) for each in _resource_limits()]
     timers = [signal.getitimer(each) for each in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)]
-    return limits, timers, os.getpriority(os.PRIO_PROCESS, 0), system.settings()
+    return limits, timers, os.getpriority(os.PRIO_PROCESS, 0), kernel.process_settings()
 
 
 @cache
-def _limits() -> list[int]:
+def _resource_limits() -> list[int]:
     return sorted({value for name, value in vars(resource).items() if name.startswith("RLIMIT_")})
 
 
@@ -141,29 +143,29 @@ def _arithmetic() -> object:
 
 
 def _numpy() -> object:
-    numpy = _library("numpy")
+    numpy = _loaded_module("numpy")
     return numpy.geterr(), numpy.geterrcall(), numpy.getbufsize()
 
 
 def _pandas() -> object:
-    return dict(_flat(_library("pandas").options.d))
+    return dict(_flatten(_loaded_module("pandas").options.d))
 
 
-def _flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in options.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from _flatten(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
 
 
 def _joblib() -> object:
-    backend, workers = _library("joblib").parallel.get_active_backend()
+    backend, workers = _loaded_module("joblib").parallel.get_active_backend()
     return type(backend), workers
 
 
 def _thread_limits() -> object:
-    _library("threadpoolctl")
+    _loaded_module("threadpoolctl")
     return [library.num_threads for library in thread_pools()]
 
 
@@ -178,7 +180,7 @@ def thread_pools() -> tuple[Any, ...]:
     return tuple(ThreadpoolController().lib_controllers)
 
 
-LOOKS: Final[Mapping[str, Callable[[], object]]] = {
+STATE_READERS: Final[Mapping[str, Callable[[], object]]] = {
     "interpreter": _interpreter,
     "imports": _imports,
     "streams": _streams,
@@ -187,12 +189,12 @@ LOOKS: Final[Mapping[str, Callable[[], object]]] = {
     "environment": os.environ.copy,
     "working directory": os.getcwd,
     "locale": lambda: locale.setlocale(locale.LC_ALL),
-    "files": system.open_files,
-    "process": _process,
+    "files": kernel.open_files,
+    "process": _process_state,
     "arithmetic": _arithmetic,
     "numpy": _numpy,
     "pandas": _pandas,
-    "scikit-learn": lambda: _library("sklearn").get_config(),
+    "scikit-learn": lambda: _loaded_module("sklearn").get_config(),
     "joblib": _joblib,
     "thread limits": _thread_limits,
 }

@@ -7,11 +7,11 @@ from typing import Final
 
 import psutil
 
-SHARE: Final = 20
-"""The search for new processes takes at most 1 / (`SHARE` + 1) of the time."""
+SEARCH_TIME_DIVISOR: Final = 20
+"""The search for new processes takes at most 1 / (`SEARCH_TIME_DIVISOR` + 1) of the time."""
 
 
-def resident(process: psutil.Process) -> int:
+def resident_bytes(process: psutil.Process) -> int:
     """Return the resident memory of a process in bytes, 0 if it has ended."""
     try:
         return int(process.memory_info().rss)
@@ -19,14 +19,14 @@ def resident(process: psutil.Process) -> int:
         return 0
 
 
-def certain(root: psutil.Process, below: Iterable[psutil.Process]) -> int:
+def memory_lower_bound(root: psutil.Process, below: Iterable[psutil.Process]) -> int:
     """Return a lower bound of the memory of a process and its descendants, in bytes.
 
     The sum of the resident memory counts pages that are shared after a fork several times. The bound is the larger one
     of two figures. One is the resident memory of the root plus the memory that each descendant shares with nobody. The
     other is the sum of the proportional shares of all.
     """
-    own, shares = resident(root), 0
+    own, shares = resident_bytes(root), 0
     for process in (root, *below):
         with suppress(psutil.Error):
             full = process.memory_full_info()
@@ -42,24 +42,25 @@ class ProcessTrees:
     """
 
     def __init__(self) -> None:
-        self._below: dict[int, list[psutil.Process]] = {}
-        self._next = 0.0
+        self._descendants: dict[int, list[psutil.Process]] = {}
+        self._next_refresh = 0.0
 
-    def taken(self, root: psutil.Process, limit: float) -> int:
+    def measure(self, root: psutil.Process, limit: float) -> int:
         """Return the memory of a child and its descendants, in bytes.
 
-        Below the limit it may be too large, because shared pages count several times; above the limit it is `certain`.
+        Below the limit it may be too large, because shared pages count several times; above the limit it is
+        `memory_lower_bound`.
         """
-        below = self._below.get(root.pid, ())
-        total = resident(root) + sum(map(resident, below))
-        return certain(root, below) if below and total > limit else total
+        below = self._descendants.get(root.pid, ())
+        total = resident_bytes(root) + sum(map(resident_bytes, below))
+        return memory_lower_bound(root, below) if below and total > limit else total
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Look up all descendants, unless that was done a moment ago."""
         started = time.monotonic()
-        if started < self._next:
+        if started < self._next_refresh:
             return
-        self._below = {}
+        self._descendants = {}
         roots: dict[int, int] = {}
         for process in psutil.Process().children(recursive=True):
             with suppress(psutil.Error):
@@ -68,6 +69,6 @@ class ProcessTrees:
                 root = roots.get(parent)
                 roots[process.pid] = process.pid if root is None else root
                 if root is not None:
-                    self._below.setdefault(root, []).append(process)
+                    self._descendants.setdefault(root, []).append(process)
         ended = time.monotonic()
-        self._next = ended + SHARE * (ended - started)
+        self._next_refresh = ended + SEARCH_TIME_DIVISOR * (ended - started)

@@ -11,7 +11,7 @@ from spacelang.runtime.failures import Failure
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LoadEvaluation:
     """A command to use these limits; if `isolates`, each worker does a single job. It is sent once, first."""
 
     limits: Limits
@@ -29,7 +29,7 @@ class ForkWorker:
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
+class StartJob:
     """A notice that a job is being sent to a worker, so that the zygote enforces its limits.
 
     `sequence` is the number of the job; `seconds` is its time limit if it has its own.
@@ -41,32 +41,32 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class ConnectionLost:
     """A command to end a worker that the coordinator cannot reach, unless it has ended already."""
 
     token: int
 
 
-Command: TypeAlias = Load | ForkWorker | Begin | Lost
+ZygoteCommand: TypeAlias = LoadEvaluation | ForkWorker | StartJob | ConnectionLost
 """A message from the coordinator to the zygote."""
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadSucceeded:
     """A notice that workers can be forked now; each takes `idle_bytes` of memory while it waits."""
 
     idle_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class LoadFailed:
     """A notice that the evaluation could not be loaded, with the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class WorkerEnded:
     """A notice that a worker and all its processes have ended.
 
     `sequence` is the last job that the zygote knew the worker to have. `failure` is the failure of that job, None if
@@ -80,18 +80,18 @@ class Ended:
     is_final: bool = True
 
 
-News: TypeAlias = Loaded | Refused | Ended
+ZygoteMessage: TypeAlias = LoadSucceeded | LoadFailed | WorkerEnded
 """A message from the zygote to the coordinator."""
 
-TASK: Final = struct.Struct("!Q")
+REQUEST_HEADER: Final = struct.Struct("!Q")
 """The header of a pickled request: the number of the job."""
 
-RESULT: Final = struct.Struct("!Q?")
+ANSWER_HEADER: Final = struct.Struct("!Q?")
 """The header of a pickled answer: the number of the job, and whether the worker exits and must be replaced."""
 
 
 @dataclass(frozen=True, slots=True)
-class Garbled:
+class CorruptMessage:
     """An answer for a request or result that could not be transmitted.
 
     The cause is the object itself, or a change that an earlier job made to the process.
@@ -101,5 +101,5 @@ class Garbled:
     """The failure of the job if this happens in every attempt."""
 
 
-Answer: TypeAlias = Trial | Failure | InputError | Garbled
+Answer: TypeAlias = Trial | Failure | InputError | CorruptMessage
 """The answer to a job; an `InputError` ends the whole run."""

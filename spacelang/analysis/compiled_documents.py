@@ -1,0 +1,281 @@
+"""Reading compiled spaces: the document of `compile --format json` is turned back into its space.
+
+No text is parsed. Operators and values are checked against the catalogues like those of a text: the document may come
+from an untrusted source, and libraries change.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+from typing import Any, Final
+
+from spacelang.analysis import parameters, roles, tasks, use_declarations
+from spacelang.analysis.context import MAX_NUMBER, CheckContext
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.overlap import common_value
+from spacelang.analysis.parameter_checks import ParameterChecker
+from spacelang.analysis.scorers import ScorerReader
+from spacelang.analysis.values import OperatorFinder
+from spacelang.catalog.catalogue import CatalogueEntry
+from spacelang.catalog.catalogues import Catalogues
+from spacelang.catalog.packages import DEFAULT_CATALOGUE
+from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
+from spacelang.diagnostics.files import CompiledUnbound, DifferentBinding, OtherVersion, WrongCompiled
+from spacelang.diagnostics.parameters import RejectedRange
+from spacelang.ir.domain import BOOLEANS, DATA_SIZE_NAMES, Categorical, Grid, NotFound, Real, describe, literal, parts
+from spacelang.ir.membership import is_violated
+from spacelang.ir.space import ABSTRACT_CATALOGUE, Choice, Hyperparameter, NamedObject, Operator, Space, operators
+from spacelang.ir.value import Value
+from spacelang.ir.walk import Assignment, default_structure
+from spacelang.serialization.definition import VERSION, from_json
+from spacelang.serialization.json_fields import DefinitionError, expect_integer
+from spacelang.solver.counting import Structures
+from spacelang.solver.network import TooManyTiesError, UndecidableError
+from spacelang.syntax import ast
+from spacelang.text import NO_SPAN, Source, Span
+
+MAX_PAIRS: Final = 1_000_000
+"""The maximum number of pairs of union parts that are compared. Real spaces have less than a thousandth of it."""
+
+
+def check(
+    document: Mapping[str, Any], source: Source, surroundings: CheckContext
+) -> tuple[Structures | None, tuple[Diagnostic, ...], dict[str, int | None]]:
+    """Return the structures of the space in a document, all diagnostics, and the bindings of its symbols.
+
+    The structures are None if there is an error. The bindings map each symbol of the data that the text mentions to the
+    number that it was compiled for, or to None. `source` is the document without its text. No exception is raised for
+    any JSON document.
+    """
+    report = DiagnosticCollector()
+    start = Span(source, 0, 0)
+    structures, bound = None, dict[str, int | None]()
+    try:
+        bound = _read_bindings(document, start, surroundings, report)
+        if _has_known_version(document, start, report):
+            structures = _structures(from_json(document["definition"]), start, surroundings, report)
+    except DefinitionError as error:
+        for each in (error, *error.others):
+            report.add(to_diagnostic(each, start))
+    free = [symbol for symbol, number in bound.items() if number is None]
+    if free and not report.has_errors:
+        report.add(CompiledUnbound(primary=start, symbols=" and ".join(f"`{each}`" for each in free), symbol=free[0]))
+    return None if report.has_errors else structures, sorted_unique([*_with_positions(report.found, start)]), bound
+
+
+def to_diagnostic(error: DefinitionError, start: Span) -> WrongCompiled:
+    """Return the diagnostic for a mistake in a compiled document."""
+    return WrongCompiled(primary=start, path=error.path, problem=error.problem, remedy=error.remedy)
+
+
+def _with_positions(found: list[Diagnostic], start: Span) -> Iterator[Diagnostic]:
+    """Yield the diagnostics with positions that can be shown.
+
+    Diagnostics without a position point at the start of the document. Those about another file get a note with the name
+    of the document.
+    """
+    for problem in found:
+        if problem.primary.source is NO_SPAN.source:
+            yield type(problem)(**{**problem.__dict__, "primary": start})
+        elif problem.primary.source.name != start.source.name:
+            note = f"found in the compiled space `{start.source.name}`"
+            yield type(problem)(**{**problem.__dict__, "notes": (*problem.notes, note)})
+        else:
+            yield problem
+
+
+# ---- the document around the definition
+
+
+def _has_known_version(document: Mapping[str, Any], start: Span, report: DiagnosticCollector) -> bool:
+    if "version" not in document:
+        raise DefinitionError("version", "is missing", f"this version of spacelang writes `version` {VERSION}")
+    version = expect_integer(document["version"], "version", 1)
+    if version != VERSION:
+        report.add(OtherVersion(primary=start, version=version, known=VERSION))
+    return version == VERSION
+
+
+def _read_bindings(
+    document: Mapping[str, Any], start: Span, surroundings: CheckContext, report: DiagnosticCollector
+) -> dict[str, int | None]:
+    """Return the symbols of the data that the text mentions, with the numbers that the space was compiled for."""
+    written = document.get("bound", {})
+    if not isinstance(written, dict):
+        raise DefinitionError("bound", "is not an object")
+    bound: dict[str, int | None] = {}
+    for symbol, number in written.items():
+        if symbol not in DATA_SIZE_NAMES:
+            listed = ", ".join(f"`{each}`" for each in DATA_SIZE_NAMES)
+            raise DefinitionError(
+                "bound", f"has `{symbol}`, which is not a symbol of the data", f"the symbols are {listed}"
+            )
+        bound[symbol] = None if number is None else expect_integer(number, f"bound.{symbol}", 1)
+        if number is not None and number > MAX_NUMBER:
+            raise DefinitionError(f"bound.{symbol}", f"is above {MAX_NUMBER}")
+    for symbol, wanted in surroundings.bindings.items():
+        if symbol in bound and bound[symbol] != wanted:
+            known = bound[symbol]
+            reason = "without a number for it" if known is None else f"for {known}"
+            report.add(DifferentBinding(primary=start, symbol=symbol, number=wanted, reason=reason))
+    return bound
+
+
+# ---- the space
+
+
+def _structures(
+    space: Space, start: Span, surroundings: CheckContext, report: DiagnosticCollector
+) -> Structures | None:
+    catalogue = _catalogues(space, start, surroundings, report)
+    if report.has_errors:
+        return None
+    _CatalogueChecker(catalogue, report).check(space)
+    if report.has_errors:
+        return None
+    return _counted_structures(space)
+
+
+def _catalogues(space: Space, start: Span, surroundings: CheckContext, report: DiagnosticCollector) -> Catalogues:
+    """Return the catalogues of the operators of the space, as far as the caller allows them."""
+    names = dict.fromkeys(operator.catalogue for operator in operators(space.root))
+    used = [
+        ast.Use(_dotted(name, start), start) for name in names if name not in (DEFAULT_CATALOGUE, ABSTRACT_CATALOGUE)
+    ]
+    return use_declarations.read_catalogues(used, surroundings, report)
+
+
+def _counted_structures(space: Space) -> Structures:
+    """Return the structures of the space. Raise `DefinitionError` if there are none or the default is excluded."""
+    path = "definition.constraints"
+    try:
+        structures = Structures(space)
+        count = structures.count
+    except UndecidableError:
+        raise DefinitionError(path, "has an expression that cannot be decided exactly") from None
+    except TooManyTiesError:
+        raise DefinitionError(path, "relates too many decisions to each other") from None
+    if not count:
+        raise DefinitionError(path, "leaves no configuration")
+    assignment = Assignment(space, default_structure(space), lambda node: node.default)
+    for place, constraint in enumerate(space.constraints):
+        if is_violated(constraint, assignment):
+            raise DefinitionError(f"{path}[{place}]", "excludes the default configuration", "change the defaults")
+    return structures
+
+
+class _CatalogueChecker:
+    """A check of everything that a compiled space gives its operators, by the rules of the catalogues."""
+
+    def __init__(self, catalogue: Catalogues, report: DiagnosticCollector) -> None:
+        self._catalogue = catalogue
+        self._report = report
+        self._finder = OperatorFinder(catalogue, report)
+
+    def check(self, space: Space) -> None:
+        """Report everything that a catalogue rejects, and the steps that cannot stand where they are."""
+        for operator in operators(space.root):
+            self._operator(operator)
+        _check_disjoint(space.hyperparameters)
+        roles.check(space.root, self._catalogue, self._report)
+        if space.task is not None:
+            tasks.check(space.root, space.task, self._catalogue, self._report)
+            scorers = ScorerReader(self._catalogue, space.task.kind, self._report)
+            goals = [] if space.task.goal is None else [(space.task.goal.scorer, space.task.goal.span)]
+            for scorer, span in (*goals, *((each.scorer, each.span) for each in space.task.bounds if each.scorer)):
+                scorers.read(_dotted(scorer, span))
+
+    def _operator(self, operator: Operator) -> None:
+        if operator.catalogue == ABSTRACT_CATALOGUE:
+            return
+        entry = self._entry(operator)
+        if entry is None:
+            full = operator.name if operator.catalogue == DEFAULT_CATALOGUE else f"{operator.catalogue}.{operator.name}"
+            if self._finder.find(_dotted(full, operator.span)) is not None:
+                raise DefinitionError("definition", f"names the wrong library for the operator `{operator.name}`")
+            return
+        called = _dotted(operator.name, operator.span)
+        parameters.check_operator(called, entry, self._report)
+        spans = {name: getattr(value, "span", operator.span) for name, value in operator.fixed}
+        given = {name: ast.Word(name, span) for name, span in spans.items()}
+        given |= {child.name: ast.Word(child.name, child.span) for child in operator.children}
+        judges = {
+            name: ParameterChecker(self._report, entry, parameters.find(word, entry, self._report))
+            for name, word in given.items()
+        }
+        for name, value in operator.fixed:
+            self._fixed(value, given[name].span, entry, judges[name])
+        for child in operator.children:
+            if isinstance(child, Hyperparameter):
+                self._hyperparameter(child, entry, judges[child.name])
+            else:
+                self._decision(child, entry, judges[child.name])
+        parameters.check_parts(entry, given, self._report)
+        parameters.check_required(called, entry, given, self._catalogue, self._report)
+
+    def _entry(self, operator: Operator) -> CatalogueEntry | None:
+        return self._catalogue.entry(operator.catalogue, operator.name)
+
+    def _fixed(
+        self, value: Value | NamedObject | Operator, span: Span, entry: CatalogueEntry, judge: ParameterChecker
+    ) -> None:
+        match value:
+            case Operator():
+                judge.check_operator(self._entry(value), span)
+            case NamedObject(name):
+                _check_named((name,), entry, judge)
+            case _:
+                judge.check_value(value, span)
+
+    def _decision(self, choice: Choice, entry: CatalogueEntry, judge: ParameterChecker) -> None:
+        judge.check_branches(choice.branches, self._entry)
+        for branch in choice.branches:
+            if isinstance(branch.node, Hyperparameter):
+                self._hyperparameter(branch.node, entry, judge)
+
+    def _hyperparameter(self, node: Hyperparameter, entry: CatalogueEntry, judge: ParameterChecker) -> None:
+        _check_named(node.named, entry, judge)
+        for part in parts(node.domain):
+            match part:
+                case Categorical():
+                    values = (True,) if part == BOOLEANS else part.values
+                    for value in values:
+                        judge.check_value(value, node.span)
+                case Grid() | Real():
+                    self._range(part, node.span, judge)
+
+    def _range(self, part: Grid | Real, span: Span, judge: ParameterChecker) -> None:
+        refusal = judge.range_rejection(part)
+        if refusal is not None:
+            operator, parameter, expected = refusal[0].name, refusal[1].name, refusal[2]
+            said = describe(part)
+            self._report.add(
+                RejectedRange(primary=span, operator=operator, parameter=parameter, domain=said, expected=expected)
+            )
+
+
+def _check_named(names: tuple[str, ...], entry: CatalogueEntry, judge: ParameterChecker) -> None:
+    for name in names:
+        if judge.parameter is not None and name not in judge.parameter.named:
+            problem = f"names `{name}`, which is not an object known for `{judge.parameter.name}` of `{entry.name}`"
+            raise DefinitionError("definition", problem)
+
+
+def _check_disjoint(hyperparameters: Iterable[Hyperparameter]) -> None:
+    """Raise `DefinitionError` if two parts of a union have a value in common."""
+    left = MAX_PAIRS
+    for node in hyperparameters:
+        found = parts(node.domain)
+        left -= len(found) * (len(found) - 1) // 2
+        if left < 0:
+            raise DefinitionError(
+                "definition", f"has unions with too many parts, such as the domain of `{node.address}`"
+            )
+        for one, other in combinations(found, 2):
+            shared = common_value(one, other)
+            if not isinstance(shared, NotFound):
+                problem = f"has the value `{literal(shared)}` in two parts of the domain of `{node.address}`"
+                raise DefinitionError("definition", problem)
+
+
+def _dotted(name: str, span: Span) -> ast.DottedName:
+    return ast.DottedName(tuple(ast.Word(word, span) for word in name.split(".")), span)

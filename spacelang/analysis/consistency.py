@@ -1,0 +1,335 @@
+"""Checks of a space without errors: conditions and constraints without effect, alternatives that are never taken."""
+
+from collections import Counter
+from collections.abc import Iterator, Set
+from itertools import count as numbers
+from typing import Final
+
+from spacelang.analysis import default_configuration
+from spacelang.analysis.conflicts import Conflict, data_dependent_addresses, depends_on_data, find_conflict
+from spacelang.analysis.decision_conditions import DecisionCondition
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.drafts import Draft
+from spacelang.diagnostics.conditions import (
+    AlwaysTrue,
+    DeadAlternative,
+    EmptySpace,
+    NeverTogether,
+    NeverTrue,
+    Undecidable,
+)
+from spacelang.diagnostics.diagnostic import Related
+from spacelang.diagnostics.domains import NeverForData
+from spacelang.ir.domain import Categorical, describe
+from spacelang.ir.expr import Expr, Is, nodes, scope
+from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
+from spacelang.solver.counting import Structures
+from spacelang.solver.network import TooManyTiesError, UndecidableError
+from spacelang.solver.satisfiability import Statement, is_unsatisfiable, possible_truths_of_all
+from spacelang.text import Span
+
+FORBID: Final = "`forbid`"
+REQUIRE: Final = "`require`"
+MAX_SHOWN: Final = 8
+"""The maximum number of constraints that a message shows if only all of them together cause the problem."""
+
+
+def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures | None:
+    """Report useless conditions and constraints, and return the structures of the space if they can be counted.
+
+    The structures have the default configuration that the space has for this data (see `defaults.settle`). The result
+    is None if an expression cannot be decided exactly, or if conditions or constraints relate too many decisions.
+    """
+    try:
+        structures = Structures(space)
+        blamed = [*_check_alternatives(structures, draft, report)]
+        if not report.has_errors:
+            structures, excluding = default_configuration.settle_default(structures, report)
+            blamed += excluding
+        _TruthChecks(space, draft, report).check({constraint.span for constraint in blamed})
+    except UndecidableError as error:
+        report.add(Undecidable(primary=error.atom.span))
+        return None
+    except TooManyTiesError as error:
+        report.add(_undecidable_diagnostic(space, error.constraints))
+        return None
+    return structures
+
+
+def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -> Undecidable:
+    """Return the diagnostic that constraints, or conditions if there are none, relate too many decisions."""
+    first, *others = [each.span for each in constraints or space.conditions.values()]
+    return Undecidable(
+        primary=first,
+        kind="constraint" if constraints else "condition",
+        reason=f"{'together with others ' if others else ''}it relates too many decisions to each other",
+        remedy="remove some of them, or make them name fewer stages",
+        related=tuple(Related(span, "one of the others") for span in others[:MAX_SHOWN]),
+    )
+
+
+class _TruthChecks:
+    """Checks of single conditions and constraints: those that are always or never true are reported.
+
+    Expressions that depend on the data are not reported, because they may have an effect on other data.
+    """
+
+    def __init__(self, space: Space, draft: Draft, report: DiagnosticCollector) -> None:
+        self._space = space
+        self._domains = draft.domains
+        self._fixings = draft.fixings
+        self._said = draft.written_constraints
+        self._present = draft.decision_conditions
+        self._report = report
+        self._of_data = data_dependent_addresses(space, report.symbols)
+        conditions = {
+            address: Statement(condition, owners=space.variables[address].owners)
+            for address, condition in space.conditions.items()
+        }
+        conditions |= {
+            address: Statement(presence.condition, owners=space.variables[address].owners)
+            for address, presence in draft.decision_conditions.items()
+            if address in space.variables
+        }
+        self._conditions = conditions
+        self._activity = dict(zip(conditions, possible_truths_of_all(space, [*conditions.values()]), strict=True))
+        """Whether each hyperparameter with a condition can be active and can be inactive, ignoring the constraints."""
+
+    def check(self, blamed: Set[Span]) -> None:
+        """Report conditions and constraints without effect.
+
+        Constraints in `blamed` are skipped: an error about them is already reported.
+        """
+        before = len(self._report.found)
+        written = [statement.expression.span for statement in self._conditions.values()]
+        for address, statement in self._conditions.items():
+            if not self._depends_on_data(statement.expression, statement.expression.span):
+                self._check_condition(address, statement, self._activity[address])
+        judged: list[tuple[Constraint, Statement]] = []
+        # The written constraints come first, then those that express conditions of nested decisions.
+        for constraint, said in zip(self._space.constraints, self._said, strict=False):
+            written.append(constraint.expression.span)
+            if constraint.span not in blamed and not self._depends_on_data(constraint.expression, constraint.span):
+                judged.append((constraint, Statement(said.expression, said.owners, constraint.scope)))
+        for (constraint, statement), can_be in zip(
+            judged, possible_truths_of_all(self._space, [statement for _, statement in judged]), strict=True
+        ):
+            self._check_constraint(constraint, statement, can_be)
+        # A line that several bodies have (by `include`, or in a stage that is used twice) is reported only if it has no
+        # effect in any of them.
+        found = self._report.found[before:]
+        uses, idle = Counter(written), Counter(problem.primary for problem in found)
+        self._report.found[before:] = {
+            problem.primary: problem for problem in found if idle[problem.primary] == uses[problem.primary]
+        }.values()
+
+    def _depends_on_data(self, expression: Expr, span: Span) -> bool:
+        return depends_on_data(expression, span, self._report.symbols, self._of_data)
+
+    def _check_condition(self, address: str, statement: Statement, can_be: tuple[bool, bool]) -> None:
+        can_be_true, can_be_false = can_be
+        if can_be_true and can_be_false:
+            return
+        span, reason, related = statement.expression.span, self._reason(statement), self._related(statement)
+        if can_be_true:
+            remedy = "remove the condition"
+            found = AlwaysTrue(primary=span, kind="condition", reason=reason, remedy=remedy, related=related)
+            self._report.add(found)
+        else:
+            presence = self._present.get(address)
+            always = "never active" if presence is None else f"always `{presence.left}`"
+            notes = (f"`{self._name(address)}` is {always}",)
+            self._report.add(NeverTrue(primary=span, kind="condition", reason=reason, notes=notes, related=related))
+
+    def _check_constraint(self, constraint: Constraint, statement: Statement, can_be: tuple[bool, bool]) -> None:
+        can_be_true, can_be_false = can_be
+        if can_be_true and can_be_false:
+            return
+        span, kind = statement.expression.span, FORBID if constraint.forbidden else REQUIRE
+        if not can_be_true and not can_be_false:
+            reason, related = self._reason_never_applies(statement), self._related(statement)
+            self._report.add(NeverTogether(primary=span, kind=kind, reason=reason, related=related))
+            return
+        says_nothing = can_be_true != constraint.forbidden
+        remedy = "remove it" if says_nothing and can_be_true else None
+        found = AlwaysTrue if can_be_true else NeverTrue
+        self._report.add(
+            found(
+                primary=span,
+                kind=kind,
+                reason=self._reason(statement),
+                remedy=remedy,
+                notes=() if says_nothing else (self._exclusion_note(statement),),
+                related=self._related(statement),
+            )
+        )
+
+    def _reason_never_applies(self, statement: Statement) -> str:
+        """Return the reason why a constraint never applies."""
+        dead = [address for address in statement.active if self._is_never_active(address)]
+        if dead:
+            return f"`{self._name(dead[0])}` is never active"
+        names = " and ".join(f"`{self._name(address)}`" for address in statement.active)
+        verb = "is" if len(statement.active) == 1 else "are"
+        where = [f" where `{self._name(owner)}` is `{branch}`" for owner, branch in statement.owners[-1:]]
+        return f"{names} {verb} never active{where[0]}" if where else "never active together"
+
+    def _exclusion_note(self, statement: Statement) -> str:
+        """Return a note about what is lost to a constraint that excludes everything it applies to."""
+        names = " and ".join(f"`{self._name(address)}`" for address in statement.active)
+        verb = "is" if len(statement.active) == 1 else "are"
+        taken = [f"`{self._name(owner)}` is `{branch}`" for owner, branch in statement.owners[-1:]]
+        where = " and ".join([*([f"{names} {verb} active"] if names else []), *taken])
+        return f"no configuration is left in which {where}" if where else "no configuration is left"
+
+    def _reason(self, statement: Statement) -> str:
+        """Return what the names in an expression stand for, so that its author sees why it cannot change."""
+        said = []
+        for address in dict.fromkeys(scope(statement.expression)):
+            node = self._space.variables[address].node
+            if isinstance(node, Choice):
+                said.append(f"`{node.name}` is " + " or ".join(f"`{branch.name}`" for branch in node.branches[:6]))
+            elif self._is_never_active(address):
+                said.append(f"`{node.name}` is never active")
+            else:
+                verb = "is one of" if isinstance(node.domain, Categorical) else "lies in"
+                said.append(f"`{node.name}` {verb} `{self._domains.get(address) or describe(node.domain)}`")
+        fixings = [self._fixings[each.span] for each in nodes(statement.expression) if each.span in self._fixings]
+        said.extend(dict.fromkeys(f"`{fixing.name}` is fixed to `{fixing.value}`" for fixing in fixings))
+        return "; ".join(said) or "it names nothing that can vary"
+
+    def _related(self, statement: Statement) -> tuple[Related, ...]:
+        """Return the conditions of the hyperparameters in an expression, and the places where names in it are fixed.
+
+        The truth value of the expression often follows from them.
+        """
+        named = [self._space.variables[address].node for address in dict.fromkeys(scope(statement.expression))]
+        fixings = dict.fromkeys(
+            self._fixings[each.span] for each in nodes(statement.expression) if each.span in self._fixings
+        )
+        return (
+            *(
+                Related(node.condition.span, f"the condition of `{node.name}`")
+                for node in named
+                if isinstance(node, Hyperparameter) and node.condition is not None
+            ),
+            *(Related(fixing.span, "fixed here") for fixing in fixings if fixing.span is not None),
+        )
+
+    def _is_never_active(self, address: str) -> bool:
+        """Return True if a hyperparameter is never active, even without the constraints."""
+        return address in self._activity and not self._activity[address][0]
+
+    def _name(self, address: str) -> str:
+        return self._space.variables[address].node.name
+
+
+def _check_alternatives(structures: Structures, draft: Draft, report: DiagnosticCollector) -> Iterator[Constraint]:
+    """Report an empty space or alternatives that are never taken. Yield the constraints that cause it."""
+    space = structures.space
+    # Count even without constraints, so that a space that cannot be counted is found out here and not later.
+    count = structures.count
+    if not space.constraints:
+        return
+    symbols, checks = report.symbols, numbers()
+    if not count:
+        found = find_conflict(space, space.constraints, symbols, checks)
+        first, *others = found.constraints
+        related = tuple(Related(constraint.span, "together with this") for constraint in others[:MAX_SHOWN])
+        before = len(report.found)
+        report.add(
+            EmptySpace(primary=first.span, related=(*related, *found.others), notes=_symbol_notes(found, report))
+        )
+        if not _is_bound(found, report):
+            report.mark_data_dependent(before)
+        yield from found.constraints
+        return
+    constraints = _AlternativeChecks(structures)
+    for choice, branch in _dead_branches(structures):
+        presence = draft.decision_conditions.get(choice.address)
+        if presence is not None and _is_decided_by_condition(space, presence, branch):
+            # The condition never or always holds: that is reported separately.
+            continue
+        found = find_conflict(
+            space, constraints.affecting(choice, branch), symbols, checks, (choice.address, branch.name)
+        )
+        excluded = tuple(Related(constraint.span, "excluded here") for constraint in found.constraints[:MAX_SHOWN])
+        yield from found.constraints
+        if found.by_data and not _is_bound(found, report):
+            # A branch that is dead only for very large data is no mistake: `stats` and `sample` name their bindings.
+            continue
+        kind = NeverForData if found.by_data else DeadAlternative
+        report.add(
+            kind(
+                primary=branch.span,
+                alternative=branch.name,
+                stage=choice.key,
+                related=(*excluded, *found.others),
+                notes=_symbol_notes(found, report),
+            )
+        )
+
+
+def _is_decided_by_condition(space: Space, presence: DecisionCondition, branch: Branch) -> bool:
+    """Return True if the condition of a nested decision alone decides that an alternative is never taken.
+
+    It is also True for the fallback alternative that was added only for the condition.
+    """
+    if branch.name == presence.left and not presence.is_own:
+        return True
+    own = [constraint for constraint in space.constraints if constraint.span == presence.span]
+    return is_unsatisfiable(space, own, (presence.address, branch.name))
+
+
+def _symbol_notes(found: Conflict, report: DiagnosticCollector) -> tuple[str, ...]:
+    """Return notes with the numbers of the symbols that a conflict depends on."""
+    return report.symbols.notes(_symbols(found, report))
+
+
+def _is_bound(found: Conflict, report: DiagnosticCollector) -> bool:
+    return all(map(report.symbols.is_bound, _symbols(found, report)))
+
+
+def _symbols(found: Conflict, report: DiagnosticCollector) -> list[str]:
+    lines = (*(each.span for each in found.constraints), *(each.span for each in found.others))
+    return [name for line in lines for name in report.symbols.mentioned_in(line)]
+
+
+def _dead_branches(structures: Structures) -> Iterator[tuple[Choice, Branch]]:
+    """Yield the branches that are never taken, without those that lie below another such branch."""
+    space, alive = structures.space, structures.supported_branches
+    dead: set[tuple[str, str]] = set()
+    for choice in space.decisions:
+        # Orders are not written one by one: constraints are the only way to exclude some of them.
+        if choice.address in space.permutations or dead.intersection(space.variables[choice.address].owners):
+            continue
+        for place, branch in enumerate(choice.branches):
+            if place not in alive[choice.address]:
+                dead.add((choice.address, branch.name))
+                yield choice, branch
+
+
+class _AlternativeChecks:
+    """An index of the constraints of a space by the branches and decisions that they may affect."""
+
+    def __init__(self, structures: Structures) -> None:
+        self._naming: dict[tuple[str, str], list[Constraint]] = {}
+        self._over: dict[str | tuple[str, str], list[Constraint]] = {}
+        for constraint in structures.space.constraints:
+            tests = [node for node in nodes(constraint.expression) if isinstance(node, Is)]
+            for key in {(test.address, name) for test in tests for name in test.branches}:
+                self._naming.setdefault(key, []).append(constraint)
+        for context, networks in structures.structure_model.by_context.items():
+            for network in (each for each in networks if each.constraints):
+                places: list[str | tuple[str, str]] = [*context, *(member.address for member in network.members)]
+                for place in places:
+                    self._over.setdefault(place, []).extend(network.constraints)
+
+    def affecting(self, choice: Choice, branch: Branch) -> tuple[Constraint, ...]:
+        """Return the constraints that may exclude a branch, each once.
+
+        Those that name the branch come first, then those on what lies inside it, then the other ones on its decision.
+        """
+        taken = (choice.address, branch.name)
+        found = (*self._naming.get(taken, ()), *self._over.get(taken, ()), *self._over.get(choice.address, ()))
+        return tuple({id(constraint): constraint for constraint in found}.values())

@@ -1,0 +1,60 @@
+"""The context of a check: bindings of the symbols of the data, allowed packages, and the catalogue."""
+
+from collections.abc import Mapping
+from dataclasses import field
+from operator import index
+from typing import Any, Final
+
+from spacelang.catalog.catalogue import Catalogue
+from spacelang.errors import UserError
+from spacelang.frozen import frozen
+from spacelang.ir.domain import DATA_SIZE_NAMES
+from spacelang.suggest import suggestion
+
+MAX_NUMBER: Final = 10**15
+"""The largest number that a symbol of the data can be bound to."""
+
+
+@frozen
+class CheckContext:
+    """The settings that the caller of a check gives in addition to the text.
+
+    `bindings` are the numbers that symbols of the data stand for, such as `{"n_features": 30}`. A symbol without a
+    number stands for an arbitrarily large number. `allowed` are the packages that `use` may name. If `catalogue` is
+    None, the bundled catalogue of scikit-learn is used.
+    """
+
+    bindings: Mapping[str, int] = field(default_factory=dict)
+    allowed: frozenset[str] = frozenset()
+    catalogue: Catalogue | None = None
+
+
+NO_CONTEXT = CheckContext()
+"""The context of a text without bindings and without additional packages."""
+
+
+class BindingError(UserError, ValueError):
+    """A symbol of the data cannot be bound. The attribute `help` says what is allowed."""
+
+
+def check_bindings(given: Mapping[str, Any]) -> dict[str, int]:
+    """Return the bindings with their numbers as integers.
+
+    Raise `BindingError` if a name is not a symbol of the data, or if its value is not a whole number from 1 to 10^15.
+    """
+    return {name: _number(name, value) for name, value in given.items()}
+
+
+def _number(name: str, value: Any) -> int:
+    if name not in DATA_SIZE_NAMES:
+        listed = ", ".join(f"`{symbol}`" for symbol in DATA_SIZE_NAMES)
+        raise BindingError(
+            f"`{name}` is not a symbol of the data", suggestion(name, DATA_SIZE_NAMES) or f"the symbols are {listed}"
+        )
+    try:
+        number = 0 if isinstance(value, bool) else index(value)
+    except TypeError:
+        number = 0
+    if not 0 < number <= MAX_NUMBER:
+        raise BindingError(f"`{name}` cannot be `{value}`", "give a whole number greater than 0")
+    return number

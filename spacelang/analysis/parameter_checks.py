@@ -1,0 +1,219 @@
+"""Checks of what a parameter is given, by the catalogue: values, ranges, operators and structures of operators."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from spacelang.analysis.diagnostic_collector import DiagnosticCollector
+from spacelang.analysis.values import suggest_value
+from spacelang.catalog.catalogue import CatalogueEntry, Parameter
+from spacelang.catalog.rule_descriptions import spell_value
+from spacelang.diagnostics.parameters import RefusedParameter, RejectedValue, UnexpectedOperator
+from spacelang.diagnostics.structure import SingleEstimator
+from spacelang.ir.domain import Grid, Real, literal
+from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Operator, Product, ProductKind
+from spacelang.ir.value import Value
+from spacelang.text import Span
+
+EntryOf = Callable[[Operator], CatalogueEntry | None]
+"""A function that returns the catalogue entry of an operator, or None if it is unknown."""
+
+_NO_OPTIONAL_MEMBERS: Final = (
+    "members of the list cannot be optional: write lists as alternatives, such as `(A & B) | A`"
+)
+
+_CONSTANTS: Final[Mapping[str, Value]] = {
+    "yes": True,
+    "on": True,
+    "True": True,
+    "no": False,
+    "off": False,
+    "False": False,
+    "null": None,
+    "nil": None,
+    "None": None,
+    "nothing": None,
+}
+"""The names of the three constants in other languages."""
+
+
+class ParameterChecker:
+    """A checker of what one parameter is given. Whatever the catalogue rejects is reported with the reason.
+
+    Everything is accepted if no catalogue knows the operator, or if the operator has no such parameter. That is
+    reported elsewhere.
+    """
+
+    def __init__(
+        self, report: DiagnosticCollector, entry: CatalogueEntry | None = None, parameter: Parameter | None = None
+    ) -> None:
+        self.parameter = parameter
+        self._known = None if entry is None or parameter is None else (entry, parameter)
+        self._report = report
+
+    def check_value(self, value: Value, span: Span) -> bool:
+        """Return True if the parameter accepts a value. Otherwise report why not."""
+        if self._known is None:
+            return True
+        entry, parameter = self._known
+        refusal = parameter.refusal_reason(value)
+        if refusal is not None:
+            self._report.add(
+                RefusedParameter(primary=span, operator=entry.name, parameter=parameter.name, reason=refusal)
+            )
+            return False
+        expected = parameter.check_value(value)
+        if expected is None:
+            return True
+        self._report.add(
+            RejectedValue(
+                primary=span,
+                operator=entry.name,
+                parameter=parameter.name,
+                value=literal(value),
+                expected="expected operators" if parameter.takes_operator_list else f"expected {expected}",
+                near=suggest_value(value, parameter.accepted_values) or _meant_value(value, span.text, parameter),
+                hint=_NO_OPTIONAL_MEMBERS if value is None and parameter.takes_operator_list else None,
+                instead=f"{parameter.name} : A | B" if parameter.takes_operators and _looks_like_class(value) else None,
+                notes=self._report.symbols.notes(self._report.symbols.mentioned_in(span)),
+            )
+        )
+        return False
+
+    def range_rejection(self, part: Grid | Real) -> tuple[CatalogueEntry, Parameter, str] | None:
+        """Return the operator and the parameter that reject a range, and what they expect instead.
+
+        The result is None if the range is accepted.
+        """
+        if self._known is None:
+            return None
+        expected = self._known[1].check_range(
+            part.lower,
+            part.upper,
+            integer=isinstance(part, Grid) and part.is_integral,
+            lower_open=isinstance(part, Real) and part.lower_open,
+            upper_open=isinstance(part, Real) and part.upper_open,
+        )
+        return None if expected is None else (*self._known, f"expected {expected}")
+
+    def check_operator(self, inner: CatalogueEntry | None, span: Span) -> bool:
+        """Return True if the parameter accepts an operator as its value. Otherwise report why not.
+
+        An operator that no catalogue knows (`inner` is None) is accepted.
+        """
+        if self._known is None or inner is None:
+            return True
+        entry, parameter = self._known
+        expected = entry.check_operator(parameter, inner)
+        if expected is not None:
+            self._report_operator(
+                span, expected, is_such=bool(parameter.takes_operators or parameter.takes_operator_list)
+            )
+        return expected is None
+
+    def check_branches(self, branches: tuple[Branch, ...], entry_of: EntryOf) -> None:
+        """Report the alternatives of a nested decision that the parameter does not accept."""
+        if self._known is None:
+            return
+        entry, parameter = self._known
+        if not parameter.takes_operator_list:
+            for branch in branches:
+                if branch.value is not None:
+                    self.check_value(branch.value, branch.span)
+                else:
+                    self._check_node(branch.node, branch, entry_of)
+            return
+        alone = next((branch for branch in branches if not _is_parallel(branch.node)), None)
+        if alone is not None:
+            # Report it once, even if several alternatives have this mistake.
+            self._report.add(SingleEstimator(primary=alone.span, operator=entry.name, parameter=parameter.name))
+            return
+        for branch in branches:
+            assert isinstance(branch.node, Product)
+            for side in branch.node.children:
+                self._check_node(side, branch, entry_of)
+
+    def report_required_operator(self, condition: Span) -> None:
+        """Report a condition on a choice of operators that cannot be left out.
+
+        Where the condition does not hold, the parameter would be `none`, which the operator rejects.
+        """
+        assert self._known is not None
+        entry, parameter = self._known
+        expected = f"expected {parameter.expected}" if not parameter.takes_operator_list else "expected operators"
+        hint = f"remove the condition: `{parameter.name}` would be `none` where it does not hold"
+        operator, name = entry.name, parameter.name
+        self._report.add(
+            RejectedValue(
+                primary=condition, operator=operator, parameter=name, value="none", expected=expected, hint=hint
+            )
+        )
+
+    def _check_node(self, node: Node, branch: Branch, entry_of: EntryOf) -> None:
+        """Report the operators that a node may evaluate to and that the parameter does not accept.
+
+        `branch` is the alternative that contains the node.
+        """
+        match node:
+            case Operator():
+                self.check_operator(entry_of(node), branch.span if node is branch.node else node.span)
+            case Choice():
+                for inner in node.branches:
+                    self._check_node(inner.node, inner, entry_of)
+            case Product(kind=ProductKind.SEQUENCE, children=(*_, last)):
+                self._check_node(last, branch, entry_of)
+            case Product(kind=ProductKind.SEQUENCE):
+                self.check_value(None, branch.span)
+            case Product(kind=ProductKind.PERMUTATION, children=(_, *steps)):
+                for step in steps:
+                    self._check_node(step, branch, entry_of)
+            case Product():
+                self._check_features(node)
+            case Hyperparameter():
+                # Its domain is checked where it is read.
+                return
+
+    def _check_features(self, node: Product) -> None:
+        """Report parallel steps if the parameter takes no transformers: they make features and are no estimator."""
+        assert self.parameter is not None
+        operators = bool(self.parameter.takes_operators)
+        if not self.parameter.takes_transformers:
+            expected = f"{self.parameter.expected}{', not features side by side' if operators else ''}"
+            self._report_operator(node.span, expected, is_such=operators)
+
+    def _report_operator(self, span: Span, expected: str, *, is_such: bool) -> None:
+        assert self._known is not None
+        entry, parameter = self._known
+        self._report.add(
+            UnexpectedOperator(
+                primary=span,
+                operator=entry.name,
+                parameter=parameter.name,
+                expected=f"expected {expected}",
+                kind="such operator" if is_such else "operator",
+            )
+        )
+
+
+def _is_parallel(node: Node) -> bool:
+    return isinstance(node, Product) and node.kind is ProductKind.PARALLEL
+
+
+def _meant_value(value: Value, written: str, parameter: Parameter) -> str | None:
+    """Return the value that a word or number was probably meant to be, if the parameter accepts it, else None.
+
+    Examples: the word `True` means `true`, and `5.0` or `"5"` mean `5`.
+    """
+    number = re.fullmatch(r'"?(-?\d{1,15})(?:\.0)?"?', written)
+    if number is not None:
+        meant: Value = int(number[1])
+    elif isinstance(value, str) and value in _CONSTANTS:
+        meant = _CONSTANTS[value]
+    else:
+        return None
+    return spell_value(meant) if parameter.check_value(meant) is None else None
+
+
+def _looks_like_class(value: Value) -> bool:
+    """Return True if a value looks like the name of an operator that was written as a plain value."""
+    return isinstance(value, str) and value.isidentifier() and value[0].isupper()

@@ -1,0 +1,331 @@
+"""The ask-and-tell interface: the caller asks for configurations, evaluates them and tells their losses."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from os import PathLike
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+from spacelang.api.argument_checks import (
+    LIMITS_CHECK,
+    check_argument_type,
+    check_argument_types,
+    to_int,
+    to_int_or_none,
+)
+from spacelang.api.black_boxes import (
+    bind_without_data,
+    bounds_of,
+    fidelities_of,
+    fidelity_grid,
+    loss_scale,
+    validate_fidelities,
+)
+from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
+from spacelang.api.initial_configurations import Initial, read_initial
+from spacelang.api.result import Result
+from spacelang.api.space import Space, load
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.task import Fidelity
+from spacelang.ir.trial import Request, Trial
+from spacelang.runtime.black_box import SINGLE_FIDELITY, BlackBoxObjective
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.closeable import Closeable
+from spacelang.runtime.executors import WorkerSettings
+from spacelang.runtime.listeners import SilentListener
+from spacelang.runtime.storage.header import DataFacts
+
+if TYPE_CHECKING:
+    from spacelang.runtime.executors import Job
+    from spacelang.runtime.executors.elsewhere import Elsewhere
+    from spacelang.runtime.history import Outcome
+    from spacelang.runtime.manual_steps import Steps
+    from spacelang.runtime.objective import ObjectiveInfo
+
+BLACK_BOX_NAME: Final = "ask_and_tell"
+"""The name, in a store, of a black box that the calling program evaluates."""
+
+
+def ask_and_tell(  # noqa: PLR0913 - each is one setting of a search
+    space: Space | str | PathLike[str],
+    *,
+    optimizer: str | None = None,
+    optimizer_options: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    allow: Iterable[str] = (),
+    scale: float | None = None,
+    trials: int | None = None,
+    batch: int = 1,
+    fidelities: Iterable[int] | None = None,
+    constraints: Mapping[str, float] | None = None,
+    initial: Initial | None = None,
+    store: str | PathLike[str] | None = None,
+    resume: bool = False,
+) -> "AskAndTell":
+    """Start a search in which you evaluate the configurations yourself; iterate over the result or call its `ask`.
+
+    >>> import spacelang as sl
+    >>> space = sl.parse("abstract valve { angle : float[0, 90] } stage part = valve")
+    >>> search = sl.ask_and_tell(space, trials=5)
+    >>> for trial in search:
+    ...     trial.tell((trial.configuration["part.angle"] - 30) ** 2)
+    >>> len(search.result.trials)
+    5
+
+    Parameters
+    ----------
+    space
+        A space, or anything that `load` accepts. It needs no data.
+    optimizer, optimizer_options
+        The name of an optimizer and its options. The default is `hyperband` for a space with hyperparameters,
+        else `blds`.
+    seed
+        The seed of all random draws.
+    allow
+        The packages that the space may use, as for `load`.
+    scale
+        A positive loss beyond which differences no longer matter: 1 for an error rate, otherwise the loss of a
+        guess. Optimizers that use the values of losses, not only their order, use `loss / scale`, clipped to
+        [0, 1], and 1 for a failure. Without `scale` the first loss `l` counts as 1/2. Losses of `l - |l|` and
+        less count as 0, losses of `l + |l|` and more as 1.
+    trials
+        The search ends after this many trials. Without it, the search ends when the space is exhausted; a space
+        with continuous ranges never is.
+    batch
+        How many trials may be out for evaluation at the same time.
+    fidelities
+        Increasing positive integers such as `(1, 3, 9)`; the last one is the full fidelity. Every trial has one
+        of them. Multi-fidelity optimizers start with the first.
+    constraints
+        Upper limits by name, for values that `tell` passes along with the loss. They are added to the bounds in
+        the task of the space.
+    initial
+        Configurations to evaluate first, as for `search`.
+    store
+        A file in which every trial is saved when its loss arrives.
+    resume
+        Continue the run in `store`. Finished trials are replayed; trials that were out are asked for again.
+
+    Notes
+    -----
+    `hyperband` draws every configuration anew. Optimizers that select pipelines keep hyperparameters at their
+    defaults; with the option `hyperparameters="sample"` they draw them once for each pipeline. They end once they
+    have asked for every pipeline. Known losses are remembered: the same configuration is not asked for again.
+
+    Raises SpaceError, UnknownPluginError, OptionError and TypeError as `search` does. Raises ValueError for an invalid
+    scale, number of trials, batch, fidelity or constraint. Raises the runtime's InputError for problems with the store,
+    and immediately if the optimizer will need a fidelity that is not listed.
+    """
+    check_argument_types(optimizer=optimizer, optimizer_options=optimizer_options, seed=seed, space=space)
+    check_argument_types(trials=trials, batch=batch, store=store, allow=allow, scale=scale, fidelities=fidelities)
+    check_argument_type("constraints", {} if constraints is None else constraints, LIMITS_CHECK)
+    trials, seed, batch = to_int_or_none(trials), to_int(seed), to_int(batch)
+    if resume and store is None:
+        raise ValueError("nothing to resume: give the `store` of the run")
+    told = ExternalEvaluation(None if fidelities is None else validate_fidelities(fidelities), constraints or {}, scale)
+    loaded = bind_without_data(space) if isinstance(space, Space) else load(space, allow=allow)
+    experiment = Experiment(
+        space=loaded,
+        data=told,
+        budget=Budget(trials=trials),
+        seed=seed,
+        workers=WorkerSettings(batch),
+        initial=None if initial is None else read_initial(initial),
+    )
+    return start_ask_and_tell(
+        experiment.with_optimizer(optimizer, optimizer_options).prepare(), store=store, resume=resume
+    )
+
+
+def start_ask_and_tell(
+    prepared: PreparedExperiment, *, store: str | PathLike[str] | None = None, resume: bool = False
+) -> "AskAndTell":
+    """Start an ask-and-tell search for a prepared experiment; raises as `PreparedExperiment.steps` does."""
+    from spacelang.runtime.executors.elsewhere import Elsewhere
+
+    executor, heard, first = (
+        Elsewhere(prepared.experiment.workers.count),
+        _EndListener(),
+        prepared.initial_configurations(),
+    )
+    going = prepared.steps(executor, initial=first, store=store, resume=resume, listener=heard)
+    return AskAndTell(_Run(prepared, executor, heard, going, store, first or ()))
+
+
+@dataclass(frozen=True, eq=False)
+class ExternalEvaluation(EvaluationData):
+    """The data of a search whose black box is evaluated by the calling program."""
+
+    fidelities: tuple[int, ...] | None
+    constraints: Mapping[str, float]
+    scale: float | None
+
+    def bind_space(self, experiment: Experiment) -> "tuple[Space, BlackBoxObjective]":
+        """Return the space, and the description of the black box as the objective."""
+        facts = DataFacts(BLACK_BOX_NAME, 0, 0, sha256(BLACK_BOX_NAME.encode()).hexdigest())
+        bounds = bounds_of(experiment.space, self.constraints)
+        return experiment.space, BlackBoxObjective(
+            facts, self.fidelities or SINGLE_FIDELITY, bounds, loss_scale(self.scale)
+        )
+
+    def fidelity(self, space: Space, aim: "ObjectiveInfo") -> Fidelity | None:
+        """Return the grid of the fidelities if some were given; otherwise the fidelity of the task, if there is one."""
+        return super().fidelity(space, aim) if self.fidelities is None else fidelity_grid(self.fidelities)
+
+
+class Suggestion:
+    """A configuration whose loss an optimizer asks for; tell it exactly once.
+
+    `configuration` is what to evaluate. `fidelity` is the fidelity to evaluate it at; it is None if there is only one.
+    """
+
+    def __init__(self, run: "_Run", job: "Job") -> None:
+        box, request = run.prepared.objective, job.request
+        size = box.training_size
+        self.request: Request = request
+        self.configuration: Configuration = request.configuration
+        self.fidelity = None if len(fidelities_of(box) or ()) < 2 else min(request.fidelity or size, size)
+        self.answer: Trial | None = None
+        self._run, self._job, self._started = run, job, perf_counter()
+
+    @property
+    def is_wanted(self) -> bool:
+        """True if the search can still use the loss.
+
+        It is False once a loss has been given, once the search is over, or if the trial was started speculatively and
+        is no longer needed.
+        """
+        return self._run.executor.is_pending(self._job)
+
+    def tell(
+        self,
+        loss: float | None,
+        *,
+        cost: float | None = None,
+        constraints: Mapping[str, float] | None = None,
+        fidelity: int | None = None,
+    ) -> None:
+        """Tell the search the loss of this configuration.
+
+        Parameters
+        ----------
+        loss
+            The loss, which is minimised. None or a number that is not finite means that the evaluation failed.
+        cost
+            The cost in seconds; by default the time since the configuration was asked for.
+        constraints
+            The value of every bounded quantity by its name; nan means unknown.
+        fidelity
+            The fidelity of the evaluation. If given, it must equal the one that was asked for.
+
+        Raises
+        ------
+        RuntimeError
+            If a loss has already been given.
+        ValueError
+            For an invalid answer.
+
+        Notes
+        -----
+        Errors of the optimizer and of the store are raised as well. If the search has a store, the trial is saved when
+        this method returns. If the trial is no longer wanted (see `is_wanted`), nothing happens.
+        """
+        from spacelang.runtime.black_box.answers import trial_from_answer
+
+        if self.answer is not None:
+            raise RuntimeError("the loss of this trial has already been told")
+        if fidelity not in (None, self.fidelity):
+            raise ValueError(f"the trial was requested at fidelity {self.fidelity}, not {fidelity}")
+        seconds = perf_counter() - self._started if cost is None else cost
+        self.answer = trial_from_answer(
+            self._job.request, loss, seconds, constraints, self._run.prepared.objective.bounds
+        )
+        if self.is_wanted:
+            self._run.executor.report_result(self._job, self.answer)
+            self._run.advance()
+
+
+class AskAndTell(Closeable, Iterator[Suggestion]):
+    """A search that asks for configurations: iterate over it, or call `ask` to get as many as may be out at once.
+
+    As a context manager it closes the search at the end.
+    """
+
+    def __init__(self, run: "_Run") -> None:
+        self._run = run
+        run.advance()
+
+    def __next__(self) -> Suggestion:
+        """Return the next configuration; raises RuntimeError if a loss must be told first."""
+        for asked in self._next_trials():
+            return asked
+        if self._run.is_over:
+            raise StopIteration
+        raise RuntimeError("tell the loss of a trial before asking for the next one")
+
+    def ask(self) -> list[Suggestion]:
+        """Return all configurations that can be evaluated now, in addition to those that are out.
+
+        The list is empty if a loss must be told first, and when the search is over.
+        """
+        return [*self._next_trials()]
+
+    @property
+    def result(self) -> Result:
+        """The result of the search; raises RuntimeError while the search is still running (`close` ends it)."""
+        run = self._run
+        if run.listener.outcome is None:
+            raise RuntimeError("the search is still running: `close` ends it")
+        return run.prepared.make_result(run.listener.outcome, run.store, run.initial)
+
+    def close(self) -> None:
+        """End the search like an interruption; losses told afterwards are ignored. Closing again does nothing."""
+        self._run.close()
+
+    def _next_trials(self) -> Iterator[Suggestion]:
+        while (job := self._run.executor.take_next_job()) is not None:
+            yield Suggestion(self._run, job)
+
+
+@dataclass
+class _EndListener(SilentListener):
+    """A listener that keeps the outcome of a run."""
+
+    outcome: "Outcome | None" = None
+
+    def finished(self, outcome: "Outcome") -> None:
+        """Keep the outcome."""
+        self.outcome = outcome
+
+
+@dataclass(slots=True)
+class _Run:
+    """The state of an ask-and-tell run, which continues whenever a loss arrives."""
+
+    prepared: PreparedExperiment
+    executor: "Elsewhere"
+    listener: _EndListener
+    steps: "Steps[Result]"
+    store: str | PathLike[str] | None
+    initial: tuple[Configuration, ...]
+    is_over: bool = False
+
+    def advance(self) -> None:
+        """Run until a loss must be told or the search is over.
+
+        An error ends the run and is raised. Raises KeyboardInterrupt if the run was interrupted.
+        """
+        self.is_over = True
+        for _ in self.steps:
+            self.is_over = False
+            return
+        self.executor.close()
+        if self.listener.outcome is not None and self.listener.outcome.ended == "interrupted":
+            raise KeyboardInterrupt
+
+    def close(self) -> None:
+        """End the run."""
+        self.steps.close()
+        self.executor.close()
+        self.is_over = True

@@ -1,0 +1,180 @@
+"""Initial configurations of a search: the default one, those in a file, or those given by a program."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from typing import Any, Final, TypeAlias
+
+from spacelang.api.space import Space, SpaceError, to_configuration
+from spacelang.diagnostics.diagnostic import Diagnostic, Related, sorted_unique
+from spacelang.diagnostics.foreign_files import UnreadableDeclaration
+from spacelang.diagnostics.initial import NoConfigurations, NotInSpace, RepeatedConfiguration
+from spacelang.importers._json_positions import PositionedValue, parse_json_documents
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.membership import Exclusion, all_exclusions, member_or_exclusion
+from spacelang.ir.value import Value
+from spacelang.solver.defaults import default_configuration
+from spacelang.syntax.sources import read_file
+from spacelang.text import Source, Span
+
+Initial: TypeAlias = str | PathLike[str] | Mapping[str, Any] | Iterable[Mapping[str, Any]]
+"""Initial configurations: `"default"`, the path of a JSON file, a configuration, or several."""
+
+DEFAULT: Final = "default"
+"""The text for the default configuration of the space; a file of this name can be given as `./default`."""
+
+BEST_KEY: Final = "configuration"
+"""The key of the best configuration in the output of `run --json`."""
+
+
+class InitialError(SpaceError):
+    """An initial configuration is invalid or not in the space; `diagnostics` lists every problem with its position."""
+
+
+@dataclass(frozen=True, slots=True)
+class InitialConfiguration:
+    """A configuration as it was given, with the positions of the configuration and of its values, as far as known.
+
+    If `values` is None, it is the default configuration of the space.
+    """
+
+    values: Configuration | None
+    span: Span
+    value_spans: Mapping[str, Span] = field(default_factory=dict)
+
+
+InitialItem: TypeAlias = InitialConfiguration | NoConfigurations
+"""The result of reading one item: a configuration, or why it is not one."""
+
+
+def read_initial(initial: Initial) -> tuple[InitialItem, ...]:
+    """Read initial configurations without checking that they belong to a space.
+
+    Raises InitialError for a file that cannot be read, and TypeError for a value that no configuration can have.
+    """
+    match initial:
+        case "default":
+            return (InitialConfiguration(None, Span(Source(DEFAULT, ""), 0, 0)),)
+        case str() | PathLike():
+            return _from_file(fspath(initial))
+        case Mapping():
+            return _from_values((initial,))
+        case Iterable():
+            return _from_values(tuple(initial))
+        case _:
+            raise TypeError(f"`initial` must be a configuration, several, a file or `{DEFAULT}`, not {initial!r}")
+
+
+def members_of(
+    space: Space, given: Iterable[InitialItem], lacks: Callable[[Configuration], str] = lambda _: ""
+) -> tuple[Configuration, ...]:
+    """Return the configurations as members of the space; raises InitialError with every problem of any of them.
+
+    `lacks` returns why a member cannot be evaluated, or an empty string if it can.
+    """
+    found: dict[Configuration, InitialConfiguration] = {}
+    mistakes: list[Diagnostic] = []
+    for each in given:
+        if isinstance(each, NoConfigurations):
+            mistakes.append(each)
+            continue
+        # The default of a checked space satisfies its constraints (SL507).
+        member = (
+            default_configuration(space.checked)
+            if each.values is None
+            else member_or_exclusion(space.checked, each.values)
+        )
+        if isinstance(member, Exclusion):
+            mistakes += _exclusion_diagnostics(space, each)
+        elif member in found:
+            mistakes.append(
+                RepeatedConfiguration(primary=each.span, related=(Related(found[member].span, "first given here"),))
+            )
+        elif reason := lacks(member):
+            mistakes.append(NotInSpace(primary=each.span, reason=reason))
+        else:
+            found[member] = each
+    if mistakes:
+        raise InitialError(sorted_unique(mistakes))
+    return tuple(found)
+
+
+def _exclusion_diagnostics(space: Space, given: InitialConfiguration) -> Iterator[Diagnostic]:
+    assert given.values is not None
+    for wrong in all_exclusions(space.checked, given.values):
+        is_somewhere = wrong.span.source.text and wrong.span != space.checked.root.span
+        related = (Related(wrong.span, "excluded by this part of the space"),) if is_somewhere else ()
+        yield NotInSpace(primary=given.value_spans.get(wrong.key, given.span), related=related, reason=wrong.reason)
+
+
+# ---- configurations given by programs
+
+
+def _from_values(given: tuple[Any, ...]) -> tuple[InitialConfiguration, ...]:
+    """Return configurations given as Python values; their source text shows one of them per line."""
+    strange = next((each for each in given if not isinstance(each, Mapping)), None)
+    if strange is not None:
+        raise TypeError(f"each initial configuration must be a mapping, not {strange!r}")
+    values = [to_configuration(each) for each in given]
+    source = Source("initial", "\n".join(each.identity for each in values))
+    return tuple(
+        InitialConfiguration(each, Span(source, start, start + len(each.identity)))
+        for each, start in zip(values, source.line_starts, strict=False)
+    )
+
+
+# ---- files
+
+
+def _from_file(path: str) -> tuple[InitialItem, ...]:
+    source = read_file(path, "give a JSON file with configurations, or `default`")
+    if isinstance(source, Diagnostic):
+        raise InitialError((source,))
+    documents = parse_json_documents(source)
+    if isinstance(documents, UnreadableDeclaration):
+        raise InitialError(
+            (NoConfigurations(primary=documents.primary, problem=documents.problem, expected=documents.expected),)
+        )
+    return tuple(_read_configuration(each) for document in documents for each in _list_items(document))
+
+
+def _list_items(document: PositionedValue) -> list[PositionedValue]:
+    """Return the items of a JSON list; an empty list and any other value are returned as a single item."""
+    return document.value if isinstance(document.value, list) and document.value else [document]
+
+
+def _read_configuration(document: PositionedValue) -> InitialItem:
+    """Read a JSON object as a configuration; the output of `run --json` stands for its best configuration."""
+    if not isinstance(document.value, dict):
+        empty = document.value == []
+        problem = "this list contains no configuration" if empty else "this is not a configuration"
+        return NoConfigurations(primary=document.span, problem=problem, expected="" if empty else "not an object")
+    inner = document.value.get(BEST_KEY)
+    if inner is not None and inner.value is None:
+        return NoConfigurations(
+            primary=inner.span,
+            problem="this run found no configuration",
+            remedy="use the output of a run with a successful trial",
+        )
+    if inner is not None and isinstance(inner.value, dict):
+        return _read_configuration(inner)
+    nested = next((each for each in document.value.values() if _contains_object(each)), None)
+    if nested is not None:
+        return NoConfigurations(primary=nested.span, problem="a value of a configuration cannot be an object")
+    return InitialConfiguration(
+        Configuration({key: _value(each) for key, each in document.value.items()}),
+        Span(document.span.source, document.span.start, document.span.start + 1),
+        {key: each.span for key, each in document.value.items()},
+    )
+
+
+def _contains_object(located: PositionedValue) -> bool:
+    if isinstance(located.value, list):
+        return any(map(_contains_object, located.value))
+    return isinstance(located.value, dict)
+
+
+def _value(located: PositionedValue) -> Value:
+    """Return the value of a JSON document without objects, with lists as tuples."""
+    assert not isinstance(located.value, dict)
+    return tuple(map(_value, located.value)) if isinstance(located.value, list) else located.value

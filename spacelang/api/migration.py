@@ -1,0 +1,170 @@
+"""Migration of a stored run to a changed space: trials that are still valid start a new run.
+
+A trial keeps its loss if everything that the loss depends on is equal: the data, the metric, the splits and the
+pipeline. A new hyperparameter at the default of the library, or a value that is now fixed, does not change the
+pipeline. Other valid trials are evaluated again.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import joblib
+
+from spacelang.api.nearest_configuration import NearestMember, nearest_member
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.trial import Request
+from spacelang.ir.value import Value
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.history import TrialRecord
+from spacelang.runtime.storage.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spacelang.api.space import Space
+    from spacelang.api.stored_runs import ReopenedRun
+    from spacelang.runtime.evaluation.objective import DataObjective
+    from spacelang.runtime.storage.stored_run import StoredRun
+    from spacelang.solver.counting import Structures
+
+MIGRATION_END: Final = "migrated"
+"""The end reason of the session that migrated trials; nothing was searched in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MigratedTrial:
+    """A trial of the old run that is valid in the new space: its number, its loss and its new configuration.
+
+    `filled` maps the hyperparameters that the old run did not have to their defaults.
+    """
+
+    trial: int
+    loss: float
+    configuration: Configuration
+    filled: "Mapping[str, Value]"
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedTrial:
+    """A trial of the old run that is not valid in the new space: its number, its loss and the reason."""
+
+    trial: int
+    loss: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """The successful trials of a run, split into valid and invalid ones; best first, one per configuration."""
+
+    migrated: tuple[MigratedTrial, ...]
+    dropped: tuple[DroppedTrial, ...]
+    trials: int
+    """The number of trials of the run, including failures and repetitions."""
+    omitted: int = 0
+    """The number of further members beyond the requested maximum."""
+
+    @property
+    def reasons(self) -> list[tuple[str, int]]:
+        """The reasons why trials are invalid, with their counts, most frequent first."""
+        return Counter(each.reason for each in self.dropped).most_common()
+
+    @property
+    def initial(self) -> list[dict[str, object]]:
+        """The valid configurations, best first, in the format of a file for `--initial`."""
+        return [each.configuration.to_dict() for each in self.migrated]
+
+
+def migrate_trials(run: "StoredRun", structures: "Structures", *, most: int | None = None) -> Migration:
+    """Return the trials of a run as members of a space, at most `most` of them.
+
+    A trial is valid if the space contains everything that it had. Only hyperparameters that are new are filled in with
+    their defaults; no value of the trial is changed or dropped. Different configurations stay different.
+
+    Raises StoreError for a damaged store, and ValueError for an empty space.
+    """
+    moved: list[MigratedTrial] = []
+    left: list[DroppedTrial] = []
+    trials = {record.index: record.trial for record in run.records()}
+    for number in run.ranked(run.count):
+        trial = trials[number]
+        assert trial.loss is not None
+        found = nearest_member(structures, trial.request.configuration)
+        if all(change.given is None for change in found.changes):
+            filled = {change.key: change.needed[0] for change in found.changes if change.needed is not None}
+            moved.append(MigratedTrial(number, trial.loss, found.member, filled))
+        else:
+            left.append(DroppedTrial(number, trial.loss, _drop_reason(found)))
+    wanted = tuple(moved[:most])
+    return Migration(wanted, tuple(left), run.count, len(moved) - len(wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class MigratedRun:
+    """A new run that starts with the trials of another one.
+
+    `unchanged` are trials that keep their loss. `to_evaluate` are configurations that the new run evaluates itself,
+    because the pipeline has changed or the trial had fewer rows.
+    """
+
+    migration: Migration
+    unchanged: tuple[MigratedTrial, ...]
+    to_evaluate: tuple[MigratedTrial, ...]
+
+
+def migrate_run(
+    finished: "ReopenedRun", space: "Space", store: str | PathLike[str], *, most: int | None = None
+) -> MigratedRun:
+    """Create a new store for a changed space, starting with the valid trials of a run.
+
+    The new run has the same optimizer, data and scoring; resume it to continue the search. Raises InputError if no
+    trial is valid, StoreError if the store already exists, and the errors of `ReopenedRun.with_space`.
+    """
+    bound, objective = finished.with_space(space)
+    with Store.read(finished.store) as run:
+        migrated = migrate_trials(run, bound.counted, most=most)
+        if not migrated.migrated:
+            raise InputError("no trial of the run is valid in the new space: nothing to migrate")
+        records = {record.index: record for record in run.records()}
+        same: list[MigratedTrial] = []
+        anew: list[MigratedTrial] = []
+        for each in migrated.migrated:
+            (same if _is_same_pipeline(finished, records[each.trial], objective, each) else anew).append(each)
+        initial = [each.configuration for each in (*same, *anew)]
+        with Store.create(Path(store), finished.header.for_space(bound.checked, initial)) as begun:
+            begun.start_session(workers=1)
+            for number, each in enumerate(same, start=1):
+                begun.append(
+                    _record_of_new_run(records[each.trial], number, each.configuration, run.predictions(each.trial))
+                )
+            begun.end_session(MIGRATION_END, 0.0)
+    return MigratedRun(migrated, tuple(same), tuple(anew))
+
+
+def _is_same_pipeline(
+    finished: "ReopenedRun", record: TrialRecord, objective: "DataObjective", moved: MigratedTrial
+) -> bool:
+    """Return True if the trial had all rows and its pipeline is the same, including every parameter."""
+    before = record.trial.request
+    if before.fidelity is not None and before.fidelity < finished.header.training_size:
+        return False
+    old, new = finished.objective.make_pipeline(before.configuration), objective.make_pipeline(moved.configuration)
+    return bool(joblib.hash(old) == joblib.hash(new))
+
+
+def _record_of_new_run(record: TrialRecord, number: int, configuration: Configuration, predictions: Any) -> TrialRecord:
+    """Return the record of a trial as part of the new run, in which it took no time."""
+    trial = replace(record.trial, request=Request(configuration), predictions=predictions)
+    return replace(
+        record, index=number, trial=trial, started=0.0, finished=0.0, workers=1, is_speculative=False, proposal=None
+    )
+
+
+def _drop_reason(found: NearestMember) -> str:
+    """Return the first reason that cannot be fixed by filling in defaults."""
+    lost = {change.key for change in found.changes if change.given is not None}
+    mine = [reason for reason in found.reasons if reason.key in lost] or [*found.reasons]
+    return mine[0].reason

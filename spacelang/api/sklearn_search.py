@@ -1,0 +1,217 @@
+"""Helpers of `SpaceSearchCV`: splits, budget, failed trials, and the conversion of scores to losses."""
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from inspect import signature
+from math import isfinite
+from time import perf_counter
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
+
+from spacelang.api.experiment import PreparedExperiment
+from spacelang.api.space import Space
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.task import NEGATED_PREFIX, CrossValidation, Holdout
+from spacelang.runtime.evaluation.objective import DataObjective
+from spacelang.runtime.evaluation.splits import stratified_order
+from spacelang.runtime.pipelines.estimator import WITHOUT_WEIGHTS_HELP, SpaceEstimator, step_without_weights
+
+RowNumbers: TypeAlias = npt.NDArray[np.int64]
+"""An array of row numbers."""
+
+Scorer: TypeAlias = Callable[[Any, Any, Any], object]
+"""A scorer of scikit-learn: called with a fitted estimator, features and labels."""
+
+SINGLE_SCORE: Final = "score"
+"""The name that scikit-learn gives to the score of a search with a single score."""
+
+ERROR_HINT: Final = "use `error_score='raise'` to see the first error"
+"""How to see why trials failed, in their fit or in their scoring."""
+
+
+class DeferredErrorEstimator(SpaceEstimator):
+    """An estimator that keeps an error of its fit and raises it when it is scored.
+
+    scikit-learn ends a search as soon as all fits of one batch fail; with this estimator only their scoring fails.
+    """
+
+    def fit(self, features: Any, labels: Any = None, sample_weight: Any = None) -> "DeferredErrorEstimator":
+        """Fit the pipeline, or keep the error in `error_`."""
+        try:
+            super().fit(features, labels, sample_weight)
+        except Exception as error:  # noqa: BLE001 - a pipeline may raise anything; the search must survive it
+            self.error_ = error
+        return self
+
+    @property
+    def pipeline_(self) -> Any:
+        """The fitted pipeline; raises the error of the fit if it failed."""
+        if hasattr(self, "error_"):
+            raise self.error_
+        return self.fitted_
+
+    @pipeline_.setter
+    def pipeline_(self, fitted: Any) -> None:
+        self.fitted_ = fitted
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSplitter:
+    """Predefined splits as a cross-validation splitter of scikit-learn."""
+
+    splits: list[tuple[RowNumbers, RowNumbers]]
+
+    def split(self, X: Any = None, y: Any = None, **_: Any) -> list[tuple[RowNumbers, RowNumbers]]:  # noqa: N803, ARG002
+        """Return the training and the held-out row numbers of each split."""
+        return self.splits
+
+    def get_n_splits(self, X: Any = None, y: Any = None, **_: Any) -> int:  # noqa: N803, ARG002
+        """Return the number of splits."""
+        return len(self.splits)
+
+
+@dataclass(slots=True)
+class CrossValidatedSearch:
+    """The state of a running search whose trials scikit-learn evaluates.
+
+    `evaluated` counts the evaluated trials, `failed` those that failed. `weights` are the sample weights, if there are
+    any. `weightless` counts failed trials by their last step if that step does not take sample weights.
+    """
+
+    prepared: PreparedExperiment
+    estimator: SpaceEstimator
+    data: tuple[Any, Any]
+    splits: FixedSplitter
+    seconds: float | None
+    weights: Any = None
+    started: float = field(default_factory=perf_counter)
+    evaluated: int = 0
+    failed: int = 0
+    weightless: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def training_size(self) -> int:
+        """The number of training rows of a trial at full fidelity."""
+        return self.prepared.objective.training_size
+
+    @property
+    def has_time_left(self) -> bool:
+        """True if the time limit has not been reached."""
+        return self.seconds is None or perf_counter() - self.started < self.seconds
+
+    def splits_on(self, rows: int) -> FixedSplitter:
+        """Return the splits with only `rows` training rows each; the held-out rows stay.
+
+        The rows of a smaller subset are contained in those of a larger one. For classification the rows are stratified,
+        so that every class is represented.
+        """
+        objective = self.prepared.objective
+        assert isinstance(objective, DataObjective)
+        target, few = objective.dataset.target.to_numpy(), []
+        for training, held_out in self.splits.splits:
+            rng = np.random.default_rng(self.prepared.experiment.seed)
+            is_classification = objective.dataset.kind == "classification"
+            order = stratified_order(target[training], rng) if is_classification else rng.permutation(len(training))
+            few.append((training[order[:rows]], held_out))
+        return FixedSplitter(few)
+
+    def record_score(self, score: float, configuration: Configuration) -> float | None:
+        """Count a trial and return the loss of its score, or None if the trial failed.
+
+        A score that is not finite means that the trial failed.
+        """
+        self.evaluated += 1
+        if not isfinite(score):
+            self.failed += 1
+            if self.weights is not None:
+                tried = clone(self.estimator).set_params(**configuration.to_dict())
+                self.weightless.update(filter(None, [step_without_weights(tried.build())]))
+            return None
+        return -score if self.prepared.objective.metric.name.startswith(NEGATED_PREFIX) else 1 - score
+
+    def check_successes(self, judge: Scorer) -> None:
+        """Warn if some trials failed; raises ValueError if all failed or none was evaluated.
+
+        `judge` is the scorer of the trials.
+        """
+        if self.failed == 0 < self.evaluated:
+            return
+        if not self.evaluated:
+            raise ValueError("the time limit was reached before the first trial")
+        what = f"{self.failed} of {self.evaluated} trials failed"
+        if self.failed == self.evaluated:
+            why = None if self.weightless else self._default_pipeline_error(judge)
+            raise ValueError(
+                f"{what}; the default pipeline: {why}" if why else f"{what}: {self._failure_reason}"
+            ) from why
+        warnings.warn(f"{what}: {self._failure_reason}", FitFailedWarning, stacklevel=5)
+
+    @property
+    def _failure_reason(self) -> str:
+        """The reason of the failures, as far as it is known without fitting anything again."""
+        if not self.weightless:
+            return ERROR_HINT
+        names, unweighted = ", ".join(f"`{name}`" for name in sorted(self.weightless)), self.weightless.total()
+        verb = "does" if len(self.weightless) == 1 else "do"
+        reason = f"{names} {verb} not support sample weights, {WITHOUT_WEIGHTS_HELP}"
+        return reason if unweighted == self.failed else f"{unweighted} of them as {reason}; {ERROR_HINT}"
+
+    def _default_pipeline_error(self, judge: Scorer) -> Exception | None:
+        """Return the error of the default pipeline when it is fitted and scored, or None if it succeeds."""
+        tried = clone(self.estimator).fit(*self.data, self.weights)
+        if (error := getattr(tried, "error_", None)) is None:
+            try:
+                judge(tried, *self.data)
+            except Exception as raised:  # noqa: BLE001 - a scorer may raise anything
+                return raised
+        return error
+
+
+def task_scorer(space: Space) -> str | None:
+    """Return the name of the scorer that the task of a space maximises.
+
+    None if the task has no goal, or minimises a score that scikit-learn maximises.
+    """
+    goal = None if space.task is None else space.task.goal
+    return None if goal is None or (goal.direction == "maximize") == goal.from_one else goal.scorer
+
+
+def task_splitter(space: Space, seed: int) -> Any:
+    """Return the scikit-learn splitter for the validation of the task; None if the task has none."""
+    validation = None if space.task is None else space.task.validation
+    is_classification = is_classifier(SpaceEstimator(space.checked))
+    match validation:
+        case Holdout(share):
+            return (StratifiedShuffleSplit if is_classification else ShuffleSplit)(
+                1, test_size=share, random_state=seed
+            )
+        case CrossValidation(folds):
+            kind = StratifiedKFold if is_classification else KFold
+            return kind(folds, shuffle=True, random_state=seed)
+        case _:
+            return None
+
+
+def optimized_scores(results: Mapping[str, Any], refit: Any) -> npt.NDArray[np.float64]:
+    """Return the mean scores that the search optimizes.
+
+    Raises ValueError if there are several scores and `refit` names none of them.
+    """
+    name = refit if isinstance(refit, str) and f"mean_test_{refit}" in results else SINGLE_SCORE
+    if f"mean_test_{name}" not in results:
+        raise ValueError("with several scores, `refit` must name the one to optimize")
+    return np.asarray(results[f"mean_test_{name}"], dtype=np.float64)
+
+
+def request_sample_weights(last: Any) -> None:
+    """Make the last step of a pipeline request sample weights from metadata routing, if it can use them."""
+    for method in ("fit", "score"):
+        if "sample_weight" in signature(getattr(last, method)).parameters:
+            getattr(last, f"set_{method}_request")(sample_weight=True)

@@ -1,0 +1,263 @@
+"""Stored runs, reopened with their data, to export, refit or extend what they found.
+
+>>> finished = reopen_run("run.db", data="credit.csv")
+>>> finished.unfitted_pipeline(finished.trial_of_rank(1))  # the best pipeline
+>>> finished.fit_pipeline(finished.trial_of_rank(1))  # the same, fitted on all rows that trials could see
+
+The store may come from an untrusted source. Its space is read like a compiled space: it can only build objects from
+catalogues, and those of other libraries only if the caller allows them. The store's description of the data can only
+refer to files in the current folder, and only the fingerprint of the data is trusted.
+"""
+
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from spacelang.api.execution import make_executor, trial_limits
+from spacelang.api.experiment import Experiment
+from spacelang.api.run_storage import check_stored_predictions
+from spacelang.api.space import Space, space_for_data
+from spacelang.api.tabular_data import TabularData
+from spacelang.ir.task import NEGATED_PREFIX
+from spacelang.runtime.data.labels import TaskKind
+from spacelang.runtime.data.loading import Table, load_dataset
+from spacelang.runtime.data.read_options import ReadOptions
+from spacelang.runtime.data.stored_options import REPEAT_OPTIONS, DataOptions, read_options
+from spacelang.runtime.ensembles import DEFAULT_VOTES
+from spacelang.runtime.ensembles.construction import EnsembleSelection, fit_ensemble, make_unfitted, select_members
+from spacelang.runtime.errors import DataError, InputError
+from spacelang.runtime.evaluation.splits import parse_validation
+from spacelang.runtime.evaluation.unseen_rows import read_test_rows, split_off_test_rows
+from spacelang.runtime.final_fit import fit_best_pipeline, rank_candidates
+from spacelang.runtime.history import EndReason, History, NullTrialStorage, Outcome, TrialRecord
+from spacelang.runtime.pipelines.catalogue_access import check_buildable, task_kind
+from spacelang.runtime.pipelines.inputs import PipelineInput
+from spacelang.runtime.storage.header import (
+    IMPUTED_EARLIER,
+    MISSING_VALUES_SETTING,
+    RunHeader,
+    current_versions,
+    version_changes,
+)
+from spacelang.runtime.storage.store import Store
+from spacelang.runtime.storage.stored_run import StoredRun
+from spacelang.serialization.definition import VERSION
+from spacelang.text import Origin, Source
+
+if TYPE_CHECKING:
+    from spacelang.ir.task import Limits
+    from spacelang.runtime.evaluation.objective import DataObjective
+
+
+OTHER_VERSION: Final = "another version {} differently: install the versions listed by `spacelang show`"
+
+
+@dataclass(frozen=True, eq=False)
+class ReopenedRun:
+    """A stored run together with the data of its trials, as they were when the store was read.
+
+    `rows` are the rows that trials could see. `reading` describes how their file was read. `votes` is the size of the
+    ensemble that was last requested, if the store knows it. The run itself may still be in progress.
+    """
+
+    store: Path
+    header: RunHeader
+    outcome: Outcome
+    space: Space
+    objective: "DataObjective"
+    rows: TabularData
+    reading: ReadOptions
+    votes: int | None = None
+
+    @property
+    def version_changes(self) -> list[str]:
+        """One line for each library whose version differs from that of the run, which may change predictions."""
+        return version_changes(self.header.versions, current_versions())
+
+    def trial_of_rank(self, rank: int) -> TrialRecord:
+        """Return the trial of a rank, 1 being the best, in the order of `show`; raises InputError if there is none."""
+        found = [*rank_candidates(self.outcome, self.header.training_size)]
+        if rank > len(found):
+            raise self._rank_error(rank, len(found))
+        return found[rank - 1]
+
+    def with_space(self, space: Space) -> "tuple[Space, DataObjective]":
+        """Return another space bound to the data, and the objective of this run for it, with the same splits.
+
+        Raises the same errors as a new run with that space.
+        """
+        return _objective_for(self.header, space, self.rows)
+
+    def select_ensemble(self, votes: int | None = None) -> EnsembleSelection:
+        """Select an ensemble of stored trials, as a run with `--ensemble` does.
+
+        `votes` defaults to the number that the run requested last, or else to the usual number. Raises EnsembleError if
+        no trial can vote, and StoreError if the run stored no predictions.
+        """
+        check_stored_predictions(self.store)
+        with Store.read(self.store) as run:
+            return select_members(self.outcome, self.objective, run.predictions, votes or self.votes or DEFAULT_VOTES)
+
+    def unfitted_pipeline(self, chosen: TrialRecord | EnsembleSelection) -> Any:
+        """Return the unfitted pipeline of a trial, or the voting estimator of an ensemble; it takes a table."""
+        if isinstance(chosen, EnsembleSelection):
+            return make_unfitted(self.objective, chosen.members)
+        return self.objective.make_pipeline(chosen.trial.request.configuration)
+
+    def fit_pipeline(
+        self, chosen: TrialRecord | EnsembleSelection, form: PipelineInput = PipelineInput.TABLE, *, forks: bool = False
+    ) -> Any:
+        """Fit a pipeline or an ensemble on all rows that trials could see, and return it.
+
+        A worker fits it within the limits of a trial. `form` is the kind of input that it takes. `forks` is as for
+        `make_executor`. Raises InputError if the fit fails.
+        """
+        with closing(make_executor(self.objective, forks=forks)) as executor:
+            if isinstance(chosen, EnsembleSelection):
+                voted = fit_ensemble(
+                    chosen, self.outcome, self.objective, executor, limits=self._limits, form=form, is_wanted=True
+                )
+                if voted.left_out:
+                    raise self._fit_error(voted.left_out[0], "use fewer `--votes`, or a single pipeline")
+                return voted.estimator
+            alone = replace(self.outcome, records=(chosen,), incumbent=chosen)
+            found = fit_best_pipeline(alone, self.objective, executor, limits=self._limits, form=form, is_wanted=True)
+        if found.record is None:
+            raise self._fit_error(found.skipped[0], "use another one: `--rank 2`")
+        return found.pipeline
+
+    @property
+    def _limits(self) -> "Limits":
+        return trial_limits(self.space)
+
+    def _rank_error(self, rank: int, found: int) -> InputError:
+        see = f"see `spacelang show {self.store}`"
+        if not found:
+            return InputError(f"no trial of `{self.store}` succeeded, so there is no pipeline", see)
+        count = "one pipeline" if found == 1 else f"{found} pipelines"
+        return InputError(f"`{self.store}` has {count} that succeeded, so rank {rank} does not exist", see)
+
+    def _fit_error(self, failed: Any, remedy: str) -> InputError:
+        rows = self.objective.rows
+        what = f"the pipeline of trial {failed.record.index} cannot be fitted on all {rows} rows: {failed.reason}"
+        return InputError(what, remedy)
+
+
+def reopen_run(
+    store: str | PathLike[str],
+    *,
+    data: str | None = None,
+    target: str | None = None,
+    test: float | None = None,
+    reading: ReadOptions | None = None,
+    allow: Iterable[str] = (),
+) -> ReopenedRun:
+    """Reopen a stored run together with its data.
+
+    `data`, `target`, `test` (a share of the rows) and `reading` describe the data; by default they are those of the
+    run. Without `data`, the data must be a set that scikit-learn ships or a file in the current folder.
+
+    Raises SpaceError if the space is invalid for this version or uses a package that is not allowed. Raises StoreError,
+    and InputError if the data differs from that of the run.
+    """
+    path = Path(store)
+    with Store.read(path) as run:
+        header, outcome, votes = run.header, _stored_outcome(run), run.votes
+    if not header.data.rows:
+        what = f"`{header.data.name}` has no rows to fit a pipeline on"
+        raise DataError(what, f"see its results with `spacelang show {path}`")
+    reference = _data_reference(header) if data is None else data
+    space = _stored_space(header, path, allow)
+    check_buildable(space.checked.root)
+    said = _data_options(header, reference, DataOptions(target, test), reading)
+    table = load_dataset(reference, said.target, said.reading)
+    rows = TabularData(_rows_of_trials(header, table, task_kind(space.checked.root), said.test))
+    return ReopenedRun(path, header, outcome, space, _objective_for(header, space, rows)[1], rows, said.reading, votes)
+
+
+def _stored_outcome(run: StoredRun) -> Outcome:
+    """Return the outcome of the run, rebuilt from its stored trials."""
+    history = History(lambda: 0.0, run.header.training_size, NullTrialStorage())
+    for record in run.records():
+        history.store(record)
+    return replace(history.make_outcome(EndReason.BUDGET, 0), seconds=run.seconds)
+
+
+def _stored_space(header: RunHeader, store: Path, allow: Iterable[str]) -> Space:
+    # Built as text, so that an invalid definition is reported like that of any compiled space.
+    document = f'{{"version": {VERSION}, "target": "", "definition": {header.definition}}}'
+    # The store does not know the folder of the space, where its local packages are; try the current folder.
+    here = Path.cwd()
+    return space_for_data(Source(f"the space of {store.name}", document, Origin(here / store.name, here)), allow, None)
+
+
+def _data_reference(header: RunHeader) -> str:
+    """Return the reference of the data in the store; raises DataError unless it is harmless.
+
+    An untrusted store must not refer to anything except data sets of scikit-learn and files in the current folder.
+    """
+    name = header.data.name
+    if name.startswith("sklearn:") or (Path(name).name == name and Path(name).is_file()):
+        return name
+    where = name if name.startswith("openml") else "FILE"
+    remedy = f"give its path: `export --data {where}`, `predict --fitted-on {where}`, `migrate --data {where}`"
+    raise DataError(f"the run was on {header.data}, which is not in this folder", remedy)
+
+
+def _data_options(header: RunHeader, reference: str, given: DataOptions, reading: ReadOptions | None) -> DataOptions:
+    """Return the options of the data; those that the caller leaves out are taken from the store."""
+    said = read_options(header.data_options)
+    return DataOptions(
+        said.target if given.target is None else given.target,
+        said.test if given.test is None else given.test,
+        said.reading.applicable_to(reference) if reading is None else reading,
+    )
+
+
+def _rows_of_trials(header: RunHeader, table: Table, kind: TaskKind, share: float | None) -> Table:
+    """Return the rows that trials could see; raises DataError for a table that cannot be the data of the run."""
+    rows, columns = table.features.shape
+    other = f"the data is different: the run was on {header.data}, and"
+    if columns != header.data.columns or (share is None and rows != header.data.rows):
+        kept = header.settings.get("test") if rows > header.data.rows else None
+        remedy = REPEAT_OPTIONS if kept is None else f"it set test rows apart ({kept}): give their share with `--test`"
+        raise DataError(f"{other} `{table.name}` has {rows} rows and {columns} columns beside the labels", remedy)
+    seen, _ = split_off_test_rows(table, read_test_rows(share, table), kind, header.seed)
+    if seen.features.shape[0] != header.data.rows:
+        left = seen.features.shape[0]
+        raise DataError(f"{other} `{table.name}` leaves {left} of its {rows} rows for trials", REPEAT_OPTIONS)
+    return seen
+
+
+def _objective_for(header: RunHeader, space: Space, rows: TabularData) -> "tuple[Space, DataObjective]":
+    """Return the bound space and the objective of the run, with the metric that the run used.
+
+    Raises DataError if the rows differ from those of the run.
+    """
+    try:
+        validation = parse_validation(header.validation)
+    except ValueError:
+        validation = None  # the splits come with the data
+    experiment = Experiment(space=space, data=rows, seed=header.seed, validation=validation)
+    bound, objective = rows.bind_space(experiment)
+    _check_same_data(header, objective)
+    if objective.metric.formula == header.metric:
+        return bound, objective
+    named, formula = header.metric.removeprefix("1 - "), header.metric
+    return rows.bind_space(replace(experiment, metric=named if named != formula else f"{NEGATED_PREFIX}{formula}"))
+
+
+def _check_same_data(header: RunHeader, objective: "DataObjective") -> None:
+    facts, size = objective.facts, objective.training_size
+    if facts.fingerprint != header.data.fingerprint:
+        raise DataError(f"the data is different: the run was on {header.data}, and this is {facts}", REPEAT_OPTIONS)
+    if size != header.training_size:
+        what = f"trials had {header.training_size} training rows, and would have {size} now"
+        raise DataError(what, OTHER_VERSION.format("splits the rows"))
+    before, now = (each.get(MISSING_VALUES_SETTING, IMPUTED_EARLIER) for each in (header.settings, objective.further))
+    if before != now:
+        what = f"in its trials missing values were {before}, and would be {now} now"
+        raise DataError(what, OTHER_VERSION.format("prepares the table"))

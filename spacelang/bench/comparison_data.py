@@ -1,0 +1,267 @@
+"""The data sets and tables of a comparison, and the criteria by which runs on them are judged."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from spacelang.api.experiment import Experiment, PreparedExperiment
+from spacelang.api.result import positive_class_of
+from spacelang.api.run_storage import check_rungs
+from spacelang.api.space import Space
+from spacelang.api.tabular_data import TabularData, needs_training_loss
+from spacelang.bench.configured_optimizers import ConfiguredOptimizer
+from spacelang.bench.table_search import TABLE_PREFIX, data_of
+from spacelang.bench.winner_scores import score_winner
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.task import describe_bound, describe_validation
+from spacelang.plugins import NestedPlugin
+from spacelang.runtime.errors import DataError, InputError
+from spacelang.runtime.storage.header import DataFacts, space_identity
+
+if TYPE_CHECKING:
+    from spacelang.runtime.data.read_options import ReadOptions
+    from spacelang.runtime.history import Outcome
+    from spacelang.runtime.listeners import Listener
+    from spacelang.runtime.objective import ObjectiveInfo
+    from spacelang.runtime.storage.unseen_score_table import StoredUnseenScore
+
+RunOutcome: TypeAlias = "tuple[Outcome, StoredUnseenScore | None]"
+"""The outcome of a run, and the score of its winner on rows that no trial saw, if there are such rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """The criteria by which runs on a data set are judged.
+
+    `facts` identify the data set.
+    """
+
+    facts: "DataFacts"
+    formula: str
+    validation: str
+    bounds: tuple[str, ...]
+    training_size: int
+    test: str = ""
+    """The test rows, which no trial sees, in words; empty if there are none."""
+    initial: tuple[Configuration, ...] = ()
+    """The configurations that every run starts with."""
+    remarks: tuple[str, ...] = ()
+    """Notes for the user: the positive class of a metric, and suggestions of an archive that were skipped."""
+    space: str = ""
+    """The identity of the space for this data, if the space of the comparison depends on the data; else empty."""
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonData:
+    """A data set or table of a comparison, with the settings that its runs share.
+
+    Runs on it differ only in optimizer and seed. For data with rows, the seed decides the split, the draws of pipelines
+    and the search. For a table it decides only the search.
+    """
+
+    label: str
+    experiment: Experiment
+
+    def check(self, seed: int, contestants: Iterable[ConfiguredOptimizer]) -> Criteria:
+        """Check that the runs can start, and return the criteria, from the first seed.
+
+        Other seeds differ only in the split. Raises InputError and SpaceError for everything that would end every run.
+        """
+        entered = sorted((each.optimizer for each in contestants), key=needs_training_loss, reverse=True)
+        prepared, remarks = self._prepare(entered[0], seed), list[str]()
+        space, objective = prepared.space, prepared.objective
+        if (positive := positive_class_of(objective)) is not None:
+            remarks.append(positive.description)
+        for each in entered:
+            check_rungs(replace(prepared.experiment, optimizer=each).prepared_for(space, objective))
+        return Criteria(
+            objective.facts,
+            objective.metric.formula,
+            "none" if objective.validation is None else describe_validation(objective.validation),
+            tuple(map(describe_bound, objective.bounds)),
+            objective.training_size,
+            self._describe_test_rows(objective),
+            prepared.initial_configurations(lambda found: remarks.extend(found.messages)) or (),
+            tuple(remarks),
+            space_identity(space.checked) if self.experiment.space.is_provisional else "",
+        )
+
+    def facts_for_seed(self, seed: int, judged: Criteria) -> "DataFacts":
+        """Return the facts that identify the data that the trials of a seed see.
+
+        These are the facts in `judged`, the result of `check`, unless each seed reserves other test rows.
+        """
+        from spacelang.runtime.data.fingerprint import data_facts
+        from spacelang.runtime.data.labels import check_labels
+        from spacelang.runtime.evaluation.unseen_rows import split_off_test_rows
+        from spacelang.runtime.pipelines.catalogue_access import task_kind
+
+        data, test = self.experiment.data, self.experiment.test
+        if not (isinstance(data, TabularData) and isinstance(test, float)):
+            return judged.facts
+        kind = task_kind(self.experiment.space.checked.root)
+        seen, _ = split_off_test_rows(data.table, test, kind, seed)
+        dataset = check_labels(seen, kind)
+        return data_facts(self.label, dataset.features, dataset.labels)
+
+    def run(self, contestant: ConfiguredOptimizer, seed: int, place: Path | None, listener: "Listener") -> RunOutcome:
+        """Execute one run, and resume it if `place` already has a store of it.
+
+        The run is stored in `place`; None stores nothing. It has its own workers and caches, because what another
+        optimizer has fitted must not help it. Raises InputError (StoreError is one).
+        """
+        prepared = self._prepare(contestant.optimizer, seed)
+        with closing(prepared.make_executor()) as executor:
+            initial = prepared.initial_configurations() or ()
+            found = prepared.run(executor, initial=initial, store=place, resume=True, listener=listener)
+            return found.outcome, score_winner(found, executor)
+
+    def _prepare(self, optimizer: NestedPlugin, seed: int) -> PreparedExperiment:
+        experiment = replace(self.experiment, optimizer=optimizer, seed=seed)
+        return experiment.prepare() if experiment.data.has_rows else experiment.prepared_for(*self._space_and_objective)
+
+    @cached_property
+    def _space_and_objective(self) -> "tuple[Space, ObjectiveInfo]":
+        """Return the space and the objective, which are the same for all seeds if these draw no rows."""
+        return self.experiment.data.bind_space(self.experiment)
+
+    def _describe_test_rows(self, objective: "ObjectiveInfo") -> str:
+        """Describe the test rows in words. For a share of the rows, each seed draws other ones."""
+        from spacelang.runtime.data.fingerprint import data_facts
+
+        tested, test = getattr(objective, "tested", None), self.experiment.test
+        if tested is None:
+            return ""
+        if isinstance(test, float):
+            return f"{test:g} of the rows"
+        facts = data_facts(self.label, tested.features, tested.labels)
+        return f"{facts.rows} rows, {facts.fingerprint}"
+
+
+class ComparisonDataError(ValueError):
+    """An error for data that cannot be used.
+
+    `mistakes` has one error for each data set.
+    """
+
+    def __init__(self, mistakes: "Sequence[InputError]") -> None:
+        self.mistakes = tuple(mistakes)
+        super().__init__("\n".join(f"{each.message}: {each.help}" if each.help else each.message for each in mistakes))
+
+
+def read_comparison_data(
+    make_experiment: Callable[..., Experiment],
+    data: Mapping[str, Any],
+    target_column: str | None = None,
+    reading: "ReadOptions | None" = None,
+) -> tuple[ComparisonData, ...]:
+    """Return an `ComparisonData` for each data set, in the order of `data`.
+
+    A data set is a reference as `--data` takes it, or a pair of features and labels. Files are read as `reading` says.
+    `make_experiment` makes the settings of a run from its `data`. Raises ArenasError with all mistakes.
+    """
+    found: list[ComparisonData] = []
+    mistakes: list[InputError] = []
+    for label, source in data.items():
+        try:
+            found.append(
+                ComparisonData(label, _make_experiment(make_experiment, label, source, target_column, reading))
+            )
+        except InputError as error:
+            mistakes.append(error)
+    if len(data) > 1 and any(not isinstance(each.experiment.test, float | None) for each in found):
+        what = f"one set of test rows cannot serve {len(data)} data sets"
+        mistakes.append(DataError(what, "reserve a share of the rows of each instead, such as 0.2"))
+    if not data:
+        mistakes.append(
+            DataError("there is no data to compare optimizers on", "give a file, `sklearn:NAME` or a table")
+        )
+    if mistakes:
+        raise ComparisonDataError(mistakes)
+    return tuple(found)
+
+
+def label_references(references: Iterable[str]) -> dict[str, str]:
+    """Return the references of data by label.
+
+    The label is the file name without its suffix if that is unique, else the whole reference. Raises ArenasError if a
+    reference is given twice.
+    """
+    given = tuple(references)
+    short = [_short_label(reference) for reference in given]
+    found: dict[str, str] = {}
+    mistakes = []
+    for reference, name in zip(given, short, strict=True):
+        label = name if short.count(name) == 1 else reference
+        if label in found:
+            mistakes.append(DataError(f"the data `{reference}` is given twice", "give it once"))
+        found[label] = reference
+    if mistakes:
+        raise ComparisonDataError(mistakes)
+    return found
+
+
+def _make_experiment(
+    make_experiment: Callable[..., Experiment],
+    label: str,
+    source: Any,
+    target_column: str | None,
+    reading: "ReadOptions | None",
+) -> Experiment:
+    from spacelang.runtime.data.loading import make_table
+    from spacelang.runtime.evaluation.unseen_rows import read_test_rows
+
+    if isinstance(source, PathLike):
+        source = fspath(source)
+    if isinstance(source, str):
+        experiment = make_experiment(data=data_of(source, target_column, reading))
+    else:
+        try:
+            features, target = source
+        except (TypeError, ValueError):
+            message = f"the data `{label}` is neither a string nor a pair of features and labels"
+            raise DataError(message, 'give `"FILE"` or `(X, y)`') from None
+        experiment = make_experiment(data=TabularData(make_table(features, target, label)))
+    if isinstance(experiment.data, TabularData):
+        return replace(experiment, test=read_test_rows(experiment.test, experiment.data.table))
+    _refuse_unused_options(source, experiment, target_column, reading)
+    return experiment
+
+
+def _refuse_unused_options(
+    source: str, setting: Experiment, target_column: str | None, reading: "ReadOptions | None"
+) -> None:
+    """Raise InputError if an option is given that has no effect on a table or an artificial objective."""
+    is_table = source.startswith(TABLE_PREFIX)
+    what_it_is = f"the table `{source.removeprefix(TABLE_PREFIX)}`" if is_table else f"`{source}`"
+    asked = {
+        "a metric": setting.metric,
+        "a validation": setting.validation,
+        "a target column": target_column,
+        "an option for reading files": reading,
+    }
+    for what, given in asked.items():
+        if given is not None:
+            message = f"{what} has no effect on {what_it_is}"
+            help_text = "make another table with `spacelang tabulate`" if is_table else "leave it out"
+            raise InputError(message, help_text)
+    if setting.archive is not None:
+        message = f"{what_it_is} has no rows, so an archive cannot find similar data"
+        raise InputError(message, "give the data that the table was made from" if is_table else "leave it out")
+    if setting.test is not None:
+        message = f"{what_it_is} has no rows, so none can be reserved for testing"
+        raise InputError(message, "give the data that the table was made from" if is_table else "leave it out")
+
+
+def _short_label(reference: str) -> str:
+    """Return a short label for a reference: `credit` for `a/credit.csv.gz` and `table:credit.npz`."""
+    from spacelang.runtime.data.loading import EXTENSIONS
+
+    path = reference.removeprefix(TABLE_PREFIX)
+    name = Path(path).name
+    suffix = next((each for each in (*EXTENSIONS, ".npz") if name.lower().endswith(each)), "")
+    return name.removesuffix(suffix) if suffix and len(name) > len(suffix) else path

@@ -1,0 +1,256 @@
+"""Compare several optimizers on the same data, splits and budget, with several seeds."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from spacelang.api.archives import open_archive
+from spacelang.api.argument_checks import check_argument_types, to_int, to_int_or_none
+from spacelang.api.execution import trial_limits
+from spacelang.api.experiment import Experiment, budget_of
+from spacelang.api.initial_configurations import Initial, read_initial
+from spacelang.api.space import Space, open_space
+from spacelang.bench.comparison_data import (
+    ComparisonData,
+    ComparisonDataError,
+    Criteria,
+    label_references,
+    read_comparison_data,
+)
+from spacelang.bench.configured_optimizers import ConfiguredOptimizer, ConfiguredOptimizersError, parse_optimizers
+from spacelang.bench.results_folder import claim_folder, plan_of, write_results
+from spacelang.bench.runs import CompleteSeeds, execute_runs, planned_runs
+from spacelang.runtime.archives import Norm
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.executors import WorkerSettings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from spacelang.bench.comparison.progress import ComparisonListener
+    from spacelang.bench.comparison.results import Results
+    from spacelang.runtime.archives.archive import Archive
+
+__all__ = [
+    "Comparison",
+    "ComparisonDataError",
+    "ConfiguredOptimizersError",
+    "compare",
+    "label_references",
+    "parse_optimizers",
+]
+
+DEFAULT_REPEATS: Final = 10
+"""The default number of seeds, as in the papers (spacelang/optimizers/README.md, section "Comparisons")."""
+
+
+def compare(  # noqa: PLR0913 - one parameter per option
+    space: Space | str | PathLike[str],
+    data: Mapping[str, Any],
+    optimizers: Iterable[str],
+    *,
+    repeats: int = DEFAULT_REPEATS,
+    metric: str | None = None,
+    validate: str | None = None,
+    test: "float | str | PathLike[str] | tuple[Any, Any] | None" = None,
+    time: str | float | None = None,
+    trials: int | None = None,
+    workers: int = 1,
+    seed: int = 0,
+    trial_limit: str | None = None,
+    isolate: bool = False,
+    target_column: str | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    drop_columns: Iterable[str] = (),
+    allow: Iterable[str] = (),
+    bind: Mapping[str, int] | None = None,
+    initial: Initial | None = None,
+    archive: "str | PathLike[str] | Archive | None" = None,
+    archive_norm: str = Norm.L1,
+    folder: str | PathLike[str] | None = None,
+    listener: "ComparisonListener | None" = None,
+) -> "Comparison":
+    """Run every optimizer on every data set with the seeds `seed`, `seed` + 1, ..., `seed` + `repeats` - 1.
+
+    >>> import spacelang as sl
+    >>> data = {"one": "artificial:1", "another": "artificial:2"}
+    >>> found = sl.compare("boasf_models", data, ["random", "blds"], repeats=2, trials=5, workers=0)
+    >>> sorted({*found.runs["optimizer"]}), len(found.runs)
+    (['blds', 'random'], 8)
+
+    `data` maps a label to each data set: either what `spacelang run --data` takes (a file, `sklearn:NAME`,
+    `table:FILE.npz`), or a pair of features and labels. `sep`, `encoding`, `decimal` and `drop_columns` say how files
+    are read (see `runtime.data.reading`). `optimizers` are texts such as `blds` or `blds:disc=2`. The seed decides the
+    split and the search, so all optimizers share their splits. On a table the split is fixed, so the seed decides only
+    the search. The other parameters are those of `search`. Without `time`, `trials` and a limit in the task, a run
+    takes a minute.
+
+    `test` reserves rows that no trial sees: a share of the rows of each data set (such as 0.2), drawn by the seed. For
+    a single data set it can also be other rows: a file or `(X, y)`. The winner of every run is fitted on all rows that
+    its trials saw, and scored once on the test rows. Optimizers are judged by these scores. Every run starts with the
+    `initial` configurations, as in `search`, and with those that an `archive` suggests for its data and training rows.
+
+    With a `folder`, every run is stored in `folder/runs`, and the results are written to `comparison.json`,
+    `comparison.csv` and plots in `folder`. An interrupted comparison resumes there. If seeds, optimizers or data were
+    added, only the new runs are made. Any other comparison is refused. A run in which no trial succeeds is reported and
+    does not end the comparison. Seeds run one after the other, so after Ctrl-C the comparison has the seeds whose runs
+    are all complete. If there is none, KeyboardInterrupt is raised.
+
+    Raises SpaceError; ContestantsError and ArenasError, with all mistakes at once; TypeError as `search` does;
+    ValueError for texts that are no validation, time or limit, and for numbers out of range; InputError of the runtime
+    for folders and workers.
+    """
+    from spacelang.bench.comparison.progress import SILENT
+    from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, make_read_options
+    from spacelang.runtime.evaluation.splits import parse_validation
+
+    check_argument_types(data=data, optimizers=optimizers, repeats=repeats, metric=metric, validate=validate, time=time)
+    check_argument_types(trials=trials, workers=workers, seed=seed, trial_limit=trial_limit, allow=allow, bind=bind)
+    check_argument_types(folder=folder, space=space)
+    repeats, trials, workers, seed = to_int(repeats), to_int_or_none(trials), to_int(workers), to_int(seed)
+    if repeats < 1:
+        raise ValueError(f"`repeats` is {repeats}, but must be at least 1")
+    entered = parse_optimizers(optimizers)
+    loaded = open_space(space, allow, bind)
+    make_experiment = partial(
+        Experiment,
+        space=loaded,
+        budget=budget_of(loaded, time, trials),
+        metric=metric,
+        validation=None if validate is None else parse_validation(validate),
+        test=test,
+        workers=WorkerSettings(workers, None, trial_limits(loaded, trial_limit), isolate),
+        initial=None if initial is None else read_initial(initial),
+        archive=None if archive is None else open_archive(archive),
+        norm=Norm(archive_norm),
+    )
+    seeds = tuple(range(seed, seed + repeats))
+    read = make_read_options(sep, encoding, decimal, drop_columns)
+    datasets = read_comparison_data(make_experiment, data, target_column, None if read == DEFAULT_OPTIONS else read)
+    common = datasets[0].experiment
+    judged = _check_data(datasets, seeds[0], entered)
+    place = None if folder is None else Path(folder)
+    runs = None if place is None else claim_folder(place, plan_of(common, seeds, judged, entered))
+    wanted = planned_runs(seeds, [(each, judged[each.label]) for each in datasets], entered)
+    made = execute_runs(wanted, runs, SILENT if listener is None else listener)
+    results = _make_results(common, made, judged, entered)
+    remarks = tuple(f"{label}: {each}" for label, found in judged.items() for each in found.remarks)
+    notes = remarks if place is None else (*remarks, *write_results(results, place))
+    return Comparison(results, place, made.interrupted, notes)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The results of a comparison, as DataFrames.
+
+    Columns called `models` are `full` (only models trained on all training rows count) or `any`. `interrupted` is True
+    if some seeds are missing because the user stopped the comparison. `notes` are messages for the user: what could not
+    be written and why, the positive class of a metric, and suggestions of an archive that were skipped.
+    """
+
+    results: "Results" = field(repr=False)
+    folder: Path | None = None
+    interrupted: bool = False
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def curves(self) -> "pd.DataFrame":
+        """All improvements of all runs, with columns data, optimizer, seed, seconds, loss, models."""
+        from spacelang.bench.comparison import tables
+
+        return tables.curves(self.results)
+
+    @cached_property
+    def quartiles(self) -> "pd.DataFrame":
+        """Quartiles of the losses over the seeds, at each time.
+
+        The columns are models, data, optimizer, seconds, `lower`, `median` and `upper`.
+        """
+        from spacelang.bench.comparison import tables
+
+        return tables.quartiles(self.results)
+
+    @cached_property
+    def ranks(self) -> "pd.DataFrame":
+        """Average ranks over time, with 95 % confidence intervals.
+
+        The columns are models, ranking, optimizer, seconds, rank, low, high. The ranking `mean_losses` ranks the mean
+        loss over the runs of an optimizer on a data set, as in the papers. The ranking `runs` ranks each run.
+        """
+        from spacelang.bench.comparison import tables
+
+        return tables.ranks(self.results)
+
+    @cached_property
+    def differences(self) -> "pd.DataFrame":
+        """Differences between the ranks of every two optimizers, and whether they are within noise.
+
+        The columns are models, ranking, optimizer, other, seconds, difference, low, high, within_noise. `difference` is
+        the rank of `optimizer` minus the rank of `other`.
+        """
+        from spacelang.bench.comparison import tables
+
+        return tables.differences(self.results)
+
+    @cached_property
+    def ahead(self) -> "pd.DataFrame":
+        """The leading optimizers over time, with columns models, by, data, start, end, optimizers.
+
+        `by` is a ranking or `median`. `data` is empty for a ranking, which covers all data sets.
+        """
+        from spacelang.bench.comparison import tables
+
+        return tables.ahead(self.results)
+
+    @cached_property
+    def runs(self) -> "pd.DataFrame":
+        """One row per run: data, optimizer, seed, last losses, trials, failures, seconds, how and why it ended.
+
+        The last columns describe the winner: `loss_test` is its loss on rows that no trial saw, and `loss_reported` is
+        its loss as a trial.
+        """
+        from spacelang.bench.comparison import tables
+
+        return tables.runs(self.results)
+
+
+def _check_data(
+    datasets: Sequence[ComparisonData], seed: int, entered: Sequence[ConfiguredOptimizer]
+) -> dict[str, Criteria]:
+    """Return the criteria of each data set, by label.
+
+    Raises SpaceError, and ArenasError with the mistakes of all data sets.
+    """
+    found: dict[str, Criteria] = {}
+    mistakes: list[InputError] = []
+    for arena in datasets:
+        try:
+            found[arena.label] = arena.check(seed, entered)
+        except InputError as error:
+            mistakes.append(error)
+    if mistakes:
+        raise ComparisonDataError(mistakes)
+    return found
+
+
+def _make_results(
+    common: Experiment, made: CompleteSeeds, judged: Mapping[str, Criteria], entered: Sequence[ConfiguredOptimizer]
+) -> "Results":
+    from spacelang.bench.comparison.results import Results
+
+    seconds = common.budget.seconds
+    end = seconds if seconds is not None else max(run.seconds for run in made.runs)
+    return Results.from_runs(
+        common.space.name,
+        tuple(judged),
+        tuple(each.label for each in entered),
+        made.seeds,
+        made.runs,
+        {label: each.formula for label, each in judged.items()},
+        end,
+    )

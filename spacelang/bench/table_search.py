@@ -1,0 +1,201 @@
+"""Search tables of precomputed losses, and make such tables."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spacelang.api.black_boxes import BlackBoxData
+from spacelang.api.execution import trial_limits
+from spacelang.api.experiment import EvaluationData, Experiment, seconds_of
+from spacelang.api.initial_configurations import Initial, read_initial
+from spacelang.api.result import Result, check_success
+from spacelang.api.space import Space, open_space
+from spacelang.api.tabular_data import TabularData
+from spacelang.ir.task import describe_validation
+from spacelang.optimizers._fidelity import rungs
+from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.executors import WorkerSettings
+from spacelang.runtime.objective import Evaluator, ObjectiveInfo
+from spacelang.runtime.storage.header import current_versions
+from spacelang.serialization.definition import to_json
+
+if TYPE_CHECKING:
+    from spacelang.bench.tables import LossTable
+    from spacelang.bench.tables.configurations import Extent
+    from spacelang.bench.tables.objective import TableObjective
+    from spacelang.bench.tables.tabulation import MissingTrials, TabulationSearch
+    from spacelang.runtime.data.read_options import ReadOptions
+    from spacelang.runtime.evaluation.objective import DataObjective
+    from spacelang.runtime.executors import Executor
+    from spacelang.runtime.history import Outcome
+    from spacelang.runtime.listeners import Listener
+
+TABLE_PREFIX = "table:"
+"""The prefix of references to loss tables."""
+
+
+def search_table(  # noqa: PLR0913 - one parameter per option
+    space: Space | str | PathLike[str],
+    table: str | PathLike[str],
+    *,
+    optimizer: str | None = None,
+    optimizer_options: Mapping[str, Any] | None = None,
+    time: str | float | None = None,
+    trials: int | None = None,
+    seed: int = 0,
+    allow: Iterable[str] = (),
+    bind: Mapping[str, int] | None = None,
+    store: str | PathLike[str] | None = None,
+    resume: bool = False,
+    workers: int = 1,
+    trial_limit: str | None = None,
+    initial: Initial | None = None,
+    listener: "Listener | None" = None,
+) -> Result:
+    """Search a space on a table of precomputed losses and costs, in seconds instead of hours.
+
+    See `bench.tables` for the format. All seconds are recorded ones: `time`, the times of incumbents, and the costs of
+    trials. With several `workers`, trials end in the order in which that many workers would finish them. A trial on
+    fewer rows must be one of the table's rungs. The result has no fitted pipeline, because there is no data. Everything
+    else is as for `search`. If the table has only default hyperparameters, the default optimizer is `blds`, and
+    `initial` must have default hyperparameters.
+
+    Raises NoSuccessError, which holds the result, if no trial succeeded; SpaceError, UnknownPluginError and
+    OptionError; ValueError for texts that are no time or limit. InputError of the runtime is raised for a file that is
+    no table, for a table of other pipelines, for numbers of rows that it does not have, and for stores.
+    """
+    loaded = open_space(space, allow, bind)
+    experiment = Experiment(
+        space=loaded,
+        data=data_of(f"{TABLE_PREFIX}{str(table).removeprefix(TABLE_PREFIX)}"),
+        budget=Budget(seconds_of(loaded, time), trials),
+        seed=seed,
+        workers=WorkerSettings(workers, limits=trial_limits(loaded, trial_limit)),
+        initial=None if initial is None else read_initial(initial),
+    )
+    prepared = experiment.with_optimizer(optimizer, optimizer_options).prepare()
+    crew = prepared.make_executor()
+    return check_success(
+        prepared.run(crew, initial=prepared.initial_configurations(), store=store, resume=resume, listener=listener)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class LossTableData(EvaluationData):
+    """A table of precomputed losses as data of a search; runs take the recorded time."""
+
+    table: "LossTable"
+
+    @property
+    def has_defaults_only(self) -> bool:
+        """True if the table has only pipelines with default hyperparameters."""
+        return self.table.has_defaults_only
+
+    def bind_space(self, experiment: Experiment) -> "tuple[Space, TableObjective]":
+        """Return the space, bound to the size of the table's data, and the objective on the table.
+
+        Raises InputError if the space needs a symbol that the table does not record.
+        """
+        from spacelang.bench.tables.objective import TableObjective
+
+        space, table = experiment.space, self.table
+        unbound = [name for name, number in space.symbols.items() if number is None]
+        unknown = [name for name in unbound if name not in table.metadata.symbols]
+        if unknown:
+            message = f"the table `{table.name}` does not record the size of its data: `{unknown[0]}` is unknown"
+            raise InputError(message, f"give it: `--bind {unknown[0]}=…`")
+        bound = space.bind(**{name: table.metadata.symbols[name] for name in unbound}) if unbound else space
+        return bound, TableObjective(bound.counted, table, limits=experiment.workers.limits)
+
+    def make_executor(self, aim: "ObjectiveInfo", workers: WorkerSettings, *, forks: bool = False) -> "Executor":  # noqa: ARG002 - no process
+        """Return an executor whose workers take the recorded seconds."""
+        from spacelang.bench.simulated_executor import SimulatedExecutor
+
+        assert isinstance(aim, Evaluator)
+        # Simulated workers need no process, so there is one even if `workers` is 0.
+        return SimulatedExecutor(aim.evaluate, workers=max(workers.count, 1))
+
+
+def data_of(reference: str, target_column: str | None = None, reading: "ReadOptions | None" = None) -> EvaluationData:
+    """Return the data that `--data` names: a table, an artificial objective, or rows.
+
+    Files of rows are read as `reading` says. Raises InputError.
+    """
+    if reference.startswith(ARTIFICIAL_PREFIX):
+        return BlackBoxData(reference)
+    if reference.startswith(TABLE_PREFIX):
+        from spacelang.bench.tables.reading import read_table
+
+        return LossTableData(read_table(Path(reference.removeprefix(TABLE_PREFIX))))
+    from spacelang.runtime.data.loading import load_dataset
+    from spacelang.runtime.data.read_options import DEFAULT_OPTIONS
+
+    return TabularData(load_dataset(reference, target_column, reading or DEFAULT_OPTIONS))
+
+
+# ---- making a table
+
+
+def tabulation_search(
+    space: Space,
+    training_size: int,
+    *,
+    hyperparameters: "Extent" = "all",
+    b: int | None = None,
+    eta: float | None = None,
+) -> "tuple[TabulationSearch, int]":
+    """Return the search that requests every trial of a table, and the number of these trials.
+
+    The rungs are the fidelity grid of `b` and `eta`, up to all training rows. If `b` or `eta` is None, the value of the
+    task is used, or the default of the optimizers (100 and 2). Raises InputError for a space of which no table can be
+    made, and OptionError for an invalid grid.
+    """
+    from spacelang.bench.tables.tabulation import TabulationSearch, check_size
+    from spacelang.optimizers._common_options import check_grid
+
+    fidelity = None if space.task is None else space.task.fidelity
+    first = b if b is not None else 100 if fidelity is None else fidelity.first
+    factor = eta if eta is not None else 2.0 if fidelity is None else fidelity.factor
+    check_grid(first, factor)
+    sizes = rungs(training_size, first, factor)
+    return TabulationSearch(sizes, hyperparameters), check_size(space.counted, hyperparameters, len(sizes))
+
+
+def table_of(
+    space: Space,
+    objective: "DataObjective",
+    tabulate: "TabulationSearch",
+    outcome: "Outcome",
+    *,
+    seed: int,
+) -> "LossTable | MissingTrials":
+    """Return the table of all trials of a tabulation, or the number of trials that are missing.
+
+    The cost of a trial is what it takes alone, as if it shared no work with other trials.
+    """
+    import json
+
+    from spacelang.bench.tables import TableMetadata
+    from spacelang.bench.tables.tabulation import build_table
+
+    facts = TableMetadata(
+        space=space.name,
+        definition=json.dumps(to_json(space.checked), sort_keys=True, separators=(",", ":")),
+        data=objective.dataset.name,
+        metric=objective.metric.name,
+        formula=objective.metric.formula,
+        validation=describe_validation(objective.validation),
+        preparation=objective.preparation.sentence,
+        hyperparameters=tabulate.hyperparameters,
+        seed=seed,
+        constant=objective.constant_loss,
+        symbols=objective.symbols,
+        versions=current_versions(),
+    )
+    trials = (record.trial for record in outcome.records)
+    bounds = [bound.name for bound in objective.bounds]
+    return build_table(space.counted, trials, tabulate.sizes, facts, bounds)

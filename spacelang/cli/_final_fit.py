@@ -1,0 +1,169 @@
+"""The end of `spacelang run`: the best pipeline as code, its fit on all rows, and its score on unseen rows.
+
+The code is printed before the pipeline is fitted, so that it is not lost if the fit fails. Everything below the code is
+printed as Python comments: the output from the code on can be run as it is.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from spacelang.cli._output import print_error, print_json
+from spacelang.cli._run_steps import print_code, print_comment, print_comments, read_options_of, run_facts
+from spacelang.cli._shell_completion import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
+
+if TYPE_CHECKING:
+    from spacelang.api import Result
+    from spacelang.report.summary import RunFacts
+    from spacelang.runtime.evaluation.objective import DataObjective
+    from spacelang.runtime.executors import Executor
+    from spacelang.runtime.final_fit import FinalFit, SkippedTrial
+    from spacelang.runtime.history import TrialRecord
+
+Announce: TypeAlias = "Callable[[TrialRecord, tuple[SkippedTrial, ...]], None]"
+
+
+@dataclass(frozen=True)
+class FinishedSearch:
+    """A finished search on rows of data, with the executor of its trials, which still runs."""
+
+    data: str
+    found: "Result"
+    executor: "Executor"
+
+    @property
+    def objective(self) -> "DataObjective":
+        """The objective that was minimized."""
+        from spacelang.runtime.evaluation.objective import DataObjective
+
+        assert isinstance(self.found.objective, DataObjective)
+        return self.found.objective
+
+    @cached_property
+    def facts(self) -> "RunFacts":
+        """The facts of the run that its summary needs besides the outcome."""
+        return run_facts(self.found, self.objective.preparation.sentence)
+
+    def print_result(self, *, as_json: bool) -> int:
+        """Print the result and return the exit status.
+
+        The best pipeline is fitted on all rows, unless the user interrupted the search.
+        """
+        return self._print_json() if as_json else self._print_text()
+
+    def _print_json(self) -> int:
+        from spacelang.report.summary import document
+
+        finale, status = self._final_fit()
+        ensemble, status = self._fit_ensemble(finale, status, as_json=True)
+        print_json(document(self.found.outcome, self.facts, finale, ensemble))
+        return status
+
+    def _print_text(self) -> int:
+        from rich.console import Console
+
+        from spacelang.report.summary import print_summary
+        from spacelang.report.unseen_rows import describe_bounds, describe_score
+
+        outcome = self.found.outcome
+        print_summary(outcome, self.facts, Console(highlight=False))
+        if outcome.best is not None and outcome.ended == "interrupted":
+            self._print_pipeline(outcome.best, ())
+        finale, status = self._final_fit(self._print_pipeline)
+        if finale is None:
+            if outcome.best is not None:
+                print_comments("interrupted: the final fit was skipped")
+                self._print_fit_line()
+        elif finale.record is None:
+            print_comments(_failure_line(finale.rows, finale.skipped[-1]))
+        else:
+            print_comments(f"fitted on all {finale.rows} rows in {finale.seconds:.1f} s")
+            if finale.test is not None:
+                print_comment(describe_score(finale.test, self.facts.metric.formula))
+                for line in describe_bounds(finale.test, finale.record.trial):
+                    print_comment(line)
+            self._print_fit_line()
+        return self._fit_ensemble(finale, status, as_json=False)[1]
+
+    def _fit_ensemble(
+        self, finale: "FinalFit | None", status: int, *, as_json: bool
+    ) -> "tuple[dict[str, object] | None, int]":
+        """Build the ensemble, and print it unless `as_json`.
+
+        Return its JSON document and the exit status. The document is None if no ensemble was asked for or none could be
+        built.
+        """
+        from spacelang.cli._ensemble import EnsembleRequest
+        from spacelang.report.ensembles import ensemble_document
+
+        votes = self.found.experiment.ensemble
+        if votes is None or finale is None or finale.record is None or status:
+            return None, status
+        election = EnsembleRequest(votes, self.objective, self.found, self.executor)
+        ensemble, status = election.build(as_json=as_json)
+        if ensemble is None:
+            return None, status
+        if not as_json:
+            election.print_score(ensemble, finale, self.data)
+        return ensemble_document(ensemble), status
+
+    def _print_fit_line(self) -> None:
+        """Print a line of Python that fits the pipeline printed last, if pandas or scikit-learn can read the data."""
+        from spacelang.report.code_writer import fit_line
+
+        line = fit_line(self.data, str(self.objective.dataset.target.name), reading=read_options_of(self.found))
+        if line is not None:
+            print_comment(f"to fit it: {line}")
+
+    def _final_fit(self, announce: Announce = lambda *_: None) -> "tuple[FinalFit | None, int]":
+        """Fit the best pipeline on all rows, and store its score on unseen rows.
+
+        Return the result and the exit status. The result is None if the search or the fit was interrupted, or no trial
+        succeeded. `announce` is called before each fit.
+        """
+        from spacelang.api.result import store_score
+        from spacelang.runtime.errors import InputError
+        from spacelang.runtime.final_fit import fit_best_pipeline
+
+        outcome, limits = self.found.outcome, self.found.experiment.workers.limits
+        if outcome.ended == "interrupted" or outcome.best is None:
+            return None, INTERRUPTED if outcome.ended == "interrupted" else NOTHING_SUCCEEDED
+        try:
+            finale = fit_best_pipeline(outcome, self.objective, self.executor, limits=limits, announce=announce)
+        except KeyboardInterrupt:
+            return None, INTERRUPTED
+        except InputError as error:
+            print_error(error.message, error.help)
+            return None, BAD_INPUT
+        if finale.record is None:
+            count = len(finale.skipped)
+            which = "the best pipeline cannot" if count == 1 else f"none of the {count} best pipelines can"
+            print_error(f"{which} be fitted on all rows", "all trials are stored; list them with `spacelang show`")
+            return finale, NOTHING_SUCCEEDED
+        assert self.found.store is not None
+        try:
+            store_score(self.found.store, finale)
+        except InputError as error:
+            print_error(error.message, error.help)
+            return finale, BAD_INPUT
+        return finale, 0
+
+    def _print_pipeline(self, record: "TrialRecord", passed_over: "tuple[SkippedTrial, ...]") -> None:
+        """Print the code of a pipeline before it is fitted, and why the better one before it was skipped."""
+        from spacelang.report.code_writer import pipeline_source
+
+        if passed_over:
+            print_comments(_failure_line(self.objective.rows, passed_over[-1]))
+            loss = f"{self.facts.metric.formula} {record.trial.loss:.6g}"
+            print_comment(f"the next best is trial {record.index}, with {loss}:")
+            print()
+        else:
+            print("\nthe best pipeline:\n")
+        print_code(pipeline_source(self.objective.make_pipeline(record.trial.request.configuration)))
+        sys.stdout.flush()
+
+
+def _failure_line(rows: int, passed_over: "SkippedTrial") -> str:
+    return f"the fit on all {rows} rows failed: {passed_over.reason}"

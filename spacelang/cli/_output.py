@@ -1,0 +1,152 @@
+"""Output functions shared by all commands: writing files, and printing diagnostics, errors, notes and JSON."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
+
+import typer
+
+from spacelang.cli._shell_completion import BAD_INPUT, WRONG_USAGE
+from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.files import os_error_text
+
+
+def exit_with_diagnostics(diagnostics: tuple[Diagnostic, ...], *, as_json: bool) -> NoReturn:
+    """End the program because a space has errors, which are printed; status 1."""
+    if as_json:
+        from spacelang.diagnostics.json_output import to_records
+
+        print_json({"diagnostics": to_records(diagnostics)})
+    print_diagnostics(diagnostics)
+    raise typer.Exit(BAD_INPUT)
+
+
+def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
+    """Print diagnostics to standard error, in colours on a terminal."""
+    found = tuple(diagnostics)
+    if found:
+        from spacelang.diagnostics.terminal import render
+
+        print(render(found, color=use_colours(sys.stderr)), file=sys.stderr)
+
+
+def use_colours(stream: TextIO) -> bool:
+    """Return True if the stream is a terminal that should show colours (https://no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def print_json(document: object) -> None:
+    """Print one JSON document.
+
+    Characters that the standard output cannot encode, and those that are not printable, are written as JSON escapes.
+    """
+    # Surrogates, which stand for undecodable bytes of a file name, are written as JSON escapes.
+    is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    text = json.dumps(document, ensure_ascii=not is_unicode, allow_nan=False)
+    print(text if text.isprintable() else "".join(each if each.isprintable() else _escape(each) for each in text))
+
+
+def _escape(character: str) -> str:
+    return json.dumps(character)[1:-1]
+
+
+def fail(
+    message: str,
+    help: str | None = None,  # noqa: A002
+    *,
+    status: int = WRONG_USAGE,
+    notes: Iterable[str] = (),
+) -> NoReturn:
+    """End the program with an error message, and with a line that says what to do about it."""
+    print_error(message, help, notes)
+    raise typer.Exit(status)
+
+
+def print_error(message: str, help: str | None = None, notes: Iterable[str] = ()) -> None:  # noqa: A002
+    """Print an error without a place in a space to standard error, in the format of a diagnostic."""
+    title = "\x1b[1;31merror\x1b[0m" if use_colours(sys.stderr) else "error"
+    print(f"{title}: {make_visible(message)}", file=sys.stderr)
+    if help:
+        print(f"  = help: {make_visible(help)}", file=sys.stderr)
+    for note in notes:
+        print(f"  = note: {make_visible(note)}", file=sys.stderr)
+
+
+def check_output_is_new(output: Path) -> None:
+    """End the program if the output file exists, or its folder does not."""
+    if output.exists():
+        fail(f"`{output}` already exists", "choose another file with `-o`, or remove that one")
+    if not output.parent.is_dir():
+        fail(f"cannot write `{output}`: the folder `{output.parent}` does not exist")
+
+
+def write_new(output: Path, content: str | bytes) -> None:
+    """Write a new file. Ends the program if the file exists by now, or cannot be written."""
+    # Mode "x" never overwrites, even if another process has created the file since it was checked.
+    with exit_on_write_error(output), output.open("xb") as file:
+        # A text may hold surrogates: undecodable bytes of a name in another encoding.
+        file.write(content if isinstance(content, bytes) else content.encode(errors="backslashreplace"))
+
+
+def overwrite(output: Path, text: str, *, own: str = "", what: str = "") -> None:
+    """Write a text to a file and replace what is there.
+
+    Ends the program if the file cannot be written, or is the file `own` from which the text was made. `what` names that
+    file in the message.
+    """
+    with exit_on_write_error(output):
+        if own and output.is_file() and Path(own).is_file() and output.samefile(own):
+            fail(f"`{output}` is {what}", "choose another file with `-o`")
+        output.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+@contextmanager
+def exit_on_write_error(output: Path) -> Iterator[None]:
+    """End the program if a file cannot be written in the block."""
+    try:
+        yield
+    except OSError as error:
+        fail(f"cannot write `{output}`: {os_error_text(error)}")
+
+
+@contextmanager
+def exit_on_value_error() -> Iterator[None]:
+    """End the program with the message of a ValueError that the block raises, as wrong usage."""
+    try:
+        yield
+    except ValueError as error:
+        fail(str(error))
+
+
+def print_note(message: str, help: str = "") -> None:  # noqa: A002
+    """Print a note to standard error, in the format of a diagnostic."""
+    title = "\x1b[1;36mnote\x1b[0m" if use_colours(sys.stderr) else "note"
+    print(f"{title}: {make_visible(message)}", file=sys.stderr)
+    if help:
+        print(f"  = help: {make_visible(help)}", file=sys.stderr)
+
+
+def parse_settings(pairs: list[str] | None) -> dict[str, str]:
+    """Return the options of `--set NAME=VALUE …` by name.
+
+    Ends the program if one is not of that form, or a name occurs twice.
+    """
+    found: dict[str, str] = {}
+    for pair in pairs or ():
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            fail(f"`--set {pair}` is not of the form NAME=VALUE", "write `--set NAME=VALUE`")
+        if name.strip() in found:
+            fail(f"the option `{name.strip()}` is given twice")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def configure_plugin(plugins: Any, name: str, pairs: list[str] | None) -> Any:
+    """Return the configured target or optimizer. Raises UnknownPluginError or OptionError."""
+    return plugins.configure(plugins.load(name), parse_settings(pairs))

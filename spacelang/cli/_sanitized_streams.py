@@ -1,0 +1,111 @@
+"""Output streams that replace control characters, so that names in foreign files cannot control the terminal."""
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TextIO, cast
+
+from spacelang.diagnostics.terminal_cells import make_visible
+
+_STYLE: Final = re.compile(r"(\x1b\[[\d;]*m)")
+"""The escape sequence that sets a style on a terminal."""
+
+_LAYOUT: Final = re.compile(r"([\n\t]+)")
+
+
+class SanitizedStream:
+    """A text stream that replaces characters which could control a terminal or reorder a line by visible signs.
+
+    Colour sequences pass on a terminal, because the program's own cannot be told from others. Code that prints foreign
+    names makes them `make_visible` first. All attributes but the writing methods are those of the underlying stream
+    `raw`.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.raw = stream
+        self.ignores_closed_reader = False
+        self._styled = stream.isatty() or bool(os.environ.get("FORCE_COLOR"))
+
+    def write(self, text: str) -> int:
+        """Write a text with its control characters replaced, and return the length of the text."""
+        with self._drop_when_closed():
+            self.raw.write(sanitized(text, styled=self._styled))
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush the stream."""
+        with self._drop_when_closed():
+            self.raw.flush()
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write several texts one after the other."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+    @contextmanager
+    def _drop_when_closed(self) -> Iterator[None]:
+        """Drop the output once its reader is gone, if `ignores_closed_reader` is set; else pass BrokenPipeError on."""
+        try:
+            yield
+        except BrokenPipeError:
+            if not self.ignores_closed_reader:
+                raise
+            redirect_to_null(self.raw)
+
+
+def redirect_to_null(stream: TextIO | None) -> None:
+    """Redirect a stream to the null device, so that Python does not complain about unwritten output at exit."""
+    if stream is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def sanitized(text: str, *, styled: bool) -> str:
+    """Return a text of several lines with control characters replaced; `styled` keeps sequences that set colours."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    parts = _STYLE.split(text) if styled else [text]
+    # Parts at odd places are the separators, which `split` keeps.
+    return "".join(part if place % 2 else _sanitized_lines(part) for place, part in enumerate(parts))
+
+
+def _sanitized_lines(text: str) -> str:
+    return "".join(part if place % 2 else make_visible(part) for place, part in enumerate(_LAYOUT.split(text)))
+
+
+@contextmanager
+def sanitize_streams() -> Iterator[None]:
+    """Replace the standard output and the standard error by `SanitizedStream` streams in the block."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast(TextIO, None if each is None else SanitizedStream(each)) for each in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+@contextmanager
+def ignore_closed_reader() -> Iterator[None]:
+    """Let the block finish its work even if the reader of the standard output goes away (`… | head`)."""
+    stream = sys.stdout
+    if isinstance(stream, SanitizedStream):
+        stream.ignores_closed_reader = True
+    try:
+        yield
+    finally:
+        if isinstance(stream, SanitizedStream):
+            stream.ignores_closed_reader = False
+
+
+def raw_stream(stream: TextIO) -> TextIO:
+    """Return the underlying stream, for output that moves the cursor and has no foreign text, or is not shown."""
+    return cast(TextIO, getattr(stream, "raw", stream))
+
+
+def print_file_text(text: str) -> None:
+    """Write the text of a file to the standard output, unchanged unless that is a terminal."""
+    (sys.stdout if sys.stdout.isatty() else raw_stream(sys.stdout)).write(text)

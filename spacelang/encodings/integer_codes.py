@@ -1,0 +1,197 @@
+"""Integer encodings: one integer for each domain, and one float for each of its continuous ranges.
+
+A continuous range alone is one float. A finite domain is one integer. For an integer range this is the integer itself;
+for a range with steps, the index of the member; for a set, the index of the value; for a union, the index among the
+members of all parts, in the order of the parts. A union with continuous parts is one integer, in which each continuous
+part counts as one more member, and one float for each continuous part. That float matters only if the integer selects
+its part. In the ADMM paper these are the variables theta_d and theta_c. All of them are stored as floats.
+
+See spacelang/optimizers/README.md, section "ADMM: variables".
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from spacelang.encodings.simple_domains import nearest_index
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, index_of_part, parts
+from spacelang.ir.value import Value
+from spacelang.sampling.value_codes import Array, ValueCodes, code_type, codes_at
+
+
+@dataclass(frozen=True)
+class CodedPiece:
+    """A part of a domain and its numbers `first`, `first + 1`, ...; a continuous part has a single number.
+
+    `whole` is the part of the hyperparameter's full domain that contains it, and `part_index` is the index of `whole`
+    there.
+    """
+
+    part: SimpleDomain
+    part_index: int
+    whole: SimpleDomain
+    first: int
+
+    @property
+    def is_continuous(self) -> bool:
+        """True if a second number says which value of the part is meant."""
+        return self.part.size is None
+
+    @property
+    def last(self) -> int:
+        """The last number of the part."""
+        return self.first + (self.part.size or 1) - 1
+
+    def start_and_step(self) -> tuple[float, float]:
+        """Return `(start, step)` such that a number stands for `start + step * (number - first)`.
+
+        For a set this is the index of the value.
+        """
+        match self.part:
+            case Grid():
+                return self.part.lower, self.part.step
+            case Real():
+                return self.part.lower, 0.0
+            case Categorical():
+                return 0, 1
+
+    def value_of(self, number: int) -> Value:
+        """Return the value that a number stands for; the part must be finite."""
+        return self.part.value_at(number - self.first)
+
+    def codes_of(self, numbers: Array) -> Array:
+        """Return the codes in `whole` that numbers stand for; the part must be finite."""
+        if isinstance(self.part, Categorical):
+            return np.asarray(self._indices_in_whole[(numbers - self.first).astype(np.int64)])
+        return codes_at(self.part, numbers - self.first)
+
+    def numbers_of(self, codes: Array) -> Array:
+        """Return the numbers of codes of `whole`; the result is arbitrary for codes outside the part."""
+        if isinstance(self.part, Categorical):
+            return np.asarray(self._index_by_code[codes.astype(np.int64)] + self.first)
+        if self.is_continuous:
+            return np.full(len(codes), self.first, float)
+        return nearest_index(self.part, codes) + self.first
+
+    def contains(self, codes: Array) -> Array:
+        """Return a boolean array: True for the codes of `whole` that lie in the part."""
+        if isinstance(self.part, Categorical):
+            return np.asarray(self._index_by_code[codes.astype(np.int64)] >= 0)
+        return np.asarray((codes >= self.part.least) & (codes <= self.part.greatest))
+
+    @cached_property
+    def _indices_in_whole(self) -> Array:
+        """The indices in `whole` of the values of a set."""
+        assert isinstance(self.whole, Categorical)
+        assert isinstance(self.part, Categorical)
+        return np.array([self.whole.index_of(value) for value in self.part.values], np.int64)
+
+    @cached_property
+    def _index_by_code(self) -> Array:
+        assert isinstance(self.whole, Categorical)
+        found = np.full(self.whole.size, -1, np.int64)
+        found[self._indices_in_whole] = np.arange(len(self._indices_in_whole))
+        return found
+
+
+class IntegerEncoding:
+    """The integer encoding of a domain, which is the full domain of a hyperparameter or a part of it (`whole`)."""
+
+    def __init__(self, domain: Domain, whole: Domain) -> None:
+        self.domain = domain
+        self._type = code_type(whole)
+        self._is_union = len(parts(whole)) > 1
+        found: list[CodedPiece] = []
+        for part in parts(domain):
+            place = index_of_part(parts(whole), part.middle)
+            first = found[-1].last + 1 if found else _first_number(domain)
+            found.append(CodedPiece(part, place, parts(whole)[place], first))
+        self.pieces: tuple[CodedPiece, ...] = tuple(found)
+
+    @property
+    def is_discrete(self) -> bool:
+        """True if values need an integer, which is the case unless the domain is a single continuous range."""
+        return not (len(self.pieces) == 1 and self.pieces[0].is_continuous)
+
+    @cached_property
+    def continuous_pieces(self) -> tuple[CodedPiece, ...]:
+        """The continuous parts, each of which needs a float."""
+        return tuple(piece for piece in self.pieces if piece.is_continuous)
+
+    @property
+    def lower(self) -> int:
+        """The smallest integer."""
+        return self.pieces[0].first
+
+    @property
+    def upper(self) -> int:
+        """The largest integer."""
+        return self.pieces[-1].last
+
+    def value_of(self, whole: float, numbers: Sequence[float]) -> Value:
+        """Return the value of an integer and one float for each continuous part.
+
+        If the encoding is not discrete, the integer is ignored.
+        """
+        if not self.is_discrete:
+            return float(numbers[0])
+        piece = next(piece for piece in self.pieces if piece.first <= whole <= piece.last)
+        return (
+            float(numbers[self.continuous_pieces.index(piece)]) if piece.is_continuous else piece.value_of(int(whole))
+        )
+
+    def decode(self, whole: Array | None, numbers: Sequence[Array]) -> ValueCodes:
+        """Return the codes, in the whole domain, of integers and of one array of floats for each continuous part.
+
+        `whole` is None if the encoding is not discrete.
+        """
+        if whole is None:
+            return self._make_codes(
+                numbers[0].astype(float), np.full(len(numbers[0]), self.pieces[0].part_index, np.int8)
+            )
+        found, marks = np.zeros(len(whole), self._type), np.zeros(len(whole), np.int8)
+        given = iter(numbers)
+        for piece in self.pieces:
+            mine = np.flatnonzero((whole >= piece.first) & (whole <= piece.last))
+            found[mine] = next(given)[mine] if piece.is_continuous else piece.codes_of(whole[mine])
+            marks[mine] = piece.part_index
+        return self._make_codes(found, marks)
+
+    def encode(self, values: ValueCodes) -> tuple[Array, list[Array]]:
+        """Return the integers of values of the domain, and one array of floats for each continuous part.
+
+        The floats are NaN where the value lies in another part.
+        """
+        whole, numbers = np.zeros(len(values)), []
+        for piece in self.pieces:
+            mine = np.flatnonzero(self._is_in_piece(piece, values))
+            whole[mine] = piece.numbers_of(values.codes[mine])
+            if piece.is_continuous:
+                numbers.append(np.full(len(values), np.nan))
+                numbers[-1][mine] = values.codes[mine]
+        return whole, numbers
+
+    def contains(self, values: ValueCodes) -> Array:
+        """Return a boolean array: True for the values of the whole domain that lie in this domain."""
+        found: Array = np.zeros(len(values), bool)
+        for piece in self.pieces:
+            found |= self._is_in_piece(piece, values)
+        return found
+
+    def _is_in_piece(self, piece: CodedPiece, values: ValueCodes) -> Array:
+        if values.parts is None:
+            return piece.contains(values.codes)
+        found: Array = values.parts == piece.part_index
+        mine = np.flatnonzero(found)
+        found[mine] = piece.contains(values.codes[mine])
+        return found
+
+    def _make_codes(self, codes: Array, marks: Array) -> ValueCodes:
+        return ValueCodes(codes, marks if self._is_union else None)
+
+
+def _first_number(domain: Domain) -> int:
+    """Return the first number: an integer range without steps keeps its integers, everything else starts at 0."""
+    return int(domain.lower) if isinstance(domain, Grid) and domain.is_consecutive else 0

@@ -1,0 +1,350 @@
+"""Check a foreign space: consistent names and values, no cycle of conditions, and a valid default configuration."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, Final, assert_never
+
+from spacelang.diagnostics.diagnostic import Diagnostic, Related
+from spacelang.diagnostics.foreign_files import ContradictoryDeclaration, NotExpressible, UndeclaredParameter
+from spacelang.importers._foreign_space import (
+    ALWAYS,
+    NEVER,
+    AllOf,
+    AnyOf,
+    Condition,
+    ForbiddenClause,
+    ForeignCondition,
+    ForeignParameter,
+    ForeignRange,
+    ForeignSpace,
+    ForeignValues,
+    ParameterComparison,
+    ValueTest,
+    map_tests,
+    value_tests,
+)
+from spacelang.importers._unique_names import CHOICE_SUFFIX
+from spacelang.importers._value_conversion import parse_number
+from spacelang.ir.expr import COMPARISON_FUNCTIONS
+from spacelang.ir.value import Value, identity_key, is_number
+from spacelang.suggest import nearest_name
+from spacelang.text import Span
+
+_MOST_SUGGESTIONS: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ConsistentSpace:
+    """A foreign space without contradictions.
+
+    Its conditions no longer refer to constants that are always active: their comparisons are already evaluated.
+    """
+
+    name: str
+    parameters: dict[str, ForeignParameter]
+    """The parameters in topological order: parents before the parameters whose conditions refer to them."""
+
+    file_order: tuple[str, ...]
+    conditions: dict[str, Condition]
+    """The conditions by hyperparameter; a hyperparameter without an entry is always active."""
+
+    spans: dict[str, Span]
+    """The spans of the conditions in the source."""
+
+    clauses: tuple[ForbiddenClause, ...]
+
+
+class _ConsistencyChecker:
+    """A checker that collects the problems of a foreign space."""
+
+    def __init__(self, foreign: ForeignSpace) -> None:
+        self.foreign = foreign
+        self.problems: list[Diagnostic] = []
+        self.parameters: dict[str, ForeignParameter] = {}
+        self._suggested = 0
+
+    def check_declarations(self) -> None:
+        """Register all parameters; report duplicate names and inconsistent declarations."""
+        for parameter in self.foreign.parameters:
+            first = self.parameters.get(parameter.name)
+            if first is not None:
+                problem = f"`{parameter.name}` is declared twice"
+                related = (Related(first.span, "first declared here"),)
+                wrong = ContradictoryDeclaration(primary=parameter.span, problem=problem, related=related)
+                self.problems.append(wrong)
+            else:
+                self.parameters[parameter.name] = parameter
+                self._check_declaration(parameter)
+
+    def _check_declaration(self, parameter: ForeignParameter) -> None:
+        name, domain = parameter.name, parameter.domain
+        match domain:
+            case ForeignRange(lower=lower, upper=upper):
+                if lower > upper:
+                    return self._contradiction(parameter.span, f"the range of `{name}` is empty")
+                if domain.log and lower <= 0:
+                    return self._contradiction(
+                        parameter.span, f"the range of `{name}` is logarithmic but starts at {lower}"
+                    )
+            case ForeignValues(values=values):
+                if len(set(map(identity_key, values))) < len(values):
+                    return self._contradiction(parameter.span, f"`{name}` has a duplicate value")
+                unwritable = next((value for value in values if not _is_writable(value)), None)
+                if unwritable is not None:
+                    what = f"the value `{unwritable}`"
+                    self.problems.append(NotExpressible(primary=parameter.span, what=what))
+                    return None
+            case _:
+                assert_never(domain)
+        if parameter.default not in domain:
+            problem = f"the default `{parameter.default}` of `{name}` is outside of its domain"
+            self._contradiction(_last_occurrence(parameter.span, str(parameter.default)), problem)
+        return None
+
+    def check_test(self, check_test: ValueTest) -> ValueTest:
+        """Return a comparison with its values converted to the type of the domain; report values that do not fit."""
+        domain = self._domain(check_test.parameter, check_test.span)
+        if domain is None:
+            return check_test
+        if check_test.operator not in ("in", "!=") and isinstance(domain, ForeignValues) and not _has_order(domain):
+            self._contradiction(check_test.span, f"the values of `{check_test.parameter}` have no order")
+            return check_test
+        values = tuple(_convert_to_domain(value, domain) for value in check_test.values)
+        ordering = isinstance(domain, ForeignRange) and check_test.operator not in ("in", "!=")
+        for value in values:
+            if value not in domain and not (ordering and is_number(value)):
+                problem = f"`{value}` is not a value of `{check_test.parameter}`"
+                self._contradiction(_last_occurrence(check_test.span, str(value)), problem)
+                return check_test
+        return replace(check_test, values=values)
+
+    def check_clause(self, check_clause: ForbiddenClause) -> ForbiddenClause:
+        """Return a forbidden clause with checked literals."""
+        checked: list[ValueTest | ParameterComparison] = []
+        for literal in check_clause.literals:
+            match literal:
+                case ValueTest():
+                    checked.append(self.check_test(literal))
+                case ParameterComparison(left=left, right=right):
+                    sides = [self._domain(name, literal.span) for name in (left, right)]
+                    if None not in sides and literal.operator != "==" and not all(map(_is_numeric, sides)):
+                        self._contradiction(literal.span, f"the values of `{left}` and `{right}` have no common order")
+                    checked.append(literal)
+                case _:
+                    assert_never(literal)
+        return replace(check_clause, literals=tuple(checked))
+
+    def _domain(self, name: str, span: Span) -> ForeignRange | ForeignValues | None:
+        if name in self.parameters:
+            return self.parameters[name].domain
+        self._suggested += 1
+        near = nearest_name(name, self.parameters) if self._suggested <= _MOST_SUGGESTIONS else None
+        self.problems.append(UndeclaredParameter(primary=_first_occurrence(span, name), name=name, near=near))
+        return None
+
+    def check_child(self, conditional: ForeignCondition) -> None:
+        """Report a conditional whose child is not declared."""
+        self._domain(conditional.child, conditional.span)
+
+    def _contradiction(self, span: Span, problem: str) -> None:
+        self.problems.append(ContradictoryDeclaration(primary=span, problem=problem))
+
+
+def check_consistency(foreign: ForeignSpace) -> tuple[ConsistentSpace | None, list[Diagnostic]]:
+    """Return the consistent space and no problems, or None and all problems."""
+    checker = _ConsistencyChecker(foreign)
+    checker.check_declarations()
+    conditions: dict[str, Condition] = {}
+    spans: dict[str, Span] = {}
+    for conditional in foreign.conditionals:
+        checker.check_child(conditional)
+        conditions[conditional.child] = map_tests(conditional.condition, checker.check_test)
+        spans[conditional.child] = conditional.span
+    clauses = tuple(map(checker.check_clause, foreign.clauses))
+    if checker.problems:
+        return None, checker.problems
+    parameters = checker.parameters
+    parents = {name: {t.parameter for t in value_tests(conditions.get(name, ALWAYS))} for name in parameters}
+    try:
+        order = list(_topological_order(parameters, parents))
+    except CycleError as error:
+        circle = [name for name in error.args[1] if name in spans]
+        problem = f"the condition of `{circle[0]}` depends on itself"
+        return None, [ContradictoryDeclaration(primary=spans[circle[0]], problem=problem)]
+    ordered = {name: parameters[name] for name in order}
+    decided = _without_constants(ordered, conditions)
+    sound = ConsistentSpace(foreign.name, ordered, tuple(parameters), decided, spans, clauses)
+    wrong = _errors_of_default(sound)
+    return (None if wrong else sound), wrong
+
+
+def _topological_order(parameters: dict[str, ForeignParameter], parents: dict[str, set[str]]) -> Iterator[str]:
+    """Yield the names of parameters in topological order (parents first), otherwise in the order of the file."""
+    places = {name: place for place, name in enumerate(parameters)}
+    sorter = TopologicalSorter(parents)
+    sorter.prepare()
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready(), key=places.__getitem__)
+        yield from ready
+        sorter.done(*ready)
+
+
+def _without_constants(
+    parameters: dict[str, ForeignParameter], conditions: dict[str, Condition]
+) -> dict[str, Condition]:
+    """Return the conditions with comparisons of constants that are always active replaced by their truth values."""
+    settled = {
+        name
+        for name, parameter in parameters.items()
+        if parameter.is_constant and name not in conditions and not name.endswith(CHOICE_SUFFIX)
+    }
+    return {child: evaluate_constants(condition, parameters, settled) for child, condition in conditions.items()}
+
+
+def evaluate_constants(condition: Condition, parameters: dict[str, ForeignParameter], constants: set[str]) -> Condition:
+    """Return the condition with comparisons of these constants replaced by their truth values."""
+
+    def decided(test: ValueTest) -> Condition:
+        if test.parameter not in constants:
+            return test
+        parameter = parameters[test.parameter]
+        return ALWAYS if is_satisfied(test, parameter, parameter.default) else NEVER
+
+    return map_tests(condition, decided)
+
+
+def is_satisfied(test: ValueTest, parameter: ForeignParameter, value: Value) -> bool:
+    """Return True if a comparison holds for a value of its hyperparameter."""
+    if test.operator in ("in", "!="):
+        among = any(identity_key(value) == identity_key(own) for own in test.values)
+        return among == (test.operator == "in")
+    left: Any = value
+    right: Any = test.values[0]
+    if isinstance(parameter.domain, ForeignValues) and parameter.domain.ordered:
+        left, right = parameter.domain.index(left), parameter.domain.index(right)
+    return COMPARISON_FUNCTIONS[test.operator](left, right)
+
+
+def _errors_of_default(space: ConsistentSpace) -> list[Diagnostic]:
+    """Return an error for every clause that forbids the default configuration."""
+    values: dict[str, Value] = {}
+    for name, parameter in space.parameters.items():
+        if _is_true(space.conditions.get(name, ALWAYS), values, space.parameters):
+            values[name] = parameter.default
+    problem, reason = "the default configuration is forbidden", "by this clause"
+    return [
+        ContradictoryDeclaration(primary=clause.span, problem=problem, reason=reason)
+        for clause in space.clauses
+        if all(_is_literal_true(literal, values, space.parameters) for literal in clause.literals)
+    ]
+
+
+def _is_true(condition: Condition, values: dict[str, Value], parameters: dict[str, ForeignParameter]) -> bool:
+    match condition:
+        case ValueTest(parameter=name, operator=sign):
+            # As in ConfigSpace 1.2, `!=` holds if the hyperparameter is not active.
+            return is_satisfied(condition, parameters[name], values[name]) if name in values else sign == "!="
+        case AllOf(terms=terms):
+            return all(_is_true(term, values, parameters) for term in terms)
+        case AnyOf(terms=terms):
+            return any(_is_true(term, values, parameters) for term in terms)
+        case _:
+            assert_never(condition)
+
+
+def _is_literal_true(
+    literal: ValueTest | ParameterComparison, values: dict[str, Value], parameters: dict[str, ForeignParameter]
+) -> bool:
+    if isinstance(literal, ValueTest):
+        return literal.parameter in values and _is_true(literal, values, parameters)
+    left: Any = values.get(literal.left)
+    right: Any = values.get(literal.right)
+    is_there = literal.left in values and literal.right in values
+    if literal.operator == "==":
+        return is_there and identity_key(left) == identity_key(right)
+    return is_there and COMPARISON_FUNCTIONS[literal.operator](left, right)
+
+
+def remove_value(space: ConsistentSpace, name: str, value: Value) -> ConsistentSpace:
+    """Return the space without one value of a set; the value must not occur in any configuration."""
+    parameter = space.parameters[name]
+    domain = parameter.domain
+    assert isinstance(domain, ForeignValues)
+    kept = [place for place, own in enumerate(domain.values) if identity_key(own) != identity_key(value)]
+    smaller = ForeignValues(
+        tuple(domain.values[place] for place in kept),
+        tuple(domain.space_values[place] for place in kept),
+        domain.ordered,
+        None if domain.weights is None else tuple(domain.weights[place] for place in kept),
+    )
+    default = parameter.default if parameter.default in smaller else smaller.values[0]
+    parameters = {**space.parameters, name: replace(parameter, domain=smaller, default=default)}
+    conditions = {
+        child: _condition_without_value(condition, name, value) for child, condition in space.conditions.items()
+    }
+    clauses = [less for clause in space.clauses if (less := _clause_without_value(clause, name, value)) is not None]
+    return replace(space, parameters=parameters, conditions=conditions, clauses=tuple(clauses))
+
+
+def _clause_without_value(clause: ForbiddenClause, name: str, value: Value) -> ForbiddenClause | None:
+    """Return a clause that no longer mentions a value; None if it forbids nothing else."""
+    literals: list[ValueTest | ParameterComparison] = []
+    for literal in clause.literals:
+        kept = _condition_without_value(literal, name, value) if isinstance(literal, ValueTest) else literal
+        if not isinstance(kept, ValueTest | ParameterComparison):
+            return None
+        literals.append(kept)
+    return replace(clause, literals=tuple(literals))
+
+
+def _condition_without_value(condition: Condition, name: str, value: Value) -> Condition:
+    """Return a condition that no longer mentions a value."""
+
+    def less(test: ValueTest) -> Condition:
+        if test.parameter != name:
+            return test
+        kept = tuple(own for own in test.values if identity_key(own) != identity_key(value))
+        if kept:
+            return replace(test, values=kept)
+        return NEVER if test.operator == "in" else ALWAYS
+
+    return map_tests(condition, less)
+
+
+def _convert_to_domain(value: Value, domain: ForeignRange | ForeignValues) -> Value:
+    """Return a value as the domain represents it: words become numbers for a range."""
+    if isinstance(domain, ForeignValues):
+        return next((own for own in domain.values if identity_key(own) == identity_key(value)), value)
+    read = parse_number(value) if isinstance(value, str) else value
+    if not is_number(read):
+        return value
+    assert isinstance(read, int | float)
+    return int(read) if domain.kind == "int" and read == int(read) else read
+
+
+def _first_occurrence(span: Span, text: str) -> Span:
+    """Return the span of the first occurrence of a text in a span; the whole span if there is none."""
+    place = span.text.find(text)
+    return Span(span.source, span.start + place, span.start + place + len(text)) if place >= 0 and text else span
+
+
+def _last_occurrence(span: Span, text: str) -> Span:
+    """Return the span of the last occurrence of a text in a span; the whole span if there is none."""
+    place = span.text.rfind(text)
+    return Span(span.source, span.start + place, span.start + place + len(text)) if place >= 0 and text else span
+
+
+def _has_order(domain: ForeignValues) -> bool:
+    return domain.ordered or all(map(is_number, domain.values))
+
+
+def _is_numeric(domain: ForeignRange | ForeignValues | None) -> bool:
+    return isinstance(domain, ForeignRange) or (domain is not None and all(map(is_number, domain.values)))
+
+
+def _is_writable(value: Value) -> bool:
+    """Return True if a text file can contain a value: it has no NUL characters and no lone surrogates."""
+    if isinstance(value, tuple):
+        return all(map(_is_writable, value))
+    return not isinstance(value, str) or ("\0" not in value and not any("\ud800" <= c <= "\udfff" for c in value))

@@ -1,0 +1,218 @@
+"""The protocol between a search (a coroutine) and whoever evaluates its trials.
+
+A search is a generator. It yields an `Ask` and is sent a `SearchEvent` event, again and again. Its behaviour depends
+only on its seed and on the events that it receives. The caller reports every started trial exactly once, in the order
+in which the trials finish. A slow trial therefore delays only those parts of a search that need its result:
+
+    told = yield Ask(begin=(first, second))   # start two trials, both committed
+    told.ended                                # the trial that finished first
+    told = yield Ask(begin=(third,))          # the other trial is still running
+
+A request that is expensive to propose is asked for as a `LazyRequest` (a lazy request). A resumed run does not compute
+it again:
+
+    told = yield Ask(begin=(Later(propose),))  # `propose` receives a random generator and returns a `Request`
+    told.asked, told.ended.request             # the `LazyRequest` itself, and the request that it returned
+"""
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+
+from spacelang.deprecation import renamed_attributes
+from spacelang.ir.trial import Request, Trial
+
+if TYPE_CHECKING:
+    from numpy import random
+
+T = TypeVar("T")
+
+
+@renamed_attributes(begun="on_start")
+@dataclass(frozen=True, slots=True, eq=False)
+class LazyRequest:
+    """A lazy request, computed only when its trial starts, and not computed again once that trial is stored.
+
+    `make` is called with a random generator that is derived from the seed and from the number of the trial in the run.
+    Its result may depend on the events that the search has received and on that generator. It must have no side effects
+    that later steps depend on, because a resumed run does not call it if the trial is already stored. Information that
+    the search needs later belongs into the `memo` of the request. Two lazy requests never compare equal.
+
+    `on_start` is a callback that receives the request when the trial starts, whether `make` was called or the stored
+    trial is replayed. Subsequent proposals may therefore depend on which trials are running.
+    """
+
+    make: "Callable[[random.Generator], Request]"
+    on_start: Callable[[Request], None] | None = None
+
+
+@renamed_attributes(begin="requests", ahead="speculative")
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A batch of trials that a search wants to start; `Ask()` starts nothing and waits for the next event.
+
+    The trials in `requests` are committed: they are started in this order, and their results will be used. Those in
+    `speculative` are speculative: the search will probably want them. They are listed from the likeliest to the least
+    likely and are started only on idle workers. Each `Ask` replaces the speculative requests of the previous one.
+    """
+
+    requests: tuple[Request | LazyRequest, ...] = ()
+    speculative: tuple[Request, ...] = ()
+
+
+@renamed_attributes(ended="finished", early="speculative", room="idle_workers", asked="request")
+@dataclass(frozen=True, slots=True)
+class SearchEvent:
+    """An event sent to a search: a finished trial, a trial that finished ahead of time, or a change in idle workers.
+
+    `finished` is a committed trial that has finished. `speculative` is a speculative trial that has finished before the
+    search committed to it. A search may use `speculative` only to choose its next speculative requests. If it requests
+    the trial later, the same trial is reported again at once as `finished`.
+
+    `idle_workers` is the number of workers without committed work. It is the number of workers minus the committed
+    trials that were started but not reported yet, and at least 0.
+
+    `request` is the very object (the request or lazy request) that the finished trial answers, and None if no trial has
+    finished. By default it is the trial's request.
+    """
+
+    finished: Trial | None
+    idle_workers: int
+    speculative: Trial | None = None
+    request: Request | LazyRequest | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        """Set `request` to the request of the finished trial if it was not given."""
+        if self.request is None and self.finished is not None:
+            object.__setattr__(self, "request", self.finished.request)
+
+
+class StalledSearchError(Exception):
+    """A search that requests nothing while no trial is running, so it would never receive another event."""
+
+
+SearchCoroutine: TypeAlias = Generator[Ask, SearchEvent, T]
+"""A coroutine that may ask for trials before it returns its result."""
+
+Search: TypeAlias = SearchCoroutine[None]
+"""A whole search, as every optimizer makes one; it returns when the space is exhausted."""
+
+
+def ask_all(
+    requests: Iterable[Request | LazyRequest], ahead: Iterable[Request] = ()
+) -> SearchCoroutine[tuple[Trial, ...]]:
+    """Start all requests, wait for all their trials, and return the trials in the order of the requests.
+
+    The requests in `ahead` are speculative for as long as this round lasts. If `requests` is empty, nothing is yielded.
+    """
+    wanted, probable = tuple(requests), tuple(ahead)
+    answers: dict[int, Trial] = {}
+    places: dict[int, deque[int]] = {}
+    for place, request in enumerate(wanted):
+        places.setdefault(id(request), deque()).append(place)
+    begin = wanted
+    while len(answers) < len(wanted):
+        told = yield Ask(begin, probable)
+        begin = ()
+        if told.finished is not None:
+            answers[places[id(told.request)].popleft()] = told.finished
+    return tuple(answers[place] for place in range(len(wanted)))
+
+
+def gather(parts: Sequence[SearchCoroutine[T]]) -> SearchCoroutine[tuple[T, ...]]:
+    """Run several search coroutines concurrently and return their results in the order of `parts`.
+
+    Each part receives the events of its own trials. A speculative trial that finishes is reported to the parts that
+    have it among their speculative requests. After every event, each part that waits for no trial receives an event
+    with the number of idle workers; earlier parts come first.
+    """
+    going: _RunningParts[T] = _RunningParts()
+    try:
+        begin = tuple(request for part in parts for request in going.add(part))
+        while going:
+            told = yield Ask(begin, going.speculative)
+            begin = going.send_event(told)
+            for number in going.waiting_for_nothing:
+                begin += going.resume(number, SearchEvent(None, max(told.idle_workers - len(begin), 0)))
+    finally:
+        going.close()
+    return tuple(going.results[number] for number in range(len(parts)))
+
+
+@dataclass(slots=True)
+class _RunningParts(Generic[T]):
+    """The running search coroutines, numbered from 0, and the results of those that have returned."""
+
+    results: dict[int, T] = field(default_factory=dict)
+    _running: dict[int, SearchCoroutine[T]] = field(default_factory=dict)
+    _askers: dict[int, deque[int]] = field(default_factory=dict)
+    """The numbers of the parts that wait for each requested object, in the order in which they asked for it.
+
+    Keys are `id(request)`, because equal requests may differ in their time limit and memo. The ids stay valid because
+    the caller holds the objects until it has reported their trials.
+    """
+    _pending: dict[int, int] = field(default_factory=dict)
+    """For each running part, the number of trials that it waits for."""
+    _speculative: dict[int, tuple[Request, ...]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    @property
+    def waiting_for_nothing(self) -> tuple[int, ...]:
+        """The numbers of the parts that wait for no trial."""
+        return tuple(number for number in self._running if not self._pending[number])
+
+    @property
+    def speculative(self) -> tuple[Request, ...]:
+        """The speculative requests of all parts, interleaved: the first of each part, then the second of each, ..."""
+        turns = max(map(len, self._speculative.values()), default=0)
+        return tuple(
+            wishes[turn] for turn in range(turns) for wishes in self._speculative.values() if turn < len(wishes)
+        )
+
+    def add(self, part: SearchCoroutine[T]) -> tuple[Request | LazyRequest, ...]:
+        """Start another part and return the requests that it wants to start."""
+        number = len(self._running) + len(self.results)
+        self._running[number], self._pending[number] = part, 0
+        return self.resume(number, None)
+
+    def send_event(self, told: SearchEvent) -> tuple[Request | LazyRequest, ...]:
+        """Send an event to the parts that it concerns and return the requests that they want to start now."""
+        if told.finished is not None:
+            askers = self._askers[id(told.request)]
+            number = askers.popleft()
+            if not askers:
+                del self._askers[id(told.request)]
+            self._pending[number] -= 1
+            return self.resume(number, told)
+        early = None if told.speculative is None else told.speculative.request
+        who = [number for number, wishes in self._speculative.items() if early in wishes]
+        return tuple(
+            request
+            for number in who
+            for request in self.resume(number, SearchEvent(None, told.idle_workers, told.speculative))
+        )
+
+    def resume(self, number: int, told: SearchEvent | None) -> tuple[Request | LazyRequest, ...]:
+        """Resume a part with an event, or start it if `told` is None; return the requests that it wants to start."""
+        part = self._running[number]
+        try:
+            ask = next(part) if told is None else part.send(told)
+        except StopIteration as end:
+            self.results[number] = end.value
+            assert not self._pending[number], "a part must not return while it waits for trials"
+            del self._running[number], self._pending[number]
+            self._speculative.pop(number, None)
+            return ()
+        self._pending[number] += len(ask.requests)
+        for request in ask.requests:
+            self._askers.setdefault(id(request), deque()).append(number)
+        self._speculative[number] = ask.speculative
+        return ask.requests
+
+    def close(self) -> None:
+        """Close all parts that are still running."""
+        for part in self._running.values():
+            part.close()

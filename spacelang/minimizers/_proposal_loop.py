@@ -1,0 +1,177 @@
+"""The main loop of a minimizer: points are proposed, evaluated and recorded, one for each idle worker."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from spacelang.ir.search_protocol import Ask, LazyRequest, SearchCoroutine
+from spacelang.ir.trial import Request, Trial
+from spacelang.minimizers._protocol import Box, Point, PointObjective
+from spacelang.sampling.value_codes import Array
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observations:
+    """The observations for a proposal: n points with their numbers, and m points that are being evaluated.
+
+    `points` has shape (n, d), `numbers` (n,) and `pending` (m, d). Points that were known from the start come first,
+    then the evaluated ones in the order in which they finished.
+    """
+
+    points: Array
+    numbers: Array
+    pending: Array
+
+    @property
+    def count(self) -> int:
+        """The number of points, including those that are being evaluated."""
+        return len(self.points) + len(self.pending)
+
+    @property
+    def best(self) -> Array:
+        """The point with the smallest number, the first of several; there must be at least one."""
+        return np.asarray(self.points[self.numbers.argmin()])
+
+
+ProposalFunction: TypeAlias = "Callable[[Observations, Generator], Iterable[float]]"
+"""A function that returns the next point; it may depend only on the observations and the generator."""
+
+
+def minimize_with_proposals(
+    propose: ProposalFunction,
+    value: PointObjective,
+    box: Box,
+    calls: int,
+    start: Point,
+    seconds: float | None,
+    *,
+    at_once: float = inf,
+) -> SearchCoroutine[Point]:
+    """Return the best point after the given number of calls or seconds; see `Minimizer.minimise` for the arguments.
+
+    `propose` returns the next point. At most `at_once` proposals are evaluated at the same time.
+    """
+    made = _ProposalLoop(propose, value, box, calls, start)
+    left, room = inf if seconds is None else seconds, value.idle_workers
+    while True:
+        begin = made.start_proposals(min(room, at_once - made.pending_count)) if left > 0 else ()
+        if not begin and not made.pending_count:
+            return made.best
+        told = yield Ask(begin)
+        room = told.idle_workers
+        if told.finished is not None:
+            assert isinstance(told.request, LazyRequest), "a minimizer asks for lazy requests only"
+            left -= told.finished.cost
+            made.record_trial(told.request, told.finished)
+
+
+class _ProposalLoop:
+    """The state of one search: the known points, the pending proposals and the number of remaining calls."""
+
+    def __init__(self, propose: ProposalFunction, value: PointObjective, box: Box, calls: int, start: Point) -> None:
+        self._propose, self._value, self._start, self._width = propose, value, start, len(box)
+        self._points = [point for point, _ in value.known]
+        self._numbers = [number for _, number in value.known]
+        self._needs_start = start not in self._points
+        self._remaining_calls = calls if box else min(calls, int(self._needs_start))
+        """The number of calls that are neither used nor reserved for pending proposals."""
+        self._pending: dict[LazyRequest, tuple[Point, ...]] = {}
+        """The points of each started proposal: those without a request first, then the one to evaluate."""
+        self.pending_count = 0
+        """The number of proposals that wait for their trial."""
+
+    @property
+    def best(self) -> Point:
+        """The point with the smallest number, the first of several; the start if no number is known."""
+        return self._points[int(np.argmin(self._numbers))] if self._points else self._start
+
+    def start_proposals(self, room: float) -> tuple[LazyRequest, ...]:
+        """Return lazy requests for as many proposals as there are idle workers and remaining calls.
+
+        If no proposal is pending, there is at least one request, unless no calls remain.
+        """
+        count = int(min(max(room, 0 if self.pending_count else 1), self._remaining_calls))
+        self.pending_count += count
+        self._remaining_calls -= count
+        return tuple(self._make_lazy_request() for _ in range(count))
+
+    def record_trial(self, asked: LazyRequest, trial: Trial) -> None:
+        """Record the numbers of all points of a finished proposal."""
+        *refused, last = self._pending.pop(asked)
+        self.pending_count -= 1
+        for point in refused:
+            self._record(point, None)
+        self._record(last, trial)
+
+    def _make_lazy_request(self) -> LazyRequest:
+        def begun(request: Request) -> None:
+            points = _points_in_memo(request, self._width)
+            self._pending[later] = points
+            self._needs_start = False
+            self._remaining_calls -= len(points) - 1
+
+        later = LazyRequest(self._make_request, begun)
+        return later
+
+    def _make_request(self, rng: "Generator") -> Request:
+        """Return the request of the next proposed point that has a configuration.
+
+        If the remaining calls are used up before such a point is found, return the request of the start. Its number is
+        known by then, so it costs nothing.
+        """
+        from spacelang.surrogates.threads import one_thread
+
+        refused: list[Point] = []
+        while True:
+            with one_thread():
+                point = self._next_point(refused, rng)
+            request = self._value.request(point)
+            if request is not None:
+                return _with_memo(request, (*refused, point))
+            if len(refused) >= self._remaining_calls:
+                break
+            refused.append(point)
+        request = self._value.request(self._start)
+        if request is None:
+            raise ValueError("the start point has no valid configuration")
+        return _with_memo(request, (*refused, self._start))
+
+    def _next_point(self, refused: Sequence[Point], rng: "Generator") -> Point:
+        if self._needs_start and not refused:
+            return self._start
+        return tuple(float(each) for each in self._propose(self._observations(refused), rng))
+
+    def _observations(self, refused: Sequence[Point]) -> Observations:
+        numbers = list(self._numbers)
+        for point in refused:
+            numbers.append(self._value.value(point, None, tuple(numbers)))
+        pending = [point for points in self._pending.values() for point in points]
+        return Observations(
+            self._to_array([*self._points, *refused]), np.array(numbers, float), self._to_array(pending)
+        )
+
+    def _to_array(self, points: Sequence[Point]) -> Array:
+        return np.array(points, float).reshape(len(points), self._width)
+
+    def _record(self, point: Point, trial: Trial | None) -> None:
+        self._numbers.append(self._value.value(point, trial, tuple(self._numbers)))
+        self._points.append(point)
+
+
+def _with_memo(request: Request, points: Sequence[Point]) -> Request:
+    memo = tuple(number for point in points for number in point)
+    return replace(request, memo=(*request.memo, *memo, len(points)))
+
+
+def _points_in_memo(request: Request, width: int) -> tuple[Point, ...]:
+    """Return the points that are stored at the end of the memo of a request."""
+    count = request.memo[-1]
+    assert isinstance(count, int), "the memo ends with the number of points"
+    numbers = [float(number) for number in request.memo[-1 - count * width : -1]]
+    return tuple(tuple(numbers[place * width : (place + 1) * width]) for place in range(count))

@@ -1,0 +1,133 @@
+"""Sequential searches driven by a proposer: each idle worker gets the proposal after all trials seen so far."""
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeAlias, TypeVar
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import LazyRequest, Search
+from spacelang.ir.trial import Request, Trial
+from spacelang.optimizers._idle_workers import run_requests
+from spacelang.optimizers._novelty import NoveltyTracker
+from spacelang.optimizers._unique_configurations import UniqueConfigurations
+from spacelang.sampling.sampler import Sampler, SamplingFailedError
+from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import nearest_to_default
+from spacelang.targets.blds import DiscrepancyTree
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+K = TypeVar("K", bound=Hashable)
+
+ObservedLoss: TypeAlias = tuple[Configuration, float | None]
+"""A configuration that was started, with its loss; None if it failed or is still running."""
+
+MAX_REPEATED_PROPOSALS: Final = 10
+"""After this many repeated proposals in a row a configuration is drawn."""
+MAX_REPEATED_DRAWS: Final = 100
+"""After this many repeated draws in a row hardly anything new is left."""
+
+
+class Proposer(Protocol):
+    """A model that proposes configurations."""
+
+    def propose(self, history: Sequence[ObservedLoss], rng: "Generator") -> Configuration | None:
+        """Return a member of the space after a history in starting order; None if none is found.
+
+        The result depends only on the history and the random generator.
+        """
+
+
+class ProposerSearch(Generic[K]):
+    """A part of a search that requests the proposals of a proposer, each configuration once, until it is exhausted.
+
+    A repeated proposal is made again, ten times. Then a configuration is drawn, its structure uniformly and its values
+    from their priors. If no draw is new or the proposer finds no member, the part is exhausted. Its last request is
+    then the first configuration of its history, whose trial is known, or the default configuration if the history is
+    empty.
+    """
+
+    def __init__(self, part: K, novelty: NoveltyTracker[K], proposer: Proposer, structures: Structures) -> None:
+        """Create a part with a proposer that proposes in the space of `structures`.
+
+        `novelty` must contain `part`. With its patience of 1, one repeated proposal exhausts the part.
+        """
+        self._part, self._novelty = part, novelty
+        self._proposer = proposer
+        self._structures = structures
+        self._history: dict[Configuration, float | None] = {}
+        """The started configurations with their losses, in starting order."""
+
+    def __contains__(self, configuration: Configuration) -> bool:
+        """Return True if a configuration was started."""
+        return configuration in self._history
+
+    @property
+    def is_exhausted(self) -> bool:
+        """True if the part proposes nothing new any more."""
+        return self._novelty.is_exhausted(self._part)
+
+    def request_for(self, configuration: Configuration, seconds: float | None = None) -> Request:
+        """Return the request of a configuration that was not proposed, and record its start."""
+        request = Request(configuration, seconds=seconds)
+        self._record_start(request)
+        return request
+
+    def lazy_request(self, seconds: float | None = None) -> LazyRequest:
+        """Return a lazy request for the next proposal; `seconds` limits its evaluation."""
+        return LazyRequest(lambda rng: Request(self._next_configuration(rng), seconds=seconds), self._record_start)
+
+    def record(self, trial: Trial) -> None:
+        """Record the trial of a request."""
+        self._history[trial.request.configuration] = trial.loss
+
+    def _record_start(self, request: Request) -> None:
+        """Record the start of a request."""
+        self._novelty.record(self._part, request)
+        self._history.setdefault(request.configuration, None)
+
+    def _next_configuration(self, rng: "Generator") -> Configuration:
+        """Return the next configuration: a new proposal, a new draw, or the final configuration if neither is found."""
+        history = tuple(self._history.items())
+        for _ in range(MAX_REPEATED_PROPOSALS):
+            proposal = self._proposer.propose(history, rng)
+            if proposal is None:
+                return self._final_configuration
+            if proposal not in self._history:
+                return proposal
+        return next(self._new_draws(rng), self._final_configuration)
+
+    def _new_draws(self, rng: "Generator") -> Iterator[Configuration]:
+        """Yield random configurations that were not started, from at most `MAX_REPEATED_DRAWS` draws."""
+        sampler = Sampler(self._structures)
+        try:
+            drawn = (sampler.configuration(rng) for _ in range(MAX_REPEATED_DRAWS))
+            yield from (each for each in drawn if each not in self._history)
+        except SamplingFailedError:
+            return
+
+    @property
+    def _final_configuration(self) -> Configuration:
+        """The configuration of the last request: the first of the history, else the default configuration."""
+        known = next(iter(self._history), None)
+        return nearest_to_default(self._structures)[1] if known is None else known
+
+
+def search(proposer: Proposer, problem: Problem, structures: Structures) -> Search:
+    """Search a whole space with a proposer, each configuration once; at the end the remaining ones are drawn.
+
+    Initial configurations come first. Every idle worker gets a proposal; running trials are in the history without a
+    loss.
+    """
+    part = ProposerSearch("all", NoveltyTracker(("all",), 1), proposer, structures)
+    yield from run_requests(_requests(part, problem, structures), lambda _, trial: part.record(trial))
+
+
+def _requests(part: ProposerSearch[str], problem: Problem, structures: Structures) -> Iterator[Request | LazyRequest]:
+    """Yield all requests of the search: initial configurations, proposals, and at the end random draws."""
+    yield from map(part.request_for, problem.initial)
+    while not part.is_exhausted:
+        yield part.lazy_request()
+    drawn = UniqueConfigurations(DiscrepancyTree(structures), problem.rng).each_once()
+    yield from (part.request_for(each) for each in drawn if each not in part)

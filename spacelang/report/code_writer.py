@@ -1,0 +1,290 @@
+"""Write a pipeline as stand-alone scikit-learn code that anybody can read, run and change."""
+
+import inspect
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
+
+import numpy as np
+
+from spacelang.grouping import group_by_key
+from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, ReadOptions
+from spacelang.runtime.ensembles.hard_vote import HardVote
+from spacelang.runtime.errors import BuildError
+from spacelang.runtime.pipelines.catalogue_access import CODES_ONLY, catalogue
+from spacelang.runtime.pipelines.columns import EachColumn, Strings
+from spacelang.runtime.pipelines.label_encoding import is_single_vote, needs_codes
+
+WIDTH: Final = 100
+"""The maximum line length, exceeded only by expressions that cannot be broken."""
+
+INDENT: Final = " " * 4
+SKLEARN: Final = "sklearn"
+
+NEEDS_DATA: Final = "a pipeline that reads text cannot be written as code before it is known which columns hold text"
+
+
+def pipeline_source(pipeline: Any, name: str = "pipeline") -> str:
+    """Return a Python module that defines the unfitted pipeline, or vote of pipelines, under the given name.
+
+    The module needs only the libraries of the steps. The expression evaluates to an equal pipeline, and has only the
+    arguments that differ from the defaults of the libraries. Raises TypeError for an object that cannot be written as
+    code, and BuildError for a step that finds columns of text only when it is fitted.
+    """
+    writer = CodeWriter([each[0] for each in _member_pipelines(pipeline)])
+    text = writer.expression(pipeline, "")
+    codes_only = " and ".join(sorted(CODES_ONLY & {name for _, name in writer.members.values()}))
+    note = ""
+    if needs_codes(pipeline):
+        note = f"# The classes must be 0, 1, … for {codes_only}: encode other labels with a LabelEncoder.\n"
+    elif writer.votes:
+        note = f"# A vote of one member encodes the labels, because {codes_only} takes only the classes 0, 1, ….\n"
+    parts = [writer.imports, *([f"{_hard_vote_source()}\n"] if writer.hard_votes else []), f"{note}{name} = {text}"]
+    return "\n\n".join(parts) + "\n"
+
+
+def fit_line(reference: str, label: str, name: str = "pipeline", reading: ReadOptions = DEFAULT_OPTIONS) -> str | None:
+    """Return a line of Python that fits the pipeline called `name` to the named data.
+
+    `label` is the column of labels, and `reading` says how the file was read. Return None for data that a line of
+    pandas or scikit-learn cannot read in the same way as this package.
+    """
+    scheme, _, shipped = reference.partition(":")
+    if scheme == "sklearn" and label == "target" and not reading.drop_columns:
+        load = f"load_{shipped}"
+        return f"from sklearn.datasets import {load}; {name}.fit(*{load}(return_X_y=True, as_frame=True))"
+    if not reference.lower().endswith((".csv", ".csv.gz")):
+        return None
+    column = _quoted(label)
+    others = f"[{', '.join(map(_quoted, (label, *reading.drop_columns)))}]" if reading.drop_columns else column
+    said = "".join(f", {option}={_quoted(value)}" for option, value in reading.text_options.items())
+    table = f"table = pandas.read_csv({_quoted(reference)}, low_memory=False{said})"
+    return f"import pandas; {table}; {name}.fit(table.drop(columns={others}), table[{column}])"
+
+
+def literal_expression(value: object) -> str:
+    """Return the expression that evaluates to a plain value: a number, a string, or a list of them."""
+    return CodeWriter([]).expression(value, "")
+
+
+@dataclass(frozen=True, slots=True)
+class CodeWriter:
+    """A writer of expressions that collects the imports they need.
+
+    `members` maps the name in the code to the module and the name there. `firsts` are the first steps of pipelines, the
+    only ones that may be asked for a DataFrame. `votes` collects votes with a single classifier, and `hard_votes` the
+    members of a vote whose class is in no library.
+    """
+
+    firsts: list[Any]
+    members: dict[str, tuple[str, str]] = field(default_factory=dict)
+    votes: list[Any] = field(default_factory=list)
+    hard_votes: list[Any] = field(default_factory=list)
+
+    @property
+    def imports(self) -> str:
+        """The import statements, sorted by module.
+
+        Statements that enable experimental classes of scikit-learn come first.
+        """
+        members = self.members.items()
+        names = group_by_key((path, name if here == name else f"{name} as {here}") for here, (path, name) in members)
+        entries = (catalogue(SKLEARN).get(name) for module, name in self.members.values() if module.startswith(SKLEARN))
+        enabling = {entry.enabled_by for entry in entries if entry is not None and entry.enabled_by is not None}
+        first = ["from {} import {}  # noqa: F401".format(*path.rsplit(".", 1)) for path in sorted(enabling)]
+        return "\n".join(
+            [*first, *(f"from {module} import {', '.join(sorted(names[module]))}" for module in sorted(names))]
+        )
+
+    def expression(self, value: Any, indent: str) -> str:
+        """Return the expression that evaluates to a value, broken into lines if it is long.
+
+        The lines after the first begin with `indent`.
+        """
+        line = self.one_line(value)
+        # Leave room for what surrounds the expression: a name before it, brackets after it.
+        if len(indent) + len(line) <= WIDTH - 16:
+            return line
+        match value:
+            case tuple() | list() if all(isinstance(item, str) for item in value):
+                filled = _fill_lines([self.one_line(item) for item in value], indent + INDENT)
+                return f"{line[0]}\n{filled}\n{indent}{line[-1]}"
+            case tuple() | list():
+                items = [self.expression(item, indent + INDENT) for item in value]
+                return _lines(line[0], items, line[-1], indent)
+            case _ if _is_estimator(value):
+                return self.multiline_call(value, indent)
+            case _:
+                return line
+
+    def one_line(self, value: Any) -> str:
+        """Return the expression that evaluates to a value, on one line."""
+        match value:
+            case np.generic():
+                return self.one_line(value.item())
+            case None | bool() | int() | float() | str():
+                return _literal(value)
+            case list():
+                return f"[{', '.join(map(self.one_line, value))}]"
+            case tuple():
+                return f"({', '.join(map(self.one_line, value))}{',' if len(value) == 1 else ''})"
+            case slice():
+                return f"slice({self.one_line(value.stop)})"
+            case _ if inspect.isroutine(value) or inspect.isclass(value):
+                return self.import_name(value.__name__, value)
+            case _:
+                return self.one_line_call(value)
+
+    def one_line_call(self, value: Any) -> str:
+        """Return the call of the constructor that makes a value, on one line.
+
+        Raises TypeError for an object without a known constructor, and BuildError for one that finds columns of text
+        when it is fitted.
+        """
+        if _selects_columns(value):
+            given = (
+                f"{name}={self.one_line(argument)}" for name, argument in vars(value).items() if argument is not None
+            )
+            return f"{self.class_name(value)}({', '.join(given)})"
+        if isinstance(value, Strings | EachColumn):
+            raise BuildError(NEEDS_DATA, "run the space on data")
+        if not _is_estimator(value):
+            raise TypeError(f"an object of the type {type(value).__name__} cannot be written as code")
+        if is_single_vote(value):
+            self.votes.append(value)
+        arguments = [f"{lead}{self.one_line(argument)}" for lead, argument in _arguments(value)]
+        return f"{self.class_name(value)}({', '.join(arguments)}){self.set_output_call(value)}"
+
+    def multiline_call(self, estimator: Any, indent: str) -> str:
+        """Return the call of a constructor on several lines. The list of steps of a pipeline hugs the brackets."""
+        name, given = self.class_name(estimator), _arguments(estimator)
+        if len(given) == 1 and isinstance(given[0][1], list):
+            lead, argument = given[0]
+            return f"{name}({lead}{self.expression(argument, indent)}){self.set_output_call(estimator)}"
+        items = [f"{lead}{self.expression(argument, indent + INDENT)}" for lead, argument in given]
+        return _lines(f"{name}(", items, f"){self.set_output_call(estimator)}", indent)
+
+    def class_name(self, estimator: Any) -> str:
+        """Return the name of an estimator's class, and import it.
+
+        `HardVote` is not imported: its source is copied into the code.
+        """
+        if not isinstance(estimator, HardVote):
+            return self.import_name(type(estimator).__name__, type(estimator))
+        self.hard_votes.append(estimator)
+        return str(HardVote.__name__)
+
+    def set_output_call(self, estimator: Any) -> str:
+        """Return the call of `set_output` to append to a constructor, or an empty string if none is needed."""
+        is_asked = any(estimator is each for each in self.firsts) and "_sklearn_output_config" in vars(estimator)
+        return '.set_output(transform="pandas")' if is_asked else ""
+
+    def import_name(self, name: str, member: Any) -> str:
+        """Return the name of a class or function in the code, and import it from its public module.
+
+        If another object has the name already, as in pipelines of two libraries, the name of the package is put before
+        it.
+        """
+        wanted = _public_module(member.__module__, name), name
+        package = wanted[0].partition(".")[0].title().replace("_", "")
+        for here in (name, f"{package}{name}", *(f"{package}{name}{number}" for number in range(2, 99))):
+            if self.members.setdefault(here, wanted) == wanted:
+                return here
+        raise TypeError(f"there are too many objects called `{name}`")
+
+
+def _member_pipelines(estimator: Any) -> list[Any]:
+    """Return the pipeline itself, or the member pipelines of a vote."""
+    members = [each for _, each in estimator.estimators] if hasattr(estimator, "estimators") else [estimator]
+    return [each.estimator if isinstance(each, HardVote) else each for each in members]
+
+
+def _hard_vote_source() -> str:
+    """Return the source of `HardVote`, without its module's docstring and comments for type checkers."""
+    text = inspect.getsource(import_module(HardVote.__module__)).split('"""', 2)[2].strip()
+    return text.replace("  # type: ignore[misc]", "")
+
+
+@cache
+def _public_module(module: str, name: str) -> str:
+    """Return the outermost public module that has the member, from which it should be imported."""
+    parts = module.split(".")
+    member = getattr(import_module(module), name)
+    for length in range(1, len(parts)):
+        outer = ".".join(parts[:length])
+        if parts[length - 1].startswith("_"):
+            break
+        if getattr(import_module(outer), name, None) is member:
+            return outer
+    return module
+
+
+def _is_estimator(value: Any) -> bool:
+    return hasattr(value, "get_params")
+
+
+def _selects_columns(value: Any) -> bool:
+    """Return True if the value is a `make_column_selector` of scikit-learn."""
+    from sklearn.compose import make_column_selector
+
+    return isinstance(value, make_column_selector)
+
+
+def _arguments(estimator: Any) -> list[tuple[str, Any]]:
+    """Return the arguments that differ from the defaults, each with its prefix.
+
+    The prefix is `name=`, or empty for a parameter without a default.
+    """
+    values = estimator.get_params(deep=False)
+    given = []
+    for name, default in _defaults(type(estimator), values).items():
+        if default is inspect.Parameter.empty:
+            given.append(("", values[name]))
+        elif not _same(values[name], default):
+            given.append((f"{name}=", values[name]))
+    return given
+
+
+def _defaults(estimator: type, values: Iterable[str]) -> dict[str, Any]:
+    """Return the default of each parameter in `values`, in the order of the constructor."""
+    parameters = inspect.signature(estimator).parameters
+    known = {name: parameter.default for name, parameter in parameters.items() if name in values}
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        # Parameters in `**kwargs` (as in xgboost) have the default of an instance, unless they are unknown to it.
+        instance = estimator().get_params(deep=False)
+        known |= {name: instance.get(name) for name in values if name not in known}
+    return known
+
+
+def _same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and repr(value) == repr(default)
+
+
+def _lines(opening: str, items: list[str], closing: str, indent: str) -> str:
+    return "\n".join([opening, *(f"{indent}{INDENT}{item}," for item in items), f"{indent}{closing}"])
+
+
+def _fill_lines(items: list[str], indent: str) -> str:
+    """Return short items with commas, as many on each line as fit."""
+    lines = [indent + items[0]]
+    for item in items[1:]:
+        if len(lines[-1]) + len(item) + 3 > WIDTH:
+            lines[-1] += ","
+            lines.append(indent + item)
+        else:
+            lines[-1] += f", {item}"
+    return "\n".join(lines) + ","
+
+
+def _literal(value: str | float | None) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    return f'float("{value}")' if isinstance(value, float) and not math.isfinite(value) else repr(value)
+
+
+def _quoted(text: str) -> str:
+    written = repr(text)
+    return written if '"' in text else f'"{written[1:-1]}"'

@@ -1,0 +1,177 @@
+"""Parallel coordinates: trials as lines across the axes of the most important variables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from spacelang.encodings.rows import domain_of
+from spacelang.encodings.vectors import VectorEncoding
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
+from spacelang.report.page.axes import Tick, axis_of, format_number
+from spacelang.report.stored_runs import value_text
+
+if TYPE_CHECKING:
+    from spacelang.encodings.rows import VariableColumns
+    from spacelang.report.page.importance import Importances
+    from spacelang.report.page.run_data import MemberTrials, RunData
+    from spacelang.sampling.value_codes import Array
+
+MAX_AXES: Final = 9
+"""The maximum number of variables with an axis, not counting the loss."""
+
+MAX_BEST: Final = 60
+"""The maximum number of best trials drawn; they are at most a tenth of all trials."""
+
+MAX_OTHERS: Final = 240
+"""The maximum number of other trials drawn, spread evenly over the ranks of their losses."""
+
+VALUES_END: Final = 88.0
+"""The lower end of the values on an axis, in percent from above. Inactive variables are at 100."""
+
+MAX_LABEL: Final = 14
+"""The maximum length of a label of an axis, in characters."""
+
+MAX_LABELLED_VALUES: Final = 8
+"""An axis labels all values of a set up to this size; of a larger set, the first and the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelAxis:
+    """An axis of parallel coordinates: its position in percent of the width, and its labels, cut to fit.
+
+    `whole` is the address of the variable, `owner` the alternative that it belongs to, if any.
+    """
+
+    at: float
+    owner: str
+    label: str
+    whole: str
+    ticks: tuple[Tick, ...]
+    has_inactive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelPlot:
+    """The plot: SVG paths of the best trials and of others.
+
+    `best` and `others` are the numbers of drawn trials, out of `trials`.
+    """
+
+    axes: tuple[ParallelAxis, ...]
+    best_path: str
+    other_path: str
+    best: int
+    others: int
+    trials: int
+
+
+def parallel_plot(run_data: "RunData", importance: "Importances | None") -> ParallelPlot | None:
+    """Return the plot of successful trials on all rows; None with fewer than two trials, or nothing that varies."""
+    members = run_data.members
+    if run_data.space is None or members is None:
+        return None
+    whole = np.array([run_data.is_on_all_rows(each) for each in members.records])
+    rows = np.flatnonzero(whole & ~np.isnan(members.losses))
+    if len(rows) < 2:
+        return None
+    rows = rows[np.argsort(members.losses[rows], kind="stable")]
+    best = min(MAX_BEST, max(1, len(rows) // 10))
+    others = rows[best:]
+    shown = others[np.unique(np.linspace(0, len(others) - 1, min(MAX_OTHERS, len(others))).round().astype(int))]
+    drawn = np.concatenate([rows[:best], shown])
+    fields, points = _axis_fields(run_data, members, drawn, importance)
+    if not fields:
+        return None
+    heights, loss = _heights(fields, points, members.losses[drawn])
+    axes = [*(_axis(each, place, len(fields), points) for place, each in enumerate(fields)), loss]
+    paths = [_path(row) for row in heights]
+    return ParallelPlot(tuple(axes), "".join(paths[:best]), "".join(paths[best:]), best, len(shown), len(rows))
+
+
+def _axis_fields(
+    run_data: "RunData", members: "MemberTrials", drawn: "Array", importance: "Importances | None"
+) -> "tuple[Sequence[VariableColumns], Array]":
+    """Return the fields of the variables with an axis, in the order of the space, and the encoded trials."""
+    assert run_data.space is not None
+    coding = VectorEncoding(run_data.space)
+    points = coding.encode([members.records[row].trial.request.configuration for row in drawn])
+    active = {each.variable.address: np.count_nonzero(~np.isnan(points[:, each.start])) for each in coding.fields}
+    found = () if importance is None else importance.rows
+    order = {each.address: place for place, each in enumerate(found)}
+    wanted = sorted((name for name in active if active[name]), key=lambda name: (order.get(name, 99), -active[name]))
+    chosen = {*wanted[:MAX_AXES]}
+    return [each for each in coding.fields if each.variable.address in chosen], points
+
+
+def _heights(fields: "Sequence[VariableColumns]", points: "Array", losses: "Array") -> "tuple[Array, ParallelAxis]":
+    """Return the heights of the lines at all axes, in percent from above, and the axis of the loss."""
+    axis = axis_of([float(each) for each in losses])
+    last = np.array([100 - axis.position(float(each)) for each in losses])
+    columns = [_heights_of(each, points) for each in fields]
+    ticks = tuple(Tick(100 - each.at, each.label) for each in axis.ticks)
+    return np.column_stack([*columns, last]), ParallelAxis(100.0, "", "loss", "loss", ticks, has_inactive=False)
+
+
+def _heights_of(field: "VariableColumns", points: "Array") -> "Array":
+    """Return the heights of the trials at the axis of a variable, in percent from above.
+
+    The parts of a union are bands of equal height on top of each other. A single value is in the middle of its band.
+    """
+    several = field.coding.parts
+    active = ~np.isnan(points[:, field.start])
+    if len(several) == 1 and not field.coding.has_part:
+        share = points[:, field.start]
+    else:
+        chosen = np.round(np.nan_to_num(points[:, field.start]) * (len(several) - 1)).astype(int)
+        inside = np.full(len(points), 0.5)
+        for place, column in field.coding.columns.items():
+            inside = np.where(chosen == place, points[:, field.start + column], inside)
+        share = (chosen + inside) / len(several)
+    return np.where(active, VALUES_END * (1 - np.nan_to_num(share)), 100.0)
+
+
+def _axis(field: "VariableColumns", place: int, count: int, points: "Array") -> ParallelAxis:
+    address = field.variable.address
+    owners = [branch for _, branch in field.variable.owners]
+    name = field.variable.node.name
+    has_inactive = bool(np.isnan(points[:, field.start]).any())
+    ticks = tuple(_ticks(domain_of(field.variable)))
+    return ParallelAxis(
+        100 * place / count, _cut(owners[-1] if owners else ""), _cut(name), address, ticks, has_inactive
+    )
+
+
+def _ticks(domain: Domain) -> list[Tick]:
+    several = parts(domain)
+    found = []
+    for place, part in enumerate(several):
+        for share, label in _part_labels(part):
+            found.append(Tick(VALUES_END * (1 - (place + share) / len(several)), _cut(label)))
+    return found
+
+
+def _part_labels(part: Categorical | Grid | Real) -> list[tuple[float, str]]:
+    """Return the positions and labels of a part of a domain: all values of a small set, otherwise the two ends."""
+    match part:
+        case Categorical():
+            last = part.size - 1
+            if not last:
+                return [(0.5, value_text(part.values[0]))]
+            named = range(part.size) if part.size <= MAX_LABELLED_VALUES else (0, last)
+            return [(place / last, value_text(part.values[place])) for place in named]
+        case Grid() | Real():
+            if part.lower == part.upper:
+                return [(0.5, format_number(float(part.lower)))]
+            return [(0.0, format_number(float(part.lower))), (1.0, format_number(float(part.upper)))]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_LABEL else f"{text[: MAX_LABEL - 1]}…"
+
+
+def _path(heights: "Array") -> str:
+    count = len(heights) - 1
+    points = (f"{round(1000 * place / count)} {round(10 * height)}" for place, height in enumerate(heights))
+    return "M" + "L".join(points)

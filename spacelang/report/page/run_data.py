@@ -1,0 +1,95 @@
+"""The data of a run for a page, read once from its store."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spacelang.ir.membership import first_exclusion
+from spacelang.ir.space import Space
+from spacelang.runtime.storage.runs import RunSummary, summarize_run
+from spacelang.sampling.batch_builder import BatchBuilder
+from spacelang.serialization.decision_names import decision_keys
+from spacelang.serialization.definition import from_json
+from spacelang.serialization.json_fields import DefinitionError
+
+if TYPE_CHECKING:
+    from spacelang.runtime.history import TrialRecord
+    from spacelang.runtime.storage.stored_run import StoredRun
+    from spacelang.sampling.batch import Batch
+    from spacelang.sampling.value_codes import Array
+
+
+@dataclass(frozen=True, eq=False)
+class MemberTrials:
+    """Trials whose configurations are members of the space, with these as columns: row i belongs to trial i."""
+
+    records: "tuple[TrialRecord, ...]"
+    columns: "Batch"
+
+    @cached_property
+    def losses(self) -> "Array":
+        """The losses of the trials, of shape (n_trials,); NaN for failed trials."""
+        return np.array([np.nan if each.trial.loss is None else each.trial.loss for each in self.records])
+
+
+@dataclass(frozen=True)
+class RunData:
+    """A stored run with its trials in order. `space` is None if its definition is of another version."""
+
+    run: "StoredRun"
+    summary: RunSummary
+    records: "tuple[TrialRecord, ...]"
+    space: Space | None
+
+    @cached_property
+    def succeeded(self) -> "tuple[TrialRecord, ...]":
+        """The successful trials."""
+        return tuple(each for each in self.records if each.trial.loss is not None)
+
+    @cached_property
+    def members(self) -> "MemberTrials | None":
+        """The trials as columns, or None without trials.
+
+        Trials of a foreign file whose configurations are not members are left out.
+        """
+        if self.space is None:
+            return None
+        found, tabulator = self.records, BatchBuilder(self.space)
+        try:
+            columns = tabulator.build([each.trial.request.configuration for each in found])
+        except (LookupError, TypeError, ValueError, OverflowError, AssertionError):
+            found = tuple(
+                each for each in found if first_exclusion(self.space, each.trial.request.configuration) is None
+            )
+            columns = tabulator.build([each.trial.request.configuration for each in found])
+        return MemberTrials(found, columns) if found else None
+
+    @cached_property
+    def decisions(self) -> tuple[str, ...]:
+        """The keys of the space's decisions in configurations."""
+        return decision_keys(self.run.header.definition)
+
+    @property
+    def has_rows(self) -> bool:
+        """True if trials were scored on rows of data, and not by a function or a formula."""
+        return self.run.header.data.rows > 0
+
+    def is_on_all_rows(self, record: "TrialRecord") -> bool:
+        """Return True if the trial was trained on all training rows."""
+        rows = record.trial.request.fidelity
+        return rows is None or rows >= self.run.header.training_size
+
+
+def read_run_data(run: "StoredRun") -> RunData:
+    """Read the data of a run. Raises StoreError for a damaged store."""
+    return RunData(run, summarize_run(run), tuple(run.records()), _space_of(run))
+
+
+def _space_of(run: "StoredRun") -> Space | None:
+    try:
+        return from_json(json.loads(run.header.definition))
+    except (DefinitionError, ValueError, RecursionError):
+        return None

@@ -1,0 +1,188 @@
+"""The view model of a run: the data of every section of its page."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from spacelang.report.failures import describe_counts as told_failures
+from spacelang.report.next_steps import next_steps
+from spacelang.report.page.axes import format_seconds
+from spacelang.report.page.curves import Curves, curve_of, line_classes
+from spacelang.report.page.importance import Importances, importances
+from spacelang.report.page.intervals import held_out_rows
+from spacelang.report.page.measures import (
+    AlternativeCosts,
+    BoundChart,
+    FailureReason,
+    alternative_costs,
+    bound_charts,
+    failure_reasons,
+)
+from spacelang.report.page.parallel_coordinates import ParallelPlot, parallel_plot
+from spacelang.report.page.ranking import RankedPipeline, bounds_on_test_set, ranking
+from spacelang.report.page.run_data import RunData
+from spacelang.report.page.space_source import Piece, space_lines
+from spacelang.report.page.structure_tree import StructureTree, decision_tree, searched_tree
+from spacelang.report.stored_runs import count_by_status, setting_rows
+from spacelang.runtime.storage.records import RunState
+from spacelang.runtime.storage.runs import RunSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A key figure at the top of the page."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """The data of a run's page. A section whose data is None or empty is left out."""
+
+    number: int
+    is_one_of_several: bool
+    summary: RunSummary
+    title: str
+    figures: tuple[Statistic, ...]
+    warnings: tuple[str, ...]
+    trials: int
+    has_rows: bool
+    curve: Curves | None
+    ranking: tuple[RankedPipeline, ...]
+    on_intervals: str
+    kept_there: tuple[str, ...]
+    importance: Importances | None
+    parallel: ParallelPlot | None
+    tree: StructureTree | None
+    searched: StructureTree | None
+    bounds: tuple[BoundChart, ...]
+    costs: AlternativeCosts | None
+    failures: tuple[FailureReason, ...]
+    more_failures: int
+    source: tuple[tuple[Piece, ...], ...]
+    facts: tuple[tuple[str, str], ...]
+
+    @property
+    def look(self) -> str:
+        """The CSS classes for the colour and the dashes of the run."""
+        return line_classes(self.number)
+
+    @property
+    def tested(self) -> bool:
+        """True if the best pipeline was scored on a test set."""
+        return self.summary.test is not None and self.summary.test.loss is not None
+
+    @property
+    def sections(self) -> Iterator[tuple[str, str]]:
+        """The titles and anchors of the sections of a page with this run alone."""
+        there: list[tuple[str, str, Any]] = [
+            ("Over time", "time", True),
+            ("Best pipelines", "best", self.ranking),
+            ("Importance", "mattered", self.importance),
+            ("Parallel coordinates", "parallel", self.parallel),
+            ("Tree", "tree", self.tree),
+            ("Constraints", "bounds", self.bounds),
+            ("Cost", "cost", self.costs),
+            ("Failures", "failed", self.failures),
+            ("Space", "space", True),
+            ("The run", "run", True),
+        ]
+        return ((name, f"r{self.number}-{target}") for name, target, has in there if has)
+
+
+def run_view(run_data: RunData, number: int, *, is_one_of_several: bool) -> RunView:
+    """Return the data of a run's page. Raises StoreError for a damaged store."""
+    importance = importances(run_data)
+    reasons, more = failure_reasons(run_data)
+    return RunView(
+        number=number,
+        is_one_of_several=is_one_of_several,
+        summary=run_data.summary,
+        title="" if run_data.space is None else run_data.space.title,
+        figures=tuple(_figures(run_data)),
+        warnings=tuple(_warnings(run_data)),
+        trials=len(run_data.records),
+        has_rows=run_data.has_rows,
+        curve=curve_of(run_data, number),
+        ranking=ranking(run_data),
+        on_intervals=" ".join(_interval_notes(run_data)),
+        kept_there=bounds_on_test_set(run_data),
+        importance=importance,
+        parallel=parallel_plot(run_data, importance),
+        tree=decision_tree(run_data),
+        searched=searched_tree(run_data),
+        bounds=bound_charts(run_data),
+        costs=alternative_costs(run_data),
+        failures=reasons,
+        more_failures=more,
+        source=space_lines(run_data.space),
+        facts=tuple(_facts(run_data)),
+    )
+
+
+def _facts(run_data: RunData) -> Iterator[tuple[str, str]]:
+    yield from setting_rows(run_data.run, run_data.summary)
+    yield from next_steps(run_data.run, run_data.summary, has_best=bool(run_data.succeeded))
+    yield "store", str(run_data.run.path)
+
+
+def _figures(run_data: RunData) -> Iterator[Statistic]:
+    found, header = run_data.summary, run_data.run.header
+    best = "none" if found.best is None else f"{found.best:.5g}"
+    yield Statistic("best loss on held-out rows" if run_data.has_rows else "best loss", best, header.metric)
+    test, best_one = run_data.run.test, run_data.run.best
+    if test is not None and test.score.loss is not None:
+        score = test.score
+        whose = "its loss" if best_one is not None and best_one[0] == test.trial else f"loss of trial {test.trial}"
+        between = (
+            "" if score.low is None or score.high is None else f"95 % interval: {score.low:.3g} to {score.high:.3g}"
+        )
+        yield Statistic(f"{whose} on the test set", f"{score.loss:.3g}", between or score.reason)
+    counts = count_by_status(run_data.run.failures)
+    yield Statistic("trials", f"{found.trials:,}", told_failures(counts) or "none failed")
+    if run_data.run.header.bounds and run_data.succeeded:
+        keeping = sum(each.trial.is_feasible for each in run_data.succeeded)
+        yield Statistic(
+            "feasible",
+            f"{100 * keeping / len(run_data.succeeded):.3g} %",
+            f"of {len(run_data.succeeded):,} successful trials",
+        )
+    yield Statistic(
+        "time",
+        format_seconds(found.seconds),
+        f"started {found.started[:16].replace('T', ' ')} UTC" if found.started else "",
+    )
+
+
+def _warnings(run_data: RunData) -> Iterator[str]:
+    if run_data.summary.best is not None and not run_data.summary.feasible:
+        yield "No trial satisfies all constraints: the best one violates them least."
+    if run_data.space is None:
+        yield "The space of this run was stored by another version of spacelang: sections about it are missing."
+    elif run_data.members is not None and len(run_data.members.records) < len(run_data.records):
+        left = len(run_data.records) - len(run_data.members.records)
+        yield f"{left:,} trials are not members of the stored space; sections about the space leave them out."
+    if run_data.summary.state is RunState.KILLED:
+        yield "This run was killed: the page shows all trials that it had stored."
+
+
+def _interval_notes(run_data: RunData) -> Iterator[str]:
+    """Yield sentences that explain the intervals of the best pipelines, or why there are none."""
+    header, test, best = run_data.run.header, run_data.run.test, run_data.run.best
+    if not run_data.has_rows:
+        return
+    found = held_out_rows(header)
+    between = None if best is None else found.interval(best[1])
+    if between is None:
+        yield f"The 95 % interval of {header.metric} cannot be computed from a loss and the number of rows alone."
+    else:
+        rows = f"{found.rows:,} held-out rows"
+        yield f"Brackets are approximate 95 % intervals of the loss of a pipeline, from its loss and the {rows}."
+        yield "They ignore selection bias, so the best losses are optimistic."
+    if test is None:
+        return
+    is_best = best is not None and best[0] == test.trial
+    others = "the others were not" if is_best else "it is no longer the best trial"
+    yield f"Trial {test.trial} was fitted on all other rows and scored on the test set; {others}."

@@ -1,0 +1,223 @@
+"""Short representations of a space or a result: text for a prompt, and HTML for a notebook."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.ir.domain import describe, literal, parameter_name
+from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Product, Space, children_of, subtree
+from spacelang.serialization.expression_printer import show_expression
+from spacelang.serialization.syntax_nodes import spell_space
+
+if TYPE_CHECKING:
+    from spacelang.report.search_coverage import SearchCoverage
+    from spacelang.runtime.history import Improvement, Outcome
+    from spacelang.runtime.loss_name import PositiveClass
+
+WIDTH: Final = 100
+"""The maximum length of a line; longer lines are cut."""
+MAX_LINES: Final = 12
+"""The maximum number of lines of one kind."""
+INFINITE: Final = "infinitely many"
+
+Row = tuple[str, str]
+"""A label and its text."""
+
+
+# ---- as text
+
+
+def space_text(space: Space, structures: int, configurations: int | None) -> str:
+    """Return a few lines about a space: its decisions with their alternatives, and the numbers of its parts.
+
+    The number of hyperparameters follows each alternative in brackets; a star marks the default.
+    """
+    title = f' "{make_visible(space.title)}"' if space.title else ""
+    decisions = [*_outer_decisions(space.root)]
+    width = max((len(make_visible(each.address)) for each in decisions), default=0)
+    rows = [(make_visible(each.address), _alternatives(each, WIDTH - width - 4)) for each in decisions]
+    counts = [f"  {_counts(space, structures, configurations)}"]
+    return "\n".join((_cut(f"Space {make_visible(space.name)}{title}"), *_table(rows), *counts))
+
+
+def result_text(outcome: "Outcome", metric: str, rows: Sequence[Row]) -> str:
+    """Return the lines about a result: the best loss, the best configuration, and the `rows` about the search."""
+    best = outcome.best
+    head = (
+        "Result: no trial succeeded" if best is None else f"Result: {metric} {best.trial.loss:.5g} (trial {best.index})"
+    )
+    values = [] if best is None else sorted(best.trial.request.configuration.items())
+    table = [(make_visible(key), make_visible(literal(value))) for key, value in values]
+    return "\n".join((head, *_table(table, most=len(table)), *(_cut(f"  {name}: {said}") for name, said in rows)))
+
+
+def result_rows(
+    outcome: "Outcome",
+    searched: "SearchCoverage",
+    store: object,
+    chosen: str = "",
+    positive: "PositiveClass | None" = None,
+) -> list[Row]:
+    """Return the rows about a search, each a label and a text.
+
+    There is a row for the trials, for each part of the space that was not searched or approximated, and for the store.
+    `chosen` says why the space was chosen, if it was not named. `positive` is the positive class, if a metric is of one
+    class.
+    """
+    failed = f", {outcome.failed:,} of them failed" if outcome.failed else ""
+    kept = [] if store is None else [("stored in", make_visible(str(store)))]
+    why = [("space", make_visible(chosen))] if chosen else []
+    of_one = [] if positive is None else [("positive class", _positive_text(positive))]
+    left = [("not searched", make_visible(searched.sentence))] if searched.sentence else []
+    lost = [("approximated", make_visible(each)) for each in searched.lost]
+    trials = f"{len(outcome.records):,} in {outcome.seconds:.1f} s{failed}"
+    return [("trials", trials), *left, *lost, *of_one, *why, *kept]
+
+
+def _positive_text(positive: "PositiveClass") -> str:
+    return make_visible(f"{positive.label} (for {', '.join(positive.scorers)})")
+
+
+def _outer_decisions(root: Node) -> Iterator[Choice]:
+    """Yield the decisions below a node that are not inside an alternative of another decision."""
+    match root:
+        case Choice():
+            yield root
+        case Product():
+            for child in root.children:
+                yield from _outer_decisions(child)
+        case _:
+            return
+
+
+def _alternatives(choice: Choice, width: int) -> str:
+    """Return the alternatives of a decision on one line, as many as fit."""
+    named = [_branch_text(branch, is_default=at == choice.default) for at, branch in enumerate(choice.branches)]
+    line = " | ".join(named)
+    while len(line) > width and len(named) > 1:
+        named.pop()
+        line = f"{' | '.join(named)} | … ({len(choice.branches)})"
+    return line
+
+
+def _branch_text(branch: Branch, *, is_default: bool) -> str:
+    count = sum(isinstance(each, Hyperparameter) for each in subtree(branch.node))
+    return f"{make_visible(branch.name)}{f' ({count})' if count else ''}{'*' if is_default else ''}"
+
+
+def _counts(space: Space, structures: int, configurations: int | None) -> str:
+    members = INFINITE if configurations is None else _number(configurations)
+    return ", ".join(
+        (
+            _count(structures, "structure"),
+            f"{members} configuration{'' if configurations == 1 else 's'}",
+            _count(len(space.hyperparameters), "hyperparameter"),
+            _count(len(space.conditions), "condition"),
+            _count(len(space.constraints), "constraint"),
+        )
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{_number(number)} {what}{'' if number == 1 else 's'}"
+
+
+def _number(number: int) -> str:
+    # An integer may have thousands of digits, which Python does not even print.
+    bits = number.bit_length()
+    return f"{number:,}" if bits < 64 else f"about 10^{round(bits * 0.30103)}"
+
+
+def _table(rows: Sequence[Row], most: int = MAX_LINES) -> Iterator[str]:
+    shown = rows[:most]
+    width = max((len(name) for name, _ in shown), default=0)
+    yield from (_cut(f"  {name:<{width}}  {said}") for name, said in shown)
+    if len(rows) > most:
+        yield f"  and {len(rows) - most} more"
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
+
+
+# ---- as HTML
+
+
+def space_html(space: Space, structures: int, configurations: int | None) -> str:
+    """Return a space as a collapsible tree in HTML. All texts are escaped."""
+    title = f" — {_safe(space.title)}" if space.title else ""
+    shown = spell_space(space)
+    constraints = [
+        f"<code>{'forbid' if each.forbidden else 'require'} {_safe(show_expression(each.expression))}</code>"
+        for each in shown.constraints
+    ]
+    return (
+        f"<div><b>{_safe(space.name)}</b>{title}<br>{_safe(_counts(space, structures, configurations))}"
+        f"{_list(_node_html(shown.root))}{_list(constraints)}</div>"
+    )
+
+
+def result_html(outcome: "Outcome", metric: str, rows: Sequence[Row]) -> str:
+    """Return a result in HTML: the best loss, the curve of the incumbent, and the best configuration."""
+    best = outcome.best
+    values = [] if best is None else sorted(best.trial.request.configuration.items())
+    head = "no trial succeeded" if best is None else f"{_safe(metric)} <b>{best.trial.loss:.5g}</b>"
+    cells = [*rows, *((key, literal(value)) for key, value in values)]
+    body = "".join(f"<tr><th style='text-align:left'>{_safe(k)}</th><td>{_safe(v)}</td></tr>" for k, v in cells)
+    return f"<div>{head}{curve_svg(outcome.curve, outcome.seconds)}<table>{body}</table></div>"
+
+
+def curve_svg(curve: "Sequence[Improvement]", seconds: float, size: tuple[int, int] = (480, 120)) -> str:
+    """Return the loss of the incumbent over time as an SVG step curve; empty with fewer than two points."""
+    if len(curve) < 2:
+        return ""
+    width, height = size
+    losses = [point.loss for point in curve]
+    low, high, end = min(losses), max(losses), max(seconds, curve[-1].seconds) or 1.0
+
+    def place(point: float, loss: float) -> tuple[float, float]:
+        return 5 + point / end * (width - 10), height - 15 - (loss - low) / ((high - low) or 1.0) * (height - 30)
+
+    steps = [place(curve[0].seconds, losses[0])]
+    for before, after in pairwise(curve):
+        steps.extend((place(after.seconds, before.loss), place(after.seconds, after.loss)))
+    steps.append(place(end, losses[-1]))
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in steps)
+    said = f"the loss of the incumbent falls from {high:.5g} to {low:.5g} in {end:.3g} s"
+    return (
+        f'<svg width="{width}" height="{height}" role="img" aria-label="{said}" style="display:block">'
+        f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
+        f'<text x="5" y="12" font-size="11" fill="currentColor">{high:.4g}</text>'
+        f'<text x="{width - 5}" y="{height - 2}" font-size="11" fill="currentColor" text-anchor="end">'
+        f"{low:.4g} after {end:.3g} s</text></svg>"
+    )
+
+
+def _node_html(node: Node) -> list[str]:
+    match node:
+        case Hyperparameter():
+            active = "" if node.condition is None else f" when {show_expression(node.condition)}"
+            said = f"{describe(node.domain)} = {literal(node.default)}{active}"
+            return [f"{_safe(parameter_name(node.name))} : <code>{_safe(said)}</code>"]
+        case Choice():
+            several = [_branch_html(each, is_default=at == node.default) for at, each in enumerate(node.branches)]
+            head = f"{parameter_name(node.name)}: {_alternatives(node, WIDTH)}"
+            return [f"<details><summary>{_safe(head)}</summary>{_list(several)}</details>"]
+        case _:
+            return [line for child in children_of(node) for line in _node_html(child)]
+
+
+def _branch_html(branch: Branch, *, is_default: bool) -> str:
+    name = f"<b>{_safe(branch.name)}</b> (default)" if is_default else _safe(branch.name)
+    inside = _node_html(branch.node)
+    return f"<details><summary>{name}</summary>{_list(inside)}</details>" if inside else name
+
+
+def _list(items: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>" if items else ""
+
+
+def _safe(text: object) -> str:
+    return escape(make_visible(str(text)))

@@ -1,0 +1,155 @@
+"""Describe what a search does not search, before it starts and in its summary."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.space import Space
+from spacelang.ir.walk import hyperparameters_of
+from spacelang.optimizers import DEFAULT_FOR_HYPERPARAMETERS, HyperparameterMode, hyperparameter_mode
+from spacelang.optional_imports import MissingLibraryError
+from spacelang.plugins import OptionError
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.history import EndReason
+from spacelang.solver.counting import Structures
+from spacelang.targets._constructs import Construct
+from spacelang.targets._lowering import Preservation, RefusedError, ReportEntry
+
+ENDINGS = {
+    EndReason.BUDGET: "the budget is used up",
+    EndReason.EXHAUSTED: "the optimizer has nothing left to try",
+    EndReason.INTERRUPTED: "interrupted",
+}
+"""The reason why a run ended, in words."""
+
+EXHAUSTED_ENDINGS = {
+    HyperparameterMode.DEFAULT: "every pipeline was tried with its default hyperparameters",
+    HyperparameterMode.ONCE: "every pipeline was tried with the hyperparameters that were drawn for it",
+}
+"""The same if an optimizer has tried everything it can, but not the whole space."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchCoverage:
+    """The treatment of hyperparameters in a search, and the features of the space that the optimizer approximates.
+
+    `remedy` says how to search them, and is empty if nothing does. `initial` are the configurations given to the run.
+    `lost` describes the features of the space that the optimizer's compiled space cannot represent.
+    """
+
+    space: Space
+    hyperparameters: HyperparameterMode
+    remedy: str = ""
+    initial: tuple[Configuration, ...] = ()
+    lost: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """A sentence on the hyperparameters that are not searched; empty if all are."""
+        number = len(self.space.hyperparameters)
+        them = "the only hyperparameter" if number == 1 else f"the {number} hyperparameters"
+        match self.hyperparameters:
+            case HyperparameterMode.DEFAULT:
+                return f"{them} of `{self.space.name}` {_is(number)} kept at {_its(number)} default{'s' * (number > 1)}"
+            case HyperparameterMode.ONCE:
+                return f"{them} of `{self.space.name}` {_is(number)} drawn once for each pipeline"
+            case _:
+                return ""
+
+    def value_remarks(self, configuration: Configuration) -> Mapping[str, str]:
+        """Return remarks on values that were not searched, such as `default` or `drawn once`, by key."""
+        if self.hyperparameters is HyperparameterMode.SEARCHED:
+            return {}
+        nodes = hyperparameters_of(self.space, configuration)
+        if configuration in self.initial:
+            return dict.fromkeys(nodes, "given")
+        if self.hyperparameters is HyperparameterMode.ONCE:
+            return dict.fromkeys(nodes, "drawn once")
+        # A default that a constraint forbids is replaced by a value near it.
+        return {
+            key: "default" if configuration[key] == node.default else "adjusted default" for key, node in nodes.items()
+        }
+
+    def keys_at_default(self, configuration: Configuration) -> list[str]:
+        """Return the keys of the hyperparameters of a configuration that stayed at their defaults."""
+        return [key for key, mark in self.value_remarks(configuration).items() if mark == "default"]
+
+    def end_reason_text(self, ended: EndReason) -> str:
+        """Return the reason why the run ended, in words."""
+        return (
+            EXHAUSTED_ENDINGS.get(self.hyperparameters, ENDINGS[ended])
+            if ended is EndReason.EXHAUSTED
+            else ENDINGS[ended]
+        )
+
+
+def coverage_of(
+    optimizer: Any, space: Space, *, has_defaults_only: bool = False, initial: tuple[Configuration, ...] = ()
+) -> SearchCoverage:
+    """Return what a configured optimizer searches, when it starts from the configurations `initial`.
+
+    `has_defaults_only` says that only default values can be tried. Raises InputError as `unsupported_features` does.
+    """
+    hyperparameters = hyperparameter_mode(space, optimizer)
+    remedy = "" if has_defaults_only else _remedy(hyperparameters, getattr(optimizer, "draws_configurations", False))
+    return SearchCoverage(space, hyperparameters, remedy, initial, unsupported_features(optimizer, space))
+
+
+HANDLED_BY_RUNS: Final = frozenset({Construct.DEFAULTS.value, Construct.BOUNDS.value})
+"""Parts of a space that a compiled space need not have: the run itself measures bounds and evaluates defaults."""
+
+
+def unsupported_features(optimizer: Any, space: Space) -> tuple[str, ...]:
+    """Return the features of the space that the optimizer's compiled space cannot represent, in words.
+
+    It is empty for an optimizer without a compiled space. Raises InputError if a library is missing, if the target
+    refuses the space, or if the optimizer finds nothing to search.
+    """
+    structures = Structures(space)
+    if not hasattr(optimizer, "form") or not structures.count:
+        return ()
+    name = type(optimizer).__name__.lower()
+    try:
+        report: tuple[ReportEntry, ...] = optimizer.form(structures).report
+    except (MissingLibraryError, OptionError) as error:
+        raise InputError(error.message, error.help) from error
+    except RefusedError as error:
+        why = "; ".join(map(_entry_text, _entries_with(Preservation.REFUSED, error.report)))
+        raise InputError(
+            f"`{name}` cannot search `{space.name}`: {why}", "try another optimizer; `random` can search any space"
+        ) from error
+    return tuple(
+        _entry_text(entry)
+        for entry in _entries_with(Preservation.APPROXIMATED, report)
+        if entry.construct not in HANDLED_BY_RUNS
+    )
+
+
+def _entries_with(status: Preservation, report: Iterable[ReportEntry]) -> Iterator[ReportEntry]:
+    return (entry for entry in report if entry.status is status)
+
+
+def _entry_text(entry: ReportEntry) -> str:
+    return f"{entry.construct}{entry.lines_text}: {entry.message}"
+
+
+def _remedy(hyperparameters: HyperparameterMode, draws_configurations: bool) -> str:
+    another = f"`--optimizer {DEFAULT_FOR_HYPERPARAMETERS}` searches them"
+    match hyperparameters:
+        case HyperparameterMode.DEFAULT if draws_configurations:
+            return "`--set hyperparameters=sample` searches them"
+        case HyperparameterMode.DEFAULT:
+            return f"{another}, `--set hyperparameters=sample` draws them once for each pipeline"
+        case HyperparameterMode.ONCE:
+            return another
+        case _:
+            return ""
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _its(number: int) -> str:
+    return "its" if number == 1 else "their"

@@ -1,0 +1,301 @@
+"""A stored run as `spacelang show` and `spacelang runs` print it: as text, and as JSON.
+
+Everything comes from the file, which may be a foreign one: nothing is imported because of it, and control characters
+are made visible. The number of queries does not depend on the number of trials.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from math import isfinite, isnan
+from typing import TYPE_CHECKING, Any, Final
+
+from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import literal
+from spacelang.ir.task import describe_bound
+from spacelang.ir.trial import Status
+from spacelang.report.failures import describe_counts, most_frequent
+from spacelang.report.next_steps import next_steps, parse_options
+from spacelang.report.unseen_rows import (
+    describe_bounds,
+    describe_interval,
+    finite_or_none,
+    format_value,
+    score_document,
+)
+from spacelang.runtime.storage.runs import RunSummary, summarize_run
+from spacelang.serialization.decision_names import decision_keys
+from spacelang.text import count_with_noun
+
+if TYPE_CHECKING:
+    from spacelang.ir.trial import Measurement, Trial
+    from spacelang.ir.value import Value
+    from spacelang.runtime.history import TrialRecord
+    from spacelang.runtime.storage.stored_run import StoredRun
+
+SHOWN_TRIALS: Final = 10
+"""The number of best trials that are shown."""
+
+MAX_LENGTH: Final = 400
+"""The maximum length of a shown text in characters; longer texts are cut."""
+
+MAX_COMMAND_LENGTH: Final = 4_000
+"""The same for a line to be copied into a shell, which is useless if it is cut."""
+
+# ---- as JSON
+
+
+def run_summary_document(run: RunSummary) -> dict[str, object]:
+    """Return what `runs --json` prints of a run."""
+    return {
+        "store": str(run.path),
+        "space": run.space,
+        "data": run.data.name,
+        "optimizer": run.optimizer,
+        "seed": run.seed,
+        "metric": run.metric,
+        "validation": run.validation,
+        "state": run.state.value,
+        "trials": run.trials,
+        "loss": run.best,
+        "feasible": run.feasible,
+        "started": run.started,
+        "seconds": run.seconds,
+        "test": None if run.test is None else score_document(run.test),
+    }
+
+
+def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
+    """Return what `show --json` prints of a run.
+
+    It has what `runs --json` prints, the settings of the run, the failures, and in `best` the best `count` trials, best
+    first. `configuration`, `trial` and `loss` are those of the first. `budget` is the budget with which the run was
+    started: `seconds` summed over all workers. `ensemble` is its number of votes, or None if the store has none.
+    `failures` counts failed trials by status, `reasons` by reason.
+    """
+    header, failures, best = run.header, run.failures, best_records(run, count)
+    test = run.test
+    return {
+        **run_summary_document(summarize_run(run)),
+        "rows": header.data.rows,
+        "columns": header.data.columns,
+        "content": header.data.fingerprint,
+        "options": parse_options(header.options),
+        "settings": dict(header.settings),
+        "bounds": [*header.bounds],
+        "training_size": header.training_size,
+        "budget": asdict(header.budget),
+        "ensemble": run.votes,
+        "initial": len(header.initial or ()),
+        "versions": dict(header.versions),
+        "sessions": [_session(each) for each in run.sessions],
+        "failed": failures.total(),
+        "failures": {kind.value: number for kind, number in count_by_status(failures).items()},
+        "reasons": _by_reason(failures),
+        "infeasible": run.infeasible,
+        "trial": best[0].index if best else None,
+        "configuration": _plain(best[0].trial.request.configuration) if best else None,
+        "incumbent": [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in run.curve],
+        "best": [_trial(each) for each in best],
+        "tested": None if test is None else test.trial,
+    }
+
+
+def best_records(run: "StoredRun", count: int = SHOWN_TRIALS) -> "list[TrialRecord]":
+    """Return the best trials, best first, at most one per configuration."""
+    return [found for number in run.ranked(count) if (found := run.record(number)) is not None]
+
+
+def _session(session: Any) -> dict[str, object]:
+    names = ("number", "started", "ended", "ending", "seconds", "trials", "workers")
+    return {name: getattr(session, name) for name in names} | {"versions": dict(session.versions)}
+
+
+def _trial(record: "TrialRecord") -> dict[str, object]:
+    trial = record.trial
+    return {
+        "trial": record.index,
+        "loss": trial.loss,
+        "fidelity": trial.request.fidelity,
+        "feasible": trial.is_feasible,
+        "constraints": {each.bound.name: finite_or_none(each.value) for each in trial.constraints},
+        "metrics": {name: finite_or_none(value) for name, value in trial.metrics},
+        "training_loss": trial.training_loss,
+        "cost": trial.cost,
+        "finished": record.finished,
+        "configuration": _plain(trial.request.configuration),
+    }
+
+
+def _plain(configuration: Configuration) -> dict[str, object]:
+    return {key: _jsonable(value) for key, value in configuration.items()}
+
+
+def _jsonable(value: "Value") -> object:
+    """Return the value with numbers that JSON cannot represent, such as infinity, as strings."""
+    if isinstance(value, tuple):
+        return [*map(_jsonable, value)]
+    return str(value) if isinstance(value, float) and not isfinite(value) else value
+
+
+def count_by_status(failures: Counter[tuple[Status, str]]) -> Counter[Status]:
+    """Count the failed trials by status."""
+    counts: Counter[Status] = Counter()
+    for (kind, _), number in failures.items():
+        counts[kind] += number
+    return counts
+
+
+def _by_reason(failures: Counter[tuple[Status, str]]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for (_, reason), number in failures.most_common():
+        counts[reason] += number
+    return dict(counts)
+
+
+# ---- as text
+
+
+def text(run: "StoredRun", count: int = SHOWN_TRIALS) -> str:
+    """Return what `show` prints: settings, incumbent, the best `count` trials, failures, and next steps."""
+    found, best = summarize_run(run), best_records(run, count)
+    parts = [
+        [_line(f"{found.space} on {found.data.name} by {found.optimizer}: {found.state.value}")],
+        [*_table(setting_rows(run, found))],
+        [*_incumbent_lines(run, best)],
+        [*_ranking_lines(run, best)],
+        [*_failure_lines(run.failures)],
+        [*_table(next_steps(run, found, has_best=bool(best)), MAX_COMMAND_LENGTH)],
+    ]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+
+def setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str, str]]:
+    """Yield the settings of a run, each as a label and a text."""
+    header = run.header
+    options = ", ".join(f"{name}={_value(value)}" for name, value in parse_options(header.options).items())
+    yield "data", f"{header.data}"
+    yield "optimizer", f"{header.optimizer}{f' ({options})' if options else ''}, seed {header.seed}"
+    yield "scored by", f"{header.metric}, {header.validation}, at most {header.training_size:,} training rows"
+    yield from (("subject to", each) for each in header.bounds)
+    yield from ((name, said) for name, said in header.settings.items())
+    if header.initial:
+        yield "started from", count_with_noun(len(header.initial), "given configuration")
+    if budget := _budget(header.budget.seconds, header.budget.trials):
+        yield "budget", budget
+    if votes := run.votes:
+        yield "ensemble", f"{count_with_noun(votes, 'vote')}, as `--ensemble` asked for"
+    yield "trials", f"{_trials(run, found)} in {found.seconds:.1f} s"
+    if sessions := run.sessions:
+        of = "" if len(sessions) == 1 else f", {len(sessions)} sessions"
+        versions = ", ".join(f"{name} {said}" for name, said in sessions[-1].versions.items())
+        yield "started", f"{found.started}{of}, with {versions}"
+
+
+def _budget(seconds: float | None, trials: int | None) -> str:
+    said = [] if seconds is None else [f"{seconds:g} s summed over all workers"]
+    return ", ".join(said + ([] if trials is None else [count_with_noun(trials, "trial")]))
+
+
+def _trials(run: "StoredRun", found: RunSummary) -> str:
+    failed, beyond = run.failures.total(), run.infeasible
+    more = [f"{failed:,} failed"] * bool(failed) + [f"{beyond:,} infeasible"] * bool(beyond)
+    return ", ".join([count_with_noun(found.trials, "trial"), *more])
+
+
+def _value(value: object) -> str:
+    """Return the text of an option's value; for a nested plug-in, its name."""
+    if isinstance(value, dict) and isinstance(value.get("name"), str):
+        return str(value["name"])
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _incumbent_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterator[str]:
+    """Yield the lines about the best trial: measurements, score on the test set, and configuration."""
+    if not best:
+        yield "No trial has succeeded."
+        return
+    record, header = best[0], run.header
+    trial = record.trial
+    if not trial.is_feasible:
+        yield "No trial satisfies all constraints. This one violates them least."
+    yield _line(f"Best {header.metric}: {trial.loss:.6g} (trial {record.index}{_rows(trial, header.training_size)})")
+    yield from (_line(f"  {describe_bound(each.bound)}: {describe_measurement(each)}") for each in trial.constraints)
+    yield from (_line(f"  {name}: {'undefined' if isnan(value) else f'{value:.6g}'}") for name, value in trial.metrics)
+    test = run.test
+    if test is not None:
+        which = "" if test.trial == record.index else f" for trial {test.trial}"
+        yield _line(f"  test set ({test.score.rows} rows){which}: {describe_interval(test.score, header.metric)}")
+        yield from (_line(f"  {each}") for each in describe_bounds(test.score, trial))
+    yield ""
+    yield from _table((key, value_text(value)) for key, value in trial.request.configuration.items())
+
+
+def describe_measurement(each: "Measurement") -> str:
+    """Return the measured value of a bound, and whether it violates the bound."""
+    value = "undefined" if isnan(each.value) else format_value(each.bound, each.value)
+    return value if each.holds else f"{value}, which violates the bound"
+
+
+def _rows(trial: "Trial", training_size: int) -> str:
+    rows = trial.request.fidelity
+    return "" if rows is None or rows >= training_size else f", on {rows:,} of {training_size:,} training rows"
+
+
+def value_text(value: "Value") -> str:
+    """Return a value of a configuration as text; printable strings have no quotes."""
+    # As in the summary of a run, printable strings are shown without quotes.
+    return value if isinstance(value, str) and value.isprintable() else literal(value)
+
+
+def _ranking_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterator[str]:
+    """Yield a table of the best trials: rank, number, loss, training rows, seconds and alternatives."""
+    if len(best) < 2:
+        return
+    decisions, size = decision_keys(run.header.definition), run.header.training_size
+    rows = [("rank", "trial", "loss", "rows", "seconds", "pipeline")]
+    for rank, record in enumerate(best, start=1):
+        trial = record.trial
+        loss = f"{trial.loss:.6g}{'' if trial.is_feasible else ' (infeasible)'}"
+        numbers = (f"{rank}", f"{record.index}", loss, f"{trial.request.fidelity or size}", f"{trial.cost:.3g}")
+        rows.append((*numbers, describe_alternatives(trial.request.configuration, decisions)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False))
+        yield f"{'  '.join(cells)}  {_line(row[-1])}"
+
+
+def describe_alternatives(configuration: Configuration, decisions: "Sequence[str]") -> str:
+    """Return the chosen alternatives except `none` as text.
+
+    Without `decisions`, the keys of the decisions, all values are listed.
+    """
+    said = ((key, configuration[key]) for key in decisions or configuration if key in configuration)
+    return ", ".join(f"{key}={value_text(value)}" for key, value in said if value != "none")
+
+
+def _failure_lines(failures: Counter[tuple[Status, str]]) -> Iterator[str]:
+    if not failures:
+        return
+    chosen, others = most_frequent(failures)
+    yield f"{count_with_noun(failures.total(), 'trial')} failed ({describe_counts(count_by_status(failures))}):"
+    yield from (_line(f"  {number} x {reason}") for reason, number in chosen)
+    if others:
+        yield f"  and {count_with_noun(others, 'other reason')}"
+
+
+# ---- lines
+
+
+def _table(rows: Iterable[tuple[str, str]], longest: int = MAX_LENGTH) -> Iterator[str]:
+    """Yield the lines of a table with two columns."""
+    shown_rows = [(_line(name), _line(said, longest)) for name, said in rows]
+    width = max((len(name) for name, _ in shown_rows), default=0)
+    return (f"  {name:<{width}}  {said}".rstrip() for name, said in shown_rows)
+
+
+def _line(line: str, longest: int = MAX_LENGTH) -> str:
+    """Return a line without control characters, cut to the maximum length."""
+    return make_visible(line if len(line) <= longest else f"{line[: longest - 1]}…")

@@ -1,0 +1,102 @@
+"""Create an archive from stored runs: the best configuration and the meta-features of each."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from spacelang.ir.space import Space
+from spacelang.runtime.archives.archive import Archive, ArchiveError, ArchiveRow, SpaceFacts, space_facts
+from spacelang.runtime.archives.auto_sklearn import SPACE_NAME, is_auto_sklearn, read_auto_sklearn
+from spacelang.runtime.storage.header import RunHeader
+from spacelang.runtime.storage.runs import list_runs
+from spacelang.runtime.storage.store import Store
+from spacelang.runtime.storage.store_errors import damaged_error
+from spacelang.runtime.storage.stored_run import StoredRun
+from spacelang.serialization.definition import from_json
+from spacelang.serialization.json_fields import DefinitionError
+
+
+@dataclass(frozen=True, slots=True)
+class NewArchive:
+    """A new archive, and a sentence for each run or configuration that was left out."""
+
+    archive: Archive
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _UnusableRun:
+    """The reason why a run gives no row."""
+
+    reason: str
+
+
+def make_archive(places: Iterable[Path], name: str, bundled: Callable[[str], Space]) -> NewArchive:
+    """Return the archive of the stores at `places`; a place is a store, a folder of stores or auto-sklearn's files.
+
+    `bundled` returns the bundled space with a given name. auto-sklearn's configurations are translated to the space
+    `mosaic`. Of several runs on the same data, with the same space and loss, the one with the smallest loss is used,
+    the first of equal ones.
+
+    Raises StoreError for unreadable stores, DataError for invalid files of auto-sklearn, and ArchiveError if no row is
+    left.
+    """
+    best: dict[tuple[str, str, str], ArchiveRow] = {}
+    left_out: list[str] = []
+    for found in (each for place in places for each in _rows_of_place(place, bundled)):
+        if isinstance(found, _UnusableRun):
+            left_out.append(found.reason)
+            continue
+        key = (found.fingerprint or found.data, found.space.vocabulary, found.metric)
+        before = best.get(key)
+        if before is not None:
+            left_out.append(f"one of several runs on `{found.data}`: only the smallest loss is used")
+        if before is None or found.loss < before.loss:
+            best[key] = found
+    if not best:
+        help_text = left_out[0] if left_out else "give stores, or folders with stores, of runs on data"
+        raise ArchiveError("no run can be used for an archive", help_text)
+    return NewArchive(Archive(name, tuple(best.values())), tuple(left_out))
+
+
+def _rows_of_place(place: Path, bundled: Callable[[str], Space]) -> Iterator[ArchiveRow | _UnusableRun]:
+    if not place.is_dir():
+        yield _row_of_store(place)
+    elif is_auto_sklearn(place):
+        found = read_auto_sklearn(place, bundled(SPACE_NAME))
+        yield from found.rows
+        yield from map(_UnusableRun, found.left_out)
+    else:
+        listing = list_runs(place)
+        yield from (_row_of_store(each.path) for each in sorted(listing.runs, key=lambda run: run.path.name))
+        yield from (_UnusableRun(f"`{path.name}`: {error.message}") for path, error in listing.unreadable)
+
+
+def _row_of_store(path: Path) -> ArchiveRow | _UnusableRun:
+    with Store.read(path) as run:
+        header, best = run.header, run.best
+        if not header.meta_features:
+            return _UnusableRun(f"`{path.name}` has no meta-features: it had no rows, or is of an earlier version")
+        if best is None or not best[2]:
+            return _UnusableRun(f"`{path.name}` has no successful trial" + (" within all bounds" if best else ""))
+        number, loss, _ = best
+        winner = next(each for each in run.records() if each.index == number).trial.request
+        if winner.fidelity is not None and winner.fidelity < header.training_size:
+            return _UnusableRun(f"`{path.name}` has no trial on all training rows")
+        return ArchiveRow(
+            header.data.name,
+            _space_facts(run, header),
+            header.metric,
+            loss,
+            winner.configuration,
+            header.data.fingerprint,
+            header.meta_features,
+        )
+
+
+def _space_facts(run: StoredRun, header: RunHeader) -> SpaceFacts:
+    try:
+        return space_facts(from_json(json.loads(header.definition)))
+    except (DefinitionError, ValueError) as error:
+        raise damaged_error(run.path, f"its space cannot be read: {error}") from error

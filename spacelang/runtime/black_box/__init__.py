@@ -1,0 +1,60 @@
+"""Black-box objectives without data: they map a configuration to a loss.
+
+`artificial` holds a formula over any space, `function` holds the user's own functions. `ask_and_tell` evaluates its
+trials in the user's program, so it has only an `ObjectiveInfo`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar, Final
+
+from spacelang.deprecation import renamed_attributes
+from spacelang.ir.loss_scale import LossScale
+from spacelang.ir.task import AnyBound, Validation
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.loss_name import UNNAMED_LOSS, LossName
+from spacelang.runtime.request_queue import PrefixKeyFunction
+from spacelang.runtime.storage.header import DataFacts
+
+ARTIFICIAL_PREFIX: Final = "artificial:"
+"""The prefix of the data name of an artificial objective; its seed follows."""
+
+SINGLE_FIDELITY: Final = (1,)
+"""The fidelities of a black box that has only one."""
+
+
+@renamed_attributes(check_sizes="check_fidelities")
+@dataclass(frozen=True)
+class BlackBoxObjective:
+    """The facts of a run on a black box. `fidelities` are in ascending order; the last one is the largest."""
+
+    facts: DataFacts
+    fidelities: tuple[int, ...] = SINGLE_FIDELITY
+    bounds: tuple[AnyBound, ...] = ()
+    scale: LossScale | None = None
+    is_cheap: bool = False
+
+    metric: ClassVar[LossName] = UNNAMED_LOSS
+    validation: ClassVar[Validation | None] = None
+    recorded: ClassVar[tuple[str, ...]] = ()
+    further: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    @property
+    def route(self) -> PrefixKeyFunction | None:
+        """None: trials share no work."""
+        return None
+
+    @property
+    def training_size(self) -> int:
+        """The largest fidelity."""
+        return self.fidelities[-1]
+
+    def check_fidelities(self, sizes: tuple[int, ...]) -> None:
+        """Raise InputError unless all of these are fidelities of the black box."""
+        lacking = [f"{size:,}" for size in sizes if size not in self.fidelities]
+        if lacking:
+            raise InputError(
+                f"`{self.facts.name}` has no trials at fidelity {', '.join(lacking)}",
+                f"it has {', '.join(f'{each:,}' for each in self.fidelities)}: choose `b` and `eta` that lead to these",
+            )

@@ -1,0 +1,149 @@
+"""A user's function as an objective: it maps a configuration, and a fidelity if there are several, to a loss.
+
+It returns what `tell` takes: a loss, or a dictionary with `loss` and optionally `cost` and `constraints`.
+"""
+
+import functools
+import inspect
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from textwrap import dedent
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType
+from typing import Any, Final
+
+from spacelang.ir.trial import Request, Status, Trial
+from spacelang.runtime.black_box import BlackBoxObjective
+from spacelang.runtime.black_box.answers import AnswerError, trial_from_answer
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.failures import exception_failure
+from spacelang.runtime.storage.header import DataFacts
+
+KEYS: Final = ("loss", "cost", "constraints")
+"""The keys that a function's dictionary may have."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FunctionObjective(BlackBoxObjective):
+    """The objective that a user's function defines. `make_function_objective` creates it.
+
+    The function is called with the configuration as a dictionary and, if there are several fidelities, with one of
+    them.
+    """
+
+    function: Callable[..., Any]
+    clock: Callable[[], float] = time.perf_counter
+
+    def evaluate(self, request: Request) -> Trial:
+        """Call the function and return the trial. It is failed if the function raises or returns no loss."""
+        fidelity = self._fidelity(request)
+        started = self.clock()
+        try:
+            given = self.function(dict(request.configuration), *fidelity)
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything; the search must survive
+            return exception_failure(error, self.clock() - started).to_trial(request)
+        seconds = self.clock() - started
+        try:
+            said = {"cost": seconds} | _as_dictionary(given)
+            return trial_from_answer(request, said["loss"], said["cost"], said.get("constraints"), self.bounds)
+        except AnswerError as error:
+            return Trial(request, None, seconds, Status.INVALID, str(error))
+
+    def _fidelity(self, request: Request) -> tuple[int, ...]:
+        if len(self.fidelities) == 1:
+            return ()
+        size = self.training_size if request.fidelity is None else min(request.fidelity, self.training_size)
+        self.check_fidelities((size,))
+        return (size,)
+
+
+def make_function_objective(function: Callable[..., Any], **aim: Any) -> FunctionObjective:
+    """Return the objective of a function; `aim` holds the fields of a `BlackBoxObjective`.
+
+    Raises InputError if `function` is not callable.
+    """
+    if not callable(function):
+        raise InputError(f"the objective must be a function, not `{function!r}`", "give one that takes a configuration")
+    facts = DataFacts(f"function:{function_name(function)}", 0, 0, function_identity(function))
+    return FunctionObjective(facts=facts, function=function, **aim)
+
+
+def _as_dictionary(given: Any) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        return {"loss": given}
+    unknown = [key for key in given if key not in KEYS]
+    if unknown:
+        raise AnswerError(f"the function returns the key `{unknown[0]}`, which is none of {', '.join(KEYS)}")
+    if "loss" not in given:
+        raise AnswerError("the function returns a dictionary without `loss`")
+    return dict(given)
+
+
+# ---- which function it is
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """Return the qualified name of a function, with its module.
+
+    A partial is named after its function, and any other object without a name after its class.
+    """
+    inner = function
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    named = inner if hasattr(inner, "__qualname__") else type(inner)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
+def function_identity(function: Callable[..., Any]) -> str:
+    """Return 64 hexadecimal digits that identify a function by its name, its source text and its plain values.
+
+    Plain values are defaults, closure variables, bound arguments and attributes. Anything that the function reads from
+    elsewhere, such as files or other modules, is not covered.
+    """
+    return sha256(
+        repr([function_name(function), *_identity_parts(function)]).encode("utf-8", "surrogatepass")
+    ).hexdigest()
+
+
+def _identity_parts(function: Any) -> Iterator[str]:
+    match function:
+        case functools.partial(func=inner, args=given, keywords=named):
+            yield _stable_repr([*given, *sorted(named.items())])
+            yield from _identity_parts(inner)
+        case MethodType(__func__=inner, __self__=owner):
+            yield _stable_repr(getattr(owner, "__dict__", None))
+            yield from _identity_parts(inner)
+        case FunctionType():
+            yield _source_text(function)
+            cells = [each.cell_contents for each in function.__closure__ or () if each != CellType()]
+            yield _stable_repr([function.__defaults__, function.__kwdefaults__, *cells])
+        case type() | BuiltinFunctionType():
+            yield _source_text(function)
+        case _:
+            yield _stable_repr(getattr(function, "__dict__", None))
+            yield _source_text(type(function))
+
+
+def _source_text(thing: Any) -> str:
+    """Return the source text of a function or class; without one, the bytecode; otherwise an empty text."""
+    try:
+        return dedent(inspect.getsource(thing))
+    except (OSError, TypeError):
+        code = getattr(thing, "__code__", None)
+        return "" if code is None else f"{code.co_code.hex()} {_stable_repr(list(code.co_consts))}"
+
+
+def _stable_repr(value: Any) -> str:
+    """Return a text that is equal for equal plain values; for values of other types, the name of the type."""
+    match value:
+        case bool() | int() | float() | complex() | str() | bytes() | None:
+            return repr(value)
+        case list() | tuple():
+            return f"[{', '.join(map(_stable_repr, value))}]"
+        case dict():
+            return f"{{{', '.join(f'{_stable_repr(key)}: {_stable_repr(each)}' for key, each in value.items())}}}"
+        case FunctionType():
+            return _source_text(value)
+        case _:
+            return type(value).__qualname__

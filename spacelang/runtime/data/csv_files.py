@@ -1,0 +1,173 @@
+"""Strict readers for data files, mainly CSV: a truncated or ragged file is an error and never gives missing values."""
+
+import csv
+import gzip
+import io
+import zlib
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from shlex import quote
+from typing import Final
+
+import pandas as pd
+
+from spacelang.files import os_error_text
+from spacelang.runtime.data.read_options import (
+    DEFAULT_OPTIONS,
+    ReadOptions,
+    displayed_separator,
+    likely_encoding,
+    likely_separator,
+)
+from spacelang.runtime.errors import DataError
+
+FETCH_AGAIN: Final = "download or save the file again"
+SNIFFED_CHARACTERS: Final = 65_536
+"""The number of characters at the start of a file in which the separator is detected."""
+SNIFFED_LINES: Final = 20
+"""The number of lines, within these characters, in which the separator is detected."""
+
+
+def read_csv(path: Path, name: str, reading: ReadOptions = DEFAULT_OPTIONS, words: Iterable[str] = ()) -> pd.DataFrame:
+    """Return the table in a `.csv` or `.csv.gz` file, with column types inferred by pandas.
+
+    The columns `words` are read as text. Raises DataError, with `name` as the file's name, for a file that is
+    unreadable, empty, truncated or ragged, and for columns with missing or repeated names.
+    """
+    text = read_text(path, name, reading.encoding)
+    _check_shape(text, name, reading.sep)
+    try:
+        # Read at once: in chunks, a column could become numbers in one chunk and text in another.
+        return pd.read_csv(
+            io.StringIO(text),
+            sep=reading.sep,
+            decimal=reading.decimal,
+            low_memory=False,
+            index_col=False,
+            dtype=dict.fromkeys(words, str),
+        )
+    except (ValueError, OverflowError) as error:
+        raise DataError(f"`{name}` cannot be read as a table: {str(error).splitlines()[0]}") from error
+
+
+def read_text(path: Path, name: str, encoding: str = DEFAULT_OPTIONS.encoding) -> str:
+    """Return the text of a file, decompressed if it is a `.gz` file.
+
+    Raises DataError if it is unreadable, no text in this encoding, empty or truncated.
+    """
+    return _decode(read_bytes(path, name), name, encoding)
+
+
+def read_bytes(path: Path, name: str) -> bytes:
+    """Return the content of a file, decompressed if it is a `.gz` file.
+
+    Raises DataError if it is unreadable, empty or truncated.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"`{name}` cannot be read: {os_error_text(error)}") from error
+    if not content.strip():
+        raise DataError(f"`{name}` is empty")
+    if not path.name.lower().endswith(".gz"):
+        return content
+    try:
+        return gzip.decompress(content)
+    except EOFError as error:
+        raise DataError(f"`{name}` ends in the middle of its compressed data", FETCH_AGAIN) from error
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"`{name}` is not a valid gzip file", FETCH_AGAIN) from error
+
+
+def _decode(content: bytes, name: str, encoding: str) -> str:
+    is_usual = encoding == DEFAULT_OPTIONS.encoding
+    try:
+        text = content.decode("utf-8-sig" if is_usual else encoding)
+    except UnicodeError as error:
+        likely = likely_encoding(content)
+        remedy = "save it as text in UTF-8"
+        if likely not in {None, encoding}:
+            remedy = f"it may be `{likely}`: give `--encoding {likely}`, or `encoding=`; else save it as text in UTF-8"
+        # A truncated last character gives an error without a position.
+        place = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
+        called = "UTF-8" if is_usual else f"`{encoding}`"
+        raise DataError(f"`{name}` is not a text file in {called}{place}", remedy) from error
+    if "\0" in text:
+        raise DataError(f"`{name}` is a binary file", "save it as text in UTF-8")
+    if not text.strip():
+        raise DataError(f"`{name}` is empty")
+    return text
+
+
+def _check_shape(text: str, name: str, sep: str) -> None:
+    """Raise DataError unless all rows have as many fields as the header and all columns have unique names.
+
+    pandas would fill short rows with missing values, and rename repeated columns.
+    """
+    _check_separator(text, name, sep)
+    if _is_regular(text, sep):
+        _check_header(text.partition("\n")[0].split(sep), name)
+        return
+    reader = csv.reader(io.StringIO(text), delimiter=sep, strict=True)
+    header: list[str] = []
+    rows = 0
+    try:
+        for row in reader:
+            if not row:
+                continue
+            if not header:
+                header = row
+                _check_header(header, name)
+            elif len(row) != len(header):
+                raise DataError(
+                    f"line {reader.line_num} of `{name}` has {_fields(len(row))} where the header has {len(header)}",
+                    f"it may be truncated: {FETCH_AGAIN}",
+                )
+            else:
+                rows += 1
+    except csv.Error as error:
+        raise DataError(f"line {reader.line_num} of `{name}` cannot be read: {error}") from error
+    if rows == 0:
+        raise DataError(f"`{name}` has a header but no rows")
+
+
+def _is_regular(text: str, sep: str) -> bool:
+    """Return True if nothing is quoted and every line has as many fields as the first one.
+
+    This check is fast: a million rows take half a second. All other files go through the CSV reader, which finds the
+    fault if there is one.
+    """
+    if '"' in text or "\r" in text:
+        return False
+    lines = [line for line in text.split("\n") if line]
+    return len(lines) > 1 and len({line.count(sep) for line in lines}) == 1 and text.startswith(lines[0])
+
+
+def _check_separator(text: str, name: str, sep: str) -> None:
+    """Raise DataError if the header is a single field and another separator fits the first lines."""
+    lines = [line for line in text[:SNIFFED_CHARACTERS].splitlines()[:SNIFFED_LINES] if line.strip()]
+    # Only the header is checked: rows may have commas in their numbers.
+    likely = None if sep in lines[0] else likely_separator(lines, sep)
+    if likely is not None:
+        between = "commas" if sep == "," else f"`{displayed_separator(sep)}`"
+        raise DataError(
+            f"`{name}` is not separated by {between}: its header is a single field",
+            f"`{displayed_separator(likely)}` fits: give `--sep {quote(displayed_separator(likely))}`, or `sep=`",
+        )
+
+
+def _check_header(header: list[str], name: str) -> None:
+    for place, column in enumerate(header, start=1):
+        if not column.strip():
+            raise DataError(
+                f"column {place} of `{name}` has no name",
+                "name or remove it; pandas writes its index this way, unless you use `to_csv(..., index=False)`",
+            )
+    twice = [column for column, count in Counter(header).items() if count > 1]
+    if twice:
+        raise DataError(f"`{name}` has several columns `{twice[0]}`", "give every column a unique name")
+
+
+def _fields(count: int) -> str:
+    return "1 field" if count == 1 else f"{count} fields"

@@ -1,0 +1,129 @@
+"""Options for reading a data file in an unusual format, shared by commands and functions."""
+
+import codecs
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from shlex import quote
+from typing import Final
+
+from spacelang.runtime.errors import InputError
+from spacelang.suggest import suggestion
+
+SEPARATORS: Final = (",", ";", "\t", "|")
+"""The separators that are detected."""
+ENCODINGS: Final = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1250", "mac_roman", "shift_jis", "gb18030", "big5")
+"""The encodings that are suggested for an unknown name."""
+CSV_EXTENSIONS: Final = (".csv", ".csv.gz")
+ARFF_EXTENSIONS: Final = (".arff", ".arff.gz")
+QUOTE: Final = '"'
+TAB: Final = "\\t"
+"""The way to type a tab as a separator."""
+
+
+class ReadOptionsError(InputError):
+    """An option that no file can be read with."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """The read options of a data file.
+
+    `sep` and `decimal` are for `.csv` files only, `encoding` is for all text files. `drop_columns` are left out. Text
+    in UTF-8 may start with a byte order mark.
+    """
+
+    sep: str = ","
+    encoding: str = "utf-8"
+    decimal: str = "."
+    drop_columns: tuple[str, ...] = ()
+
+    @property
+    def text_options(self) -> dict[str, str]:
+        """The options for text files that differ from the defaults, by pandas' names."""
+        said = {"sep": self.sep, "encoding": self.encoding, "decimal": self.decimal}
+        plain = {"sep": DEFAULT_OPTIONS.sep, "encoding": DEFAULT_OPTIONS.encoding, "decimal": DEFAULT_OPTIONS.decimal}
+        return {name: value for name, value in said.items() if value != plain[name]}
+
+    def applicable_to(self, reference: str) -> "ReadOptions":
+        """Return the options that apply to the file of a reference; most of them are only for `.csv` files."""
+        name = reference.lower()
+        if name.endswith(CSV_EXTENSIONS):
+            return self
+        encoding = self.encoding if name.endswith(ARFF_EXTENSIONS) else DEFAULT_OPTIONS.encoding
+        return replace(DEFAULT_OPTIONS, encoding=encoding, drop_columns=self.drop_columns)
+
+    @property
+    def command_options(self) -> str:
+        """The options as command-line arguments, each with a space before it; empty if all are at their defaults."""
+        said = {
+            **self.text_options,
+            **({"drop-columns": format_columns(self.drop_columns)} if self.drop_columns else {}),
+        }
+        return "".join(f" --{name} {quote(displayed_separator(value))}" for name, value in said.items())
+
+
+DEFAULT_OPTIONS: Final = ReadOptions()
+
+
+def make_read_options(
+    sep: str | None = None, encoding: str | None = None, decimal: str | None = None, drop_columns: Iterable[str] = ()
+) -> ReadOptions:
+    r"""Return read options; None stands for the default. A tab in `sep` may be written `\t`.
+
+    Raises ReadingError for a separator that is not one character, an unknown encoding, or an invalid decimal sign.
+    """
+    found = "\t" if sep == TAB else sep
+    if found is not None and (len(found) != 1 or found in '"\r\n'):
+        raise ReadOptionsError(f"`{sep}` is not a separator", r"give one character; `\t` is a tab")
+    if decimal not in {None, ".", ","}:
+        raise ReadOptionsError(f"`{decimal}` is not a decimal sign", "give `.` or `,`")
+    if isinstance(drop_columns, str):
+        raise ReadOptionsError(f"`{drop_columns}` is a text, not a list of columns", f'give `["{drop_columns}"]`')
+    return ReadOptions(
+        DEFAULT_OPTIONS.sep if found is None else found,
+        DEFAULT_OPTIONS.encoding if encoding is None else _encoding_name(encoding),
+        DEFAULT_OPTIONS.decimal if decimal is None else decimal,
+        (*drop_columns,),
+    )
+
+
+def _encoding_name(encoding: str) -> str:
+    """Return the canonical name of a text encoding; raise ReadingError if it is unknown."""
+    try:
+        known = codecs.lookup(encoding)
+        "".encode(known.name)
+    except (LookupError, ValueError):
+        help_text = suggestion(encoding, ENCODINGS) or f"for example {', '.join(f'`{each}`' for each in ENCODINGS[:4])}"
+        raise ReadOptionsError(f"unknown text encoding `{encoding}`", help_text) from None
+    return known.name
+
+
+def likely_separator(lines: list[str], sep: str) -> str | None:
+    """Return the separator that fits the first lines of a file, if it is not `sep`; None if no other one fits."""
+    # Quoted fields may contain further separators.
+    fewest = {other: lines[0].count(other) for other in SEPARATORS if other != sep}
+    fitting = (other for other, count in fewest.items() if count and all(line.count(other) >= count for line in lines))
+    return max(fitting, key=fewest.__getitem__, default=None)
+
+
+def likely_encoding(content: bytes) -> str | None:
+    """Return the likely encoding of a text that is not UTF-8; None for binary content."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if b"\0" in content:
+        return None
+    try:
+        content.decode("cp1252")
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "cp1252"
+
+
+def displayed_separator(value: str) -> str:
+    r"""Return a separator as a user types it: `\t` for a tab."""
+    return TAB if value == "\t" else value
+
+
+def format_columns(columns: Iterable[str]) -> str:
+    """Return column names as `--drop-columns` takes them, with quotation marks around those with a comma or a quote."""
+    return ",".join(f'"{each.replace(QUOTE, 2 * QUOTE)}"' if {",", QUOTE} & {*each} else each for each in columns)

@@ -1,0 +1,257 @@
+"""Build an ensemble from the trials of a run: select members by stored predictions and refit them on all rows."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias, TypeGuard
+
+import numpy as np
+
+from spacelang.ir.task import UNLIMITED, Limits
+from spacelang.ir.trial import Status, TestScore, Trial
+from spacelang.runtime.ensembles.selection import (
+    ModelMultiset,
+    Predictions,
+    average_predictions,
+    indices_of_lowest,
+    select_models,
+)
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.evaluation.refitting import RefitRequest, RefitTrial, SerializedPayload, UnseenScoreRequest
+from spacelang.runtime.executors import Executor, Job
+from spacelang.runtime.final_fit import (
+    MAX_ATTEMPTS,
+    MIN_SECONDS,
+    SkippedTrial,
+    allowed_seconds,
+    fail_if_unreadable,
+    run_jobs,
+    score_on_unseen_rows,
+)
+from spacelang.runtime.history import NullTrialStorage, Outcome, TrialRecord
+from spacelang.runtime.objective import EnsembleObjective
+from spacelang.runtime.pipelines.inputs import PipelineInput
+
+LIBRARY_SIZE: Final = 32
+"""The number of best pipelines from which members are selected, as in the ADMM paper (appendix 8)."""
+
+FIRST_JOB: Final = -MAX_ATTEMPTS - 3
+"""The number of the first job; the following ones count down."""
+
+PredictionsOf: TypeAlias = Callable[[int], Predictions | None]
+"""A function that returns a trial's predictions for the held-out rows by its number; None if they were not stored."""
+
+
+class EnsembleError(InputError):
+    """An error of a run from which no ensemble can be built."""
+
+
+class BestPredictions(NullTrialStorage):
+    """A trial storage that holds only the predictions of the best trials that may become members.
+
+    `predictions` maps at most `LIBRARY_SIZE` trial numbers to their predictions.
+    """
+
+    stores_predictions = True
+
+    def __init__(self, training_size: int) -> None:
+        self._training_size = training_size
+        self._losses: dict[int, float] = {}
+        self.predictions: dict[int, Predictions] = {}
+
+    def append(self, record: TrialRecord) -> None:
+        """Hold the predictions of an eligible trial, and drop those of the worst one if there are too many."""
+        super().append(record)
+        trial = record.trial
+        if trial.loss is None or not is_eligible(trial, self._training_size) or not _is_finite(trial.predictions):
+            return
+        self._losses[record.index], self.predictions[record.index] = trial.loss, trial.predictions
+        if len(self._losses) > LIBRARY_SIZE:
+            # Of equal losses, the first one stays.
+            worst = max(self._losses, key=lambda index: (self._losses[index], index))
+            del self._losses[worst], self.predictions[worst]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A trial whose pipeline has `votes` votes; `seconds` is the time of its fit on all rows, 0 before."""
+
+    record: TrialRecord
+    votes: int
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleSelection:
+    """The selected members in the order in which they were chosen, from the best `library` pipelines.
+
+    `models` has the loss for every ensemble size. `loss_of` returns the loss of some of the members on the held-out
+    rows.
+    """
+
+    members: tuple[Member, ...]
+    models: ModelMultiset
+    library: int
+    loss_of: Callable[[Sequence[Member]], float] = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """An ensemble whose members were fitted on all `rows`. It has no members if none could be fitted.
+
+    `loss` is the loss of the members on the held-out rows by which they were selected. `left_out` lists the trials that
+    could not be fitted; the other members share their votes. `seconds` is the total time of all fits. `estimator` is
+    the fitted vote if it was requested. `test` is its score on the test rows, if there are any.
+    """
+
+    choice: EnsembleSelection
+    members: tuple[Member, ...]
+    loss: float | None
+    rows: int
+    seconds: float
+    left_out: tuple[SkippedTrial, ...] = ()
+    estimator: Any = field(default=None, compare=False, repr=False)
+    test: TestScore | None = None
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """The share of the votes of each member; the shares sum to 1."""
+        votes = sum(member.votes for member in self.members)
+        return tuple(member.votes / votes for member in self.members)
+
+
+Announce: TypeAlias = Callable[[Sequence[Member], tuple[SkippedTrial, ...]], None]
+"""A callback that receives the members and the trials that were left out."""
+
+
+def select_members(
+    outcome: Outcome, objective: EnsembleObjective, predictions: PredictionsOf, size: int
+) -> EnsembleSelection:
+    """Select an ensemble of `size` votes by Caruana's method, from feasible trials on all training rows.
+
+    A member can have several votes. `predictions` returns the stored predictions of a trial by its number. Raises
+    EnsembleError if no trial is eligible, if no pipeline has usable predictions, or if the metric of an ensemble is
+    undefined.
+    """
+    from spacelang.runtime.scoring.stored_predictions import batch_prediction_loss, prediction_loss
+
+    records = [record for record in outcome.records if is_eligible(record.trial, objective.training_size)]
+    if not records:
+        what = f"no trial within all bounds was trained on all {objective.training_size} rows"
+        raise EnsembleError(f"an ensemble cannot be built: {what}", "give the search more time")
+    held_out = objective.held_out
+    shape = (len(held_out.target), len(held_out.classes)) if held_out.classes else (len(held_out.target),)
+    known: dict[int, Predictions] = {}
+
+    def has_predictions(place: int) -> bool:
+        found = predictions(records[place].index)
+        if found is None or found.shape != shape or not _is_finite(found):
+            return False
+        known[place] = found
+        return True
+
+    losses = [float("inf") if record.trial.loss is None else record.trial.loss for record in records]
+    places = indices_of_lowest(losses, LIBRARY_SIZE, has_predictions)
+    if not places:
+        raise EnsembleError("an ensemble cannot be built: no pipeline predicts probabilities or numbers")
+    bag = select_models([known[place] for place in places], batch_prediction_loss(held_out, objective.metric), size)
+    if not np.isfinite(bag.losses).all():
+        raise EnsembleError(f"the metric `{objective.metric.name}` is undefined for the predictions of an ensemble")
+    members = [Member(records[places[model]], votes) for model, votes in bag.votes.items()]
+    of_trial = {records[place].index: known[place] for place in places}
+    judged = prediction_loss(held_out, objective.metric)
+
+    def loss_of(some: Sequence[Member]) -> float:
+        return judged(
+            average_predictions([of_trial[each.record.index] for each in some], [each.votes for each in some])
+        )
+
+    return EnsembleSelection(tuple(members), bag, len(places), loss_of)
+
+
+def fit_ensemble(
+    choice: EnsembleSelection,
+    outcome: Outcome,
+    objective: EnsembleObjective,
+    executor: Executor,
+    *,
+    limits: Limits = UNLIMITED,
+    form: PipelineInput = PipelineInput.TABLE,
+    is_wanted: bool = False,
+    announce: Announce = lambda *_: None,
+) -> Ensemble:
+    """Fit the members on all rows, in parallel on the executor of the run, after stopping its remaining jobs.
+
+    Each fit has the limits that the best pipeline of the run would have. A member is left out if its fit fails, takes
+    too long or dies. `announce` is called with the members before the fits, and again with the remaining members if any
+    were left out. If there are test rows, the ensemble is scored on them. Errors of the executor as a whole are raised.
+    """
+    executor.stop()
+    announce(choice.members, ())
+    needed = is_wanted or objective.test_rows > 0
+    wishes = [_refit_request(member.record, form, needed) for member in choice.members]
+    seconds = [allowed_seconds(member.record, outcome, objective, limits) for member in choice.members]
+    jobs = [Job(FIRST_JOB - place, wish, each) for place, (wish, each) in enumerate(zip(wishes, seconds, strict=True))]
+    trials = [fail_if_unreadable(trial) if needed else trial for trial in run_jobs(executor, *jobs)]
+    pairs = [*zip(choice.members, trials, strict=True)]
+    fitted = [(member, trial) for member, trial in pairs if _is_fitted(trial)]
+    failed = [
+        SkippedTrial(member.record, trial.status, trial.reason) for member, trial in pairs if not _is_fitted(trial)
+    ]
+    members = tuple(replace(member, seconds=trial.cost) for member, trial in fitted)
+    loss = choice.loss_of(members) if members else None
+    found = Ensemble(choice, members, loss, objective.rows, sum(trial.cost for trial in trials), tuple(failed))
+    if failed and members:
+        announce(members, found.left_out)
+    if not (needed and members):
+        return found
+    parcels = [trial.pipeline for _, trial in fitted if trial.pipeline is not None]
+    estimator = _fitted_vote(objective, members, parcels, form)
+    wish = UnseenScoreRequest(
+        members[0].record.trial.request.configuration, form=form, pipeline=SerializedPayload(estimator)
+    )
+    test = score_on_unseen_rows(
+        executor, Job(FIRST_JOB - len(jobs), wish, max(*seconds, MIN_SECONDS)), objective.test_rows
+    )
+    return replace(found, estimator=estimator if is_wanted else None, test=test)
+
+
+def make_unfitted(
+    objective: EnsembleObjective, members: Iterable[Member], form: PipelineInput = PipelineInput.TABLE
+) -> Any:
+    """Return the vote of the members as an estimator that is not fitted yet; it takes input of the kind `form`."""
+    from spacelang.runtime.ensembles.voting import make_vote
+
+    chosen = [*members]
+    made = {
+        f"trial_{each.record.index}": objective.make_member(each.record.trial.request.configuration, form)
+        for each in chosen
+    }
+    return make_vote(made, [each.votes for each in chosen], is_classifier=bool(objective.held_out.classes))
+
+
+def is_eligible(trial: Trial, training_size: int) -> bool:
+    """Return True if a trial's pipeline may be a member: it succeeded within all bounds on all training rows."""
+    rows = trial.request.fidelity
+    return trial.loss is not None and trial.is_feasible and (rows is None or rows >= training_size)
+
+
+def _is_finite(predictions: Predictions | None) -> bool:
+    return predictions is not None and bool(np.isfinite(predictions).all())
+
+
+def _is_fitted(trial: Trial) -> TypeGuard[RefitTrial]:
+    return isinstance(trial, RefitTrial) and trial.status is Status.SUCCESS
+
+
+def _refit_request(record: TrialRecord, form: PipelineInput, is_wanted: bool) -> RefitRequest:
+    return RefitRequest(record.trial.request.configuration, form=form, returns_pipeline=is_wanted, is_member=True)
+
+
+def _fitted_vote(
+    objective: EnsembleObjective, members: Sequence[Member], parcels: Sequence[SerializedPayload], form: PipelineInput
+) -> Any:
+    from spacelang.runtime.ensembles.voting import make_fitted_vote
+
+    return make_fitted_vote(
+        make_unfitted(objective, members, form), [parcel.open() for parcel in parcels], objective.held_out.classes
+    )

@@ -1,0 +1,310 @@
+"""A cache of fitted pipeline prefixes (first steps) and of the rows that they transformed.
+
+The cache lives in the memory of one process and belongs to one data set. A cached result equals, to the last digit,
+what fitting again would give. Anything for which this is uncertain is not stored.
+"""
+
+import operator
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from spacelang.runtime.evaluation.memory_footprint import MemoryFootprint, memory_footprint
+from spacelang.runtime.evaluation.table_copies import copy_table, table_bytes
+from spacelang.runtime.random_state import (
+    GLOBAL_RANDOM_STATE_BYTES,
+    GlobalRandomState,
+    are_random_states_equal,
+    get_global_random_state,
+)
+
+CacheKey: TypeAlias = Hashable
+"""A cache key: the training rows of a prefix and the identities of its steps."""
+
+ENTRY_BYTES: Final = 4_096
+"""The estimated bytes of an entry besides its tables; mostly its key."""
+
+OVERHEAD_SECONDS: Final = 5e-5
+"""The seconds that storing a prefix and reusing it once take, besides copying its tables."""
+
+MAX_SPENT_SHARE: Final = 0.02
+"""The share of the fitting time that may be spent on storing prefixes, beyond the seconds that reuse has saved."""
+
+MAX_REMEMBERED: Final = 20_000
+"""The number of rejected prefixes whose hashes are remembered; a prefix that occurs again is stored."""
+
+
+@dataclass(slots=True)
+class CacheSeconds:
+    """The seconds that the cache `saved`, and those `spent` on storing and reading it."""
+
+    saved: float = 0.0
+    spent: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class FittedStep:
+    """A fitted step, with the seconds of fitting it and of transforming the held-out rows.
+
+    `draws_random_numbers` is True if transforming draws from a global random generator, so that its result differs
+    every time.
+    """
+
+    fitted: Any
+    seconds: float
+    held_out_seconds: float = 0.0
+    draws_random_numbers: bool = False
+    footprint: MemoryFootprint | None = None
+    states_after_fit: tuple[Any, ...] = ()
+    """The states of the generators inside the step after it was fitted."""
+    states_after_held_out: tuple[Any, ...] = ()
+    """The states of these generators after the held-out rows were transformed."""
+    entry_count: int = 0
+    """The number of cache entries that contain the step."""
+
+    def inspect(self) -> bool:
+        """Compute the memory footprint and the generator states of the step.
+
+        Return False if they cannot be determined.
+        """
+        if self.footprint is None:
+            self.footprint = memory_footprint(self.fitted)
+            self.states_after_fit = self.random_states()
+        return self.footprint is not None
+
+    def random_states(self) -> tuple[Any, ...]:
+        """Return the states of the random generators inside the step, as far as its footprint is known."""
+        return tuple(_state(each) for each in self.footprint.generators) if self.footprint else ()
+
+    def restore_random_states(self, states: tuple[Any, ...]) -> None:
+        """Restore earlier states of the random generators inside the step."""
+        for generator, state in zip(self.footprint.generators if self.footprint else (), states, strict=bool(states)):
+            _set_state(generator, state)
+
+
+@dataclass(slots=True, eq=False)
+class FittedPrefix:
+    """A cached prefix: its fitted steps, and the training and held-out rows that they transformed.
+
+    `held_out` is None until the held-out rows are transformed. `target` is None if the steps do not change the labels.
+    `random_states` has the global random states before and after the steps, or None if the steps do not draw from them.
+    """
+
+    steps: tuple[FittedStep, ...]
+    features: Any
+    target: Any
+    random_states: tuple[GlobalRandomState, GlobalRandomState] | None
+    bytes: int
+    held_out: Any = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FailedPrefix:
+    """A cached failure: fitting the step at index `step_index` raises an error.
+
+    `reason` describes the error. `names_step` is True if the traceback leads through a step, so that the reason names
+    it.
+    """
+
+    reason: str
+    step_index: int
+    names_step: bool
+    seconds: float
+    random_states: tuple[GlobalRandomState, GlobalRandomState] | None
+    bytes: int = ENTRY_BYTES
+    steps: tuple[FittedStep, ...] = ()
+
+
+class PrefixCache:
+    """A least-recently-used cache of fitted prefixes, within `limit` bytes.
+
+    A `thrifty` cache stores only prefixes that, by measured times, save more than storing them costs. Until something
+    is reused, it spends no more than a small share of the fitting time. A cache that is not thrifty stores whatever
+    fits. Pickling the cache gives an empty one.
+    """
+
+    def __init__(self, limit: float, *, thrifty: bool = True, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.limit = limit
+        self.clock = clock
+        self.total = CacheSeconds()
+        self.work_seconds = 0.0
+        """The seconds spent on fitting and transforming."""
+        self.peak = 0
+        self._thrifty = thrifty
+        self._entries: OrderedDict[CacheKey, FittedPrefix | FailedPrefix] = OrderedDict()
+        self._bytes = 0
+        self._copied_bytes, self._copy_seconds = 1e6, 1e-3
+        self._rejected: OrderedDict[int, None] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the cache as an empty one with the same limit."""
+        return _new_cache, (self.limit, self._thrifty, self.clock)
+
+    @property
+    def is_enabled(self) -> bool:
+        """True if the cache may store anything."""
+        return self.limit > 0
+
+    @property
+    def bytes(self) -> int:
+        """The current size of the cache in bytes."""
+        return self._bytes
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def find_longest(self, keys: Sequence[CacheKey]) -> FittedPrefix | FailedPrefix | None:
+        """Return the longest cached prefix among these keys, or None.
+
+        `keys` are sorted from the shortest prefix to the longest. An entry that draws random numbers counts only if the
+        global random state equals the one that it started from.
+        """
+        with self._lock:
+            now: GlobalRandomState = None
+            for depth in range(len(keys), 0, -1):
+                found = self._entries.get(keys[depth - 1])
+                if found is None:
+                    continue
+                if found.random_states is not None:
+                    now = get_global_random_state() if now is None else now
+                    if not are_random_states_equal(now, found.random_states[0]):
+                        continue
+                # Its own prefixes move behind it: they are worth more, as other prefixes extend them too.
+                for key in reversed(keys[:depth]):
+                    if key in self._entries:
+                        self._entries.move_to_end(key)
+                return found
+            return None
+
+    def get_exact(self, key: CacheKey, parts: Sequence[FittedStep]) -> FittedPrefix | None:
+        """Return the entry of a key if it consists of exactly these step objects, else None."""
+        found = self._entries.get(key)
+        is_it = isinstance(found, FittedPrefix) and all(map(operator.is_, found.steps, parts))
+        return found if is_it else None  # type: ignore[return-value]
+
+    def store(
+        self,
+        key: CacheKey,
+        parts: Sequence[FittedStep],
+        features: Any,
+        target: Any,
+        chance: tuple[GlobalRandomState, GlobalRandomState] | None,
+        seconds: float,
+    ) -> FittedPrefix | None:
+        """Store a fitted prefix and return its entry, or None if it cannot be stored or is not worth it.
+
+        `seconds` is the time that fitting the prefix again would take beyond the stored ones.
+        """
+        tables = [table for table in (features, target) if table is not None]
+        sizes = [table_bytes(table) for table in tables]
+        if None in sizes:
+            return None
+        size = sum(filter(None, sizes)) + ENTRY_BYTES + (2 * GLOBAL_RANDOM_STATE_BYTES if chance else 0)
+        if (
+            size > self.limit
+            or not self._is_worth_storing(key, size, seconds)
+            or not all(part.inspect() for part in parts)
+        ):
+            return None
+        if any(part.footprint.may_overlap(table) for part in parts if part.footprint for table in tables):
+            return None  # a table shares memory with a fitted step: whoever changes it would change the step
+        kept = FittedPrefix(
+            tuple(parts), self.copy(features), None if target is None else self.copy(target), chance, size
+        )
+        self._put(key, kept)
+        return kept
+
+    def store_failure(self, key: CacheKey, failure: FailedPrefix) -> None:
+        """Store that fitting a prefix fails."""
+        self._put(key, failure)
+
+    def store_held_out(self, key: CacheKey, parts: Sequence[FittedStep], held_out: Any) -> None:
+        """Store the transformed held-out rows of a prefix, if the prefix itself is stored."""
+        with self._lock:
+            entry = self.get_exact(key, parts)
+            size = table_bytes(held_out) if entry is not None and entry.held_out is None else None
+            if entry is None or size is None or entry.bytes + size > self.limit:
+                return
+            entry.held_out = self.copy(held_out)
+            entry.bytes += size
+            self._bytes += size
+            self._shrink()
+
+    def remove_step(self, part: FittedStep) -> None:
+        """Remove every prefix that contains the step."""
+        with self._lock:
+            for key in [key for key, entry in self._entries.items() if part in entry.steps]:
+                self._drop(key)
+
+    def copy(self, table: Any) -> Any:
+        """Return a copy of a table, and measure how long copying takes."""
+        started = self.clock()
+        made = copy_table(table)
+        self._copy_seconds += self.clock() - started
+        self._copied_bytes += table_bytes(table) or 0
+        return made
+
+    def _is_worth_storing(self, key: CacheKey, size: int, seconds: float) -> bool:
+        """Return True if a prefix is worth storing.
+
+        Storing and reusing it once must be cheaper than fitting it again, and within the time that may be spent.
+        """
+        if not self._thrifty:
+            return True
+        if seconds < 2 * (OVERHEAD_SECONDS + 2 * size * self._copy_seconds / self._copied_bytes):
+            return False
+        if self.total.spent <= self.total.saved + MAX_SPENT_SHARE * self.work_seconds:
+            return True
+        number = hash(key)
+        if number in self._rejected:
+            return True
+        self._rejected[number] = None
+        if len(self._rejected) > MAX_REMEMBERED:
+            self._rejected.popitem(last=False)
+        return False
+
+    def _put(self, key: CacheKey, entry: FittedPrefix | FailedPrefix) -> None:
+        with self._lock:
+            if key in self._entries:
+                self._drop(key)
+            self._entries[key] = entry
+            self._bytes += entry.bytes
+            for part in entry.steps:
+                part.entry_count += 1
+                if part.entry_count == 1 and part.footprint is not None:
+                    self._bytes += part.footprint.bytes
+            self._shrink()
+
+    def _shrink(self) -> None:
+        while self._bytes > self.limit:
+            self._drop(next(iter(self._entries)))
+        self.peak = max(self.peak, self._bytes)
+
+    def _drop(self, key: CacheKey) -> None:
+        entry = self._entries.pop(key)
+        self._bytes -= entry.bytes
+        for part in entry.steps:
+            part.entry_count -= 1
+            if part.entry_count == 0 and part.footprint is not None:
+                self._bytes -= part.footprint.bytes
+
+
+def _new_cache(limit: float, thrifty: bool, clock: Callable[[], float]) -> PrefixCache:
+    return PrefixCache(limit, thrifty=thrifty, clock=clock)
+
+
+def _state(generator: Any) -> Any:
+    return generator.get_state(legacy=False) if isinstance(generator, np.random.RandomState) else generator.state
+
+
+def _set_state(generator: Any, state: Any) -> None:
+    if isinstance(generator, np.random.RandomState):
+        generator.set_state(state)
+    else:
+        generator.state = state

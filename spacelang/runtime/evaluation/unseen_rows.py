@@ -1,0 +1,234 @@
+"""Test rows that no trial sees: read, set aside, and converted to the columns and types of the other rows."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from spacelang.runtime.data.labels import Dataset, TaskKind, check_labels, regression_labels
+from spacelang.runtime.data.loading import Table, load_dataset, make_table
+from spacelang.runtime.data.sparse import Features
+from spacelang.runtime.errors import DataError, MetricError
+from spacelang.runtime.evaluation.splits import Rows, plain_holdout, stratified_holdout
+from spacelang.runtime.pipelines.taking import AsTable
+from spacelang.runtime.scoring.metric import Metric, constant_prediction_loss
+
+SEED_STREAM: Final = 12_073
+"""Combined with the seed, so that test rows are drawn independently of the splits that the seed alone determines."""
+
+MIN_ROWS: Final = 2
+"""The fewest test rows, and the fewest remaining rows of each class."""
+
+TestRows: TypeAlias = float | Table
+"""The share of the rows that is set aside for testing, or a table of other rows."""
+
+
+def read_test_rows(given: Any, table: Table) -> TestRows | None:
+    """Return the test rows that a user specifies.
+
+    They can be a share (a number or text), a reference to data such as a file, `(X, y)`, or a table. A file is read
+    with the options of `table`, which also names the label column. Raise DataError for what cannot be read, and for a
+    share that is not between 0 and 1.
+    """
+    match given:
+        case None | Table():
+            return given
+        case (features, target):
+            return make_table(features, target, "the test rows")
+        case _ if (share := share_of(given)) is not None:
+            return _checked_share(share)
+        case str() | PathLike():
+            return _load_test_rows(str(given), table)
+        case _:
+            shown = f"`{given!r}`" if isinstance(given, int | float) else f"a `{type(given).__name__}`"
+            what = f"{shown} is neither a share of the rows nor test rows with labels"
+            raise DataError(what, "give a share such as 0.2, a file, or `(X, y)`")
+
+
+def share_of(given: Any) -> float | None:
+    """Return the share of test rows that a user specifies, unchecked, or None if it is not a number."""
+    match given:
+        case bool():
+            return None
+        case int() | float():
+            return float(given)
+        case str() | PathLike():
+            return _float_or_none(str(given))
+        case _:
+            return None
+
+
+def _load_test_rows(reference: str, table: Table) -> Table:
+    """Load a file of test rows, which may lack the columns that are dropped anyway."""
+    reading, label = table.reading, str(table.target.name)
+    found = load_dataset(reference, label, replace(reading, drop_columns=()))
+    if isinstance(found.features, pd.DataFrame):
+        kept = [name for name in found.features.columns if name not in reading.drop_columns]
+        return replace(found, features=found.features[kept])
+    return load_dataset(reference, label, reading)
+
+
+def split_off_test_rows(table: Table, test: TestRows | None, kind: TaskKind, seed: int) -> tuple[Table, Table | None]:
+    """Return the rows that trials may use and the test rows, both in their original order.
+
+    For a share, test rows are drawn by the seed, with at least one row of each class. Raise DataError if that is
+    impossible.
+    """
+    if not isinstance(test, float):
+        return table, test
+    if table.splits:
+        what = f"`{table.name}` defines its own splits, so no share of its rows can be set aside for testing"
+        raise DataError(what, "give the test rows as a file")
+    dataset = check_labels(table, kind)
+    kept, drawn = draw_test_rows(dataset, test, seed)
+    return _select_rows(table, kept), _select_rows(table, drawn)
+
+
+def draw_test_rows(dataset: Dataset, share: float, seed: int) -> tuple[Rows, Rows]:
+    """Return the sorted numbers of the rows that trials may use, and of the test rows.
+
+    Raise DataError if there are too few rows, in total or of a class.
+    """
+    rng = np.random.default_rng([seed, SEED_STREAM])
+    target = dataset.target.to_numpy()
+    if len(target) < 2 * MIN_ROWS:
+        raise DataError(f"`{dataset.name}` has {len(target)} rows, too few to set some aside for testing")
+    if dataset.kind == "regression":
+        kept, drawn = plain_holdout(len(target), share, rng)
+    else:
+        kept, drawn = stratified_holdout(target, share, rng)
+        left = np.bincount(target[kept], minlength=len(dataset.classes))
+        if left.min() < MIN_ROWS:
+            code = int(left.argmin())
+            rows = int(np.sum(target == code))
+            raise DataError(
+                f"the class `{dataset.classes[code]}` in the column `{dataset.target.name}` has {rows} rows, "
+                f"too few to set aside {share:g} of them for testing and to split the rest",
+                "drop the class, merge it with another, choose a smaller share, or give the test rows as a file",
+            )
+    return np.sort(kept), np.sort(drawn)
+
+
+def make_test_dataset(tested: Table, table: Table, dataset: Dataset) -> Dataset:
+    """Return the test rows with the columns, column types and class codes of the other rows.
+
+    Raise DataError, with all differences, for other columns. Raise it also for missing or unknown labels, for fewer
+    than two rows, and if the rows are those that trials use.
+    """
+    features = align_features(tested, table)
+    lacking = int(tested.target.isna().sum())
+    if lacking:
+        raise DataError(f"in `{tested.name}`, {_rows_have(lacking)} no label in the column `{tested.target.name}`")
+    if len(tested.target) < MIN_ROWS:
+        raise DataError(f"`{tested.name}` has {len(tested.target)} row, too few to test on")
+    target = regression_labels(tested) if dataset.kind == "regression" else _encode_labels(tested, dataset)
+    if isinstance(features, pd.DataFrame) and features.equals(table.features):
+        what = f"the test rows of `{tested.name}` are identical to the rows that trials see"
+        raise DataError(what, "give other rows, or a share: `--test 0.2`")
+    return Dataset(tested.name, features, target, dataset.kind, dataset.classes)
+
+
+def check_metric_on_test_rows(metric: Metric, dataset: Dataset, tested: Dataset) -> None:
+    """Raise MetricError if a metric is undefined on the test rows, whatever is predicted."""
+    try:
+        loss = constant_prediction_loss(metric, dataset, tested)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise _undefined_metric(metric, tested, str(error).strip().splitlines()[0]) from error
+    if not np.isfinite(loss):
+        raise _undefined_metric(metric, tested, "give rows of every class" if dataset.classes else "")
+
+
+def _undefined_metric(metric: Metric, tested: Dataset, help_text: str) -> MetricError:
+    return MetricError(f"the metric `{metric.name}` is undefined on the {len(tested.target)} test rows", help_text)
+
+
+def _float_or_none(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _checked_share(share: float) -> float:
+    if not 0 < share < 1:
+        raise DataError(f"the share of test rows must be between 0 and 1, not {share:g}")
+    return share
+
+
+def _select_rows(table: Table, rows: Rows) -> Table:
+    features = table.features
+    is_table = isinstance(features, pd.DataFrame)
+    chosen: Any = features.iloc[rows].reset_index(drop=True) if is_table else features[rows]
+    return replace(table, features=chosen, target=table.target.iloc[rows].reset_index(drop=True), splits=())
+
+
+def _encode_labels(tested: Table, dataset: Dataset) -> "pd.Series[Any]":
+    known = {label: code for code, label in enumerate(dataset.classes)}
+    labels = tested.target.tolist()
+    unknown = [label for label in dict.fromkeys(labels) if label not in known]
+    if unknown:
+        shown = ", ".join(f"`{label}`" for label in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
+        what = f"the column `{tested.target.name}` of `{tested.name}` has labels that the other rows lack: {shown}"
+        raise DataError(what, "drop these rows, or add rows of these classes to train on")
+    codes = np.array([known[label] for label in labels], dtype=np.int64)
+    return pd.Series(codes, name=tested.target.name)
+
+
+def align_features(tested: Table, table: Table) -> Features:
+    """Return the features of `tested` with the columns of `table`, in their order and with their types.
+
+    Raise DataError, with all differences, for other columns and for other types of values.
+    """
+    ours, theirs = table.features, tested.features
+    if isinstance(ours, pd.DataFrame) and isinstance(theirs, pd.DataFrame):
+        _check_columns(tested, [*theirs.columns], table, [*ours.columns])
+        _check_types(tested, theirs, table, ours)
+    elif ours.shape[1] != theirs.shape[1]:
+        what = f"`{tested.name}` has {theirs.shape[1]} feature columns, but `{table.name}` has {ours.shape[1]}"
+        raise DataError(what, "test rows need the same columns as the other rows")
+    try:
+        found: Features = AsTable().fit(ours).transform(theirs)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"cannot convert `{tested.name}` to the column types of `{table.name}`: {error}") from error
+    return found
+
+
+def _check_columns(tested: Table, theirs: list[Any], table: Table, ours: list[Any]) -> None:
+    """Raise DataError, with all differences, unless both tables have the same column names."""
+    missing, more = [name for name in ours if name not in theirs], [name for name in theirs if name not in ours]
+    if not missing and not more:
+        return
+    parts = [f"{kind} {format_names(names)}" for kind, names in (("missing", missing), ("unexpected", more)) if names]
+    what = f"the columns of `{tested.name}` differ from those of `{table.name}`: {', '.join(parts)}"
+    raise DataError(what, "test rows need the same columns as the other rows")
+
+
+def _check_types(tested: Table, theirs: pd.DataFrame, table: Table, ours: pd.DataFrame) -> None:
+    """Raise DataError for a column that holds another type of values in one table than in the other."""
+    for name in ours.columns:
+        pair = [_value_type(each[name]) for each in (theirs, ours)]
+        if None not in pair and pair[0] != pair[1]:
+            what = f"the column `{name}` holds {pair[0]} in `{tested.name}`, but {pair[1]} in `{table.name}`"
+            raise DataError(what, "use the same type of values in both")
+
+
+def _value_type(column: "pd.Series[Any]") -> str | None:
+    """Return the type of the values of a column in one word, or None if all values are missing."""
+    if bool(column.isna().all()):
+        return None
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return "dates"
+    is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    return "numbers" if is_number else "text"
+
+
+def format_names(names: Sequence[Any]) -> str:
+    """Format up to six names for a message."""
+    return ", ".join(f"`{name}`" for name in names[:6]) + (", ..." if len(names) > 6 else "")
+
+
+def _rows_have(rows: int) -> str:
+    return "1 row has" if rows == 1 else f"{rows} rows have"

@@ -1,0 +1,143 @@
+"""A dask cluster on this machine: a scheduler in the process of the search, and worker processes.
+
+Dask's own local cluster starts its workers by `multiprocessing`. That runs the main module of the user's program again
+in each of them, and leaves a resource tracker process behind. The workers here are fresh interpreters, and are
+restarted whenever they end. Everything listens on the loopback address only.
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import dask
+import psutil
+from distributed import Scheduler
+
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.executors._processes.process_tree import kill_tree
+
+POLL_INTERVAL: Final = 0.05
+"""The interval at which a worker is polled for its end, in seconds."""
+
+MAX_FAILED_STARTS: Final = 3
+"""The number of times in a row that a worker may end before it has joined the scheduler."""
+
+KILL_TIMEOUT: Final = 1.0
+"""The maximum wait for killed processes, in seconds."""
+
+BOOT_SCRIPT: Final = """
+import json, sys
+given = json.loads(sys.argv[1])
+sys.path[:] = given.pop("path")
+from spacelang.runtime.executors._dask.worker_process import main
+main(**given)
+"""
+"""The code that a worker runs. It has the module path of the search, but not its `__main__`."""
+
+
+class LocalCluster:
+    """A cluster on this machine of `workers` dask workers with one thread each.
+
+    `fail` is called with an error if a worker cannot be started or keeps ending before it has joined.
+    """
+
+    def __init__(self, workers: int, fail: Callable[[InputError], None]) -> None:
+        self._names = [f"dask {number}" for number in range(1, workers + 1)]
+        self._fail = fail
+        self._folder = tempfile.TemporaryDirectory(prefix="spacelang-dask-", ignore_cleanup_errors=True)
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._supervisors: list[asyncio.Task[None]] = []
+        self._scheduler: Scheduler | None = None
+
+    async def start(self) -> str:
+        """Start the scheduler and the workers, which join it later; return the address of the scheduler."""
+        self._scheduler = self._make_scheduler()
+        await self._scheduler
+        self._supervisors = [asyncio.create_task(self._supervise(name, self._scheduler)) for name in self._names]
+        return str(self._scheduler.address)
+
+    async def close(self) -> None:
+        """Kill all workers and their descendants, end the scheduler and remove all files."""
+        for keeper in self._supervisors:
+            keeper.cancel()
+        await asyncio.gather(*self._supervisors, return_exceptions=True)
+        trees = _process_trees(list(self._processes.values()))
+        for process in trees:
+            kill_tree(process)
+        for started in self._processes.values():
+            _reap(started)
+        if self._scheduler is not None:
+            await self._scheduler.close()
+        await asyncio.to_thread(psutil.wait_procs, trees, KILL_TIMEOUT)
+        self._folder.cleanup()
+
+    def _make_scheduler(self) -> Scheduler:
+        with dask.config.set({"temporary-directory": self._folder.name}):
+            scheduler = Scheduler(host="127.0.0.1", port=0, dashboard_address="127.0.0.1:0", dashboard=False)
+        # The scheduler adds a folder for uploaded modules to the path. Nothing is uploaded, and the folder is removed.
+        with suppress(ValueError):
+            sys.path.remove(scheduler.local_directory)
+        return scheduler
+
+    async def _supervise(self, name: str, scheduler: Scheduler) -> None:
+        """Start a worker, and start it again whenever it ends."""
+        failed_starts = 0
+        while failed_starts < MAX_FAILED_STARTS:
+            try:
+                process = self._processes[name] = self._start_worker(name, str(scheduler.address))
+            except OSError as error:
+                self._fail(InputError(f"a dask worker cannot be started: {error}"))
+                return
+            has_joined = False
+            while process.poll() is None:
+                has_joined = has_joined or name in scheduler.aliases
+                await asyncio.sleep(POLL_INTERVAL)
+            _reap(process)
+            failed_starts = 0 if has_joined else failed_starts + 1
+        self._fail(InputError(f"the dask workers on this machine exit before they join: {self._last_log_line(name)}"))
+
+    def _start_worker(self, name: str, address: str) -> "subprocess.Popen[bytes]":
+        given = {"path": sys.path, "address": address, "name": name, "folder": self._folder.name}
+        with self._log_path(name).open("wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-P", "-c", BOOT_SCRIPT, json.dumps(given)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def _log_path(self, name: str) -> Path:
+        return Path(self._folder.name) / f"{name}.log"
+
+    def _last_log_line(self, name: str) -> str:
+        with suppress(OSError):
+            lines = self._log_path(name).read_text(errors="replace").splitlines()
+            return next((line.strip() for line in reversed(lines) if line.strip()), "they printed nothing")
+        return "they printed nothing"
+
+
+def _process_trees(started: "list[subprocess.Popen[bytes]]") -> list[psutil.Process]:
+    """Return the running processes and all their descendants."""
+    found = []
+    for process in started:
+        if process.poll() is not None:
+            continue
+        with suppress(psutil.NoSuchProcess):
+            parent = psutil.Process(process.pid)
+            found += [parent, *parent.children(recursive=True)]
+    return found
+
+
+def _reap(process: "subprocess.Popen[bytes]") -> None:
+    """Close the input of a process that has ended or was killed, and wait for it to be gone."""
+    assert process.stdin is not None
+    process.stdin.close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(KILL_TIMEOUT)

@@ -1,0 +1,249 @@
+"""Dask plugins of a session: one evaluates trials on every worker, one removes them from the cluster at the end.
+
+A trial is evaluated by a process of the executor `processes` below the dask worker. So it has the same limits as on
+this machine, and a trial that crashes does not kill the dask worker. That process stays alive between trials.
+"""
+
+import asyncio
+import pickle
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from distributed import Scheduler, SchedulerPlugin, Worker, WorkerPlugin, get_worker
+
+from spacelang.ir.task import Limits
+from spacelang.ir.trial import Trial
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.executors import Job
+from spacelang.runtime.executors._dask.versions import Versions, difference, installed_versions
+from spacelang.runtime.executors.processes import Processes
+
+POLL_INTERVAL: Final = 0.1
+"""The interval at which a thread that waits for a trial checks whether it was stopped, in seconds."""
+
+TEARDOWN_TIMEOUT: Final = 1.0
+"""The maximum wait for those threads at teardown, in seconds."""
+
+Answer: TypeAlias = Trial | InputError
+
+STOPPED: Final = InputError("the run is over")
+"""The answer to a job that was stopped; nobody reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """The result of a job on the dask worker with the address `address`.
+
+    `name` is the name of that worker; the job was started `attempts` times there.
+    """
+
+    address: str
+    name: str
+    attempts: int
+    answer: bytes
+    """The pickled answer, which the scheduler passes on as bytes."""
+
+    def unpickle_answer(self) -> Answer:
+        """Unpickle the answer."""
+        return pickle.loads(self.answer)  # type: ignore[no-any-return]
+
+
+def evaluate_on_worker(
+    run: str, slot: str, request: bytes, seconds: float | None = None, generation: int = 0
+) -> JobReport:
+    """Evaluate a pickled request on a dask worker; this function is the body of the tasks.
+
+    `seconds` is the time limit of the job if it has its own. `generation` is that of the slot when the task was
+    submitted: the job is dropped if the trials of the slot have been stopped since.
+    """
+    worker = get_worker()
+    plugin = worker.plugins.get(run)
+    found: tuple[int, Answer] = (0, STOPPED)
+    if isinstance(plugin, EvaluationPlugin):
+        found = plugin.evaluate(slot, request, seconds, generation)
+    attempts, answer = found
+    return JobReport(
+        worker.address,
+        worker_label(worker.name, worker.address),
+        attempts,
+        pickle.dumps(answer, pickle.HIGHEST_PROTOCOL),
+    )
+
+
+def worker_label(name: object, address: str) -> str:
+    """Return the name of a dask worker: its name if that is a string, else its address."""
+    return name if isinstance(name, str) else address
+
+
+async def prepare_worker(run: str, slots: dict[str, Sequence[str]], dask_worker: Worker) -> InputError | None:
+    """Start the processes for the slots at one dask worker; return the error if that fails, else None."""
+    plugin = dask_worker.plugins[run]
+    assert isinstance(plugin, EvaluationPlugin)
+    return await plugin.prepare(slots[dask_worker.address])
+
+
+def stop_slot_trials(run: str, generations: Mapping[str, int], dask_worker: Worker) -> None:
+    """Stop the trials of older generations of these slots at one dask worker; it stays ready for others."""
+    plugin = dask_worker.plugins[run]
+    assert isinstance(plugin, EvaluationPlugin)
+    plugin.generations.update(generations)
+
+
+class EvaluationPlugin(WorkerPlugin):
+    """A worker plugin that evaluates trials, with at most one process for each thread of the dask worker.
+
+    It is created once and sent to all dask workers of the cluster, also to those that join later.
+    """
+
+    def __init__(self, payload: bytes, limits: Limits, *, isolate: bool = False) -> None:
+        self._payload = payload
+        self._limits = limits
+        self._isolates = isolate
+        self._versions: Versions = installed_versions()
+
+    def setup(self, worker: Worker) -> None:
+        """Initialize the plugin on a dask worker, and compare its versions with those of the search."""
+        self._version_error = difference(self._versions, installed_versions(), f"the dask worker {worker.address}")
+        self._max_processes = max(worker.state.nthreads, 1)
+        self._lock = threading.Lock()
+        self._idle: list[_SlotProcess] = []
+        self._busy = 0
+        self._is_closing = False
+        self.generations: dict[str, int] = {}
+        """The generation of each slot: how often its trials were stopped."""
+
+    async def teardown(self, worker: Worker) -> None:  # noqa: ARG002 - required by dask
+        """End the trials and all processes."""
+        self._is_closing = True
+        until = time.monotonic() + TEARDOWN_TIMEOUT
+        while self._busy and time.monotonic() < until:
+            await asyncio.sleep(POLL_INTERVAL / 10)
+        with self._lock:
+            benches, self._idle = self._idle, []
+        for bench in benches:
+            await asyncio.to_thread(bench.processes.close)
+
+    async def prepare(self, slots: Sequence[str]) -> InputError | None:
+        """Start processes that can evaluate; return the first error, None without one."""
+        found = await asyncio.gather(
+            *(asyncio.to_thread(self._prepare_slot, slot) for slot in slots[: self._max_processes])
+        )
+        return next(filter(None, found), None)
+
+    def _prepare_slot(self, slot: str) -> InputError | None:
+        try:
+            self._check_versions()
+            bench = self._acquire_process(slot)
+        except InputError as error:
+            return error
+        is_reusable = False
+        try:
+            bench.processes.ready()
+            is_reusable = True
+        except InputError as error:
+            return error
+        finally:
+            self._release_process(bench, is_reusable)
+        return None
+
+    def evaluate(
+        self, slot: str, request: bytes, seconds: float | None = None, generation: int = 0
+    ) -> tuple[int, Answer]:
+        """Evaluate a request; return how often it was started here, and the answer.
+
+        A request of an older generation of its slot is stopped, with the answer `STOPPED`.
+        """
+        try:
+            self._check_versions()
+            bench = self._acquire_process(slot)
+        except InputError as error:
+            return 1, error
+        is_reusable = False
+        try:
+            bench.processes.start(bench.worker, Job(0, pickle.loads(request), seconds))
+            while not (finished := bench.processes.wait(POLL_INTERVAL)):
+                if self._is_closing or self.generations.get(slot, 0) > generation:
+                    return 1, STOPPED
+            is_reusable = True
+            return finished[0].attempts, finished[0].trial
+        except InputError as error:
+            return 1, error
+        finally:
+            self._release_process(bench, is_reusable)
+
+    def _check_versions(self) -> None:
+        if self._version_error:
+            raise InputError(self._version_error, "install the same versions on all machines of the cluster")
+
+    def _acquire_process(self, slot: str) -> "_SlotProcess":
+        """Return the process that this slot used before, else a new one, else any idle one."""
+        with self._lock:
+            self._busy += 1
+            reused = next((bench for bench in self._idle if bench.slot == slot), None)
+            if reused is None and self._busy + len(self._idle) > self._max_processes and self._idle:
+                reused = self._idle[0]
+            if reused is not None:
+                self._idle.remove(reused)
+                reused.slot = slot
+                return reused
+        try:
+            evaluate: Any = PickledEvaluation(self._payload)
+            return _SlotProcess(slot, Processes(evaluate, limits=self._limits, isolate=self._isolates))
+        except BaseException:
+            with self._lock:
+                self._busy -= 1
+            raise
+
+    def _release_process(self, bench: "_SlotProcess", is_reusable: bool) -> None:
+        """Keep a process for the next trial, unless it cannot be reused or the plugin is closing."""
+        try:
+            with self._lock:
+                if is_reusable and not self._is_closing:
+                    self._idle.append(bench)
+                    return
+            bench.processes.close()
+        finally:
+            with self._lock:
+                self._busy -= 1
+
+
+class _SlotProcess:
+    """A limited process and the slot that it last evaluated for, which can reuse what the process has cached."""
+
+    def __init__(self, slot: str, processes: Processes) -> None:
+        self.slot = slot
+        self.processes = processes
+        (self.worker,) = processes.free
+
+
+class PickledEvaluation:
+    """A wrapper of a pickled evaluation; unpickling the wrapper gives the evaluation itself."""
+
+    def __init__(self, payload: bytes) -> None:
+        self._payload = payload
+
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
+        return pickle.loads, (self._payload,)
+
+
+class CleanupPlugin(SchedulerPlugin):
+    """A scheduler plugin that removes the plugins of a run when its client has disconnected for any reason."""
+
+    idempotent = True
+
+    def __init__(self, run: str, client: str) -> None:
+        self._run = run
+        self._client = client
+        self._removal: asyncio.Task[Any] | None = None
+
+    def remove_client(self, scheduler: Scheduler, client: str) -> None:
+        """Remove the plugins of the run if the client that has disconnected is that of the run."""
+        if client != self._client:
+            return
+        scheduler.plugins.pop(self._run, None)
+        if self._run in scheduler.worker_plugins:
+            removal = scheduler.unregister_worker_plugin(comm=None, name=self._run)
+            self._removal = asyncio.get_running_loop().create_task(removal)

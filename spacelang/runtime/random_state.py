@@ -1,0 +1,49 @@
+"""Save, set, seed and compare the global random state of NumPy and `random`."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+GlobalRandomState: TypeAlias = Any
+"""The global random states as a pair: NumPy's and that of `random`."""
+
+GLOBAL_RANDOM_STATE_BYTES: Final = 25_600
+"""The memory that both states take, in bytes."""
+
+
+def get_global_random_state() -> GlobalRandomState:
+    """Return the current global random state."""
+    return np.random.get_state(), random.getstate()
+
+
+def set_global_random_state(chance: GlobalRandomState) -> None:
+    """Set the global random state."""
+    np.random.set_state(chance[0])
+    random.setstate(chance[1])
+
+
+def seed_global_random_state(seed: int) -> None:
+    """Seed the global generators with a number from 0 to 2**32 - 1."""
+    np.random.seed(seed)
+    random.seed(seed)
+
+
+def are_random_states_equal(one: GlobalRandomState, other: GlobalRandomState) -> bool:
+    """Return True if two global random states are equal."""
+    (mine, python), (theirs, its) = one, other
+    return bool(
+        mine[0] == theirs[0] and mine[2:] == theirs[2:] and python == its and np.array_equal(mine[1], theirs[1])
+    )
+
+
+@contextmanager
+def preserve_global_random_state() -> Iterator[None]:
+    """Restore the global random state when the block ends."""
+    chance = get_global_random_state()
+    try:
+        yield
+    finally:
+        set_global_random_state(chance)

@@ -1,0 +1,195 @@
+"""Measurements of all bounds on test rows, with confidence intervals.
+
+Values are measured as in trials: by the same functions, on the steps behind the preparation.
+"""
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+from typing import Any, Final, assert_never
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from spacelang.ir.task import AnyBound, Bound, Measure
+from spacelang.ir.trial import UnseenBound
+from spacelang.runtime.evaluation.folds import Fold, writes_in_place
+from spacelang.runtime.evaluation.splits import Rows
+from spacelang.runtime.failures import describe_exception
+from spacelang.runtime.random_state import preserve_global_random_state
+from spacelang.runtime.scoring.cached_predictions import PREDICTION_METHODS, CachedPredictions
+from spacelang.runtime.scoring.constraints import Constraint
+from spacelang.runtime.scoring.loss_on_unseen_rows import MIN_RESAMPLES, bootstrap_rows, percentile_interval
+from spacelang.runtime.scoring.measures import group_scores, pickled_size, time_predictions
+from spacelang.runtime.scoring.metric import LossFunction, scorer_of
+from spacelang.runtime.scoring.pipeline_scorer import PipelineScorer, read_only
+
+TIMING_COUNT: Final = 30
+"""The number of timings of a prediction: enough for an interval of the median."""
+
+MAX_GROUP_SCORES: Final = 1_000
+"""The number of group scores over all resamples. It limits the resamples; `MIN_RESAMPLES` is their minimum."""
+
+MAX_FUNCTION_SECONDS: Final = 10.0
+"""The seconds that a user's function may take for all resamples."""
+
+
+def measure_bounds(judge: PipelineScorer, pipeline: Any, fold: Fold, seed: int) -> tuple[UnseenBound, ...]:
+    """Measure every bound of a fitted pipeline on the held-out rows of a fold, with 95 % intervals.
+
+    Intervals of disparities and of functions of the user are bootstrap percentile intervals over the rows. Intervals of
+    latencies are bootstrap percentile intervals over timings; sizes have none. A measure that raises has a reason
+    instead of a value; this function does not raise.
+    """
+    subject = _MeasuredPipeline(pipeline, fold, judge.clock, seed)
+    with preserve_global_random_state(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        measured = [_measure_or_reason(bound, partial(_measure, bound, subject)) for bound in judge.bounds]
+        # Functions of the user come last, as in trials.
+        return (
+            *measured,
+            *(_measure_or_reason(each.bound, partial(_measure_function, each, subject)) for each in judge.constraints),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _MeasuredPipeline:
+    """A fitted pipeline, and the fold on whose held-out rows it is measured."""
+
+    pipeline: Any
+    fold: Fold
+    clock: Callable[[], float]
+    seed: int
+
+    @property
+    def writes(self) -> bool:
+        return writes_in_place(self.pipeline)
+
+    @property
+    def count(self) -> int:
+        return len(self.fold.held_out_target)
+
+    @property
+    def answers(self) -> CachedPredictions:
+        return CachedPredictions(self.pipeline, self.fold.held_out, writes=self.writes)
+
+
+def _measure_or_reason(bound: AnyBound, measure: Callable[[], UnseenBound]) -> UnseenBound:
+    try:
+        return measure()
+    except Exception as error:  # noqa: BLE001 - a pipeline or a function may raise anything on unseen rows
+        return UnseenBound(bound, None, reason=describe_exception(error))
+
+
+def _measure(bound: Bound, subject: _MeasuredPipeline) -> UnseenBound:
+    match bound.measure:
+        case Measure.LATENCY:
+            return _measure_latency(bound, subject)
+        case Measure.SIZE:
+            return UnseenBound(bound, float(pickled_size(subject.pipeline)))
+        case Measure.DISPARITY:
+            return _measure_disparity(bound, subject)
+        case _:
+            assert_never(bound.measure)
+
+
+def _measure_latency(bound: Bound, subject: _MeasuredPipeline) -> UnseenBound:
+    rows = subject.fold.held_out
+    found = np.array(
+        time_predictions(subject.pipeline, rows, subject.count, subject.clock, TIMING_COUNT, writes=subject.writes)
+    )
+    medians = [median(found[turns]) for turns in bootstrap_rows(TIMING_COUNT, subject.seed)]
+    return _with_interval(bound, median(found), np.array(medians))
+
+
+def _measure_disparity(bound: Bound, subject: _MeasuredPipeline) -> UnseenBound:
+    target, groups, answers = subject.fold.held_out_target, subject.fold.groups[bound.column], subject.answers
+    scorer, of_group = scorer_of(bound.scorer), np.full(subject.count, len(groups))
+    value = _score_range(group_scores(scorer, answers, target, groups))
+    if math.isnan(value):
+        return UnseenBound(bound, None, reason=f"fewer than two groups of `{bound.column}` have a score on these rows")
+    for group, places in enumerate(groups):
+        of_group[places] = group
+    drawn = bootstrap_rows(subject.count, subject.seed, max(MIN_RESAMPLES, MAX_GROUP_SCORES // len(groups)))
+    values = [
+        _resampled_disparity(scorer, answers.subset(rows), target[rows], of_group[rows], len(groups)) for rows in drawn
+    ]
+    return _with_interval(bound, value, np.array(values))
+
+
+def _resampled_disparity(
+    scorer: LossFunction, answers: CachedPredictions, target: Any, of_group: npt.NDArray[Any], groups: int
+) -> float:
+    """Return the disparity on a resample of the rows, or nan if fewer than two groups have a score."""
+    there = [places for group in range(groups) if len(places := np.flatnonzero(of_group == group))]
+    try:
+        return _score_range(group_scores(scorer, answers, target, there))
+    except Exception:  # noqa: BLE001 - the predictions exist: only the scorer can fail on these rows
+        return math.nan
+
+
+def _score_range(scores: Sequence[float]) -> float:
+    """Return the largest minus the smallest score, or nan if there are fewer than two."""
+    return max(scores) - min(scores) if len(scores) > 1 else math.nan
+
+
+def _measure_function(constraint: Constraint, subject: _MeasuredPipeline) -> UnseenBound:
+    """Measure a function of the user on the rows, and its interval on resamples of the rows.
+
+    For the rows that it gets, the predictions of the pipeline are taken from the cache. It may let the pipeline predict
+    other rows, too.
+    """
+    fold, answers = subject.fold, subject.answers
+    started = time.perf_counter()
+    value = constraint.measure(subject.pipeline, read_only(fold.held_out), read_only(fold.held_out_target))
+    values: list[float] = []
+    for rows in bootstrap_rows(subject.count, subject.seed, MIN_RESAMPLES):
+        if time.perf_counter() - started > MAX_FUNCTION_SECONDS:
+            slow = f"no interval: the function takes more than {MAX_FUNCTION_SECONDS:g} s for {MIN_RESAMPLES} resamples"
+            return UnseenBound(constraint.bound, _none_if_nan(value), reason=slow)
+        features = read_only(_select_rows(fold.held_out, rows))
+        asked = _with_known_predictions(subject.pipeline, answers.subset(rows), features)
+        try:
+            values.append(constraint.measure(asked, features, read_only(fold.held_out_target[rows])))
+        except Exception:  # noqa: BLE001 - it succeeded on all rows, but fails on this resample
+            values.append(math.nan)
+    return _with_interval(constraint.bound, value, np.array(values), may_be_fixed=True)
+
+
+def _with_interval(
+    bound: AnyBound, value: float, values: npt.NDArray[np.float64], *, may_be_fixed: bool = False
+) -> UnseenBound:
+    if math.isnan(value):
+        return UnseenBound(bound, None, reason="it is undefined on these rows")
+    low, high, reason = percentile_interval(values, bound.name, may_be_fixed=may_be_fixed)
+    return UnseenBound(bound, float(value), low, high, reason)
+
+
+def _none_if_nan(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _select_rows(features: Any, rows: Rows) -> Any:
+    return features.iloc[rows] if isinstance(features, pd.DataFrame) else features[rows]
+
+
+def _with_known_predictions(pipeline: Any, answers: CachedPredictions, own: Any) -> Any:
+    """Return a copy of the pipeline that answers from cached predictions when it is called on the rows `own`."""
+    asked = copy(pipeline)
+    for question in PREDICTION_METHODS:
+        if hasattr(pipeline, question):
+            setattr(asked, question, _known_or_computed(getattr(answers, question), getattr(pipeline, question), own))
+    return asked
+
+
+def _known_or_computed(known: Callable[..., Any], anew: Callable[..., Any], own: Any) -> Callable[..., Any]:
+    def answer(rows: Any, **options: Any) -> Any:
+        return known(rows) if rows is own and not options else anew(rows, **options)
+
+    return answer

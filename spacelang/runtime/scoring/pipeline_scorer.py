@@ -1,0 +1,268 @@
+"""Scoring of fitted pipelines on held-out rows, and the means over the folds."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spacelang.ir.task import AnyBound, Bound, Measure
+from spacelang.ir.trial import Measurement, Request, Status, Trial
+from spacelang.runtime.data.labels import Dataset
+from spacelang.runtime.evaluation.folds import Fold, writes_in_place
+from spacelang.runtime.evaluation.splits import Rows
+from spacelang.runtime.random_state import preserve_global_random_state
+from spacelang.runtime.scoring.cached_predictions import CachedPredictions
+from spacelang.runtime.scoring.constraints import Constraint, ConstraintError
+from spacelang.runtime.scoring.measures import defined_mean, mean, measure_bound
+from spacelang.runtime.scoring.metric import (
+    LossFunction,
+    Metric,
+    check_metric,
+    default_metric,
+    goal_metric,
+    named_metric,
+    scorer_of,
+)
+
+if TYPE_CHECKING:
+    from spacelang.runtime.evaluation.settings import EvaluationSettings
+
+
+@dataclass(frozen=True, slots=True)
+class FittedFold:
+    """A pipeline that was fitted on a fold, with the transformed held-out rows.
+
+    `predictor` is the part of the pipeline that takes `held_out_rows`: the held-out rows of the fold as the earlier
+    steps have transformed them. Scoring with these two does not transform the rows again.
+    """
+
+    pipeline: Any
+    predictor: Any
+    held_out: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldScores:
+    """The scores of a pipeline on one fold; nan is undefined.
+
+    `constraints` and `metrics` are in the order of the scorer's. `prediction_array` have the form of
+    `Trial.predictions`; they are None if they were not requested, or could not be computed.
+    """
+
+    loss: float
+    constraints: tuple[float, ...] = ()
+    metrics: tuple[float, ...] = ()
+    training_loss: float = math.nan
+    predictions: npt.NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineScorer:
+    """The measurements of every trial: its loss, its bounded quantities and its recorded metrics.
+
+    `bounds` are those of the task, `constraints` those of the user, `scorers` are pairs of name and function. `classes`
+    is the number of classes, 0 for regression, or None if predictions are not stored.
+    """
+
+    metric: Metric
+    bounds: tuple[Bound, ...]
+    clock: Callable[[], float]
+    constraints: tuple[Constraint, ...] = ()
+    scorers: tuple[tuple[str, LossFunction], ...] = ()
+    training_score: bool = False
+    classes: int | None = None
+
+    @property
+    def all_bounds(self) -> tuple[AnyBound, ...]:
+        """All bounds that a trial must satisfy, in the order of its measurements."""
+        return (*self.bounds, *(each.bound for each in self.constraints))
+
+    def score(self, fitted: FittedFold, fold: Fold, fidelity: int | None) -> FoldScores:
+        """Score a pipeline on the held-out rows of a fold; it was fitted on the first `fidelity` training rows.
+
+        Raise what the pipeline raises for the loss and the bounds, and ConstraintError. Metrics that are only recorded
+        never raise or change anything: a failing metric is undefined. If the loss is not finite, nothing else is
+        measured.
+        """
+        writes = self._measures_more and writes_in_place(fitted.pipeline)
+        answers = CachedPredictions(fitted.predictor, fitted.held_out, writes=writes)
+        loss = self.metric.loss(answers, fitted.held_out, fold.held_out_target)
+        if not self._measures_more or not math.isfinite(loss):
+            return FoldScores(loss)
+        with preserve_global_random_state():
+            return FoldScores(
+                loss,
+                metrics=tuple(_score_or_nan(scorer, answers, None, fold.held_out_target) for _, scorer in self.scorers),
+                predictions=self._predictions(answers),
+                training_loss=self._training_loss(fitted.pipeline, fold, fidelity, writes),
+                # Functions of the user come last: they may change the pipeline, and nothing is measured afterwards.
+                constraints=(
+                    *(
+                        measure_bound(bound, fitted.pipeline, answers, fold, self.clock, writes=writes)
+                        for bound in self.bounds
+                    ),
+                    *(_measure_function(constraint, fitted.pipeline, fold) for constraint in self.constraints),
+                ),
+            )
+
+    def make_trial(
+        self, request: Request, judgements: Sequence[FoldScores], cost: float, cost_alone: float | None = None
+    ) -> Trial:
+        """Return the trial of a request from its scores on all folds.
+
+        Each value is the mean over the folds in which it is defined. Predictions are concatenated fold by fold, or None
+        if those of a fold are missing. If the mean loss is not finite, the trial has failed, and has no other
+        measurements.
+        """
+        loss = mean([each.loss for each in judgements])
+        if not math.isfinite(loss):
+            reason = f"the {self.metric.name} is {loss}"
+            return Trial(request, None, cost, Status.INVALID, reason, cost_alone=cost_alone)
+        training_loss = defined_mean(each.training_loss for each in judgements)
+        return Trial(
+            request,
+            loss,
+            cost,
+            constraints=tuple(map(Measurement, self.all_bounds, _means([each.constraints for each in judgements]))),
+            cost_alone=cost_alone,
+            metrics=tuple(zip(self._names, _means([each.metrics for each in judgements]), strict=True)),
+            training_loss=None if math.isnan(training_loss) else training_loss,
+            predictions=_concatenate([each.predictions for each in judgements]),
+        )
+
+    @property
+    def _measures_more(self) -> bool:
+        records = bool(self.scorers) or self.training_score or self.classes is not None
+        return records or bool(self.bounds) or bool(self.constraints)
+
+    @property
+    def _names(self) -> list[str]:
+        return [name for name, _ in self.scorers]
+
+    def _predictions(self, answers: CachedPredictions) -> npt.NDArray[np.float64] | None:
+        if self.classes is None:
+            return None
+        try:
+            return prediction_array(answers, self.classes)
+        except Exception:  # noqa: BLE001 - missing predictions must not fail a trial that has a loss
+            return None
+
+    def _training_loss(self, pipeline: Any, fold: Fold, fidelity: int | None, writes: bool) -> float:
+        if not self.training_score:
+            return math.nan
+        # The whole pipeline: some steps transform rows differently while they are fitted on them.
+        features, target = fold.training_rows(fidelity, own=writes)
+        found = _score_or_nan(self.metric.loss, pipeline, features, target)
+        return found if math.isfinite(found) else math.nan
+
+
+def make_pipeline_scorer(
+    settings: "EvaluationSettings", dataset: Dataset, clock: Callable[[], float]
+) -> PipelineScorer:
+    """Create the scorer of a run; `clock` returns seconds.
+
+    Raise MetricError for a metric that is unknown or cannot be computed on the data. Raise ConstraintError if several
+    constraints have the same name.
+    """
+    for bound in settings.bounds:
+        if bound.measure is Measure.DISPARITY:
+            check_metric(named_metric(bound.scorer), dataset)
+    names = tuple(dict.fromkeys(settings.metrics))
+    for name in names:
+        check_metric(named_metric(name), dataset)
+    metric = default_metric(dataset) if settings.goal is None else goal_metric(settings.goal)
+    check_metric(metric, dataset)
+    _check_unique_names(settings.constraints)
+    return PipelineScorer(
+        metric=metric,
+        bounds=settings.bounds,
+        clock=clock,
+        constraints=settings.constraints,
+        scorers=tuple((name, scorer_of(name)) for name in names),
+        training_score=settings.training_score,
+        classes=len(dataset.classes) if settings.predictions else None,
+    )
+
+
+def prediction_array(answers: Any, classes: int) -> npt.NDArray[np.float64]:
+    """Return the predictions of a pipeline that was fitted on class codes, as an array.
+
+    For n rows and k classes it has n x k probabilities, for regression (`classes` = 0) n values. A pipeline without
+    probabilities gives 1 to the class that it predicts. A class that it has not learned gets 0.
+    """
+    if not classes:
+        return np.asarray(answers.predict(None), np.float64).reshape(-1)
+    learned = np.asarray(answers.classes_, np.int64)
+    if hasattr(answers, "predict_proba"):
+        given = np.asarray(answers.predict_proba(None), np.float64)
+    else:
+        given = (np.asarray(answers.predict(None)).reshape(-1, 1) == learned).astype(np.float64)
+    found = np.zeros((len(given), classes))
+    found[:, learned] = given
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOutRows:
+    """The n held-out rows that the predictions of trials are for, in the same order: fold after fold.
+
+    `rows` are their numbers in the table, from 0. `target` is their true target: a number, or the index of the class in
+    `classes`. `folds` is the index of the fold that holds out each row.
+    """
+
+    rows: Rows
+    target: npt.NDArray[Any]
+    folds: npt.NDArray[np.int64]
+    classes: tuple[Any, ...]
+
+
+def held_out_rows(folds: Sequence[Fold], classes: tuple[Any, ...]) -> HeldOutRows:
+    """Return the held-out rows of all folds; `classes` are the labels of the data set."""
+    return HeldOutRows(
+        np.concatenate([fold.rows for fold in folds]),
+        np.concatenate([fold.held_out_target for fold in folds]),
+        np.repeat(np.arange(len(folds)), [len(fold.rows) for fold in folds]),
+        classes,
+    )
+
+
+# ---- helpers
+
+
+def _score_or_nan(score: LossFunction, pipeline: Any, features: Any, target: Any) -> float:
+    try:
+        return float(score(pipeline, features, target))
+    except Exception:  # noqa: BLE001 - an extra metric must not fail a trial
+        return math.nan
+
+
+def _measure_function(constraint: Constraint, pipeline: Any, fold: Fold) -> float:
+    return constraint.measure(pipeline, read_only(fold.held_out), read_only(fold.held_out_target))
+
+
+def read_only(table: Any) -> Any:
+    """Return the rows for a function of the user: a read-only view of an array, a copy of anything else."""
+    if not isinstance(table, np.ndarray):
+        return table.copy()
+    view = table.view()
+    view.flags.writeable = False
+    return view
+
+
+def _means(folds: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+    return tuple(map(defined_mean, zip(*folds, strict=True)))
+
+
+def _concatenate(parts: Sequence[npt.NDArray[np.float64] | None]) -> npt.NDArray[np.float64] | None:
+    there = [part for part in parts if part is not None]
+    return np.concatenate(there) if len(there) == len(parts) else None
+
+
+def _check_unique_names(constraints: Sequence[Constraint]) -> None:
+    names = [constraint.name for constraint in constraints]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConstraintError(f"two constraints are called `{name}`", "give each its own name")

@@ -1,0 +1,395 @@
+"""The header of a run, which identifies it: space, data, objective, seed and optimizer, but not the budget."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from functools import cache
+from itertools import zip_longest
+from math import isfinite
+from typing import Any, Final, TypeVar
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.loss_scale import UNIT_SCALE, LossScale, describe_scale
+from spacelang.ir.problem import DEFAULT_START, StartConditions, TotalBudget
+from spacelang.ir.space import Space
+from spacelang.ir.task import AnyBound, Validation, describe_bound, describe_validation
+from spacelang.text import NO_SPAN
+
+T = TypeVar("T")
+
+SHOWN_DIGITS: Final = 12
+"""The number of digits of a fingerprint that are shown."""
+
+MAX_SHOWN_DIFFERENCES: Final = 8
+"""The maximum number of differences between two spaces that are listed."""
+
+PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy", "pandas")
+"""The packages whose versions are stored, besides that of Python."""
+
+MISSING_VALUES_SETTING: Final = "missing values"
+"""The name of a setting: the missing values that the space handles and that earlier versions imputed."""
+IMPUTED_EARLIER: Final = "imputed by an earlier version"
+"""The value of this setting for headers without it."""
+
+UNNAMED_SPACE: Final = "unnamed"
+"""A name in `RunHeader.asked`: the user named no space, so the default one for the data was used."""
+
+RESUME_OPTIONS: Final = ("set", "allow", "bind")
+"""The options of `spacelang run` that belong to a run and that no other field of the header has."""
+
+DEFAULT_TEXTS: Final = {
+    "scale": json.dumps(describe_scale(UNIT_SCALE)),
+    "initial": "null",
+    "budget": "{}",
+    "meta_features": "{}",
+    "data_options": "{}",
+    "asked": "null",
+}
+"""The values, as JSON, of fields that a stored header lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFacts:
+    """The name, shape and content fingerprint of a data set.
+
+    Objectives without data, such as a formula or a function, have no rows; their fingerprint is that of their text.
+    """
+
+    name: str
+    rows: int
+    columns: int
+    fingerprint: str
+
+    def __str__(self) -> str:
+        size = f"{self.rows} rows, {self.columns} columns, " if self.rows else ""
+        return f"`{self.name}` ({size}content {self.fingerprint[:SHOWN_DIGITS]})"
+
+
+@dataclass(frozen=True, slots=True)
+class RunHeader:
+    """The description of a run; two runs are the same if `differences` is empty.
+
+    Compared are, among others:
+
+    - `definition` is the canonical JSON of the space, with source positions and its task. It is used only to
+      list differences.
+    - `space_identity` is the hash of what a search sees of the space: the tree and the constraints.
+    - `options` are all options of the optimizer, and `settings` all else that must agree, such as trial limits.
+      Both map names to texts.
+    - `scale` describes how losses are normalized. Headers without it are of runs that used plain losses.
+
+    Not compared are the names of space and data, and:
+
+    - `meta_features` are the finite meta-features of the training rows, if there are any.
+    - `data_options` say how the data was given (`runtime/data/stored_options.py`).
+    - `asked` has the other command-line options that belong to the run (`RESUME_OPTIONS`). It is None in stores of
+      earlier versions.
+    - `current_versions` are the versions of packages.
+    - `at_defaults` names the options that have their default values, nested ones as `z.disc`. It is not stored.
+    """
+
+    space: str
+    definition: str
+    identity: str
+    data: DataFacts
+    metric: str
+    validation: str
+    bounds: tuple[str, ...]
+    training_size: int
+    seed: int
+    optimizer: str
+    scale: str = describe_scale(UNIT_SCALE)
+    options: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    initial: tuple[str, ...] | None = None
+    budget: TotalBudget = field(default=TotalBudget(), compare=False)
+    meta_features: Mapping[str, float] = field(default_factory=dict, compare=False)
+    data_options: Mapping[str, str] = field(default_factory=dict, compare=False)
+    asked: Mapping[str, tuple[str, ...]] | None = field(default=None, compare=False)
+    versions: Mapping[str, str] = field(default_factory=dict, compare=False)
+    at_defaults: frozenset[str] = field(default=frozenset(), compare=False)
+
+    @property
+    def start_conditions(self) -> StartConditions:
+        """The initial configurations and the budget of the run."""
+        return StartConditions(tuple(map(Configuration.from_json, self.initial or ())), self.budget)
+
+    def for_space(self, space: Space, initial: Iterable[Configuration]) -> "RunHeader":
+        """Return the header of the same run on another space with these initial configurations."""
+        facts: dict[str, Any] = _space_fields(space)
+        asked = (
+            None if self.asked is None else {name: texts for name, texts in self.asked.items() if name != UNNAMED_SPACE}
+        )
+        return replace(self, **facts, asked=asked, initial=tuple(each.identity for each in initial))
+
+    def differences(self, other: "RunHeader") -> list[str]:
+        """Return one readable line for each difference to another run; empty if that can resume this one.
+
+        An option that this header lacks is newer than its store. It counts as equal if it has its default value.
+        """
+        return list(_differences(self, other))
+
+
+def make_header(  # noqa: PLR0913 - each is one fact of a run
+    space: Space,
+    data: DataFacts,
+    *,
+    metric: str,
+    validation: Validation | None,
+    training_size: int,
+    seed: int,
+    optimizer: str,
+    bounds: Iterable[AnyBound] = (),
+    scale: LossScale | None = UNIT_SCALE,
+    options: Mapping[str, object] | None = None,
+    at_defaults: Iterable[str] = (),
+    settings: Mapping[str, str] | None = None,
+    terms: StartConditions = DEFAULT_START,
+    meta_features: Mapping[str, float] | None = None,
+    data_options: Mapping[str, str] | None = None,
+    asked: Mapping[str, tuple[str, ...]] | None = None,
+) -> RunHeader:
+    """Create the header of a run with the package versions of this process; `metric` is the formula of the loss."""
+    return RunHeader(
+        **_space_fields(space),
+        data=data,
+        metric=metric,
+        validation="none" if validation is None else describe_validation(validation),
+        bounds=tuple(map(describe_bound, bounds)),
+        training_size=training_size,
+        seed=seed,
+        optimizer=optimizer,
+        scale=describe_scale(scale),
+        options={name: _canonical_json(value) for name, value in (options or {}).items()},
+        settings=dict(settings or {}),
+        initial=None if terms.initial is None else tuple(each.identity for each in terms.initial),
+        budget=terms.budget,
+        meta_features=dict(meta_features or {}),
+        data_options=dict(data_options or {}),
+        asked=None if asked is None else dict(asked),
+        versions=current_versions(),
+        at_defaults=frozenset(at_defaults),
+    )
+
+
+def _space_fields(space: Space) -> dict[str, str]:
+    from spacelang.serialization.definition import to_json  # imported here, as reading a store does not need it
+
+    return {"space": space.name, "definition": _canonical_json(to_json(space)), "identity": space_identity(space)}
+
+
+def space_identity(space: Space) -> str:
+    """Return a hash of 64 hexadecimal digits that is equal for spaces between which a search sees no difference.
+
+    Source positions, names, titles and tasks are ignored. The header has the relevant parts of the task separately.
+    """
+    from spacelang.serialization.definition import to_json
+
+    bare = _without_spans(replace(space, name="space", title="", task=None))
+    return hashlib.sha256(_canonical_json(to_json(bare)).encode()).hexdigest()
+
+
+def current_versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that affect results."""
+    from platform import python_version  # imported here, as only a search needs it
+
+    found = ((name, _version(name)) for name in PACKAGES)
+    return {"python": python_version(), **{name: number for name, number in found if number is not None}}
+
+
+@cache
+def _version(name: str) -> str | None:
+    """Return the version of a package, None if it is not installed.
+
+    It is cached, as a lookup takes a millisecond and a comparison has many runs.
+    """
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(name)
+    except PackageNotFoundError:  # run from a folder that is not installed
+        return None
+
+
+def version_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Return one line for each version that has changed; such a change may alter trials."""
+    names = dict.fromkeys((*before, *now))
+    return [
+        f"{name} {before.get(name, 'absent')} before, {now.get(name, 'absent')} now"
+        for name in names
+        if before.get(name) != now.get(name)
+    ]
+
+
+# ---- as text, for the store
+
+
+STORED_FIELDS: Final = tuple(entry.name for entry in fields(RunHeader) if entry.name != "at_defaults")
+
+
+def to_texts(header: RunHeader) -> dict[str, str]:
+    """Return every stored field as JSON by its name."""
+    facts = {name: getattr(header, name) for name in STORED_FIELDS}
+    records = {"data": asdict(header.data), "budget": asdict(header.budget)}
+    return {name: _canonical_json(value) for name, value in (facts | records).items()}
+
+
+def from_texts(texts: Mapping[str, str]) -> RunHeader:
+    """Return the header from the texts of `to_texts`. Raises ValueError, TypeError or KeyError for anything else."""
+    complete = {**DEFAULT_TEXTS, **texts}
+    facts: dict[str, Any] = {name: json.loads(complete[name]) for name in STORED_FIELDS}
+    initial = facts["initial"]
+    read = {
+        "data": DataFacts(**facts["data"]),
+        "bounds": tuple(facts["bounds"]),
+        "initial": None if initial is None else tuple(initial),
+        "budget": TotalBudget(**facts["budget"]),
+        "asked": None if facts["asked"] is None else _parse_lists(facts["asked"]),
+    }
+    return _check_types(RunHeader(**facts | read))
+
+
+def _parse_lists(named: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(named, dict) or not all(isinstance(each, list) for each in named.values()):
+        raise TypeError("a field that must map names to lists does not")
+    return {name: tuple(each) for name, each in named.items()}
+
+
+def _check_types(header: RunHeader) -> RunHeader:
+    """Return the header; raise TypeError if a field has a wrong type, as in a file from another source."""
+    data, budget = header.data, header.budget
+    mappings = (header.options, header.settings, header.versions, header.data_options, header.meta_features)
+    if not all(isinstance(each, dict) for each in mappings):
+        raise TypeError("a field that must map names to values does not")
+    required = (header.space, header.definition, header.identity, header.metric, header.validation, header.optimizer)
+    named = (text for each in mappings[:4] for text in each.values())
+    asked = (text for texts in (header.asked or {}).values() for text in texts)
+    texts = (*required, *asked, header.scale, data.name, data.fingerprint, *header.bounds, *(header.initial or ()))
+    if not all(type(each) is str for each in (*texts, *named)):
+        raise TypeError("a field that must be a text is not one")
+    counts = (header.training_size, header.seed, data.rows, data.columns, *_as_tuple(budget.trials))
+    amounts = (*_as_tuple(budget.seconds), *header.meta_features.values())
+    if not all(type(each) is int for each in counts) or not all(map(_is_finite, amounts)):
+        raise TypeError("a field that must be a number is not one")
+    return header
+
+
+def _as_tuple(value: T | None) -> tuple[T, ...]:
+    return () if value is None else (value,)
+
+
+def _is_finite(value: object) -> bool:
+    return type(value) in (int, float) and isfinite(value)  # type: ignore[arg-type]
+
+
+def _canonical_json(value: object) -> str:
+    # ASCII, because some strings, with lone surrogates, cannot be encoded.
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=repr)
+
+
+# ---- differences
+
+
+def _differences(stored: RunHeader, new: RunHeader) -> Iterator[str]:
+    if stored.identity != new.identity:
+        yield from _space_differences(stored, new)
+    if stored.data.fingerprint != new.data.fingerprint:
+        yield f"data: {stored.data} in the store, {new.data} now"
+    for name in ("metric", "scale", "validation", "bounds", "training_size", "seed", "optimizer"):
+        yield from _difference_lines(
+            name.replace("_", " "), _format_value(getattr(stored, name)), _format_value(getattr(new, name))
+        )
+    if stored.optimizer == new.optimizer:  # another optimizer has other options
+        yield from _option_differences(stored.options, new.options, new.at_defaults)
+    for name in dict.fromkeys((*stored.settings, *new.settings)):
+        default = IMPUTED_EARLIER if name == MISSING_VALUES_SETTING else "nothing"
+        yield from _difference_lines(f"`{name}`", stored.settings.get(name, default), new.settings.get(name, default))
+    yield from _initial_differences(stored, new)
+
+
+def _initial_differences(stored: RunHeader, new: RunHeader) -> Iterator[str]:
+    """Yield the first initial configuration that differs.
+
+    If the new run gives no initial configurations, those of the store count as given.
+    """
+    before, now = stored.initial or (), stored.initial if new.initial is None else new.initial
+    for place, pair in enumerate(zip_longest(before, now or ()), start=1):
+        if pair[0] != pair[1]:
+            yield from _difference_lines(f"initial configuration {place}", *map(_quote_or_nothing, pair))
+            return
+
+
+def _option_differences(
+    stored: Mapping[str, str], new: Mapping[str, str], at_defaults: frozenset[str], within: str = ""
+) -> Iterator[str]:
+    """Yield the options that differ; for the same nested plug-in its own options, with names such as `z.disc`."""
+    for name in dict.fromkeys((*stored, *new)):
+        (before, own), (now, others) = _split_option(stored.get(name)), _split_option(new.get(name))
+        if name in stored or f"{within}{name}" not in at_defaults:
+            yield from _difference_lines(f"option `{within}{name}`", before, now)
+        if before == now:
+            yield from _option_differences(own, others, at_defaults, f"{within}{name}.")
+
+
+def _split_option(text: str | None) -> tuple[str, Mapping[str, str]]:
+    """Return the shown text of an option, and its nested options if it is a plug-in."""
+    match None if text is None else json.loads(text):
+        case {"name": str(name), "options": dict(own)}:
+            return _canonical_json(name), {each: _canonical_json(value) for each, value in own.items()}
+        case _:
+            return text or "nothing", {}
+
+
+def _difference_lines(what: str, stored: str, new: str) -> Iterator[str]:
+    if stored != new:
+        yield f"{what}: {stored} in the store, {new} now"
+
+
+def _format_value(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(f"`{each}`" for each in value) or "none"
+    return f"`{value}`" if isinstance(value, str) else f"{value}"
+
+
+def _space_differences(stored: RunHeader, new: RunHeader) -> Iterator[str]:
+    # Imported here with the solver, as reading a store does not need it.
+    from spacelang.serialization.definition import from_json
+    from spacelang.serialization.difference import differences
+    from spacelang.serialization.json_fields import DefinitionError
+
+    try:
+        spaces = [replace(from_json(json.loads(each.definition)), task=None) for each in (stored, new)]
+    except (DefinitionError, ValueError):
+        spaces = []  # written by a version with another format of definitions
+    found = differences(*spaces) if spaces else ()
+    for each in found[:MAX_SHOWN_DIFFERENCES]:
+        what = f"{each.aspect.value} of `{each.address}`" if each.address else each.aspect.value
+        yield f"space: {what}: {_quote_or_nothing(each.first)} in the store, {_quote_or_nothing(each.second)} now"
+    if len(found) > MAX_SHOWN_DIFFERENCES:
+        yield f"space: {len(found) - MAX_SHOWN_DIFFERENCES} more differences"
+    if not found:
+        yield _first_different_line(stored, new)
+
+
+def _quote_or_nothing(text: str | None) -> str:
+    return "nothing" if text is None else f"`{text}`"
+
+
+def _first_different_line(stored: RunHeader, new: RunHeader) -> str:
+    """Return the first line in which two definitions differ, for differences that nothing else shows, such as order."""
+    lines = [json.dumps(json.loads(each.definition), indent=0).splitlines() for each in (stored, new)]
+    for first, second in zip_longest(*lines, fillvalue="end of the definition"):
+        if first != second:
+            return f"space: definition: `{first}` in the store, `{second}` now"
+    return "space: the definitions have the formats of different versions"
+
+
+def _without_spans(value: T) -> T:
+    """Return the same tree without source positions."""
+    if isinstance(value, tuple):
+        return tuple(map(_without_spans, value))  # type: ignore[return-value]
+    if is_dataclass(value) and not isinstance(value, type):
+        inner = ((entry.name, getattr(value, entry.name)) for entry in fields(value))
+        return type(value)(**{name: NO_SPAN if name == "span" else _without_spans(each) for name, each in inner})
+    return value

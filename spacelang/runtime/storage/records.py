@@ -1,0 +1,356 @@
+"""The tables of a store, and the conversion of trials and sessions from and to their rows.
+
+Later versions must read every store. So these tables never change their meaning without a new version. The version of a
+store is a sum of `VERSION` and of the number in `OPTIONAL_TABLES` of each optional table that it has.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import blake2b
+from itertools import combinations
+from math import inf, isfinite, isnan, nan
+from typing import Any, Final, TypeAlias
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.task import AnyBound
+from spacelang.ir.trial import Measurement, Memo, Request, Status, Trial
+from spacelang.runtime.history import TrialRecord
+
+APPLICATION_ID: Final = 0x53504C47
+"""The application ID in the SQLite files of stores: `SPLG` in ASCII."""
+
+VERSION: Final = 8
+"""The version of the tables that every store has. Earlier ones reported trials to searches in rounds."""
+
+FORMER_STATUSES: Final = {"failed": Status.ERROR.value}
+"""The statuses of the first stores, which have several values now."""
+
+METRICS_SETTING: Final = "metrics"
+"""The name of the setting that lists the metrics besides the loss, as JSON."""
+
+Row: TypeAlias = tuple[Any, ...]
+"""A row of an SQLite table."""
+
+NamedNumbers: TypeAlias = tuple[tuple[str, float], ...]
+"""Names and numbers in a fixed order; nan is unknown."""
+
+
+class RunState(StrEnum):
+    """The state of a run."""
+
+    RUNNING = "running"
+    FINISHED = "finished"
+    """It has used up its budget or its space."""
+    INTERRUPTED = "interrupted"
+    """It was stopped before that, and ended in order."""
+    KILLED = "killed"
+    """Its last session has no end, and no process is writing to it."""
+    UNKNOWN = "unknown"
+    """Running or killed: the file is read-only, so the lock cannot be checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One process of a run.
+
+    `started` and `ended` are in UTC; `began` and `seconds` are seconds since the start of the run. `after` is the
+    number of trials before the session. `workers` is the number of workers with which it continued from them, None if
+    it never did.
+
+    A session that was killed has None for `ended`, `ending`, `seconds` and the number of `trials` at its end.
+    """
+
+    number: int
+    started: str
+    process: int
+    began: float
+    versions: Mapping[str, str]
+    ended: str | None = None
+    ending: str | None = None
+    seconds: float | None = None
+    trials: int | None = None
+    after: int = 0
+    workers: int | None = None
+
+
+# ---- tables
+
+_HEADER: Final = "CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
+
+_SESSIONS: Final = (
+    "CREATE TABLE sessions (session INTEGER PRIMARY KEY, started TEXT NOT NULL, process INTEGER NOT NULL, "
+    "began REAL NOT NULL, versions TEXT NOT NULL, ended TEXT, ending TEXT, seconds REAL, trials INTEGER, {more}"
+    "digest BLOB NOT NULL)"
+)
+
+_TRIALS: Final = (
+    "CREATE TABLE trials (trial INTEGER PRIMARY KEY, status TEXT NOT NULL, loss REAL, fidelity INTEGER, "
+    "cost REAL NOT NULL, cost_alone REAL NOT NULL, started REAL NOT NULL, finished REAL NOT NULL, "
+    "feasible INTEGER NOT NULL, excess REAL NOT NULL, training_loss REAL, worker TEXT NOT NULL, "
+    "attempts INTEGER NOT NULL, reason TEXT NOT NULL, constraints TEXT NOT NULL, metrics TEXT NOT NULL, "
+    "configuration TEXT NOT NULL, {more}digest BLOB NOT NULL)"
+)
+
+TABLES: Final = (
+    _HEADER,
+    _SESSIONS.format(more="after INTEGER NOT NULL, workers INTEGER, "),
+    _TRIALS.format(more="workers INTEGER NOT NULL, early INTEGER NOT NULL, "),
+)
+"""The tables that every store has.
+
+The last column of a row is the digest of the columns before it. That of a trial also covers the digest of the trial
+before, its row in the table of requests, if any, and the digest of its predictions, if any.
+"""
+
+ROUND_BASED_TABLES: Final = (_HEADER, _SESSIONS.format(more=""), _TRIALS.format(more="identity BLOB NOT NULL UNIQUE, "))
+"""These tables in stores that reported trials to searches in rounds."""
+
+PREDICTIONS: Final = (
+    "CREATE TABLE predictions (trial INTEGER PRIMARY KEY, digest BLOB NOT NULL, shape TEXT NOT NULL, "
+    "numbers BLOB NOT NULL)"
+)
+"""The table of predictions: `numbers` are little-endian 64-bit floats in C order, `shape` is JSON."""
+
+TEST: Final = (
+    "CREATE TABLE test (trial INTEGER PRIMARY KEY, loss REAL, low REAL, high REAL, rows INTEGER NOT NULL, "
+    "reason TEXT NOT NULL, digest BLOB NOT NULL)"
+)
+"""The table of the score on test rows: at most one row, for the trial whose pipeline was tested last."""
+
+REQUESTS: Final = (
+    "CREATE TABLE requests (trial INTEGER PRIMARY KEY, proposal INTEGER, seconds REAL, memo TEXT NOT NULL)"
+)
+"""The table of requests with more than a configuration and a fidelity; `memo` is JSON."""
+
+TEST_BOUNDS: Final = (
+    "CREATE TABLE test_bounds (place INTEGER PRIMARY KEY, bound TEXT NOT NULL, value REAL, low REAL, high REAL, "
+    "reason TEXT NOT NULL, digest BLOB NOT NULL)"
+)
+"""The table of the bounds of the task, in order, as measured on the test rows; `bound` is JSON."""
+
+ENSEMBLES: Final = "CREATE TABLE ensembles (session INTEGER PRIMARY KEY, votes INTEGER NOT NULL, digest BLOB NOT NULL)"
+"""The table of the ensembles that sessions were asked for, with their numbers of votes."""
+
+OPTIONAL_TABLES: Final = {PREDICTIONS: 16, TEST: 32, REQUESTS: 64, TEST_BOUNDS: 128, ENSEMBLES: 256}
+"""The tables that are created when first needed, and the number that each one adds to the version."""
+
+FORMER_LAYOUTS: Final = {
+    1: ROUND_BASED_TABLES,
+    2: (*ROUND_BASED_TABLES, PREDICTIONS),
+    3: (*ROUND_BASED_TABLES, TEST),
+    4: (*ROUND_BASED_TABLES, PREDICTIONS, TEST),
+}
+"""The tables of earlier versions, which can be read but not continued."""
+
+LAYOUTS: Final = FORMER_LAYOUTS | {
+    VERSION + sum(map(OPTIONAL_TABLES.__getitem__, more)): (*TABLES, *more)
+    for count in range(len(OPTIONAL_TABLES) + 1)
+    for more in combinations(OPTIONAL_TABLES, count)
+}
+"""The tables of every version, in any order."""
+
+DIGEST_BYTES: Final = 16
+"""The length of a digest, in bytes: it protects against accidents, not against attacks."""
+
+
+TRIAL_COLUMNS: Final = 19
+"""The number of columns of a trial without its digest; those of its request follow."""
+
+DEFAULT_REQUEST_COLUMNS: Final[Row] = (None, None, "[]")
+"""The values of the request columns of a trial that has no row in the table of requests."""
+
+_MAYBE_REAL: Final = (float, type(None))
+_MAYBE_INFINITE: Final = (float, type(None), float)
+_MAYBE_INTEGER: Final = (int, type(None))
+_MAYBE_TEXT: Final = (str, type(None))
+
+TRIAL_TYPES: Final = (
+    *(int, str, _MAYBE_REAL, _MAYBE_INTEGER),
+    *(float, float, float, float, int, _MAYBE_INFINITE, _MAYBE_REAL),
+    *(str, int, str, str, str, str, int, int),
+    *(_MAYBE_INTEGER, _MAYBE_INFINITE, str),
+)
+"""The types of the columns of a trial and of its request."""
+
+SESSION_TYPES: Final = (
+    int,
+    str,
+    int,
+    float,
+    str,
+    *(_MAYBE_TEXT,) * 2,
+    _MAYBE_REAL,
+    _MAYBE_INTEGER,
+    int,
+    _MAYBE_INTEGER,
+)
+ENSEMBLE_TYPES: Final = (int, int)
+TEST_TYPES: Final = (int, *(_MAYBE_REAL,) * 3, int, str)
+TEST_BOUND_TYPES: Final = (int, str, *(_MAYBE_INFINITE,) * 3, str)
+
+
+def check_types(row: Row, kinds: Sequence[type | tuple[type, ...]]) -> None:
+    """Raise TypeError if a value of a row has a wrong type, which SQLite does not prevent."""
+    for value, kind in zip(row, kinds, strict=False):
+        if not isinstance(value, kind) or (value in _INFINITIES and kind is not _MAYBE_INFINITE):
+            raise TypeError(f"`{value!r:.20}` is not a {_type_name(kind)}")
+
+
+_INFINITIES: Final = (inf, -inf)
+
+
+def _type_name(kind: type | tuple[type, ...]) -> str:
+    first = kind if isinstance(kind, type) else kind[0]
+    return {int: "whole number", float: "number"}.get(first, "text")
+
+
+def record_to_row(record: TrialRecord) -> Row:
+    """Return the row of a trial without its digest and predictions, followed by the columns of its request.
+
+    Raises ValueError for a loss or a time that is not finite, and for an invalid memo.
+    """
+    trial, request = record.trial, record.trial.request
+    numbers = (trial.cost, trial.unshared_seconds, record.started, record.finished)
+    if not all(map(isfinite, (*numbers, trial.loss or 0.0))):
+        raise ValueError(f"trial {record.index} has a loss or a time that is not finite")
+    return (
+        int(record.index),
+        trial.status.value,
+        _real(trial.loss),
+        None if request.fidelity is None else int(request.fidelity),
+        *map(_real, numbers),
+        int(trial.is_feasible),
+        _real(trial.excess),
+        _real(trial.training_loss),
+        escape_surrogates(record.worker),
+        int(record.attempts),
+        escape_surrogates(trial.reason),
+        _named_numbers_json((each.bound.name, each.value) for each in trial.constraints),
+        _named_numbers_json(trial.metrics),
+        # ASCII, because some strings, with lone surrogates, cannot be encoded.
+        json.dumps(request.configuration.to_dict(), sort_keys=True),
+        int(record.workers),
+        int(record.is_speculative),
+        record.proposal,
+        _real(request.seconds),
+        _memo_json(record.index, request.memo),
+    )
+
+
+def upgrade_row(row: Row) -> Row:
+    """Convert a trial's row from a store in `ROUND_BASED_TABLES` to the current columns."""
+    return (*row[:17], 1, 0, row[-1])
+
+
+def row_to_record(row: Row, bounds: Sequence[AnyBound] = ()) -> TrialRecord:
+    """Return the trial of a row with the columns of its request, without predictions.
+
+    `bounds` are the bounds of the run in order. Raises ValueError or TypeError for an invalid row.
+    """
+    check_types(row, TRIAL_TYPES)
+    (index, status, loss, fidelity, cost, cost_alone, started, finished, _, _, training_loss) = row[:11]
+    (worker, attempts, reason, constraints, metrics, configuration, workers, early) = row[11:TRIAL_COLUMNS]
+    proposal, seconds, memo = row[TRIAL_COLUMNS:]
+    measured = [value for _, value in _parse_named_numbers(constraints)]
+    trial = Trial(
+        Request(Configuration.from_json(configuration), fidelity, seconds, tuple(json.loads(memo))),
+        loss,
+        cost,
+        parse_status(status),
+        reason,
+        tuple(Measurement(*each) for each in zip(bounds, measured, strict=True)) if measured else (),
+        None if cost_alone == cost else cost_alone,
+        _parse_named_numbers(metrics),
+        training_loss,
+    )
+    return TrialRecord(index, trial, started, finished, worker, attempts, workers, bool(early), proposal)
+
+
+def parse_status(word: str) -> Status:
+    """Return the status for a stored word, also of the first stores. Raises ValueError for other words."""
+    return Status(FORMER_STATUSES.get(word, word))
+
+
+def session_to_row(session: Session) -> Row:
+    """Return the row of a session with its digest."""
+    return with_digest(
+        (
+            session.number,
+            session.started,
+            session.process,
+            float(session.began),
+            json.dumps(dict(session.versions), sort_keys=True),
+            session.ended,
+            session.ending,
+            None if session.seconds is None else float(session.seconds),
+            session.trials,
+            session.after,
+            session.workers,
+        )
+    )
+
+
+def row_to_session(row: Row) -> Session:
+    """Return the session of a row with its digest. Raises ValueError if the digest differs."""
+    number, started, process, began, versions, *more = without_digest(row, SESSION_TYPES, f"session {row[0]}")
+    known = json.loads(versions)
+    if not isinstance(known, dict):
+        raise TypeError("the versions of a session must be a mapping")
+    return Session(number, started, process, began, {name: str(each) for name, each in known.items()}, *more)
+
+
+def row_digest(before: bytes, values: Iterable[object]) -> bytes:
+    """Return the digest of the values of a row; `before` is the digest of the row before, which it includes."""
+    text = json.dumps([each.hex() if isinstance(each, bytes) else each for each in values])
+    return blake2b(before + text.encode(), digest_size=DIGEST_BYTES).digest()
+
+
+def with_digest(row: Row) -> Row:
+    """Return a row with its digest appended."""
+    return (*row, row_digest(b"", row))
+
+
+def without_digest(row: Row, kinds: Sequence[type | tuple[type, ...]], what: str) -> Row:
+    """Return a row without its digest.
+
+    Raises ValueError if the digest differs, and TypeError as `check_types`.
+    """
+    if with_digest(row[:-1]) != row:
+        raise ValueError(f"{what} does not match its checksum")
+    check_types(row[:-1], kinds)
+    return row[:-1]
+
+
+def escape_surrogates(text: str) -> str:
+    """Escape lone surrogates, which file names may have and which cannot be encoded."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _real(number: float | None) -> float | None:
+    # Replace -0 by 0, as SQLite does, and nan by NULL.
+    return None if number is None or isnan(number) else float(number) + 0.0
+
+
+def _memo_json(index: int, memo: Memo) -> str:
+    """Return a memo as JSON; floats are written exactly. Raises ValueError for other types than numbers and strings."""
+    if not all(isinstance(each, (float, int, str)) for each in memo):
+        raise ValueError(f"the memo of trial {index} must contain only numbers and texts")
+    return json.dumps([*memo])
+
+
+def _named_numbers_json(named: Iterable[tuple[str, float]]) -> str:
+    return json.dumps([[name, _json_number(float(value))] for name, value in named])
+
+
+def _json_number(value: float) -> object:
+    """Return a number as JSON can hold it: nan as None, infinity as a string."""
+    return value if isfinite(value) else None if isnan(value) else str(value)
+
+
+def _parse_named_numbers(text: str) -> NamedNumbers:
+    found = [(name, nan if value is None else float(value)) for name, value in json.loads(text)]
+    if not all(isinstance(name, str) for name, _ in found):
+        raise TypeError("the name of a number must be a text")
+    return tuple(found)

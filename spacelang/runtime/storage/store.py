@@ -1,0 +1,360 @@
+"""The store of a run: one SQLite file with all trials.
+
+Only the process that runs the search writes, one transaction a trial, which is on the disk when `append` returns.
+SQLite uses a write-ahead log beside the file (`RUN.db-wal`), which is synchronized once a trial (`synchronous=FULL`). A
+rollback journal would keep everything in one file at all times, but needs four synchronizations and takes five times as
+long.
+
+A run that ends in order leaves one file. After a kill the next session merges the log. A missing or truncated log is
+detected, so that no trial is lost silently.
+
+The lock is SQLite's own. Between trials a run holds the write lock, which is released when the process ends in any way,
+and which permits others to read.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from spacelang.runtime.history import SessionStart, TrialRecord
+from spacelang.runtime.storage import prediction_table
+from spacelang.runtime.storage.header import RunHeader, current_versions, version_changes
+from spacelang.runtime.storage.optional_tables import ENSEMBLE_TABLE, PREDICTION_TABLE, REQUEST_TABLE
+from spacelang.runtime.storage.records import (
+    DEFAULT_REQUEST_COLUMNS,
+    TRIAL_COLUMNS,
+    Row,
+    Session,
+    record_to_row,
+    row_digest,
+    session_to_row,
+    with_digest,
+)
+from spacelang.runtime.storage.store_errors import (
+    StoreError,
+    check_can_create,
+    check_store_exists,
+    convert_store_errors,
+    damaged_error,
+    different_search_error,
+    explain_sqlite_error,
+    moved_error,
+)
+from spacelang.runtime.storage.store_file import (
+    FileIdentity,
+    acquire_write_lock,
+    check_blank,
+    check_integrity,
+    check_kind,
+    check_log_complete,
+    check_log_present,
+    check_resumable,
+    check_same_run,
+    checkpoint_log,
+    close_keeping_log,
+    closing_on_error,
+    configure_log,
+    extend_log,
+    file_identity,
+    make_tables,
+    merge_log,
+    roll_back_creation,
+)
+from spacelang.runtime.storage.stored_run import StoredRun
+
+__all__ = ["Store", "StoreError", "StoredRun", "is_blank"]
+
+Clock: TypeAlias = Callable[[], datetime]
+
+CHECKPOINT_TRIALS: Final = 64
+"""The number of trials after which the write-ahead log is copied into the file (a checkpoint)."""
+
+CHECKPOINT_BYTES: Final = 2**26
+"""The bytes of predictions in the log after which it is."""
+
+
+class Store(StoredRun):
+    """The store of a run in this process, which writes its trials to it.
+
+    `end_session` closes the store in order. A store that is only closed looks as if its process had been killed;
+    nothing is lost then.
+    """
+
+    stores_predictions = True
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, now: Clock) -> None:
+        super().__init__(path, connection)
+        self._now = now
+        self._last: tuple[int, bytes] = (0, self._header_digest)
+        self._session: Session | None = None
+        self._last_written: tuple[int, FileIdentity] | None = None
+        self._has_failed = False
+        self._logged_bytes = 0
+
+    @staticmethod
+    def create(
+        path: Path, header: RunHeader, *, now: Clock = lambda: datetime.now(UTC), durable: bool = True
+    ) -> "Store":
+        """Create a store at a path without a file, or with an empty one. Raises StoreError for any other path.
+
+        The folder must exist. `header` gives the package versions. If not `durable`, trials survive the end of the
+        process, but may be lost in a crash of the machine: for trials that are quick to repeat.
+        """
+        check_can_create(path)
+        with convert_store_errors(path), closing_on_error(path, "rwc") as connection:
+            check_blank(path, connection)
+            connection.execute("BEGIN EXCLUSIVE")
+            check_blank(path, connection)
+            make_tables(connection, header)
+            connection.execute("COMMIT")
+            configure_log(connection, durable=durable)
+            acquire_write_lock(path, connection)
+            store = Store(path, connection, now)
+            store._insert_session(Session(1, _timestamp(now), os.getpid(), 0.0, header.versions))
+            return store
+
+    @staticmethod
+    def open(path: Path, header: RunHeader, *, now: Clock = lambda: datetime.now(UTC), durable: bool = True) -> "Store":
+        """Open the store of a run to resume the run with this header; `durable` is as for `create`.
+
+        Raises StoreError if the store does not exist, if another process is writing to it, if it is damaged, if its
+        trials were reported in rounds, or if it belongs to another run. In the last case `differences` of the error
+        lists the differences.
+        """
+        check_store_exists(path)
+        with convert_store_errors(path):
+            roll_back_creation(path)
+            check_log_present(path)
+        with convert_store_errors(path), closing_on_error(path, "rw") as connection:
+            check_kind(path, connection)
+            check_resumable(path, connection)
+            configure_log(connection, durable=durable)
+            acquire_write_lock(path, connection)
+            check_log_complete(path)
+            check_integrity(path, connection)
+            store = Store(path, connection, now)
+            store._check_trials()
+            check_same_run(path, store.header, header)
+            found = header.versions or current_versions()
+            number = len(store.sessions) + 1
+            store._insert_session(
+                Session(number, _timestamp(now), os.getpid(), store.seconds, found, after=store.count)
+            )
+            return store
+
+    @staticmethod
+    def read(path: Path) -> StoredRun:
+        """Open a store for reading, also while its run is active. Raises StoreError if it is incomplete."""
+        check_store_exists(path)
+        with convert_store_errors(path):
+            roll_back_creation(path)
+            check_log_present(path)
+        with convert_store_errors(path), closing_on_error(path, "ro") as connection:
+            return StoredRun(path, connection)
+
+    @property
+    def count(self) -> int:
+        """The number of trials."""
+        return self._last[0]
+
+    @property
+    def session_starts(self) -> tuple[SessionStart, ...]:
+        """The starts of the sessions that continued from the earlier trials, which a resumed run replays."""
+        return tuple(SessionStart(each.after, each.workers) for each in self.sessions if each.workers is not None)
+
+    def start_session(self, workers: int) -> None:
+        """Store that this session continues from the earlier trials with so many workers. Raises StoreError."""
+        if self._session is None:
+            return
+        session = replace(self._session, workers=workers)
+        with self._guarded_write():
+            self._connection.execute(REPLACE_SESSION, session_to_row(session))
+            self._commit()
+            self._session = session
+
+    def request_ensemble(self, votes: int) -> None:
+        """Store that this session ends with an ensemble of `votes` votes. Raises StoreError."""
+        if self._session is None:
+            return
+        with self._guarded_write():
+            ENSEMBLE_TABLE.insert(self._connection, with_digest((self._session.number, votes)))
+            self._commit()
+
+    def append(self, record: TrialRecord) -> None:
+        """Store the next trial, with its predictions if it has any; it is on the disk when this returns.
+
+        Raises StoreError if it cannot be written; the store then keeps all earlier trials and refuses further writes.
+        Raises ValueError for a trial that is not the next one, and for invalid numbers; the store is unchanged then.
+        """
+        number, before = self._last
+        if record.index != number + 1:
+            raise ValueError(f"trial {record.index} does not follow trial {number}")
+        whole = record_to_row(record)
+        row, fields = whole[:TRIAL_COLUMNS], whole[TRIAL_COLUMNS:]
+        stored = () if fields == DEFAULT_REQUEST_COLUMNS else fields
+        predictions = record.trial.predictions
+        packed = None if predictions is None else prediction_table.pack(predictions)
+        mark = row_digest(before, (*row, *stored, *(() if packed is None else (packed.digest,))))
+        with self._guarded_write():
+            self._connection.execute(INSERT_TRIAL, (*row, mark))
+            if stored:
+                REQUEST_TABLE.insert(self._connection, (record.index, *stored))
+            if packed is not None:
+                PREDICTION_TABLE.insert(self._connection, (record.index, packed.digest, packed.shape, packed.numbers))
+            self._commit()
+            self._last = (record.index, mark)
+            self._logged_bytes += 0 if packed is None else len(packed.numbers)
+            if record.index % CHECKPOINT_TRIALS == 0 or self._logged_bytes > CHECKPOINT_BYTES:
+                checkpoint_log(self.path)
+                self._restart_transaction()
+                self._logged_bytes = 0
+
+    def end_session(self, ending: str, seconds: float) -> None:
+        """Store why the session ends, and close the store; `seconds` is the duration of the run over all sessions.
+
+        Nothing is stored after a write error, or if the store is closed already.
+        """
+        if self._has_failed:
+            self.close()
+        if self._session is None:
+            return
+        ended = replace(self._session, ended=_timestamp(self._now), ending=ending, seconds=seconds, trials=self.count)
+        self._write_and_close(REPLACE_SESSION, session_to_row(ended))
+
+    def close_as_refused(self, trial: int) -> StoreError:
+        """Return the error for a stored trial that the search does not request, and remove this session.
+
+        The store is closed, and is as it was before this session.
+        """
+        changes = version_changes(self.header.versions, current_versions())
+        if self._session is not None:
+            with self._guarded_write():
+                ENSEMBLE_TABLE.fetch(self._connection, DELETE_ENSEMBLE, (self._session.number,))
+            self._write_and_close(DELETE_SESSION, (self._session.number,))
+        return different_search_error(self.path, trial, changes)
+
+    def close(self) -> None:
+        """Close the file without storing anything."""
+        self._session = None
+        close_keeping_log(self.path, self._connection)
+
+    # ---- writing
+
+    def _write_and_close(self, statement: str, values: Row) -> None:
+        """Write the last change of this session, and merge the log into the file."""
+        try:
+            with self._guarded_write():
+                self._connection.execute(statement, values)
+                self._connection.execute("COMMIT")
+            with convert_store_errors(self.path):
+                merge_log(self._connection)
+        except BaseException:
+            self.close()
+            raise
+        self._session = None
+        super().close()
+
+    def _insert_session(self, session: Session) -> None:
+        with self._guarded_write():
+            self._connection.execute(INSERT_SESSION, session_to_row(session))
+            self._commit()
+            extend_log(self.path)
+            self._restart_transaction()
+            self._session = session
+
+    def _commit(self) -> None:
+        """End the transaction and start the next one at once, so that this run keeps the write lock."""
+        self._connection.execute("COMMIT")
+        self._begin_transaction()
+
+    def _restart_transaction(self) -> None:
+        """Restart the transaction, so that the next one uses the log from its start after a checkpoint."""
+        self._connection.execute("ROLLBACK")
+        self._begin_transaction()
+
+    def _begin_transaction(self) -> None:
+        """Acquire the write lock; raise StoreError if another program wrote while nobody held it."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        version = self._fetch_one("PRAGMA data_version")[0]
+        if self._last_written is not None and self._last_written[0] != version:
+            raise moved_error(self.path)
+        self._last_written = (version, file_identity(self.path))
+
+    @contextmanager
+    def _guarded_write(self) -> Iterator[None]:
+        """Roll back all writes in the context if one fails; after an error of the file refuse further writes."""
+        if self._has_failed:
+            raise StoreError(f"an earlier write to `{self.path}` has failed", "continue the run with `--resume`")
+        try:
+            self._check_file()
+            yield
+        except (sqlite3.Error, OSError, StoreError) as error:
+            self._has_failed = True
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise explain_sqlite_error(error, self.path) from error
+            raise
+        except BaseException:  # an error of the caller, or an interruption by the user at any point
+            self._roll_back()
+            raise
+
+    def _check_file(self) -> None:
+        """Raise StoreError unless the file is the one last written: the lock does not keep it from being moved."""
+        if self._last_written is not None and self._last_written[1] != file_identity(self.path):
+            raise moved_error(self.path)
+
+    def _roll_back(self) -> None:
+        """Roll back what was not committed, and read the number and digest of the last trial again."""
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        self._begin_transaction()
+        self._last = self._read_last_trial()
+
+    def _read_last_trial(self) -> tuple[int, bytes]:
+        query = "SELECT trial, digest FROM trials ORDER BY trial DESC LIMIT 1"
+        return self._connection.execute(query).fetchone() or (0, self._header_digest)
+
+    def _check_trials(self) -> None:
+        """Raise StoreError unless all trials are present and match their digests."""
+        count = sum(1 for _ in self._rows())
+        for trial in PREDICTION_TABLE.trial_numbers(self._connection):
+            if not 1 <= trial <= count:
+                raise damaged_error(self.path, f"it has predictions of trial {trial}, but not the trial")
+            self.predictions(trial)
+        for trial in REQUEST_TABLE.trial_numbers(self._connection):
+            if not 1 <= trial <= count:
+                raise damaged_error(self.path, f"it has the request of trial {trial}, but not the trial")
+        expected = max((session.trials or 0 for session in self.sessions), default=0)
+        if count < expected:
+            raise damaged_error(self.path, f"it has only {count} of {expected} trials")
+        self._last = self._read_last_trial()
+
+
+def is_blank(path: Path) -> bool:
+    """Return True if there is no file, or an empty one, so that there is nothing to resume or to overwrite.
+
+    The run of an empty file was killed before it started. Raises StoreError if the path cannot be examined.
+    """
+    with convert_store_errors(path):
+        if not path.exists():
+            return True
+        if path.is_file():
+            roll_back_creation(path)
+        return path.is_file() and path.stat().st_size == 0
+
+
+INSERT_TRIAL: Final = f"INSERT INTO trials VALUES ({','.join('?' * 20)})"
+INSERT_SESSION: Final = f"INSERT INTO sessions VALUES ({','.join('?' * 12)})"
+REPLACE_SESSION: Final = f"REPLACE INTO sessions VALUES ({','.join('?' * 12)})"
+DELETE_SESSION: Final = "DELETE FROM sessions WHERE session = ?"
+DELETE_ENSEMBLE: Final = "DELETE FROM ensembles WHERE session = ?"
+
+
+def _timestamp(now: Clock) -> str:
+    return now().astimezone(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,401 @@
+"""The SQLite file of a store: how to open it, check it, and lock it for writing."""
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from spacelang.runtime.storage.header import RunHeader, from_texts, to_texts
+from spacelang.runtime.storage.records import (
+    APPLICATION_ID,
+    FORMER_LAYOUTS,
+    LAYOUTS,
+    TABLES,
+    VERSION,
+    RunState,
+    row_digest,
+)
+from spacelang.runtime.storage.store_errors import (
+    OTHER_PATH_HELP,
+    STORE_PATH_HELP,
+    StoreError,
+    convert_store_errors,
+    convert_value_errors,
+    damaged_error,
+    in_use_error,
+    is_writable,
+    moved_error,
+)
+
+WRITE_LOCK_TIMEOUT: Final = 30_000
+"""The milliseconds that a run waits for the write lock; a process that checks its state takes it for a moment."""
+
+READ_TIMEOUT: Final = 1_000
+"""The milliseconds that a process which opens a store waits for an exclusive lock of others."""
+
+LOCK_CHECKS: Final = 3
+"""The number of times that the write lock must be free before a run without an end counts as killed."""
+
+LOCK_CHECK_PAUSE: Final = 0.01
+"""The seconds between two checks: a live run releases its lock for some microseconds after a trial."""
+
+MIN_LOG_PAGES: Final = 256
+"""The minimum length of a log, in pages."""
+
+FRAME_HEADER_BYTES: Final = 24
+"""The bytes before each page in the log."""
+
+MIN_LOG_BYTES: Final = 32 + MIN_LOG_PAGES * (FRAME_HEADER_BYTES + 4096)
+"""The minimum length of a log, in bytes: its header, and the pages with a frame header each."""
+
+LOG_MAGIC_NUMBERS: Final = frozenset({0x377F0682, 0x377F0683})
+"""The magic numbers at the start of a log."""
+
+LAST_ENDING_QUERY: Final = "SELECT ending FROM sessions ORDER BY session DESC LIMIT 1"
+
+FileIdentity: TypeAlias = tuple[tuple[int, int, int], ...]
+"""The device, the inode and the length of the file, and of its log."""
+
+
+# ---- opening
+
+
+@contextmanager
+def closing_on_error(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
+    """Open a connection without implicit transactions, and close it if the context fails.
+
+    `mode` is that of an SQLite URI: "rwc" creates the file, "rw" writes, "ro" reads.
+    """
+    connection = _connect(path, mode)
+    try:
+        yield connection
+    except BaseException:
+        close_keeping_log(path, connection)
+        raise
+
+
+def close_keeping_log(path: Path, connection: sqlite3.Connection) -> None:
+    """Close a connection without merging the log, as if the process had been killed.
+
+    A store whose last session has no end must have its log; without one it counts as incomplete.
+    """
+    with suppress(sqlite3.Error), closing(_connect(path, "ro")) as guard:
+        # SQLite merges the log when the last connection closes, but not if that one is read-only.
+        guard.execute("PRAGMA schema_version").fetchone()
+        connection.close()
+    connection.close()
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=READ_TIMEOUT / 1000)
+
+
+def roll_back_creation(path: Path) -> None:
+    """Roll back what a process left incomplete that was killed while it created the store.
+
+    At that time SQLite uses a rollback journal; afterwards it uses a log.
+    """
+    real = path.resolve()
+    journal = real.with_name(f"{real.name}-journal")
+    if journal.is_file() and journal.stat().st_size:
+        with closing(_connect(path, "rw")) as connection:
+            connection.execute("PRAGMA page_count").fetchone()
+
+
+def check_blank(path: Path, connection: sqlite3.Connection) -> None:
+    """Raise StoreError unless the file is empty."""
+    connection.execute("PRAGMA page_count").fetchone()  # rolls back what a killed process may have left incomplete
+    if path.stat().st_size == 0:
+        return
+    check_kind(path, connection)
+    raise StoreError(f"the store `{path}` already exists", f"continue it with `--resume`, or {OTHER_PATH_HELP}")
+
+
+def check_kind(path: Path, connection: sqlite3.Connection) -> None:
+    """Raise StoreError unless the file has the tables of a store in a version that can be read."""
+    if connection.execute("PRAGMA page_count").fetchone()[0] == 0:
+        raise StoreError(f"`{path}` is empty: its run was killed before it started", "start a run without `--resume`")
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise StoreError(f"`{path}` is an SQLite file, but not the store of a run", STORE_PATH_HELP)
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > VERSION and version not in LAYOUTS:
+        what = f"`{path}` was written by a newer spacelang: the version of its tables is {version}"
+        raise StoreError(what, "upgrade spacelang")
+    tables = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    if sorted(tables) != sorted((table,) for table in LAYOUTS.get(version, ())):
+        raise damaged_error(path, "its tables are not those of a store")
+
+
+def is_round_based(connection: sqlite3.Connection) -> bool:
+    """Return True if the store is of a version that reported trials to searches in rounds."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return version in FORMER_LAYOUTS
+
+
+def check_resumable(path: Path, connection: sqlite3.Connection) -> None:
+    """Raise StoreError if no run can continue the store, because its trials were reported in rounds."""
+    if is_round_based(connection):
+        raise StoreError(
+            f"`{path}` was written by an earlier spacelang, which reported trials to the search in rounds: "
+            "it cannot be continued",
+            f"`spacelang runs {path} --export FILE` shows and exports it; start a new run with another `--store`",
+        )
+
+
+def configure_log(connection: sqlite3.Connection, *, durable: bool = True) -> None:
+    """Enable the write-ahead log; if `durable`, each transaction is synchronized to the disk."""
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}")
+    connection.execute("PRAGMA wal_autocheckpoint=0")
+
+
+def make_tables(connection: sqlite3.Connection, header: RunHeader) -> None:
+    """Create the tables of a store and write the header of its run."""
+    connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version={VERSION}")
+    for table in TABLES:
+        connection.execute(table)
+    facts = to_texts(header)
+    rows = [*facts.items(), (HEADER_DIGEST_NAME, _header_digest(facts).hex())]
+    connection.executemany("INSERT INTO header VALUES (?, ?)", rows)
+
+
+HEADER_DIGEST_NAME: Final = "digest"
+
+
+def read_header(path: Path, connection: sqlite3.Connection) -> tuple[RunHeader, bytes]:
+    """Return the header and its digest; raise StoreError if they are invalid.
+
+    The digest of the first trial includes that of the header.
+    """
+    facts = dict(connection.execute("SELECT name, value FROM header").fetchall())
+    with convert_value_errors(path, "its header is invalid: "):
+        stored, root = facts.pop(HEADER_DIGEST_NAME, None), _header_digest(facts)
+        if stored != root.hex():
+            raise damaged_error(path, "its header does not match its checksum")
+        return from_texts(facts), root
+
+
+def _header_digest(facts: Mapping[str, str]) -> bytes:
+    return row_digest(b"", [each for fact in sorted(facts.items()) for each in fact])
+
+
+def check_integrity(path: Path, connection: sqlite3.Connection) -> None:
+    """Raise StoreError unless SQLite finds the pages of the file consistent."""
+    (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if found != "ok":
+        raise damaged_error(path, found)
+
+
+def check_same_run(path: Path, stored: RunHeader, new: RunHeader) -> None:
+    """Raise StoreError, with the differences, unless the new run is the one of the store."""
+    found = tuple(stored.differences(new))
+    if found:
+        more = f", and {len(found) - 1} more differences" if len(found) > 1 else ""
+        raise StoreError(
+            f"`{path}` belongs to another run: {found[0]}{more}",
+            f"start the run with the same settings as before, or {OTHER_PATH_HELP}",
+            found,
+        )
+
+
+# ---- the log
+
+
+def extend_log(path: Path) -> None:
+    """Extend the log to a minimum length, then record its use in the file.
+
+    A truncated log can then be recognized by its length. Once the session without an end is in the file itself, the
+    file requires a log.
+    """
+    log = _log_path(path)
+    if log.stat().st_size < MIN_LOG_BYTES:
+        os.truncate(log, MIN_LOG_BYTES)  # SQLite ignores bytes after the last transaction
+    checkpoint_log(path)
+
+
+def checkpoint_log(path: Path) -> None:
+    """Copy the log into the file (a checkpoint), so that the log is written from its start again.
+
+    Another connection than the writing one does it. By itself SQLite would do so while the write lock is released, for
+    as long as the disk takes.
+    """
+    with closing(_connect(path, "rw")) as keeper:
+        keeper.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+
+def check_log_present(path: Path) -> None:
+    """Raise StoreError if the last session has no end in the file, and the log is missing, truncated or corrupt.
+
+    SQLite accepts an invalid log, for example zeros, as an empty one.
+    """
+    log = _log_path(path)
+    if log.is_file() and log.stat().st_size >= MIN_LOG_BYTES:
+        _check_log_start(path, log)
+        return
+    if _uses_log(path) and _last_ending(path, "ro&immutable=1") == (None,):
+        raise StoreError(
+            f"`{path}` is incomplete: its log `{log.name}`, with the latest trials, is missing or truncated",
+            "put the log back beside it; if another program has merged the log, or if you can do without these trials, "
+            f'`sqlite3 {path.name} "PRAGMA journal_mode=DELETE"` makes the store usable without the log',
+        )
+
+
+def _check_log_start(path: Path, log: Path) -> None:
+    """Raise StoreError unless the log has a header and a page."""
+    for _ in range(LOCK_CHECKS):  # a live run may be writing the header just now
+        with log.open("rb") as file:
+            begin = file.read(32 + FRAME_HEADER_BYTES)
+        if _is_header(begin[:32]) and any(begin[32:]):
+            return
+        time.sleep(LOCK_CHECK_PAUSE)
+    raise _corrupt_log_error(path)
+
+
+def _corrupt_log_error(path: Path) -> StoreError:
+    return damaged_error(path, f"its log `{_log_path(path).name}` is corrupt")
+
+
+def check_log_complete(path: Path) -> None:
+    """Checkpoint the log, and raise StoreError if it has transactions that SQLite did not find.
+
+    SQLite reads a log up to the first corrupt byte, and takes the rest for the end of an older log. That is right for a
+    transaction that was being written when the machine crashed, and there is at most one of those.
+    """
+    with closing(_connect(path, "rw")) as keeper:
+        _, known, _ = keeper.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    log = _log_path(path).read_bytes()
+    if not log:
+        return
+    frame = FRAME_HEADER_BYTES + int.from_bytes(log[8:12], "big")
+    salts = log[16:24]
+    later = range(32 + max(known, 0) * frame, len(log) - FRAME_HEADER_BYTES, frame)
+    # A frame starts with a page number, then the length of the file (0 unless it ends a transaction).
+    lost = sum(log[at + 8 : at + 16] == salts and any(log[at + 4 : at + 8]) for at in later)
+    if lost > 1 or not _is_header(log[:32]):
+        raise _corrupt_log_error(path)
+
+
+def _is_header(header: bytes) -> bool:
+    """Return True if these 32 bytes are the header of a log and match their checksums.
+
+    See https://sqlite.org/fileformat2.html#walformat.
+    """
+    if len(header) < 32 or int.from_bytes(header[:4], "big") not in LOG_MAGIC_NUMBERS:
+        return False
+    order: Literal["big", "little"] = "big" if header[3] & 1 else "little"
+    first, second = 0, 0
+    for at in range(0, 24, 8):
+        first = (first + int.from_bytes(header[at : at + 4], order) + second) % 2**32
+        second = (second + int.from_bytes(header[at + 4 : at + 8], order) + first) % 2**32
+    return header[24:] == first.to_bytes(4, "big") + second.to_bytes(4, "big")
+
+
+def _last_ending(path: Path, mode: str) -> tuple[str | None] | None:
+    """Return the ending of the last session as read in this mode, in a tuple; None without a session."""
+    with closing(_connect(path, mode)) as connection:
+        check_kind(path, connection)
+        found: tuple[str | None] | None = connection.execute(LAST_ENDING_QUERY).fetchone()
+        return found
+
+
+def _uses_log(path: Path) -> bool:
+    with closing(_connect(path, "ro")) as connection:
+        return bool(connection.execute("PRAGMA journal_mode").fetchone() == ("wal",))
+
+
+def merge_log(connection: sqlite3.Connection) -> None:
+    """Merge the log into the file and remove it, unless another process is reading."""
+    connection.execute("PRAGMA busy_timeout=1000")
+    with suppress(sqlite3.OperationalError):
+        connection.execute("PRAGMA journal_mode=DELETE")
+
+
+def file_identity(path: Path) -> FileIdentity:
+    """Return the identity and the length of the file and of its log.
+
+    They differ if another program has replaced or changed one of them. Raises StoreError if one is missing.
+    """
+    found = []
+    for each in (path, _log_path(path)):
+        try:
+            status = each.stat()
+        except FileNotFoundError:
+            raise moved_error(path) from None
+        found.append((status.st_dev, status.st_ino, status.st_size))
+    return tuple(found)
+
+
+def _log_path(path: Path) -> Path:
+    # SQLite creates it beside the target of a link.
+    real = path.resolve()
+    return real.with_name(f"{real.name}-wal")
+
+
+# ---- the write lock
+
+
+def acquire_write_lock(path: Path, connection: sqlite3.Connection) -> None:
+    """Start a writing transaction, which excludes other writers. Raises StoreError if the run is active."""
+    free, busy, seen = 0, 0, None
+    connection.execute("PRAGMA busy_timeout=0")
+    while busy < LOCK_CHECKS:
+        found = _try_write_lock(connection)
+        if found is None:
+            free, busy = 0, busy + 1
+        else:
+            is_ended, trials = found
+            free = free + 1 if seen in (None, trials) else 0
+            seen = trials
+            if is_ended or free == LOCK_CHECKS:
+                connection.execute(f"PRAGMA busy_timeout={WRITE_LOCK_TIMEOUT}")
+                return
+            connection.execute("ROLLBACK")
+        time.sleep(LOCK_CHECK_PAUSE)
+    raise in_use_error(path, _writing_process(connection))
+
+
+def _try_write_lock(connection: sqlite3.Connection) -> tuple[bool, int] | None:
+    """Try to acquire the write lock; return None without it.
+
+    With the lock, return True if the last session has an end, and the number of trials.
+    """
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorname.startswith("SQLITE_BUSY"):
+            return None
+        raise
+    ended = connection.execute(LAST_ENDING_QUERY).fetchone()
+    (trials,) = connection.execute("SELECT coalesce(max(trial), 0) FROM trials").fetchone()
+    return ended != (None,), trials
+
+
+def _writing_process(connection: sqlite3.Connection) -> int | None:
+    """Return the process ID of the run that writes, as it stored it; None if that cannot be read."""
+    with suppress(sqlite3.Error):
+        connection.execute(f"PRAGMA busy_timeout={READ_TIMEOUT}")
+        found = connection.execute("SELECT process FROM sessions ORDER BY session DESC LIMIT 1").fetchone()
+        return None if found is None else int(found[0])
+    return None
+
+
+def state_without_end(path: Path) -> RunState:
+    """Return the state of a run whose last session has no end."""
+    if not is_writable(path):
+        return RunState.UNKNOWN  # only a process that may write can check the lock
+    with convert_store_errors(path):
+        connection = _connect(path, "rw")
+        try:
+            acquire_write_lock(path, connection)
+        except StoreError:
+            return RunState.RUNNING
+        else:
+            connection.execute("ROLLBACK")
+            return RunState.KILLED
+        finally:
+            close_keeping_log(path, connection)

@@ -1,0 +1,260 @@
+"""A stored run for reading."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from spacelang.ir.task import AnyBound, parse_bound
+from spacelang.ir.trial import Status
+from spacelang.runtime.closeable import Closeable
+from spacelang.runtime.history import Improvement, TrialRecord
+from spacelang.runtime.storage import prediction_table, unseen_score_table
+from spacelang.runtime.storage.optional_tables import ENSEMBLE_TABLE, PREDICTION_TABLE, REQUEST_TABLE
+from spacelang.runtime.storage.records import (
+    DEFAULT_REQUEST_COLUMNS,
+    ENSEMBLE_TYPES,
+    Row,
+    RunState,
+    Session,
+    check_types,
+    parse_status,
+    row_digest,
+    row_to_record,
+    row_to_session,
+    upgrade_row,
+    without_digest,
+)
+from spacelang.runtime.storage.store_errors import convert_store_errors, convert_value_errors, damaged_error
+from spacelang.runtime.storage.store_file import check_kind, is_round_based, read_header, state_without_end
+from spacelang.runtime.storage.unseen_score_table import StoredUnseenScore
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+ROWS_PER_QUERY: Final = 1_000
+"""The number of trials read at a time, so that a reader does not block a run for long."""
+
+COMPLETE_ENDINGS: Final = ("budget", "exhausted")
+"""The endings after which a run is complete."""
+
+
+class StoredRun(Closeable):
+    """A store opened for reading, also while its run is active. Raises StoreError if the file is not a store."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+        with convert_store_errors(path):
+            check_kind(path, connection)
+            self.header, self._header_digest = read_header(path, connection)
+            self._is_round_based = is_round_based(connection)
+
+    @property
+    def count(self) -> int:
+        """The number of trials."""
+        with convert_store_errors(self.path):
+            return int(self._fetch_one("SELECT count(*) FROM trials")[0])
+
+    @property
+    def sessions(self) -> tuple[Session, ...]:
+        """The sessions of the run in order, one for each process."""
+        with convert_store_errors(self.path):
+            rows = self._connection.execute("SELECT * FROM sessions ORDER BY session").fetchall()
+        with convert_value_errors(self.path):
+            return tuple(map(row_to_session, rows))
+
+    @property
+    def seconds(self) -> float:
+        """The duration of the run over all sessions; a killed session counts up to its last trial."""
+        with convert_store_errors(self.path):
+            (last,) = self._fetch_one("SELECT coalesce(max(finished), 0) FROM trials")
+        with convert_value_errors(self.path):
+            finished = float(last)
+        return max([finished, *(each.began if each.seconds is None else each.seconds for each in self.sessions)])
+
+    @property
+    def state(self) -> RunState:
+        """The state of the run."""
+        sessions = self.sessions
+        ending = sessions[-1].ending if sessions else None
+        if ending is None:
+            return state_without_end(self.path)
+        return RunState.FINISHED if ending in COMPLETE_ENDINGS else RunState.INTERRUPTED
+
+    @property
+    def best(self) -> tuple[int, float, bool] | None:
+        """The number of the best trial, its loss, and True if it satisfies all bounds; None without a success.
+
+        It is the best trial in the summary of a run. Feasible trials on all training rows come first, then other
+        feasible ones, then the one with the smallest violation of bounds.
+        """
+        with convert_store_errors(self.path):
+            found = self._connection.execute(f"{RANKED_QUERY} LIMIT 1", (self.header.training_size,)).fetchone()
+        if found is None:
+            return None
+        trial, loss, feasible, _ = found
+        with convert_value_errors(self.path):
+            check_types((trial, loss, feasible), (int, float, int))
+        return trial, loss, bool(feasible)
+
+    def ranked(self, count: int) -> tuple[int, ...]:
+        """Return the numbers of up to `count` best trials, best first, one for each configuration."""
+        found: dict[str, int] = {}
+        with (
+            convert_store_errors(self.path),
+            closing(self._connection.execute(RANKED_QUERY, (self.header.training_size,))) as rows,
+        ):
+            for trial, _, _, configuration in rows:
+                found.setdefault(configuration, trial)
+                if len(found) == count:
+                    break
+        return tuple(found.values())
+
+    @property
+    def failures(self) -> Counter[tuple[Status, str]]:
+        """The number of failed trials by status and reason, the most frequent first."""
+        with convert_store_errors(self.path):
+            rows = self._connection.execute(FAILURES_QUERY).fetchall()
+        with convert_value_errors(self.path):
+            return Counter({(parse_status(status), str(reason)): int(count) for status, reason, count in rows})
+
+    @property
+    def infeasible(self) -> int:
+        """The number of trials that succeeded but violate a bound."""
+        with convert_store_errors(self.path):
+            return int(self._fetch_one("SELECT count(*) FROM trials WHERE loss IS NOT NULL AND NOT feasible")[0])
+
+    @property
+    def curve(self) -> tuple[Improvement, ...]:
+        """The incumbent over time, as in the outcome of the run."""
+        with convert_store_errors(self.path):
+            rows = self._connection.execute(FEASIBLE_QUERY, (self.header.training_size,)).fetchall()
+        with convert_value_errors(self.path):
+            on_all_rows = [row[:3] for row in rows if row[3]]
+            return tuple(_incumbents(on_all_rows or [row[:3] for row in rows]))
+
+    @property
+    def test(self) -> StoredUnseenScore | None:
+        """The score of the best pipeline on the test rows; None if it was not tested."""
+        with convert_store_errors(self.path), convert_value_errors(self.path):
+            return unseen_score_table.load_unseen_score(self._connection)
+
+    @property
+    def votes(self) -> int | None:
+        """The number of votes of the ensemble that was last requested; None without one.
+
+        It is None for stores of earlier versions, too, which do not have this number.
+        """
+        with convert_store_errors(self.path), convert_value_errors(self.path):
+            for row in ENSEMBLE_TABLE.fetch(self._connection, LAST_ENSEMBLE_QUERY):
+                _, votes = without_digest(row, ENSEMBLE_TYPES, "the requested ensemble")
+                if votes < 1:
+                    raise ValueError(f"an ensemble needs at least 1 vote, not {votes}")
+                return int(votes)
+        return None
+
+    def records(self) -> Iterator[TrialRecord]:
+        """Return an iterator over all trials in order, which reads a thousand at a time.
+
+        They have all that they had in the run, except for the predictions. Raises StoreError at a damaged trial.
+        """
+        bounds = self._bounds
+        return (self._record(row, bounds) for row in self._rows())
+
+    def record(self, trial: int) -> TrialRecord | None:
+        """Return the trial with this number, None if there is none; otherwise like `records`."""
+        return next((self._record(row, self._bounds) for row in self._rows(trial - 1, 1)), None)
+
+    def predictions(self, trial: int) -> "npt.NDArray[np.float64] | None":
+        """Return the predictions of a trial as `Trial` has them; None if there are none, or no such trial.
+
+        Raises StoreError if they are damaged.
+        """
+        for _ in self._rows(trial - 1, 1):
+            with convert_store_errors(self.path):
+                found = PREDICTION_TABLE.rows_by_trial(self._connection, "digest, shape, numbers", [trial]).get(trial)
+            with convert_value_errors(self.path, f"the predictions of trial {trial}: "):
+                return None if found is None else prediction_table.unpack(found)
+        return None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @property
+    def _bounds(self) -> tuple[AnyBound, ...]:
+        with convert_value_errors(self.path):
+            return tuple(map(parse_bound, self.header.bounds))
+
+    def _record(self, row: Row, bounds: tuple[AnyBound, ...]) -> TrialRecord:
+        with convert_value_errors(self.path, f"trial {row[0]} is invalid: "):
+            return row_to_record(row, bounds)
+
+    def _rows(self, after: int = 0, at_most: int | None = None) -> Iterator[Row]:
+        """Yield the rows of trials after trial `after`, with the columns of their requests instead of their digests.
+
+        Raises StoreError if a trial is missing or does not match its digest.
+        """
+        last, before = after, self._header_digest
+        if after:
+            with convert_store_errors(self.path):
+                found = self._connection.execute("SELECT digest FROM trials WHERE trial = ?", (after,)).fetchone()
+            if found is None:
+                return
+            (before,) = found
+        while True:
+            with convert_store_errors(self.path):
+                rows = self._connection.execute(
+                    "SELECT * FROM trials WHERE trial > ? ORDER BY trial LIMIT ?", (last, at_most or ROWS_PER_QUERY)
+                ).fetchall()
+                numbers = [row[0] for row in rows]
+                marks = PREDICTION_TABLE.rows_by_trial(self._connection, "digest", numbers)
+                requests = REQUEST_TABLE.rows_by_trial(self._connection, "proposal, seconds, memo", numbers)
+            for row in rows:
+                last += 1
+                if row[0] != last:
+                    raise damaged_error(self.path, f"trial {last} is missing")
+                if row_digest(before, (*row[:-1], *requests.get(last, ()), *marks.get(last, ()))) != row[-1]:
+                    raise damaged_error(self.path, f"trial {last} does not match its checksum")
+                before = row[-1]
+                whole = upgrade_row(row) if self._is_round_based else row
+                yield *whole[:-1], *requests.get(last, DEFAULT_REQUEST_COLUMNS)
+            if at_most is not None or len(rows) < ROWS_PER_QUERY:
+                return
+
+    def _fetch_one(self, query: str) -> Row:
+        row: Row = self._connection.execute(query).fetchone()
+        return row
+
+
+RANKED_QUERY: Final = (
+    "SELECT trial, loss, feasible, configuration FROM trials WHERE loss IS NOT NULL ORDER BY feasible DESC, excess, "
+    "feasible AND fidelity IS NOT NULL AND fidelity < ?, loss, trial"
+)
+
+FAILURES_QUERY: Final = (
+    "SELECT status, reason, count(*) FROM trials WHERE loss IS NULL GROUP BY status, reason "
+    "ORDER BY count(*) DESC, min(trial)"
+)
+
+LAST_ENSEMBLE_QUERY: Final = "SELECT * FROM ensembles ORDER BY session DESC LIMIT 1"
+
+FEASIBLE_QUERY: Final = (
+    "SELECT finished, trial, loss, fidelity IS NULL OR fidelity >= ? FROM trials "
+    "WHERE loss IS NOT NULL AND feasible ORDER BY trial"
+)
+
+
+def _incumbents(points: Iterable[tuple[float, int, float]]) -> Iterator[Improvement]:
+    """Yield those of the trials, given in order, that were the best so far."""
+    least = inf
+    for finished, trial, loss in points:
+        if loss < least:
+            check_types((finished, trial, loss), (float, int, float))
+            least = loss
+            yield Improvement(finished, trial, loss)

@@ -1,0 +1,144 @@
+"""Vectorized evaluation of linear comparisons, with exactly the results of evaluating the entries one by one.
+
+Floats decide wherever both sides differ by more than the largest possible rounding error. All other entries are
+evaluated exactly, one by one.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from spacelang.ir.domain import Domain
+from spacelang.ir.expr import (
+    INACTIVE,
+    Arithmetic,
+    Call,
+    Compare,
+    Constant,
+    Expr,
+    ExpressionValue,
+    Operation,
+    Reference,
+    is_true,
+    nodes,
+    references,
+)
+from spacelang.sampling.value_codes import (
+    EXACT_INTEGER_LIMIT,
+    Array,
+    ValueCodes,
+    decode_values,
+    nearest_float,
+    to_floats,
+)
+
+_COMPARISON_FUNCTIONS: Mapping[str, Callable[[Array, Array], Array]] = {
+    "==": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+_ARITHMETIC_FUNCTIONS: Mapping[str, Callable[[Array, Array], Array]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+}
+
+RELATIVE_ERROR_BOUND: Final = 2.0**-50
+"""An upper bound of the relative error of each number and each operation of a comparison.
+
+One rounding changes its result by at most 2^-53 of it. Products of rounding errors are far smaller than the margin.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class JointValues:
+    """Values of several hyperparameters, entry by entry, for entries in which all of them are active.
+
+    `domains` and `codes` are by address; each of the `codes` has `count` entries.
+    """
+
+    domains: Mapping[str, Domain]
+    codes: Mapping[str, ValueCodes]
+    count: int
+
+
+def evaluate_comparison(atom: Compare, rows: JointValues) -> Array:
+    """Return a boolean array of shape (count,): for each entry, whether a linear comparison is true."""
+    values = {address: to_floats(rows.domains[address], rows.codes[address]) for address in references(atom)}
+    with np.errstate(all="ignore"):
+        (left, size), (right, other) = (_value_and_magnitude(side, values) for side in (atom.left, atom.right))
+        found: Array = np.broadcast_to(_COMPARISON_FUNCTIONS[atom.relation](left, right), rows.count).copy()
+        rounded = RELATIVE_ERROR_BOUND * sum(1 for _ in nodes(atom)) * (size + other)
+        is_clear = np.abs(left - right) > rounded  # not with NaN
+        is_clear = np.broadcast_to(is_clear | _is_exact_in_integers(atom, values, size + other), rows.count)
+    for entry in np.flatnonzero(~is_clear).tolist():
+        found[entry] = is_true(atom, _lookup_at_entry(rows, entry))
+    return found
+
+
+def _is_exact_in_integers(atom: Compare, values: Mapping[str, Array], size: Array) -> Array:
+    """Return True for entries without rounding: all numbers are integers that floats represent exactly.
+
+    A comparison with a division never qualifies.
+    """
+    found: Array = size < EXACT_INTEGER_LIMIT
+    for node in nodes(atom):
+        if isinstance(node, Constant):
+            found = found & (nearest_float(node.value) % 1 == 0)
+        elif isinstance(node, Reference):
+            found = found & (values[node.address] % 1 == 0)
+        elif isinstance(node, Arithmetic) and node.operation == "/":
+            return np.array(False)
+    return found
+
+
+def _value_and_magnitude(expression: Expr, values: Mapping[str, Array]) -> tuple[Array, Array]:
+    """Return the value of an expression, and the sum of the magnitudes of its terms, which bounds rounding errors."""
+    match expression:
+        case Constant():
+            found = np.array(nearest_float(expression.value))
+        case Reference():
+            found = values[expression.address]
+        case Arithmetic():
+            (left, size), (right, other) = (
+                _value_and_magnitude(side, values) for side in (expression.left, expression.right)
+            )
+            return _ARITHMETIC_FUNCTIONS[expression.operation](left, right), _result_magnitude(
+                expression.operation, size, other, right
+            )
+        case Call(arguments=(argument,)):  # `min` or `max` of one
+            return _value_and_magnitude(argument, values)
+        case _:
+            raise ValueError("not a linear expression")
+    return found, np.abs(found)
+
+
+def _result_magnitude(operation: Operation, size: Array, other: Array, right: Array) -> Array:
+    """Return the magnitude of the result of an operation on operands of two magnitudes.
+
+    `right` is the value of the second operand. A divisor may be far smaller than the terms it was computed from; its
+    rounding error then dominates the error of the quotient.
+    """
+    match operation:
+        case "+" | "-":
+            return size + other
+        case "*":
+            return size * other
+        case "/":
+            weighted: Array = size * other / right**2
+            return weighted
+
+
+def _lookup_at_entry(rows: JointValues, entry: int) -> Callable[[str], ExpressionValue]:
+    def value_at(address: str) -> ExpressionValue:
+        if address not in rows.codes:
+            return INACTIVE
+        return decode_values(rows.domains[address], rows.codes[address].take(np.array([entry])))[0]
+
+    return value_at

@@ -1,0 +1,124 @@
+"""Joint sampling of hyperparameters that constraints connect: draw their cells by probability, then values inside."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+from numpy.random import Generator
+
+from spacelang.ir.domain import Domain, SimpleDomain
+from spacelang.ir.expr import references
+from spacelang.ir.space import Constraint, Hyperparameter
+from spacelang.ir.value import is_number
+from spacelang.sampling.comparisons import JointValues, evaluate_comparison
+from spacelang.sampling.uniform import CellSampler
+from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes
+from spacelang.sampling.weighted import JointWeightedSampler
+from spacelang.solver.cells import probability_of_cell
+from spacelang.solver.model import Solver, SolverModel, Weights
+from spacelang.solver.network import Network
+
+MAX_ATTEMPTS: Final = 10_000
+"""The maximum number of draws for each accepted one, if constraints compare ranges with each other."""
+POINT_WEIGHT: Final = 1e-30
+"""The weight of a single point of a range.
+
+It is never drawn unless nothing else is possible. Products of several such weights do not underflow to 0.
+"""
+MAX_BATCH: Final = 1 << 16
+"""The maximum number of joint draws per attempt of rejection sampling."""
+
+
+class SamplingFailedError(Exception):
+    """An error: values that satisfy the comparisons between ranges are too rare to be found by rejection sampling.
+
+    `constraints` are the constraints that are responsible.
+    """
+
+    def __init__(self, constraints: tuple[Constraint, ...]) -> None:
+        super().__init__(f"none of {MAX_ATTEMPTS:,} draws satisfies the constraints over ranges")
+        self.constraints = constraints
+
+
+class ProbabilityWeights(Weights):
+    """Solver weights in which the weight of a cell is the probability that a random value of its domain lies in it."""
+
+    existential = False
+
+    def cell_weight(self, hyperparameter: Hyperparameter, cell_weight: SimpleDomain) -> float:
+        """Return the probability of the cell, but at least a tiny weight.
+
+        A single point of a continuous range has probability 0. The tiny weight lets it be drawn if nothing else
+        satisfies the constraints.
+        """
+        return max(probability_of_cell(cell_weight, hyperparameter.domain), POINT_WEIGHT)
+
+
+class JointSampler:
+    """A sampler of the hyperparameters of one network that contains no decision.
+
+    A state of the network says which cell each hyperparameter is in, and which comparisons between ranges are true.
+    Values are drawn inside the cells and rejected unless the comparisons are true or false as the state says. Both
+    truth values of a comparison have the same weight, so the accepted values have exactly the conditional distribution.
+    """
+
+    def __init__(self, model: SolverModel, network: Network, constraints: tuple[Constraint, ...]) -> None:
+        """Compile the samplers; `constraints` are reported in `SamplingFailedError` if values are too rare."""
+        self._ranges = network.ranges
+        self._constraints = constraints
+        self._state_sampler = JointWeightedSampler(Solver(model, ProbabilityWeights()).solve(network))
+        self._domains: dict[str, Domain] = {
+            member.address: member.node.domain for member in network.members if isinstance(member.node, Hyperparameter)
+        }
+        self._cells = {address: CellSampler(self._domains[address], mine) for address, mine in network.cells.items()}
+        self._numeric = {a: np.array([is_number(cell.middle) for cell in mine]) for a, mine in network.cells.items()}
+
+    def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:
+        """Yield for each hyperparameter its address, the entries in which it is active, and its values there.
+
+        Raises UnlikelyError if too few draws satisfy the constraints.
+        """
+        states, codes = self._draw_once(count, rng) if not self._ranges else self._draw_with_rejection(count, rng)
+        for address, values in codes.items():
+            active = np.flatnonzero(states[address] >= 0)
+            yield address, active, values if len(active) == count else values.take(active)
+
+    def _draw_once(self, count: int, rng: Generator) -> tuple[dict[str, Array], dict[str, ValueCodes]]:
+        states = self._state_sampler.draw(count, rng)
+        return states, {address: cells.draw(states[address], rng) for address, cells in self._cells.items()}
+
+    def _draw_with_rejection(self, count: int, rng: Generator) -> tuple[dict[str, Array], dict[str, ValueCodes]]:
+        kept: list[tuple[dict[str, Array], dict[str, ValueCodes]]] = []
+        found, tried, size = 0, 0, count
+        while found < count:
+            if tried >= MAX_ATTEMPTS * (found + 1):
+                raise SamplingFailedError(self._constraints)
+            states, codes = self._draw_once(size, rng)
+            good = np.flatnonzero(self._is_consistent(states, codes, size))[: count - found]
+            kept.append(
+                ({name: each[good] for name, each in states.items()}, {a: v.take(good) for a, v in codes.items()})
+            )
+            found, tried = found + len(good), tried + size
+            size = min(MAX_BATCH, max(2 * size, (count - found) * tried // max(found, 1)))
+        return (
+            {name: np.concatenate([states[name] for states, _ in kept]) for name in kept[0][0]},
+            {address: concatenate_codes([codes[address] for _, codes in kept]) for address in kept[0][1]},
+        )
+
+    def _is_consistent(self, states: Mapping[str, Array], codes: Mapping[str, ValueCodes], count: int) -> Array:
+        """Return a boolean array: True where every comparison between ranges has the truth value of its state.
+
+        Entries in which an operand is inactive or not a number are accepted, since their state is already right.
+        """
+        agreeing = np.ones(count, bool)
+        for name, atom in self._ranges.items():
+            addresses = references(atom)
+            compared = agreeing.copy()
+            for address in addresses:
+                compared &= (states[address] >= 0) & self._numeric[address][states[address]]
+            rows = np.flatnonzero(compared)
+            values = {address: codes[address].take(rows) for address in addresses}
+            agreeing[rows] = evaluate_comparison(atom, JointValues(self._domains, values, len(rows))) == (
+                states[name][rows] == 1
+            )
+        return agreeing

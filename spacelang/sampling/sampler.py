@@ -1,0 +1,246 @@
+"""Random sampling of configurations: structures uniformly without rejection, values uniformly or log-uniformly.
+
+A structure is a choice of one alternative for every reached decision. Configurations are drawn in columns, many at
+once: first the branches of one decision for all rows that reach it, then the values of one hyperparameter for all rows
+in which it is active. A single configuration is a batch of one row.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+
+from spacelang.deprecation import renamed_attributes
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.space import Choice, Context, Space
+from spacelang.ir.walk import Structure
+from spacelang.sampling.batch import Batch, join_column_pieces
+from spacelang.sampling.joint import JointSampler, SamplingFailedError
+from spacelang.sampling.uniform import UniformSampler
+from spacelang.sampling.value_codes import Array, ValueCodes, integer_type
+from spacelang.sampling.weighted import JointWeightedSampler, group_rows_by_state
+from spacelang.solver.conditioning import Component, Conditioning
+from spacelang.solver.counting import Structures
+from spacelang.solver.network import UNREACHED, FixedDecisions, Network
+
+__all__ = ["BLOCK_SIZE", "Sampler", "SamplingFailedError"]
+
+BLOCK_SIZE: Final = 1 << 16
+"""The number of configurations per block of `Sampler.configurations`."""
+
+DrawnPieces: TypeAlias = dict[str, list[tuple[Array, ValueCodes]]]
+"""The values drawn so far and their rows, by the address of the hyperparameter."""
+
+
+@renamed_attributes(places="structure_columns", columns="batch")
+class Sampler:
+    """A sampler of the configurations of one space; everything that does not depend on the draw is computed once.
+
+    Structures are uniform over all admissible ones. Values are uniform or log-uniform over their domains, conditional
+    on the constraints; a declared `@prior` is ignored. This is exact without rejection if constraints compare
+    hyperparameters with constants or finite hyperparameters with each other. Comparisons between ranges use rejection
+    sampling. Drawing raises ValueError if the space is empty, and UnlikelyError if rejection sampling does not find a
+    valid configuration.
+    """
+
+    def __init__(self, structures: Structures) -> None:
+        self.space: Space = structures.space
+        self.structures = structures
+        self._conditioning = Conditioning(self.space)
+        self._uniform_samplers = {node.address: UniformSampler(node.domain) for node in self.space.hyperparameters}
+        self._choices_by_context = {
+            context: [variable.node for variable in variables if isinstance(variable.node, Choice)]
+            for context, variables in self.space.by_context.items()
+        }
+        self._nonempty_contexts = {
+            context[:length]
+            for context in (*self.space.by_context, *self._conditioning.by_context)
+            for length in range(1, len(context) + 1)
+        }
+        self._decision_groups = {
+            context: [_DecisionGroup(network) for network in group]
+            for context, group in structures.model.decision_networks.items()
+        }
+        self._decision_sampler = lru_cache(maxsize=8192)(self._make_decision_sampler)
+        self._component_samplers = lru_cache(maxsize=8192)(self._make_component_samplers)
+
+    def structure(self, rng: Generator) -> dict[str, str]:
+        """Return one structure, drawn uniformly from all admissible ones: the branch names by decision address."""
+        decisions = _BranchColumns(1)
+        for _ in self._draw_decisions(decisions, rng, {}):
+            pass
+        return decisions.structure(self.space)
+
+    def structure_columns(self, count: int, rng: Generator) -> dict[str, Array]:
+        """Return `count` structures as columns, each drawn uniformly from all admissible ones.
+
+        The result maps the addresses of decisions to arrays of branch indices, with -1 where a decision is not reached.
+        Decisions that no row reaches may be missing.
+        """
+        decisions = _BranchColumns(count)
+        for _ in self._draw_decisions(decisions, rng, {}):
+            pass
+        return decisions.codes
+
+    def configuration(self, rng: Generator, taken: Structure | None = None) -> Configuration:
+        """Return one random configuration; `taken` restricts it to structures with the given branches."""
+        return self.batch(1, rng, taken).configurations()[0]
+
+    def configurations(self, count: int, rng: Generator) -> Iterator[Configuration]:
+        """Yield `count` random configurations, drawn in blocks of `BLOCK_SIZE`."""
+        for start in range(0, count, BLOCK_SIZE):
+            yield from self.batch(min(BLOCK_SIZE, count - start), rng).configurations()
+
+    def batch(self, count: int, rng: Generator, taken: Structure | None = None) -> Batch:
+        """Return a batch of `count` random configurations.
+
+        If `taken` is given, the structures are drawn uniformly from the admissible ones that take these branches. If it
+        is a complete structure, all rows have that structure. At least one admissible structure must take the branches.
+        If one of the decisions is nested, the branches that lead to it must be given too.
+        """
+        decisions, pieces = _BranchColumns(count), DrawnPieces()
+        reached = list(self._draw_decisions(decisions, rng, taken or {}))
+        for context, rows in reached:
+            for component in self._conditioning.by_context.get(context, ()):
+                self._draw_component(component, rows, decisions, rng, pieces)
+        return Batch(self.space, count, decisions.codes, {a: join_column_pieces(found) for a, found in pieces.items()})
+
+    def _draw_decisions(
+        self, decisions: "_BranchColumns", rng: Generator, taken: Structure
+    ) -> Iterator[tuple[Context, Array]]:
+        """Draw all decisions; yield every context that is reached, with its rows.
+
+        Raises ValueError if the space is empty.
+        """
+        if not self.structures.count:
+            raise ValueError("the space is empty")
+        waiting: list[tuple[Context, Array]] = [((), np.arange(decisions.count))] if decisions.count else []
+        while waiting:
+            context, rows = waiting.pop()
+            for deciding in self._decision_groups.get(context, ()):
+                for address, places in self._draw_branches(deciding, taken, len(rows), rng):
+                    decisions.set_branches(address, rows, places)
+            for choice in self._choices_by_context.get(context, ()):
+                for place, mine in decisions.group_by_branch(choice, rows):
+                    inside = (*context, (choice.address, choice.branches[place].name))
+                    if inside in self._nonempty_contexts:
+                        waiting.append((inside, mine))
+            yield context, rows
+
+    def _draw_branches(
+        self, deciding: "_DecisionGroup", taken: Structure, count: int, rng: Generator
+    ) -> Iterable[tuple[str, Array]]:
+        """Return the branch indices of the decisions of a group, by address."""
+        known = deciding.fixed_branches(taken)
+        members = deciding.network.fixed_decisions(taken) if known is None else known
+        for address, place in members:
+            yield address, np.full(count, place, np.int32)
+        if known is None:
+            yield from self._decision_sampler(deciding, members).draw(count, rng).items()
+
+    def _make_decision_sampler(self, deciding: "_DecisionGroup", members: FixedDecisions) -> JointWeightedSampler:
+        network = deciding.network
+        return JointWeightedSampler(
+            self.structures.existence_solver.solve(network, members), network.existential_variables
+        )
+
+    def _draw_component(
+        self, component: Component, rows: Array, decisions: "_BranchColumns", rng: Generator, pieces: DrawnPieces
+    ) -> None:
+        if component.is_free:
+            address = component.members[0].address
+            pieces.setdefault(address, []).append((rows, self._uniform_samplers[address].draw(len(rows), rng)))
+            return
+        for situation, mine in decisions.group_by_situation(component, rows):
+            free, tied = self._component_samplers(component, situation)
+            for address in free:
+                pieces.setdefault(address, []).append((mine, self._uniform_samplers[address].draw(len(mine), rng)))
+            for group in tied:
+                for address, active, codes in group.draw(len(mine), rng):
+                    if len(active):
+                        pieces.setdefault(address, []).append((mine[active], codes))
+
+    def _make_component_samplers(
+        self, component: Component, situation: tuple[int, ...]
+    ) -> tuple[tuple[str, ...], tuple[JointSampler, ...]]:
+        model = self._conditioning.residual_model(component, situation)
+        free: list[str] = []
+        tied: list[JointSampler] = []
+        for network in model.by_context.get((), ()):
+            if network.is_free:
+                free.extend(network.cells)
+            elif network.cells:
+                tied.append(JointSampler(model, network, component.constraints))
+        return tuple(free), tuple(tied)
+
+
+class _DecisionGroup:
+    """A network that has decisions among its members."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        depth = len(network.context)
+        self._choices = [(m.node, m.owners[depth:]) for m in network.members if isinstance(m.node, Choice)]
+
+    def fixed_branches(self, taken: Structure) -> FixedDecisions | None:
+        """Return the branch index of every decision if `taken` determines all of them, else None.
+
+        The index is -1 where a decision is not reached.
+        """
+        places: list[tuple[str, int]] = []
+        for choice, owners in self._choices:
+            branch = taken.get(choice.address)
+            if branch is not None:
+                places.append((choice.address, choice.branch_indices[branch]))
+            elif any(taken.get(owner, needed) != needed for owner, needed in owners):
+                places.append((choice.address, UNREACHED))
+            else:
+                return None
+        return tuple(places)
+
+
+class _BranchColumns:
+    """The branch indices drawn so far for each decision; -1 where a decision is not reached."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.codes: dict[str, Array] = {}
+
+    def set_branches(self, address: str, rows: Array, places: Array) -> None:
+        if len(rows) == self.count:
+            self.codes[address] = places
+            return
+        kind = integer_type(-1, max(int(places.max()), 0))
+        known = self.codes.get(address, np.full(self.count, -1, kind))
+        self.codes[address] = known.astype(np.result_type(known.dtype, places.dtype), copy=False)
+        self.codes[address][rows] = places
+
+    def group_by_branch(self, choice: Choice, rows: Array) -> Iterator[tuple[int, Array]]:
+        """Yield the rows grouped by branch, for a decision that all of them reach."""
+        for key, mine in group_rows_by_state([self.codes[choice.address][rows]], [len(choice.branches) + 1]):
+            yield key - 1, rows[mine]
+
+    def group_by_situation(self, component: Component, rows: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
+        """Yield the rows grouped by the situation of a component (the classes of its relevant decisions)."""
+        if not component.decisions:
+            yield (), rows
+            return
+        classes = [
+            np.array(ask.classes)[self.codes[ask.address][rows]]
+            if ask.address in self.codes
+            else np.full(len(rows), ask.classes[-1])
+            for ask in component.decisions
+        ]
+        for _, mine in group_rows_by_state(classes, [len(ask.examples) + 1 for ask in component.decisions]):
+            yield tuple(int(column[mine[0]]) for column in classes), rows[mine]
+
+    def structure(self, space: Space) -> dict[str, str]:
+        """Return the branch names of the first row by the addresses of the decisions."""
+        found = {}
+        for address, codes in self.codes.items():
+            choice = space.variables[address].choice
+            if codes[0] >= 0:
+                found[address] = choice.branches[codes[0]].name
+        return found

@@ -1,0 +1,152 @@
+"""Codes: values of one hyperparameter as arrays, each the index of a domain part and a number within that part."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from spacelang.ir.domain import Categorical, Domain, Grid, NotFound, Real, SimpleDomain, integer_coefficients, parts
+from spacelang.ir.value import Value
+
+Array: TypeAlias = NDArray[Any]
+EXACT_INTEGER_LIMIT: Final = 2**53
+"""Floats represent all integers below this exactly."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValueCodes:
+    """The codes of several values of one domain, one entry for each value.
+
+    A number is its own code. The code of a categorical value is its index in the set. `parts` has the index of the part
+    of a union that each value lies in; it is None if the domain is not a union. If no NumPy number type holds all codes
+    exactly, `codes` is an array of Python objects.
+    """
+
+    codes: Array
+    parts: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, places: Array) -> "ValueCodes":
+        """Return the entries at some positions."""
+        return ValueCodes(self.codes[places], None if self.parts is None else self.parts[places])
+
+
+def concatenate_codes(pieces: Sequence[ValueCodes]) -> ValueCodes:
+    """Return the concatenation of several arrays of codes of one domain."""
+    if len(pieces) == 1:
+        return pieces[0]
+    marks = [piece.parts for piece in pieces if piece.parts is not None]
+    return ValueCodes(np.concatenate([piece.codes for piece in pieces]), np.concatenate(marks) if marks else None)
+
+
+def code_type(domain: Domain) -> DTypeLike:
+    """Return the smallest NumPy type that holds all codes of a domain exactly; `object` if there is none."""
+    types = [_part_code_type(part) for part in parts(domain)]
+    mixed = np.float64 in types and any(isinstance(p, Grid) and not is_exact_as_floats(p) for p in parts(domain))
+    return object if mixed or object in types else np.result_type(*types).type
+
+
+def code_of(domain: Domain, value: Value) -> tuple[int, Any]:
+    """Return the index of the part that a value of the domain lies in, and the code of the value in that part.
+
+    Raises ValueError if the value does not belong to the domain.
+    """
+    for place, part in enumerate(parts(domain)):
+        found = part.find(value)
+        if not isinstance(found, NotFound):
+            return place, part.index_of(value) if isinstance(part, Categorical) else found
+    raise ValueError("the value does not belong to the domain")
+
+
+def decode_values(domain: Domain, codes: ValueCodes) -> list[Value]:
+    """Return the values that codes stand for, as Python objects."""
+    found: list[Value] = codes.codes.tolist()
+    if codes.parts is None:
+        return _decode_part_values(parts(domain)[0], found)
+    is_float = codes.codes.dtype.kind == "f"
+    for place, part in enumerate(parts(domain)):
+        if isinstance(part, Real) or (isinstance(part, Grid) and not (part.is_integral and is_float)):
+            continue
+        for entry in np.flatnonzero(codes.parts == place).tolist():
+            code = int(found[entry])  # type: ignore[arg-type]
+            found[entry] = part.value_at(code) if isinstance(part, Categorical) else code
+    return found
+
+
+def codes_at(part: SimpleDomain, indices: Array) -> Array:
+    """Return the codes of the members of a finite domain at some indices, counted from 0."""
+    match part:
+        case Categorical():
+            return np.asarray(indices, float)
+        case Grid(is_integral=True):
+            return part.lower + part.step * np.asarray(indices, float)
+        case Grid():
+            return _float_grid_codes_at(part, np.asarray(indices, float))
+        case Real():
+            return np.full(np.shape(indices), part.lower)
+
+
+def to_floats(domain: Domain, codes: ValueCodes) -> Array:
+    """Return the values that codes stand for as an array of floats; NaN for values that are not numbers."""
+    is_giant = codes.codes.dtype.kind == "O"
+    found = np.array(list(map(nearest_float, codes.codes))) if is_giant else codes.codes.astype(float)
+    for place, part in enumerate(parts(domain)):
+        if isinstance(part, Categorical):
+            table = np.array(list(map(nearest_float, part.values)))
+            mine = np.arange(len(codes)) if codes.parts is None else np.flatnonzero(codes.parts == place)
+            found[mine] = table[codes.codes[mine].astype(int)]
+    return found
+
+
+def nearest_float(value: Value) -> float:
+    """Return the nearest float to a number, infinity if it is too large, or NaN if the value is not a number."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _float_grid_codes_at(part: Grid, indices: Array) -> Array:
+    start, step, below = integer_coefficients(part)
+    if max(abs(start), abs(start + step * part.last_index), below) < EXACT_INTEGER_LIMIT:
+        return np.asarray((start + step * indices) / below)  # exact integers as floats: the division rounds once
+    return np.array([part.value_at(int(index)) for index in indices.ravel().tolist()], float).reshape(indices.shape)
+
+
+def _decode_part_values(part: SimpleDomain, codes: list[Any]) -> list[Value]:
+    if isinstance(part, Categorical):
+        values = part.values
+        return [values[code] for code in codes]
+    return codes
+
+
+def _part_code_type(part: SimpleDomain) -> DTypeLike:
+    match part:
+        case Grid(is_integral=True):
+            return integer_type(int(part.lower), int(part.upper))
+        case Grid() | Real():
+            return np.float64
+        case Categorical():
+            return integer_type(0, part.size)
+
+
+def integer_type(lower: int, upper: int) -> DTypeLike:
+    """Return the smallest signed integer type that holds `lower` to `upper`; `object` if there is none."""
+    fitting = (kind for kind in (np.int8, np.int16, np.int32, np.int64) if _fits(np.iinfo(kind), lower, upper))
+    return next(fitting, object)
+
+
+def _fits(word: np.iinfo[Any], lower: int, upper: int) -> bool:
+    return int(word.min) <= lower and upper <= int(word.max)
+
+
+def is_exact_as_floats(part: Grid) -> bool:
+    """Return True if floats represent all members of the grid exactly."""
+    return not part.is_integral or (part.lower > -EXACT_INTEGER_LIMIT and part.upper < EXACT_INTEGER_LIMIT)

@@ -1,0 +1,387 @@
+"""Codecs that write, read and describe (as JSON schema) the parts of a JSON document.
+
+For example, `ObjectKey("weight", ABOVE_ZERO, "How good it is.", 1.0)` is a key with the default 1. It is left out when
+a weight of 1 is written, read as 1 when it is missing, and optional in the JSON schema. The function that constructs an
+object from its parts checks what a schema cannot express, such as a default outside of its domain.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from spacelang.ir.value import to_json as value_to_json
+from spacelang.serialization.document_context import (
+    MAX_LINES,
+    JsonObject,
+    ReadingContext,
+    WritingContext,
+    expect_line_number,
+)
+from spacelang.serialization.json_fields import (
+    DefinitionError,
+    check_keys,
+    combine_errors,
+    expect_boolean,
+    expect_float,
+    expect_integer,
+    expect_name,
+    expect_object,
+    expect_one_of,
+    expect_parameter_name,
+    expect_plain_word,
+    expect_positive_float,
+    expect_positive_number,
+    expect_string,
+    expect_type,
+    expect_value,
+    find_tag,
+    first_duplicate,
+)
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+REQUIRED: Final = object()
+"""The marker for `default` of a key that must always be present."""
+
+
+class JsonCodec(Protocol[T_co]):
+    """A codec for one part of a JSON document."""
+
+    def read(self, value: object, path: str, context: ReadingContext, /) -> T_co:
+        """Return the object that a JSON value represents.
+
+        Raises DefinitionError, whose paths begin with `path`, for an invalid value.
+        """
+
+    def write(self, thing: Any, context: WritingContext, /) -> object:
+        """Return the JSON value (as for `json.dump`) that represents an object; reading it gives an equal object."""
+
+    def schema(self, defined: JsonObject, /) -> JsonObject:
+        """Return the JSON schema of the values that `read` accepts; add the schemas of named parts to `defined`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarCodec(Generic[T]):
+    """A codec for values without parts; `convert` checks a value at a path and converts it."""
+
+    convert: Callable[[object, str], T]
+    json_schema: JsonObject
+
+    def read(self, value: object, path: str, _: ReadingContext) -> T:
+        return self.convert(value, path)
+
+    def write(self, thing: Any, _: WritingContext) -> object:
+        return value_to_json(thing)
+
+    def schema(self, _: JsonObject) -> JsonObject:
+        return self.json_schema
+
+
+@dataclass(frozen=True)
+class NamedCodec(Generic[T]):
+    """A codec that has a name in the `$defs` of the schema; it is created lazily, so it may contain itself."""
+
+    name: str
+    create: Callable[[], JsonCodec[T]]
+
+    @cached_property
+    def codec(self) -> JsonCodec[T]:
+        """The codec itself, created at first use."""
+        return self.create()
+
+    def read(self, value: object, path: str, context: ReadingContext) -> T:
+        return self.codec.read(value, path, context)
+
+    def write(self, thing: Any, context: WritingContext) -> object:
+        return self.codec.write(thing, context)
+
+    def schema(self, defined: JsonObject) -> JsonObject:
+        if self.name not in defined:
+            defined[self.name] = {}
+            defined[self.name] = self.codec.schema(defined)
+        return {"$ref": f"#/$defs/{self.name}"}
+
+
+@dataclass(frozen=True, slots=True)
+class MappedCodec(Generic[T]):
+    """A codec that wraps another one: `make` converts after reading, `take` converts back for writing."""
+
+    codec: JsonCodec[Any]
+    make: Callable[[Any], T]
+    take: Callable[[T], object]
+
+    def read(self, value: object, path: str, context: ReadingContext) -> T:
+        return self.make(self.codec.read(value, path, context))
+
+    def write(self, thing: Any, context: WritingContext) -> object:
+        return self.codec.write(self.take(thing), context)
+
+    def schema(self, defined: JsonObject) -> JsonObject:
+        return self.codec.schema(defined)
+
+
+# ---- arrays and mappings
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayCodec(Generic[T]):
+    """A codec for a JSON array, read as a tuple, of `least` to `most` objects of one codec.
+
+    `noun` is the plural noun for the objects in messages. The objects must be distinct if `distinct` is set.
+    """
+
+    codec: JsonCodec[T]
+    least: int = 0
+    most: int | None = None
+    noun: str = "members"
+    distinct: bool = False
+
+    def read(self, value: object, path: str, context: ReadingContext) -> tuple[T, ...]:
+        given = expect_type(value, path, list, "a list")
+        if not self.least <= len(given) <= (len(given) if self.most is None else self.most):
+            at_most = f"at most {self.most}" if self.least != self.most else f"{self.most}"
+            wanted = f"at least {self.least}" if len(given) < self.least < (self.most or len(given) + 2) else at_most
+            raise DefinitionError(path, f"has {len(given)} {self.noun}, expected {wanted}")
+        found = _read_all(self.codec, ((item, f"{path}[{place}]") for place, item in enumerate(given)), context)
+        if self.distinct and (place := first_duplicate(found)) is not None:
+            raise DefinitionError(f"{path}[{place}]", f"repeats `{found[place]}`")
+        return found
+
+    def write(self, thing: Any, context: WritingContext) -> object:
+        return [self.codec.write(item, context) for item in thing]
+
+    def schema(self, defined: JsonObject) -> JsonObject:
+        limits = {"minItems": self.least, "maxItems": self.most, "uniqueItems": self.distinct}
+        return {"type": "array", "items": self.codec.schema(defined), **{key: n for key, n in limits.items() if n}}
+
+
+@dataclass(frozen=True, slots=True)
+class MappingCodec(Generic[T]):
+    """A codec for a JSON object with arbitrary keys, read as a tuple of pairs of name and value.
+
+    `check_name` checks a name and raises DefinitionError for an invalid one.
+    """
+
+    codec: JsonCodec[T]
+    check_name: Callable[[object, str], str]
+
+    def read(self, value: object, path: str, context: ReadingContext) -> tuple[tuple[str, T], ...]:
+        given = expect_object(value, path)
+        names = [self.check_name(name, path) for name in given]
+        things = _read_all(self.codec, ((each, f"{path}.{name}") for name, each in given.items()), context)
+        return tuple(zip(names, things, strict=True))
+
+    def write(self, thing: Any, context: WritingContext) -> object:
+        return {name: self.codec.write(each, context) for name, each in thing}
+
+    def schema(self, defined: JsonObject) -> JsonObject:
+        return {"type": "object", "additionalProperties": self.codec.schema(defined)}
+
+
+def _read_all(form: JsonCodec[T], values: Iterable[tuple[object, str]], context: ReadingContext) -> tuple[T, ...]:
+    """Return the objects read from values at their paths; raise one DefinitionError for all invalid values."""
+    found: list[T] = []
+    wrong: list[DefinitionError] = []
+    for value, path in values:
+        try:
+            found.append(form.read(value, path, context))
+        except DefinitionError as error:
+            wrong.append(error)
+    if wrong:
+        raise combine_errors(wrong)
+    return tuple(found)
+
+
+# ---- objects
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectKey:
+    """A key of a JSON object.
+
+    Its value is the part `part` of the object (by default the part with the name of the key). The key is left out if
+    the part equals `default`; a key whose `default` is `REQUIRED` is required.
+    """
+
+    name: str
+    codec: JsonCodec[Any]
+    description: str = ""
+    default: object = REQUIRED
+    part: str = ""
+
+    def schema(self, defined: JsonObject) -> JsonObject:
+        """Return the schema of the value, with `description` as its description."""
+        return {**self.codec.schema(defined), **({"description": self.description} if self.description else {})}
+
+
+Parts = dict[str, Any]
+"""The values read for the keys of an object, with the default for each key that is left out."""
+
+
+@dataclass(frozen=True)
+class ObjectCodec(Generic[T]):
+    """A codec for a JSON object with a fixed set of keys.
+
+    `make` constructs an object from its parts, its path and the context. `take` returns the parts that are not
+    attributes of the object. If `has_span` is set, objects have a source span, which is written as the keys `file` and
+    `expect_line_number`.
+    """
+
+    description: str
+    keys: tuple[ObjectKey, ...]
+    make: Callable[[Parts, str, ReadingContext], T]
+    take: Callable[[T], Mapping[str, Any]] | None = None
+    has_span: bool = False
+    extra_schema: JsonObject = field(default_factory=dict)
+    """Further entries of the JSON schema."""
+
+    @cached_property
+    def all_keys(self) -> tuple[ObjectKey, ...]:
+        """The keys, including those of the source position."""
+        return (*self.keys, *POSITION_KEYS) if self.has_span else self.keys
+
+    @cached_property
+    def _known(self) -> dict[str, ObjectKey]:
+        """The keys by name."""
+        return {key.name: key for key in self.all_keys}
+
+    def read(self, value: object, path: str, context: ReadingContext) -> T:
+        given = expect_object(value, path)
+        wrong = [*check_keys(given, path, self._known)]
+        if self.has_span:
+            context = context.enter(given, path)
+        parts: Parts = {}
+        for key in self.keys:
+            name = key.name
+            if name in given:
+                try:
+                    parts[key.part or name] = key.codec.read(given[name], f"{path}.{name}", context)
+                except DefinitionError as error:
+                    wrong.append(error)
+            elif key.default is REQUIRED:
+                wrong.append(DefinitionError(path, f"has no `{name}`"))
+            else:
+                parts[key.part or name] = key.default
+        if wrong:
+            raise combine_errors(wrong)
+        return self.make(parts, path, context)
+
+    def write(self, thing: Any, context: WritingContext) -> JsonObject:
+        where, context = context.enter(thing.span) if self.has_span else ({}, context)
+        own = {} if self.take is None else self.take(thing)
+        written: JsonObject = {}
+        for key in self.keys:
+            of = key.part or key.name
+            part = own[of] if of in own else getattr(thing, of)
+            if key.default is REQUIRED or part != key.default:
+                written[key.name] = key.codec.write(part, context)
+        return {**written, **where}
+
+    def schema(self, defined: JsonObject) -> JsonObject:
+        return {
+            "description": self.description,
+            "type": "object",
+            "properties": {key.name: key.schema(defined) for key in self.all_keys},
+            "required": [key.name for key in self.keys if key.default is REQUIRED],
+            "additionalProperties": False,
+            **self.extra_schema,
+        }
+
+
+def from_parts(kind: Callable[..., T]) -> Callable[[Parts, str, ReadingContext], T]:
+    """Return a function that calls `kind` with the parts as keyword arguments."""
+    return lambda parts, _, __: kind(**parts)
+
+
+def from_parts_with_span(kind: Callable[..., T]) -> Callable[[Parts, str, ReadingContext], T]:
+    """Return a function that calls `kind` with the parts and the source span as keyword arguments."""
+    return lambda parts, _, context: kind(**parts, span=context.span())
+
+
+@dataclass(frozen=True, slots=True)
+class UnionCodec(Generic[T]):
+    """A codec for objects of several kinds, each identified by a key of its own.
+
+    `tag_of` returns the key for an object. `untagged`, if given, reads JSON values that are not objects; `tag_of` then
+    returns an empty string for what `untagged` writes. `noun` describes an object in messages.
+    """
+
+    description: str
+    noun: str
+    kinds: Mapping[str, JsonCodec[T]]
+    tag_of: Callable[[T], str]
+    untagged: JsonCodec[T] | None = None
+
+    def read(self, value: object, path: str, context: ReadingContext) -> T:
+        if self.untagged is not None and not isinstance(value, dict):
+            return self.untagged.read(value, path, context)
+        return self.kinds[find_tag(value, path, self.kinds, self.noun)].read(value, path, context)
+
+    def write(self, thing: Any, context: WritingContext) -> object:
+        kind = self.tag_of(thing)
+        form = self.kinds[kind] if kind else self.untagged
+        assert form is not None
+        return form.write(thing, context)
+
+    def schema(self, defined: JsonObject) -> JsonObject:
+        forms = [*self.kinds.values()] if self.untagged is None else [self.untagged, *self.kinds.values()]
+        about = {"description": self.description} if self.description else {}
+        return {**about, "anyOf": [form.schema(defined) for form in forms]}
+
+
+# ---- building blocks of other codecs
+
+TEXT: Final = ScalarCodec(expect_string, {"type": "string"})
+NAME: Final = ScalarCodec(expect_name, {"type": "string", "minLength": 1})
+PLAIN_WORD: Final = ScalarCodec(expect_plain_word, NAME.json_schema)
+PARAMETER_NAME: Final = ScalarCodec(expect_parameter_name, NAME.json_schema)
+BOOLEAN: Final = ScalarCodec(expect_boolean, {"type": "boolean"})
+FLOAT: Final = ScalarCodec(expect_float, {"type": "number"})
+POSITIVE_NUMBER: Final = ScalarCodec(expect_positive_number, {"type": "number", "exclusiveMinimum": 0})
+POSITIVE_FLOAT: Final = ScalarCodec(expect_positive_float, POSITIVE_NUMBER.json_schema)
+VALUE: Final = NamedCodec(
+    "value",
+    lambda: ScalarCodec(
+        expect_value,
+        {
+            "description": "A value of a hyperparameter: null, a boolean, a number, a string, or a list that stands "
+            "for a tuple of values.",
+            "anyOf": [
+                {"type": ["null", "boolean", "number", "string"]},
+                {"type": "array", "items": {"$ref": "#/$defs/value"}},
+            ],
+        },
+    ),
+)
+POSITION_KEYS: Final = (
+    ObjectKey("file", TEXT, "The file that contains the line; by default that of the enclosing object.", None),
+    ObjectKey(
+        "line",
+        NamedCodec(
+            "line",
+            lambda: ScalarCodec(
+                expect_line_number,
+                {
+                    "description": "A line number, counted from 1; `lines` has the text of the line.",
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": MAX_LINES,
+                },
+            ),
+        ),
+        "The source line of this object; by default that of the enclosing object.",
+        None,
+    ),
+)
+
+
+def integer_from(least: int) -> ScalarCodec[int]:
+    """Return a codec for integers of at least `least`."""
+    return ScalarCodec(lambda value, path: expect_integer(value, path, least), {"type": "integer", "minimum": least})
+
+
+def one_of_words(*known: str) -> ScalarCodec[str]:
+    """Return a codec for strings that must be one of some words."""
+    return ScalarCodec(lambda value, path: expect_one_of(value, path, known), {"enum": [*known]})

@@ -1,0 +1,379 @@
+"""Compare two spaces: the list of facts that differ, and the exact number of structures that they share."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, TypeAlias, assert_never
+
+from spacelang.ir.domain import describe, literal, parameter_name
+from spacelang.ir.expr import Is, rename_addresses
+from spacelang.ir.prior import describe as describe_prior
+from spacelang.ir.space import (
+    Branch,
+    Choice,
+    Constraint,
+    Context,
+    FixedValue,
+    Hyperparameter,
+    NamedObject,
+    Node,
+    Operator,
+    Product,
+    ProductKind,
+    Space,
+    Variable,
+)
+from spacelang.ir.task import task_lines as describe_task
+from spacelang.serialization.expression_printer import show_expression
+from spacelang.solver.counting import Structures
+from spacelang.solver.network import TooManyTiesError
+
+
+class Aspect(StrEnum):
+    """A kind of fact about a space."""
+
+    DECISION = "decision"
+    ALTERNATIVE = "alternative"
+    HYPERPARAMETER = "hyperparameter"
+    DOMAIN = "domain"
+    DEFAULT = "default"
+    CONDITION = "condition"
+    OPERATOR = "operator"
+    FIXED = "fixed value"
+    ANNOTATION = "annotation"
+    CONSTRAINT = "constraint"
+    PIPELINE = "pipeline"
+    TASK = "task"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A fact that differs between two spaces, with its text in each; None for a space that does not have the fact."""
+
+    stage: str
+    """The stage of the fact; empty for constraints, the pipeline and the task."""
+
+    address: str
+    """The address of the decision, alternative, operator or parameter; empty if `stage` is empty."""
+
+    path: str
+    """The address as the language writes it; names that are not plain words are in backticks or quotes."""
+
+    aspect: Aspect
+    first: str | None
+    second: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceDifference:
+    """The differences of two spaces, with the number of structures of each and of both.
+
+    A structure chooses one alternative for every reached decision. It is common to both spaces if both give every
+    decision the same alternative (by name) and both have admissible values for it. Different operators or fixed values
+    of an alternative count as differences, but do not make a structure different. `both` is None if the common
+    structures cannot be counted exactly.
+    """
+
+    differences: tuple[Difference, ...]
+    first: int
+    second: int
+    both: int | None
+
+    @property
+    def only_first(self) -> int | None:
+        """The number of structures that only the first space has; None if it is unknown."""
+        return None if self.both is None else self.first - self.both
+
+    @property
+    def only_second(self) -> int | None:
+        """The number of structures that only the second space has; None if it is unknown."""
+        return None if self.both is None else self.second - self.both
+
+
+def compare(first: Structures, second: Structures) -> SpaceDifference:
+    """Return the differences of two spaces and the number of structures that they share.
+
+    The time grows with the size of the common part, as for counting the structures of one space.
+    """
+    return SpaceDifference(
+        differences(first.space, second.space), first.count, second.count, count_common(first.space, second.space)
+    )
+
+
+# ---- what differs
+
+
+def differences(first: Space, second: Space) -> tuple[Difference, ...]:
+    """Return the facts that differ, in the order of the first space, followed by those of the second space only.
+
+    If only one space has a decision, an alternative or an operator, the facts inside it are not listed.
+    """
+    # This import brings in the syntax tree of the language, which nothing else here needs.
+    from spacelang.serialization.syntax_nodes import spell_branch, spell_space, spelled_names
+
+    def path(address: str, aspect: Aspect) -> str:
+        around, _, name = address.rpartition(".")
+        if aspect is Aspect.FIXED and around:
+            return f"{path(around, Aspect.ALTERNATIVE)}.{parameter_name(name)}"
+        if address in names or not around:
+            return names.get(address, address)
+        # The address of an alternative. Its name may contain dots.
+        decision = max((each for each in names if address.startswith(f"{each}.")), key=len, default="")
+        return f"{names[decision]}.{spell_branch(address[len(decision) + 1 :])}" if decision else address
+
+    before, after = dict(_facts(spell_space(first))), dict(_facts(spell_space(second)))
+    names = {**spelled_names(second), **spelled_names(first)}
+    lone = {address for (address, aspect) in before.keys() ^ after.keys() if aspect in _EXISTENCE}
+    found = []
+    for fact in dict.fromkeys((*before, *after)):
+        one, other = before.get(fact), after.get(fact)
+        address, aspect = fact
+        if one == other or _is_implied(address, aspect, one, other, lone):
+            continue
+        place = "" if aspect in (Aspect.CONSTRAINT, Aspect.TASK) else address
+        found.append(Difference(place.partition(".")[0], place, path(place, aspect), aspect, one, other))
+    return tuple(found)
+
+
+_FactKey: TypeAlias = tuple[str, Aspect]
+_EXISTENCE: Final = (Aspect.DECISION, Aspect.ALTERNATIVE, Aspect.HYPERPARAMETER)
+
+
+def _is_implied(address: str, aspect: Aspect, one: str | None, other: str | None, lone: set[str]) -> bool:
+    """Return True if other differences already imply this one."""
+    if aspect in (Aspect.CONSTRAINT, Aspect.TASK):
+        return False
+    if aspect in (Aspect.DECISION, Aspect.HYPERPARAMETER) and one is not None and other is not None:
+        return True
+    parts = address.split(".")
+    return (address in lone and aspect not in _EXISTENCE) or any(
+        ".".join(parts[:length]) in lone for length in range(1, len(parts))
+    )
+
+
+def _facts(space: Space) -> Iterator[tuple[_FactKey, str]]:
+    yield ("", Aspect.PIPELINE), _outline(space.root)
+    yield from _facts_of(space.root, "")
+    for constraint in space.constraints:
+        text = f"{'forbid' if constraint.forbidden else 'require'} {show_expression(constraint.expression)}"
+        yield (text, Aspect.CONSTRAINT), text
+    for line in describe_task(space.task) if space.task is not None else ():
+        yield (line, Aspect.TASK), line
+
+
+def _facts_of(node: Node, inside: str) -> Iterator[tuple[_FactKey, str]]:
+    """Yield the facts of a node and everything below it; `inside` is the address of the enclosing alternative."""
+    match node:
+        case Hyperparameter():
+            yield from _facts_of_hyperparameter(node)
+        case Choice():
+            yield (node.address, Aspect.DECISION), " | ".join(quote_if_list(branch.name) for branch in node.branches)
+            yield (node.address, Aspect.DEFAULT), quote_if_list(node.branches[node.default].name)
+            if node.first:
+                yield (node.address, Aspect.ANNOTATION), "@first"
+            for branch in node.branches:
+                yield from _facts_of_branch(branch, f"{node.address}.{branch.name}")
+        case Operator():
+            yield (inside or node.name, Aspect.OPERATOR), f"{node.catalogue}.{node.name}"
+            for part in node.children:
+                yield from _facts_of(part, inside)
+            for name, value in node.fixed:
+                yield from _facts_of_fixed(value, f"{inside}.{name}" if inside else name)
+        case Product():
+            for child in node.children:
+                yield from _facts_of(child, inside)
+        case _:
+            assert_never(node)
+
+
+def quote_if_list(name: str) -> str:
+    """Return the name of an alternative for display; in quotes if it contains commas, as an order of steps does."""
+    return f'"{name}"' if ", " in name else name
+
+
+def _facts_of_hyperparameter(node: Hyperparameter) -> Iterator[tuple[_FactKey, str]]:
+    domain, default = describe(node.domain), literal(node.default)
+    condition = show_expression(node.condition) if node.condition is not None else None
+    whole = f"{domain} = {default}" + (f" when {condition}" if condition is not None else "")
+    yield (node.address, Aspect.HYPERPARAMETER), whole
+    yield (node.address, Aspect.DOMAIN), domain
+    yield (node.address, Aspect.DEFAULT), default
+    if condition is not None:
+        yield (node.address, Aspect.CONDITION), condition
+    annotations = [f"@split({node.split})"] if node.split is not None else []
+    if node.prior is not None:
+        annotations.append(describe_prior(node.prior))
+    if annotations:
+        yield (node.address, Aspect.ANNOTATION), " ".join(annotations)
+
+
+def _facts_of_branch(branch: Branch, address: str) -> Iterator[tuple[_FactKey, str]]:
+    yield (address, Aspect.ALTERNATIVE), branch.name if branch.value is None else literal(branch.value)
+    if branch.weight != 1:
+        yield (address, Aspect.ANNOTATION), f"@weight({literal(branch.weight)})"
+    if not isinstance(branch.node, Operator | Product) or (isinstance(branch.node, Product) and branch.node.children):
+        yield (address, Aspect.PIPELINE), _outline(branch.node)
+    yield from _facts_of(branch.node, address)
+
+
+def _facts_of_fixed(value: FixedValue, address: str) -> Iterator[tuple[_FactKey, str]]:
+    match value:
+        case Operator():
+            yield from _facts_of(value, address)
+        case NamedObject(name=name):
+            yield (address, Aspect.FIXED), name
+        case _:
+            yield (address, Aspect.FIXED), literal(value)
+
+
+def _outline(node: Node) -> str:
+    """Return a one-line outline of a structure, with decisions and operators by name."""
+    match node:
+        case Choice() | Hyperparameter() | Operator():
+            return node.name
+        case Product(kind=kind, children=children, selectors=selectors):
+            parts = [_outline(child) for child in children]
+            if selectors:
+                names = (f'"{each.pattern}"' if each.pattern else each.kind for each in selectors)
+                parts = [f"{name}: {part}" for name, part in zip(names, parts, strict=True)]
+            sign = {ProductKind.SEQUENCE: " -> ", ProductKind.PARALLEL: " & "}.get(kind)
+            if sign is not None:
+                return f"({sign.join(parts)})" if len(parts) != 1 else parts[0]
+            return f"{kind}({', '.join(parts)})"
+        case _:
+            assert_never(node)
+
+
+# ---- common structures
+
+
+def count_common(first: Space, second: Space) -> int | None:
+    """Return the number of structures that both spaces have; None if they are too intertwined to be counted.
+
+    The function counts the structures of a union space. It has the decisions of both spaces, and forbids what only one
+    of them can do. Structures do not include hyperparameters, so the union simply contains those of both spaces.
+    """
+    union = _SpaceUnion((first, second))
+    if not union.may_share_structure(((), ())):
+        return 0
+    try:
+        return Structures(union.space()).count
+    except TooManyTiesError:
+        return None
+
+
+_Contexts: TypeAlias = tuple[Context, Context]
+"""The contexts (decisions with branches) of one place in the first space and in the second."""
+
+
+class _SpaceUnion:
+    """The union of two spaces; decisions are shared where the same branches lead to them."""
+
+    def __init__(self, spaces: tuple[Space, Space]) -> None:
+        self.spaces = spaces
+        self.forbidden: list[Constraint] = []
+        self.names = tuple(
+            {address: f"{number} {address}" for address in each.variables} for number, each in enumerate(spaces)
+        )
+        """For each of the two spaces, its addresses and their new addresses in the union."""
+
+    def may_share_structure(self, contexts: _Contexts) -> bool:
+        """Return True if the spaces may share a structure below two contexts, ignoring constraints.
+
+        Both must have the same decisions there, and each decision a common branch for which this holds again.
+        """
+        ours, theirs = self._decisions(contexts)
+        return ours.keys() == theirs.keys() and all(
+            any(
+                self.may_share_structure(_contexts_below(variable, theirs[key], name))
+                for name in _shared_branches(variable, theirs[key])
+            )
+            for key, variable in ours.items()
+        )
+
+    def space(self) -> Space:
+        """Return the space whose admissible structures are exactly the common ones."""
+        self._share_names(((), ()))
+        root = self._shared_node(((), ()))
+        constraints = [
+            replace(constraint, expression=rename_addresses(constraint.expression, names))
+            for space, names in zip(self.spaces, self.names, strict=True)
+            for constraint in space.constraints
+        ]
+        return Space("", root, (*self.forbidden, *constraints))
+
+    def _share_names(self, contexts: _Contexts) -> None:
+        """Give the shared decisions the same address in the union."""
+        ours, theirs = self._decisions(contexts)
+        for key, variable in ours.items():
+            for names, each in zip(self.names, (variable, theirs[key]), strict=True):
+                names[each.address] = f"both {variable.address}"
+            for name in _shared_branches(variable, theirs[key]):
+                if self.may_share_structure(inside := _contexts_below(variable, theirs[key], name)):
+                    self._share_names(inside)
+
+    def _shared_node(self, contexts: _Contexts) -> Node:
+        """Return the node below two contexts: the shared decisions, and the hyperparameters of both spaces."""
+        ours, theirs = self._decisions(contexts)
+        choices = [self._shared_choice(variable, theirs[key]) for key, variable in ours.items()]
+        return Product(
+            ProductKind.SEQUENCE,
+            (*choices, *self._hyperparameters(0, contexts[0]), *self._hyperparameters(1, contexts[1])),
+        )
+
+    def _shared_choice(self, ours: Variable, theirs: Variable) -> Choice:
+        """Return a decision with the branches of both spaces; forbid the branches that no common structure has."""
+        address = self.names[0][ours.address]
+        branches: list[Branch] = []
+        for name in dict.fromkeys((*ours.choice.branch_indices, *theirs.choice.branch_indices)):
+            inside = _contexts_below(ours, theirs, name)
+            if name in _shared_branches(ours, theirs) and self.may_share_structure(inside):
+                branches.append(Branch(name, self._shared_node(inside)))
+                continue
+            # The branch is kept, so that expressions that refer to something inside it keep their meaning.
+            own = [
+                self._unshared_node(number, inside[number])
+                for number, each in enumerate((ours, theirs))
+                if name in each.choice.branch_indices
+            ]
+            branches.append(Branch(name, Product(ProductKind.SEQUENCE, tuple(own))))
+            self.forbidden.append(Constraint(Is(address, (name,)), forbidden=True))
+        return Choice(ours.node.name, address, address, tuple(branches))
+
+    def _unshared_node(self, number: int, context: Context) -> Node:
+        """Return the node below a context of one of the spaces."""
+        choices = []
+        for variable in self.spaces[number].by_context.get(context, ()):
+            if isinstance(variable.node, Choice):
+                address = self.names[number][variable.address]
+                branches = tuple(
+                    Branch(name, self._unshared_node(number, (*context, (variable.address, name))))
+                    for name in variable.choice.branch_indices
+                )
+                choices.append(Choice(variable.node.name, address, address, branches))
+        return Product(ProductKind.SEQUENCE, (*choices, *self._hyperparameters(number, context)))
+
+    def _hyperparameters(self, number: int, context: Context) -> Iterator[Hyperparameter]:
+        names = self.names[number]
+        for variable in self.spaces[number].by_context.get(context, ()):
+            node = variable.node
+            if isinstance(node, Hyperparameter):
+                condition = rename_addresses(node.condition, names) if node.condition is not None else None
+                yield replace(node, address=names[node.address], key=names[node.address], condition=condition)
+
+    def _decisions(self, contexts: _Contexts) -> tuple[dict[str, Variable], dict[str, Variable]]:
+        """Return the decisions of both spaces below two contexts, by configuration key."""
+        ours, theirs = (
+            {each.key: each for each in space.by_context.get(context, ()) if isinstance(each.node, Choice)}
+            for space, context in zip(self.spaces, contexts, strict=True)
+        )
+        return ours, theirs
+
+
+def _contexts_below(ours: Variable, theirs: Variable, branch: str) -> _Contexts:
+    return (*ours.owners, (ours.address, branch)), (*theirs.owners, (theirs.address, branch))
+
+
+def _shared_branches(ours: Variable, theirs: Variable) -> list[str]:
+    """Return the names of the branches that two decisions have in common."""
+    return [name for name in ours.choice.branch_indices if name in theirs.choice.branch_indices]

@@ -1,0 +1,123 @@
+"""The context for reading and writing a document: the source line of each part, and the texts of these lines."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from spacelang.serialization.json_fields import DefinitionError, expect_object, expect_string
+from spacelang.serialization.validation import DocumentPaths
+from spacelang.text import NO_SPAN, Source, Span
+
+JsonObject: TypeAlias = dict[str, object]
+
+FileLine: TypeAlias = tuple[str, int]
+"""The name of a file and a line in it; line 0 if the source line is unknown."""
+
+MAX_LINES: Final = 2**20
+"""The maximal number of lines of all files together; the source file of a space has fewer characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class WritingContext:
+    """The context for writing a part: the enclosing source line, and the texts of all lines recorded so far."""
+
+    position: FileLine = ("", 0)
+    lines: dict[str, dict[int, str]] = field(default_factory=dict)
+
+    def enter(self, span: Span) -> tuple[JsonObject, "WritingContext"]:
+        """Return the keys that state the position of a part, and the context for the parts inside it.
+
+        Keys are left out if they equal the position of the enclosing part.
+        """
+        if span.source is NO_SPAN.source:
+            return {}, self
+        self.record_lines(span, span.line)
+        place = (span.source.name, span.line)
+        if place == self.position:
+            return {}, self
+        file: JsonObject = {} if place[0] == self.position[0] else {"file": place[0]}
+        return {**file, "line": place[1]}, WritingContext(place, self.lines)
+
+    def record_lines(self, span: Span, last: int) -> None:
+        """Record the texts of the lines from the first line of a span to `last`."""
+        here = self.lines.setdefault(span.source.name, {})
+        for number in range(span.line, last + 1):
+            here[number] = span.source.line(number)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingContext:
+    """The context for reading a part: the enclosing source line, and what was read of the document before.
+
+    `known_lines` are the lines whose text is available; `paths` collects the paths of addresses and expressions.
+    """
+
+    position: FileLine = ("", 0)
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    known_lines: frozenset[FileLine] = frozenset()
+    paths: DocumentPaths = field(default_factory=DocumentPaths)
+
+    def enter(self, given: JsonObject, path: str) -> "ReadingContext":
+        """Return the context for the parts of an object.
+
+        `file` and `expect_line_number` default to those of this context.
+
+        Raises DefinitionError for a line whose text is unknown.
+        """
+        if "file" not in given and "line" not in given:
+            return self
+        file, number = self.position
+        file = expect_string(given["file"], f"{path}.file") if "file" in given else file
+        if "line" in given:
+            number = expect_line_number(given["line"], f"{path}.line")
+            if (file, number) not in self.known_lines:
+                problem = f"is a line of `{file}` whose text is missing in `lines`"
+                raise DefinitionError(f"{path}.line", problem, "add its text there, or leave out `line`")
+        return ReadingContext((file, number), self.sources, self.known_lines, self.paths)
+
+    def span(self, said: str = "") -> Span:
+        """Return the span of the text `said`, which starts in the current line.
+
+        Returns the span of the whole line (without indentation) if the text does not occur there, and NOWHERE if the
+        line is unknown.
+        """
+        if self.position not in self.known_lines:
+            return NO_SPAN
+        source = self.sources[self.position[0]]
+        start = source.line_starts[self.position[1] - 1]
+        found, whole = source.text.find(said, start), source.line(self.position[1])
+        if not said or not start <= found < start + len(whole):
+            found, said = start + len(whole) - len(whole.lstrip()), whole.strip()
+        return Span(source, found, found + len(said))
+
+
+def read_lines(value: object, path: str) -> tuple[dict[str, Source], frozenset[FileLine]]:
+    """Return the sources (by file) and the known lines from the `lines` of a document.
+
+    Lines that the document does not state are empty in the sources. Raises DefinitionError for an invalid line number
+    or a text of more than one line.
+    """
+    files: dict[str, dict[int, str]] = {}
+    for file, written in expect_object(value, path).items():
+        here = files[file] = {}
+        for number, said in expect_object(written, f"{path}.{file}").items():
+            at = f"{path}.{file}.{number}"
+            is_number = number.isascii() and number.isdigit() and len(number) < len(str(MAX_LINES * 10))
+            told = expect_string(said, at)
+            if "\n" in told:
+                raise DefinitionError(at, "is more than one line")
+            here[expect_line_number(int(number) if is_number else number, at)] = told
+    if sum(max(here, default=0) for here in files.values()) > MAX_LINES:
+        raise DefinitionError(path, f"has more than {MAX_LINES:,} lines")
+    sources = {
+        file: Source(file, "\n".join(here.get(line, "") for line in range(1, max(here, default=0) + 1)))
+        for file, here in files.items()
+    }
+    return sources, frozenset((file, line) for file, here in files.items() for line in here)
+
+
+def expect_line_number(value: object, path: str) -> int:
+    """Return a value that must be a line number."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_LINES:
+        return value
+    raise DefinitionError(path, f"is not a line number, expected a whole number from 1 to {MAX_LINES}")

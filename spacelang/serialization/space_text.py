@@ -1,0 +1,435 @@
+"""Write a space as text of the `.space` language, for spaces that programs create (such as a restricted space).
+
+Every decision of the pipeline itself becomes a stage. Bounds that depended on the data are written as the numbers that
+they had. An alternative whose name equals its own printed text is written without a name; any other name is added in
+quotes.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby, permutations
+from typing import Final, Literal, TypeAlias
+
+from spacelang.ir.domain import is_bare_word
+from spacelang.ir.prior import Prior
+from spacelang.ir.prior import name_and_parameters as named_prior
+from spacelang.ir.space import (
+    ABSTRACT_CATALOGUE,
+    RANGE_NAME,
+    SKIPPED_STEP,
+    Branch,
+    Choice,
+    ColumnSelector,
+    FixedValue,
+    Hyperparameter,
+    NamedObject,
+    Node,
+    Operator,
+    Product,
+    ProductKind,
+    Space,
+    operators,
+    order_name,
+    value_name,
+)
+from spacelang.ir.step_addresses import PIPELINE_GROUP, is_sequence, join_address, operator_address, step_groups
+from spacelang.ir.task import Task, describe_bound, describe_limits, describe_validation, format_number
+from spacelang.serialization.syntax_nodes import ExpressionNames, domain_node
+from spacelang.syntax import ast, synthetic_nodes
+from spacelang.syntax.structure_titles import title
+from spacelang.syntax.synthetic_nodes import make_choice_test, make_dotted_name, make_value, make_word
+from spacelang.text import NO_SPAN, unique_name
+
+DEFAULT_CATALOGUE: Final = "sklearn"
+"""The catalogue whose operators need no prefix and no `use` line."""
+
+FIRST_CHOICE_NAME: Final = "choice_1"
+"""The automatic name of the first unnamed choice at a place."""
+
+
+Alternative: TypeAlias = ast.NoneStep | ast.Operator | ast.Parenthesised
+Marks: TypeAlias = tuple[ast.Annotation, ...]
+
+_NONE: Final = ast.NoneStep((), NO_SPAN)
+
+
+class UnwritableSpaceError(ValueError):
+    """Exception for a space that the language cannot express; the message names the part of the space."""
+
+
+def as_text(space: Space) -> str:
+    """Return the space as text that reads back to the same configurations, defaults and annotations.
+
+    Decisions, constraints and the orders of permutations may come in a different order. An order that a permutation of
+    the space does not have is written as forbidden.
+
+    Raises UnwritableError for a space that cannot come from a text or from restricting one: a hyperparameter outside of
+    any operator, a step whose address does not match its place, or an annotated order. It is also raised for a
+    condition on a stage that has the same name as another parameter of the operator.
+    """
+    # The printer imports the parser, which is slow. It is imported only when text is written.
+    from spacelang.syntax.printer import format_file
+
+    return format_file(_SpaceWriter(space).file())
+
+
+class _SpaceWriter:
+    """A writer for one space.
+
+    It visits the space in reading order, so that automatically numbered names get the same numbers again.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._wording = ExpressionNames(space)
+        self._stages: dict[str, list[ast.Item]] = {}
+        """The items of each stage by its name; an empty list while the alternatives of the stage are being written."""
+        self._forbidden: list[ast.Item] = []
+        self._used_names: dict[str, set[str]] = {}
+        """The names already taken, by the address of the place."""
+        self._required_names: dict[str, set[str]] = {}
+        """The names that addresses require, by the address of the place."""
+        for variable in space.variables.values():
+            before, words = self._wording.split_address(variable.address)
+            for each in words:
+                self._required_names.setdefault(before, set()).add(each)
+                before = join_address(before, each)
+        self._stage_of = self._stage_names()
+
+    def file(self) -> ast.File:
+        """Return the syntax tree of the whole file."""
+        space = self._space
+        called = None if not space.title else ast.Text(space.title, NO_SPAN)
+        head: list[ast.Item] = (
+            [ast.SpaceName(make_word(space.name), called, NO_SPAN)] if is_bare_word(space.name) else []
+        )
+        used = {(operator.catalogue, operator.name) for operator in operators(space.root)}
+        head += [
+            ast.Use(make_dotted_name(each), NO_SPAN)
+            for each in sorted({name for name, _ in used} - {DEFAULT_CATALOGUE, ABSTRACT_CATALOGUE})
+        ]
+        head += [
+            ast.Abstract(make_word(name), None, NO_SPAN)
+            for catalogue, name in sorted(used)
+            if catalogue == ABSTRACT_CATALOGUE
+        ]
+        pipeline = ast.Pipeline(self._step(space.root, ""), NO_SPAN)
+        stages = [item for stage in self._stages.values() for item in stage]
+        rules = [
+            ast.ConstraintStatement(rule.forbidden, self._wording.expression_node(rule.expression), NO_SPAN)
+            for rule in space.constraints
+        ]
+        task = [] if space.task is None else [_task_block(space.task)]
+        return ast.File((*head, *stages, pipeline, *self._forbidden, *rules, *task), NO_SPAN)
+
+    # ---- structures
+
+    def _structure(self, node: Node, prefix: str) -> ast.Structure:
+        """Return the structure for a node; `prefix` is the address of the place that it is in."""
+        match node:
+            case Operator():
+                return self._operator(node, prefix)
+            case Choice():
+                return self._choice(node, prefix)
+            case Product(kind=ProductKind.SEQUENCE):
+                return self._sequence(node.children, prefix)
+            case Product(kind=ProductKind.PARALLEL):
+                return _joined("&", [self._step(child, prefix) for child in node.children])
+            case Product(kind=ProductKind.COLUMNS):
+                parts = (self._step(child, prefix) for child in node.children)
+                return ast.Columns(tuple(zip(map(_selector, node.selectors), parts, strict=True)), (), NO_SPAN)
+            case Product(kind=ProductKind.PERMUTATION):
+                return self._permutation(node, prefix)
+            case _:
+                raise UnwritableSpaceError("a hyperparameter outside of any operator")
+
+    def _sequence(self, children: Sequence[Node], prefix: str) -> ast.Structure:
+        """Return steps joined by `->`; neighbouring steps whose addresses share a group name form a named group."""
+        parts: list[ast.Structure] = []
+        runs = groupby(zip(step_groups(children, prefix), children, strict=True), lambda run: run[0])
+        for name, steps in ((name, [step for _, step in run]) for name, run in runs):
+            if not name:
+                parts.extend(self._structure(step, prefix) for step in steps)
+                continue
+            if name == PIPELINE_GROUP:
+                parts.append(_group(self._sequence(steps, ""), name))
+                continue
+            self._used_names.setdefault(prefix, set()).add(name)
+            inner = self._sequence(steps, join_address(prefix, name))
+            # A group around a single operator or decision would rename it: `none` is added as a second step.
+            parts.append(_group(inner if _joining_sign(inner) in ("->", "&") else _joined("->", [inner, _NONE]), name))
+        return _joined("->", parts) if parts else _NONE
+
+    def _step(self, node: Node, prefix: str) -> ast.Structure:
+        """Return the structure for a step, as a group if the addresses inside the step share a group name."""
+        return self._structure(node, prefix) if is_sequence(node) else self._sequence((node,), prefix)
+
+    def _permutation(self, node: Product, prefix: str) -> ast.Structure:
+        """Return a `permute(...)` written in the default order; forbid the orders that the space does not have."""
+        order, *steps = node.children
+        assert isinstance(order, Choice)
+        if order.first or any(branch.weight != 1.0 for branch in order.branches):
+            raise UnwritableSpaceError(f"an annotation of the orders of `{order.key}`")
+        natural = self._reserve_name("order", order.name, order.address, prefix)
+        labels = next(e for e in permutations(node.labels) if order_name(e) == order.branches[order.default].name)
+        parts = tuple(self._step(steps[node.labels.index(label)], prefix) for label in labels)
+        given = (
+            None if unique_name(title(part), labels[:place]) == label else make_word(label)
+            for place, (part, label) in enumerate(zip(parts, labels, strict=True))
+        )
+        missing = [
+            *{order_name(each): None for each in permutations(labels) if order_name(each) not in order.branch_indices}
+        ]
+        if missing:
+            forbidden = make_choice_test(self._wording.path_of(order.address), missing)
+            self._forbidden.append(ast.ConstraintStatement(True, forbidden, NO_SPAN))
+        written = ast.Permute(parts, (), NO_SPAN, tuple(given))
+        return written if natural else _group(written, order.name)
+
+    def _choice(self, choice: Choice, prefix: str) -> ast.Structure:
+        if choice.address in self._stage_of:
+            return self._stage(choice)
+        natural = self._reserve_name(FIRST_CHOICE_NAME, choice.name, choice.address, prefix) and not choice.first
+        written = self._alternatives(choice)
+        if not natural or len(written) == 1:
+            return _group(ast.JoinedStructures("|", written, NO_SPAN), choice.name, _annotations(first=choice.first))
+        if written[0] != _NONE:
+            return _joined("|", written)
+        rest = _joined("|", written[1:])
+        return ast.OptionalStructure(_group(rest) if _joining_sign(rest) else rest, NO_SPAN)
+
+    def _stage(self, choice: Choice) -> ast.Structure:
+        """Return a reference to the stage of a decision; declare the stage at the first reference."""
+        called = choice.address
+        if not is_bare_word(called):
+            raise UnwritableSpaceError(f"a decision named `{choice.key}`")
+        self._used_names.setdefault("", set()).add(called)
+        name = self._stage_of[called]
+        if name not in self._stages:
+            self._stages[name] = []
+            alternatives = _joined("|", self._alternatives(choice))
+            self._stages[name].append(
+                ast.Stage(make_word(name), _annotations(first=choice.first), alternatives, NO_SPAN)
+            )
+        return ast.Operator(make_dotted_name(name), None if name == called else make_word(called), None, (), NO_SPAN)
+
+    def _alternatives(self, choice: Choice) -> tuple[Alternative, ...]:
+        return tuple(self._alternative(branch, choice) for branch in choice.branches)
+
+    def _alternative(self, branch: Branch, choice: Choice) -> Alternative:
+        is_default = branch is choice.branches[choice.default] and choice.default > 0
+        marks = _annotations(weight=branch.weight, default=is_default)
+        prefix, node = f"{choice.address}.{branch.name}", branch.node
+        if branch.value is not None:
+            raise UnwritableSpaceError(f"the plain value `{branch.name}` as an alternative of `{choice.key}`")
+        if isinstance(node, Product) and not node.children and branch.name == "none":
+            return ast.NoneStep(marks, NO_SPAN)
+        if isinstance(node, Operator) and operator_address(node) in ("", prefix):
+            # The name of an alternative leaves out the package of its operator.
+            alias = None if node.name == branch.name else make_word(branch.name)
+            return ast.Operator(_operator_name(node), alias, self._body(node, prefix), marks, NO_SPAN)
+        own = self._structure(node, prefix)
+        if title(own) != branch.name or isinstance(node, Operator) or _joining_sign(own) in ("|", "?"):
+            # With a single pair of brackets the name would apply to the operator or decision itself.
+            return _group(own if _joining_sign(own) in ("->", "&") else _group(own), branch.name, marks)
+        # Annotations after the name of a stage apply to the stage; after a name in brackets, to the alternative.
+        if isinstance(own, ast.Operator) and own.alias is None and own.body is None and not marks:
+            return own
+        return _group(own, None, marks)
+
+    def _nested_alternative(self, branch: Branch, choice: Choice) -> ast.Domain:
+        """Return one alternative of a decision that is the domain of a parameter."""
+        if branch.value is not None:
+            return self._value(branch, choice)
+        if isinstance(branch.node, Hyperparameter):
+            return self._range(branch, branch.node, choice)
+        return self._alternative(branch, choice)
+
+    def _value(self, branch: Branch, choice: Choice) -> ast.Domain:
+        """Return a plain value, as an alternative of a decision, as a set with one member.
+
+        Raises UnwritableError if the value has a weight or another name: a set cannot express them.
+        """
+        if branch.weight != 1.0 or branch.name != value_name(branch.value) or not _has_structures(choice):
+            raise UnwritableSpaceError(f"the value `{branch.name}` of `{choice.key}` with its name and weight")
+        return ast.Values((make_value(branch.value),), False, NO_SPAN)
+
+    def _range(self, branch: Branch, node: Hyperparameter, choice: Choice) -> ast.Domain:
+        """Return a range that is an alternative of a decision.
+
+        Only a range without annotations can be written. If another alternative is the default, the default of the range
+        must be its middle, which is implied.
+        """
+        is_plain = (node.condition, node.prior, node.split, branch.weight) == (None, None, None, 1.0)
+        is_usual = choice.branches[choice.default] is branch or node.default == node.domain.middle
+        is_own = node.address == f"{choice.address}.{RANGE_NAME}.value" and _has_structures(choice)
+        if not (is_own and is_plain and is_usual):
+            raise UnwritableSpaceError(f"the range of `{choice.key}` with its default and annotations")
+        return domain_node(node.domain)
+
+    # ---- names
+
+    def _stage_names(self) -> dict[str, str]:
+        """Return the decisions that become stages, by address, with stage names that no operator has."""
+        operators_ = {name for operator in operators(self._space.root) for name in (operator.name, operator.catalogue)}
+        found: dict[str, str] = {}
+        for choice in self._space.decisions:
+            is_inline = choice.name.startswith("choice_") and not self._space.variables[choice.address].owners
+            if "." in choice.address or is_inline or choice.address in self._space.permutations:
+                continue
+            name = choice.address
+            while name in operators_ or (name != choice.address and name in self._required_names[""]):
+                name = f"{name}_stage"
+            found[choice.address] = name
+        return found
+
+    def _reserve_name(self, usual: str, called: str, address: str, prefix: str) -> bool:
+        """Reserve a name at a place; return True if reading the text gives the same name automatically.
+
+        Raises UnwritableError if the address does not consist of the prefix and this name.
+        """
+        if address != join_address(prefix, called) or not is_bare_word(called):
+            raise UnwritableSpaceError(f"`{address}` as the name of a step in `{prefix or 'the pipeline'}`")
+        taken = self._used_names.setdefault(prefix, set())
+        name, number, stages = usual, 1, {*self._stage_of.values()}
+        while name in taken or (name in stages and (number > 1 or usual == FIRST_CHOICE_NAME)):
+            number += 1
+            name = f"{usual.removesuffix('_1')}_{number}"
+        taken.add(called)
+        return name == called
+
+    # ---- operators
+
+    def _operator(self, operator: Operator, prefix: str) -> ast.Operator:
+        base = operator_address(operator)
+        called = base.removeprefix(f"{prefix}.") if base else self._free_name(operator, prefix)
+        natural = self._reserve_name(operator.name, called, base or join_address(prefix, called), prefix)
+        alias = None if natural else make_word(called)
+        return ast.Operator(_operator_name(operator), alias, self._body(operator, base), (), NO_SPAN)
+
+    def _free_name(self, operator: Operator, prefix: str) -> str:
+        """Return an unused name for an operator that no address refers to."""
+        needed = (
+            self._required_names.get(prefix, set()) | self._used_names.get(prefix, set()) | {*self._stage_of.values()}
+        )
+        return unique_name(operator.name, needed)
+
+    def _body(self, operator: Operator, base: str) -> ast.Body | None:
+        siblings = {child.name for child in operator.children if isinstance(child, Hyperparameter)}
+        shadowing = siblings | {child.name for child in operator.children} | {name for name, _ in operator.fixed}
+        members: list[ast.Member] = [self._member(child, siblings, shadowing) for child in operator.children]
+        for name, fixed in operator.fixed:
+            members.append(synthetic_nodes.make_fixed_parameter(name, self._fixed(fixed, join_address(base, name))))
+        return ast.Body(tuple(members), NO_SPAN) if members else None
+
+    def _member(self, child: Hyperparameter | Choice, siblings: set[str], shadowing: set[str]) -> ast.Parameter:
+        name = make_word(child.name)
+        if isinstance(child, Choice):
+            parts = tuple(self._nested_alternative(branch, child) for branch in child.branches)
+            usual = child.branches[child.default]
+            plain = usual.node.default if isinstance(usual.node, Hyperparameter) else usual.value
+            default = None if plain is None else make_value(plain)
+            several = parts[0] if len(parts) == 1 else ast.UnionDomain(parts, NO_SPAN)
+            return ast.Parameter(name, several, default, None, (), NO_SPAN)
+        condition = None
+        if child.condition is not None:
+            shadowed = self._wording.find_shadowed(child.condition, shadowing)
+            if shadowed is not None:
+                raise UnwritableSpaceError(
+                    f"a condition of `{child.key}` on the stage `{shadowed}`: a parameter next to it has the same name"
+                )
+            around = child.address.removesuffix(f".{child.name}")
+            condition = self._wording.expression_node(child.condition, around, siblings)
+        marks = _annotations(prior=child.prior, split=child.split)
+        return ast.Parameter(name, domain_node(child.domain), make_value(child.default), condition, marks, NO_SPAN)
+
+    def _fixed(self, fixed: FixedValue, base: str) -> ast.Value:
+        match fixed:
+            case Operator():
+                body = self._body(fixed, base) or ast.Body((), NO_SPAN)
+                return ast.OperatorValue(_operator_name(fixed), body, NO_SPAN)
+            case NamedObject():
+                return make_value(fixed.name)
+            case _:
+                return make_value(fixed)
+
+
+def _has_structures(choice: Choice) -> bool:
+    """Return True if an alternative is an operator or a pipeline.
+
+    Otherwise the text would be read as a domain of values instead of a decision.
+    """
+    return any(each.node != SKIPPED_STEP and not isinstance(each.node, Hyperparameter) for each in choice.branches)
+
+
+# ---- parts of a tree
+
+
+def _joining_sign(structure: ast.Structure) -> str:
+    """Return the sign that joins a structure (`->`, `&`, `|` or `?`); empty for a structure without one."""
+    match structure:
+        case ast.JoinedStructures(sign=sign):
+            return sign
+        case ast.OptionalStructure():
+            return "?"
+        case _:
+            return ""
+
+
+def _joined(sign: Literal["|", "->", "&"], parts: Sequence[ast.Structure]) -> ast.Structure:
+    """Return structures joined by a sign; structures that are joined themselves are put in brackets."""
+    if len(parts) == 1:
+        return parts[0]
+    return ast.JoinedStructures(sign, tuple(_group(part) if _joining_sign(part) else part for part in parts), NO_SPAN)
+
+
+def _group(part: ast.Structure, name: str | None = None, marks: Marks = ()) -> ast.Parenthesised:
+    return ast.Parenthesised(part, None if name is None else make_word(name), marks, NO_SPAN)
+
+
+def _annotations(
+    *,
+    first: bool = False,
+    weight: float = 1.0,
+    default: bool = False,
+    prior: Prior | None = None,
+    split: int | None = None,
+) -> Marks:
+    """Return the annotations for all arguments that differ from their defaults."""
+    found: list[tuple[str, tuple[ast.Value, ...]]] = [("first", ())] if first else []
+    found += [("weight", (make_value(weight),))] if weight != 1.0 else []
+    found += [("default", ())] if default else []
+    if prior is not None:
+        distribution, numbers = named_prior(prior)
+        found.append(("prior", (make_value(distribution), *map(make_value, numbers))))
+    found += [("split", (make_value(split),))] if split is not None else []
+    return tuple(ast.Annotation(make_word(name), arguments, NO_SPAN) for name, arguments in found)
+
+
+def _operator_name(operator: Operator) -> ast.DottedName:
+    return make_dotted_name(
+        operator.name
+        if operator.catalogue in (DEFAULT_CATALOGUE, ABSTRACT_CATALOGUE)
+        else f"{operator.catalogue}.{operator.name}"
+    )
+
+
+def _selector(selector: ColumnSelector) -> ast.Word | ast.Text:
+    return ast.Text(selector.pattern, NO_SPAN) if selector.kind == "pattern" else make_word(selector.kind)
+
+
+def _task_block(task: Task) -> ast.Task:
+    """Return the task block; the functions of `ir.task` format quantities with their units."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    if task.goal is not None:
+        found.append((task.goal.direction, (task.goal.formula,)))
+    found += [("subject to", (describe_bound(bound),)) for bound in task.bounds]
+    if task.validation is not None:
+        kind, _, number = describe_validation(task.validation).removesuffix(")").partition("(")
+        found.append(("validate", (kind, number)))
+    if task.fidelity is not None:
+        found.append(("fidelity", ("samples", str(task.fidelity.first), format_number(task.fidelity.factor))))
+    for limit in describe_limits(task.limits):
+        limited, kind, quantities = limit.split(" ", 2)
+        found.append((f"{limited} {kind}", (quantities,)))
+    settings = tuple(ast.Setting(keyword, tuple(map(make_word, each)), NO_SPAN) for keyword, each in found)
+    return ast.Task(make_word(task.kind), settings, NO_SPAN)

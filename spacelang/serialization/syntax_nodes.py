@@ -1,0 +1,229 @@
+"""Convert values, domains, addresses and expressions of a space to nodes of the syntax tree."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Literal, TypeAlias, assert_never
+
+from spacelang.ir.domain import (
+    BOOLEANS,
+    DATA_SIZE_NAMES,
+    Categorical,
+    Domain,
+    Grid,
+    Ordinal,
+    Real,
+    Union,
+    is_bare_word,
+    parts,
+    quoted,
+)
+from spacelang.ir.expr import (
+    Active,
+    And,
+    Arithmetic,
+    Call,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    Is,
+    Not,
+    Or,
+    Reference,
+    rename_addresses,
+    scope,
+    with_children,
+)
+from spacelang.ir.space import Hyperparameter, Space
+from spacelang.ir.tree_rewriting import rebuild_tree
+from spacelang.ir.value import are_same
+from spacelang.syntax import ast
+from spacelang.syntax.inline_printer import spell_reference
+from spacelang.syntax.synthetic_nodes import make_choice_test, make_value, make_word
+from spacelang.text import NO_SPAN
+
+Path: TypeAlias = tuple[ast.Word, ...]
+
+
+def domain_node(found: Domain) -> ast.Range | ast.Booleans | ast.Values | ast.UnionDomain:
+    """Return the syntax node of a domain."""
+    match found:
+        case Union():
+            return ast.UnionDomain(tuple(map(domain_node, found.parts)), NO_SPAN)
+        case Categorical() if are_same(found.values, BOOLEANS.values):
+            return ast.Booleans(NO_SPAN)
+        case Categorical() | Ordinal():
+            return ast.Values(tuple(map(make_value, found.values)), isinstance(found, Ordinal), NO_SPAN)
+        case Grid():
+            step = None if found.is_consecutive else ast.Number(found.step, NO_SPAN)
+            return _range_node("int" if found.is_integral else "float", found, step, (False, False))
+        case Real():
+            return _range_node("float", found, None, (found.lower_open, found.upper_open))
+        case _:
+            assert_never(found)
+
+
+def _range_node(
+    kind: Literal["float", "int"], found: Grid | Real, step: ast.Number | None, is_open: tuple[bool, bool]
+) -> ast.Range:
+    lower, upper = ast.Number(found.lower, NO_SPAN), ast.Number(found.upper, NO_SPAN)
+    return ast.Range(kind, lower, upper, *is_open, make_word("log") if found.log else None, step, NO_SPAN)
+
+
+class ExpressionNames:
+    """The names of the decisions and hyperparameters of a space in expressions."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._paths: dict[str, Path] = {}
+        self._places: dict[str, tuple[str, tuple[str, ...]]] = {}
+        for variable in space.variables.values():
+            address, before = variable.address, ""
+            path: Path = ()
+            for owner, branch in reversed(variable.owners):
+                if address.startswith(f"{owner}.{branch}."):
+                    before, path = f"{owner}.{branch}", (*self._paths[owner], ast.Word(branch, NO_SPAN))
+                    break
+            own = tuple(address[len(before) + bool(before) :].split("."))
+            self._paths[address], self._places[address] = (*path, *map(make_word, own)), (before, own)
+
+    def split_address(self, address: str) -> tuple[str, tuple[str, ...]]:
+        """Return the address of the enclosing alternative (empty for none) and the remaining words of the address."""
+        return self._places[address]
+
+    def path_of(self, address: str) -> ast.DottedName:
+        """Return the name of an address in expressions."""
+        return _dotted(self._paths[address])
+
+    def find_shadowed(self, expression: Expr, siblings: Collection[str]) -> str | None:
+        """Return the first address in an expression that is also the name of a sibling parameter, or None.
+
+        Inside the operator, the text could only refer to the sibling.
+        """
+        return next((address for address in scope(expression) if address in siblings), None)
+
+    def expression_node(
+        self, expression_node: Expr, around: str = "", siblings: Collection[str] = ()
+    ) -> ast.Expression:
+        """Return the syntax node of an expression as a condition of the operator at the address `around`.
+
+        Parameters of the same operator (`siblings`) are written by their own names where these are unambiguous. Without
+        `around`, the expression is written as for the top level of a file.
+        """
+        names = {address: self._paths[address] for address in scope(expression_node)}
+        if around:
+            words = {*DATA_SIZE_NAMES, *self._string_values(names)}
+            for address in names:
+                before, _, own = address.rpartition(".")
+                if before == around and own in siblings and own not in words:
+                    names[address] = (make_word(own),)
+        return _logical_node(expression_node, names, self._paths)
+
+    def _string_values(self, addresses: Iterable[str]) -> Iterable[str]:
+        """Yield the string values of hyperparameters: next to such a hyperparameter, a word means its value."""
+        for address in addresses:
+            node = self._space.variables[address].node
+            if isinstance(node, Hyperparameter):
+                for part in parts(node.domain):
+                    if isinstance(part, Categorical):
+                        yield from (each for each in part.values if isinstance(each, str))
+
+
+def _logical_node(expression: Expr, names: Mapping[str, Path], paths: Mapping[str, Path]) -> ast.Expression:
+    """Return the syntax node of an expression, with `names` for addresses and full paths after a constant."""
+    match expression:
+        case And(terms) | Or(terms):
+            is_all = isinstance(expression, And)
+            written = tuple(_logical_node(term, names, paths) for term in terms)
+            return ast.Logical("and" if is_all else "or", written, NO_SPAN) if terms else ast.Keyword(is_all, NO_SPAN)
+        case Not(term):
+            return ast.Unary("not", _logical_node(term, names, paths), NO_SPAN)
+        case Compare(relation, left, right):
+            names = names if isinstance(left, Reference) and not isinstance(right, Reference) else paths
+            is_constant = isinstance(left, Constant) and isinstance(right, Constant)
+            side = _lone_operand if is_constant else _arithmetic_node
+            return ast.Binary(relation, side(left, names), side(right, names), NO_SPAN)
+        case In(item, values):
+            one = _lone_operand(item, names)
+            # An empty set of values is written as `x != x`, which is never true.
+            nothing = ast.Binary("!=", one, one, NO_SPAN)
+            return ast.Membership(one, tuple(map(make_value, values)), NO_SPAN) if values else nothing
+        case Is(address, branches):
+            return make_choice_test(_dotted(names[address]), branches)
+        case Active(address):
+            return ast.Binary("==", _dotted(names[address]), _dotted(names[address]), NO_SPAN)
+        case Constant() | Reference() | Arithmetic() | Call():
+            return _arithmetic_node(expression, names)
+        case _:
+            assert_never(expression)
+
+
+def _lone_operand(expression: Expr, names: Mapping[str, Path]) -> ast.Expression:
+    """Return the node of an operand without a hyperparameter next to it, so that strings need quotes."""
+    if isinstance(expression, Constant) and isinstance(expression.value, str):
+        return ast.Text(expression.value, NO_SPAN)
+    return _arithmetic_node(expression, names)
+
+
+def _dotted(path: Path) -> ast.DottedName:
+    return ast.DottedName(path, NO_SPAN)
+
+
+def _arithmetic_node(expression: Expr, names: Mapping[str, Path]) -> ast.Expression:
+    match expression:
+        case Constant():
+            return make_value(expression.value)
+        case Reference(address):
+            return _dotted(names[address])
+        case Arithmetic(operation, left, right):
+            return ast.Binary(operation, _arithmetic_node(left, names), _arithmetic_node(right, names), NO_SPAN)
+        case Call(function, arguments):
+            return ast.FunctionCall(
+                make_word(function), tuple(_arithmetic_node(each, names) for each in arguments), NO_SPAN
+            )
+        case _:
+            return _logical_node(expression, names, names)
+
+
+def spelled_names(space: Space) -> dict[str, str]:
+    """Return the names of all decisions and hyperparameters as texts write them, by address."""
+    wording = ExpressionNames(space)
+    return {address: spell_reference(wording.path_of(address)) for address in space.variables}
+
+
+def expression_speller(space: Space) -> Callable[[Expr], Expr]:
+    """Return a function that converts an expression for display.
+
+    The converted expression has names as texts write them in place of addresses, so it can no longer be evaluated.
+    """
+    names = spelled_names(space)
+
+    def said(expression: Expr) -> Expr:
+        match expression:
+            case And() | Or() | Not():
+                return with_children(expression, said)
+            case Is(address, branches):
+                return Is(names[address], tuple(map(spell_branch, branches)))
+            case _:
+                return rename_addresses(expression, names)
+
+    return said
+
+
+def spell_space(space: Space) -> Space:
+    """Return the space for display, with names as texts write them in its conditions and constraints.
+
+    These conditions and constraints can no longer be evaluated.
+    """
+    said = expression_speller(space)
+
+    def told(node: Hyperparameter) -> Hyperparameter:
+        return node if node.condition is None else replace(node, condition=said(node.condition))
+
+    rules = tuple(replace(rule, expression=said(rule.expression)) for rule in space.constraints)
+    return replace(space, root=rebuild_tree(space.root, told), constraints=rules)
+
+
+def spell_branch(branch: str) -> str:
+    """Return the name of an alternative as texts write it, in quotes if necessary."""
+    return branch if is_bare_word(branch) or branch == "none" else quoted(branch)

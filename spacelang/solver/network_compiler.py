@@ -1,0 +1,344 @@
+"""Compile variables and constraints into networks: cut domains into cells, tabulate expressions as factors."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import Final
+
+from spacelang.grouping import group_by_key
+from spacelang.ir.domain import Domain, SimpleDomain
+from spacelang.ir.expr import (
+    COMPARISON_FUNCTIONS,
+    INACTIVE,
+    Active,
+    And,
+    Compare,
+    Expr,
+    ExpressionValue,
+    Is,
+    Not,
+    Or,
+    is_true,
+    leaves,
+    references,
+    scope,
+    with_children,
+)
+from spacelang.ir.space import Choice, Constraint, Variable, expressions_of
+from spacelang.ir.value import is_number
+from spacelang.solver.atoms import atoms_of, can_be_cut, distinguished_cells, is_multivariate
+from spacelang.solver.cells import MAX_ENUMERATED, singleton_cells
+from spacelang.solver.elimination import Factor, State, Table
+from spacelang.solver.inequalities import SearchTooLongError
+from spacelang.solver.linear import InequalitySystem, difference, integer_sum, is_feasible_system
+from spacelang.solver.network import UNREACHED, Network, TooManyTiesError, UndecidableError, alternative_systems
+from spacelang.solver.variable_groups import UnionFind, VariableGroup, group_variables
+
+MAX_JOINT_VALUES: Final = 100_000
+"""The maximum number of joint values of the hyperparameters of one atom that are enumerated."""
+MAX_ROWS: Final = 2_000_000
+"""The maximum number of joint states to tabulate for the constraints of one network; takes some seconds."""
+MAX_DIRECT_BRANCHES: Final = 8
+"""A decision with more branches than this is tested through one truth variable per branch."""
+MAX_TABLE: Final = 4_096
+"""The maximum number of joint states in one table for an expression; larger expressions are halved."""
+MAX_PAIR_TABLE: Final = 50_000
+"""The same limit for expressions over two variables, where halving would not reduce the number of states."""
+
+
+def compile_networks(variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> Iterator[Network]:
+    """Return an iterator over the networks of some variables, in the order of their first members.
+
+    Every variable is in exactly one network, and each network is solved on its own. Joint states of variables that no
+    expression connects are therefore never enumerated. Raise UndecidableError or TooTangledError.
+    """
+    return (_NetworkCompiler(each).run() for each in group_variables(variables, constraints))
+
+
+class _NetworkCompiler:
+    """A compiler of one network: cuts domains into cells and tabulates conditions and constraints."""
+
+    def __init__(self, tied: VariableGroup) -> None:
+        self.tied = tied
+        self.depth = len(tied.context)
+        self.members = {member.address: member for member in tied.members}
+        self.atoms = _atoms(tied)
+        self.literals: dict[Expr, Expr] = {}
+        self.ranges: dict[str, Compare] = {}
+        self.truths: list[str] = []
+        self.cells: dict[str, tuple[SimpleDomain, ...]] = {}
+        self.states: dict[str, tuple[State, ...]] = {}
+        self.factors: list[Factor] = []
+
+    def run(self) -> Network:
+        related = [atom for atom in self.atoms if is_multivariate(atom)]
+        enumerable = dict.fromkeys(atom for atom in related if self._is_enumerable(atom))
+        for atom in related:
+            if atom not in enumerable:
+                self._add_range(atom)
+        self._add_states({address for atom in enumerable for address in references(atom)})
+        for atom in enumerable:
+            self.literals[atom] = self._define_truth(atom)
+        for member in self.members.values():
+            self._add_activity(member)
+        self._add_constraints()
+        self.factors.extend(self._feasibility_factor(names) for names in _connected_comparisons(self.ranges))
+        found = self.cells, tuple(self.truths), dict(self.ranges)
+        return Network(self.states, tuple(self.factors), *self.tied, *found)
+
+    def _is_enumerable(self, atom: Expr) -> bool:
+        domains = [self.members[address].hyperparameter.domain for address in references(atom)]
+        sizes = [domain.size for domain in domains if domain.size is not None]
+        return len(sizes) == len(domains) and prod(sizes) <= MAX_JOINT_VALUES and max(sizes) <= MAX_ENUMERATED
+
+    def _add_range(self, atom: Expr) -> None:
+        if not isinstance(atom, Compare) or difference(atom) is None:
+            raise UndecidableError(atom)
+        literal = self._new_truth()
+        self.literals[atom] = literal
+        self.ranges[literal.address] = atom
+
+    def _new_truth(self) -> Is:
+        name = f"truth {len(self.truths)}"  # cannot clash with an address, since these contain no blanks
+        self.truths.append(name)
+        self.states[name] = (0, 1)
+        return Is(name, ("true",))
+
+    def _add_states(self, whole: set[str]) -> None:
+        alone = group_by_key((references(atom)[0], atom) for atom in self.atoms if not is_multivariate(atom))
+        compared = {address for atom in self.ranges.values() for address in references(atom)}
+        for address, member in self.members.items():
+            unreached = len(member.owners) > self.depth
+            if isinstance(member.node, Choice):
+                count = len(member.node.branches)
+            else:
+                node, mine = member.node, alone.get(address, [])
+                is_compared = address in compared
+                found = (
+                    singleton_cells(node.domain)
+                    if address in whole
+                    else _cells_of_hyperparameter(node.domain, mine, compared=is_compared)
+                )
+                self.cells[address], count = found, len(found)
+                unreached = unreached or node.condition is not None
+            self.states[address] = (*range(count), *((UNREACHED,) if unreached else ()))
+
+    def _add_activity(self, member: Variable) -> None:
+        """Add a factor that makes a variable reached exactly if its owners are taken and its condition holds."""
+        states = self.states[member.address]
+        if UNREACHED not in states:
+            return
+        condition = member.condition
+        owners = tuple(self._owner_test(owner, branch) for owner, branch in member.owners[self.depth :])
+        test = self._split_large(And(owners if condition is None else (*owners, self._replace_atoms(condition))))
+        if self._joint_size(test) * len(states) > MAX_TABLE:
+            test = self._define_truth(test)
+
+        active = Active(member.address)
+        names = (*dict.fromkeys(scope(test)), member.address)
+        self._tabulate(names, [Or((And((test, active)), Not(Or((test, active)))))])
+
+    def _owner_test(self, owner: str, branch: str) -> Expr:
+        """Return a test that a branch is taken.
+
+        For a decision with many branches, all its variables share one truth variable for the test. Otherwise each of
+        them would need a table with a row for every unrelated branch.
+        """
+        test = Is(owner, (branch,))
+        if len(self.states[owner]) <= MAX_DIRECT_BRANCHES:
+            return test
+        if test not in self.literals:
+            self.literals[test] = self._define_truth(test)
+        return self.literals[test]
+
+    def _add_constraints(self) -> None:
+        """Add one factor for all constraints over the same variables, which saves joining their tables later."""
+        sizes = {frozenset(scope(c.expression)): self._joint_size(c.expression) for c in self.tied.constraints}
+        if sum(min(size, MAX_PAIR_TABLE if len(names) <= 2 else MAX_TABLE) for names, size in sizes.items()) > MAX_ROWS:
+            raise TooManyTiesError(self.tied.constraints)
+        tests_of = map(self._constraint_test, self.tied.constraints)
+        for names, tests in group_by_key((tuple(sorted(set(scope(test)))), test) for test in tests_of).items():
+            self._tabulate(names, tests)
+
+    def _constraint_test(self, constraint: Constraint) -> Expr:
+        """Return an expression that is true in the joint states that a constraint admits."""
+        conditional = [address for address in constraint.scope if UNREACHED in self.states[address]]
+        applies = And(tuple(map(Active, conditional)))
+        expression = self._replace_atoms(constraint.expression)
+        kept: Expr = Not(expression) if constraint.forbidden else expression
+        return self._split_large(Or((Not(applies), kept)))
+
+    def _replace_atoms(self, expression: Expr) -> Expr:
+        """Return an expression in which atoms over several variables are replaced by tests of their truth variables."""
+        if expression in self.literals:
+            return self.literals[expression]
+        return with_children(expression, self._replace_atoms) if isinstance(expression, And | Or | Not) else expression
+
+    def _split_large(self, expression: Expr) -> Expr:
+        """Return an expression small enough to tabulate; large ones are halved, each half with a truth variable."""
+        if self._joint_size(expression) <= (MAX_TABLE if len(set(scope(expression))) > 2 else MAX_PAIR_TABLE):
+            return expression
+        match expression:
+            case Not():
+                return Not(self._split_large(expression.term))
+            case And() | Or() if len(expression.terms) == 1:
+                return self._split_large(expression.terms[0])
+            case And() | Or():
+                half = len(expression.terms) // 2
+                halves = (expression.terms[:half], expression.terms[half:])
+                return type(expression)(
+                    tuple(self._define_truth(self._split_large(type(expression)(terms))) for terms in halves)
+                )
+            case _:
+                return expression
+
+    def _joint_size(self, expression: Expr) -> int:
+        return prod(len(self.states[name]) for name in set(scope(expression)))
+
+    def _define_truth(self, expression: Expr) -> Expr:
+        """Add a variable that is true exactly where the expression holds, and return a test of it."""
+        literal = self._new_truth()
+        names = tuple(dict.fromkeys(scope(expression)))
+        table: Table = {}
+        for joint, truth in self._truth_blocks(expression, names):
+            table.update(dict.fromkeys(product(*joint, (int(truth),)), 1))
+        self.factors.append(Factor((*names, literal.address), table))
+        return literal
+
+    def _tabulate(self, names: Sequence[str], tests: Sequence[Expr]) -> None:
+        """Add a factor that admits the joint states in which all tests hold."""
+        table: Table = dict.fromkeys(product(*(self.states[name] for name in names)), 1)
+        for test in tests:
+            for joint, truth in self._truth_blocks(test, names):
+                if not truth:
+                    for states in product(*joint):
+                        table.pop(states, None)
+        self.factors.append(Factor(tuple(names), table))
+
+    def _truth_blocks(
+        self, expression: Expr, names: Sequence[str]
+    ) -> Iterator[tuple[tuple[Sequence[State], ...], bool]]:
+        """Return an iterator over blocks of joint states, each with the truth of an expression in the block.
+
+        A block is a product of sets of equivalent states, one set for each variable.
+        """
+        alone: dict[str, list[Expr]] = {name: [] for name in names}
+        whole: set[str] = set()
+        for leaf in leaves(expression):
+            named = dict.fromkeys(scope(leaf))
+            if len(named) == 1:
+                alone[next(iter(named))].append(leaf)
+            else:
+                whole.update(named)
+        blocks = [self._equivalent_states(name, alone[name], apart=name in whole) for name in names]
+        options = {
+            n: [self._value_of_state(n, states[0]) for states in found] for n, found in zip(names, blocks, strict=True)
+        }
+        return zip(product(*blocks), evaluate_combinations(expression, options), strict=True)
+
+    def _equivalent_states(self, name: str, leaves: Sequence[Expr], *, apart: bool) -> list[Sequence[State]]:
+        """Return the states of a variable grouped into blocks on which all the given leaves agree.
+
+        With `apart`, every state is a block of its own.
+        """
+        blocks: dict[tuple[object, ...], list[State]] = {}
+        for state in self.states[name]:
+            worth = self._value_of_state(name, state)
+            signature = tuple([is_true(leaf, lambda _, worth=worth: worth) for leaf in leaves])  # type: ignore[misc]
+            blocks.setdefault((*signature, state if apart else None), []).append(state)
+        return [*blocks.values()]
+
+    def _joint_states(self, names: Sequence[str]) -> Iterable[tuple[tuple[State, ...], Mapping[str, ExpressionValue]]]:
+        """Yield the joint states of some variables with the value that each state stands for."""
+        options = [[(state, self._value_of_state(name, state)) for state in self.states[name]] for name in names]
+        for joint in product(*options):
+            yield (
+                tuple(state for state, _ in joint),
+                {name: worth for name, (_, worth) in zip(names, joint, strict=True)},
+            )
+
+    def _value_of_state(self, name: str, state: State) -> ExpressionValue:
+        if state == UNREACHED:
+            return INACTIVE
+        if name not in self.members:
+            return "true" if state else "false"
+        node = self.members[name].node
+        return node.branches[state].name if isinstance(node, Choice) else self.cells[name][state].middle
+
+    def _feasibility_factor(self, truths: Sequence[str]) -> Factor:
+        """Return a factor that admits the feasible joint states of cells and truths of comparisons between ranges.
+
+        Feasible means that some values in the cells give the comparisons these truths.
+        """
+        addresses = tuple(dict.fromkeys(address for name in truths for address in references(self.ranges[name])))
+        table: Table = {}
+        for states, worths in self._joint_states(addresses):
+            inside = {
+                address: self.cells[address][state]
+                for address, state in zip(addresses, states, strict=True)
+                if is_number(worths[address])
+            }
+            for values in product(*(self._possible_truths(self.ranges[name], worths) for name in truths)):
+                needed = [
+                    alternative_systems(self.ranges[name], bool(value))
+                    for name, value in zip(truths, values, strict=True)
+                    if inside.keys() >= set(references(self.ranges[name]))
+                ]
+                if self._is_feasible(inside, needed, self.ranges[truths[0]]):
+                    table[*states, *values] = 1
+        return Factor((*addresses, *truths), table)
+
+    def _possible_truths(self, atom: Compare, worths: Mapping[str, ExpressionValue]) -> tuple[State, ...]:
+        """Return the possible truths of a comparison: both if it compares numbers, else the one that is known."""
+        if all(is_number(worths[address]) for address in references(atom)):
+            return (0, 1)
+        return (int(is_true(atom, worths.__getitem__)),)
+
+    def _is_feasible(
+        self, inside: Mapping[str, SimpleDomain], needed: Sequence[tuple[InequalitySystem, ...]], atom: Compare
+    ) -> bool:
+        try:
+            return not needed or is_feasible_system(inside, needed)
+        except SearchTooLongError as error:
+            raise UndecidableError(atom) from error
+
+
+def evaluate_combinations(expression: Expr, options: Mapping[str, Sequence[ExpressionValue]]) -> Iterator[bool]:
+    """Return an iterator over the truths of an expression for all combinations of values of its variables.
+
+    `options` holds the possible values of each variable. The last variable changes fastest. Linear comparisons use
+    integer arithmetic for speed.
+    """
+    whole = integer_sum(expression, options) if isinstance(expression, Compare) else None
+    if isinstance(expression, Compare) and whole is not None:
+        relation, constant = COMPARISON_FUNCTIONS[expression.relation], whole.constant
+        for summands in product(*whole.summands):
+            yield relation(sum(summands, constant), 0)
+        return
+    for worths in product(*options.values()):
+        yield is_true(expression, dict(zip(options, worths, strict=True)).__getitem__)
+
+
+def _atoms(tied: VariableGroup) -> tuple[Expr, ...]:
+    """Return the distinct atoms of all conditions and constraints of a group of variables."""
+    expressions = (*expressions_of((), tied.constraints), *expressions_of(tied.members, ()))
+    return tuple(dict.fromkeys(atom for expression in expressions for atom in atoms_of(expression)))
+
+
+def _cells_of_hyperparameter(domain: Domain, atoms: Sequence[Expr], *, compared: bool) -> tuple[SimpleDomain, ...]:
+    """Return the cells of a hyperparameter's domain; raise UndecidableError if an atom has no known cut points.
+
+    With `compared` (to a large range), each value of a categorical set gets a cell of its own.
+    """
+    for atom in atoms:
+        if not can_be_cut(domain, atom):
+            raise UndecidableError(atom)
+    return distinguished_cells(domain, atoms, by_value=compared)
+
+
+def _connected_comparisons(ranges: Mapping[str, Compare]) -> Iterable[Sequence[str]]:
+    """Return the names of the comparisons, grouped by shared hyperparameters (directly or through others)."""
+    ties = UnionFind(address for atom in ranges.values() for address in references(atom))
+    for atom in ranges.values():
+        ties.union(references(atom))
+    return ties.groups((references(atom)[0], name) for name, atom in ranges.items())

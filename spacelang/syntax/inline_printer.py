@@ -1,0 +1,367 @@
+"""A printer that writes every node of a syntax tree on one line; `printer.py` breaks the lines.
+
+It adds the parentheses that operator precedence requires.
+"""
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Final, assert_never
+
+from spacelang.syntax import ast
+
+RESERVED_VALUES: Final = frozenset({"true", "false", "none", "True", "False", "None"})
+"""Words that are not strings where a value is expected: constants, and their Python spellings, which are errors."""
+
+_NO_REFERENCES: Final = RESERVED_VALUES | {"not"}
+_WORD: Final = r"(?!(?:True|False|None)\Z)[A-Za-z_][A-Za-z0-9_]*"
+_ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
+_OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _MINUS, _ATOM = range(8)
+_GROUPED_ITEMS: Final = ((ast.Import, ast.Use), (ast.Abstract,), (ast.ConstraintStatement,))
+_STRUCTURE_PRECEDENCE: Final = {"|": 0, "->": 1, "&": 2}
+_ARITHMETIC: Final = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT}
+
+
+def spell_file(file: ast.File) -> str:
+    """Return the text of a file with one item per line.
+
+    A blank line separates items, except consecutive imports and uses, abstract operators, and constraints.
+    """
+    parts: list[str] = []
+    before: ast.Item | None = None
+    for item in file.items:
+        alike = any(isinstance(before, kinds) and isinstance(item, kinds) for kinds in _GROUPED_ITEMS)
+        parts.append(("" if alike or before is None else "\n") + spell_item(item) + "\n")
+        before = item
+    return "".join(parts)
+
+
+def spell_item(item: ast.Item) -> str:
+    """Return the text of an item."""
+    match item:
+        case ast.SpaceName(name=name, title=title):
+            return f"space {name.text}" + (f" {spell_text(title.value)}" if title is not None else "")
+        case ast.Import(path=path):
+            return f"import {spell_text(path.value)}{spell_alias(item)}"
+        case ast.Use(name=dotted):
+            return f"use {dotted.text}"
+        case ast.ConstraintStatement():
+            return spell_member(item)
+        case _:
+            return _spell_block(item)
+
+
+def _spell_block(item: ast.Params | ast.Abstract | ast.Stage | ast.Pipeline | ast.Task) -> str:
+    match item:
+        case ast.Params(name=name, body=body):
+            return f"params {name.text} {spell_body(body)}"
+        case ast.Abstract(name=name, body=inside):
+            return f"abstract {name.text}" + (f" {spell_body(inside)}" if inside is not None else "")
+        case ast.Stage(name=name, annotations=annotations):
+            return f"stage {name.text}{spell_annotations(annotations)} = {spell_structure(item.structure)}"
+        case ast.Pipeline(structure=structure):
+            return f"pipeline = {spell_structure(structure)}"
+        case ast.Task(kind=kind, settings=settings):
+            return f"task {kind.text} {{ {' '.join(map(spell_setting, settings))} }}"
+        case _:
+            assert_never(item)
+
+
+def spell_setting(setting: ast.Setting) -> str:
+    """Return the text of one line of a task block."""
+    first, *rest = map(_spell_argument, setting.arguments)
+    match setting.keyword:
+        case "validate":
+            return f"validate {first}({', '.join(rest)})"
+        case "fidelity":
+            return f"fidelity {first} from {' by '.join(rest)}"
+        case "subject to":
+            (constraint,) = setting.arguments
+            return f"subject to {constraint.text if isinstance(constraint, ast.Word) else spell_expression(constraint)}"
+        case keyword:
+            return " ".join((keyword, first, *rest))
+
+
+def _spell_argument(argument: ast.Expression | ast.Word) -> str:
+    return argument.text if isinstance(argument, ast.Word) else spell_arithmetic(argument)
+
+
+# ---- values
+
+
+def spell_value(value: ast.Value) -> str:
+    """Return the text of a value."""
+    match value:
+        case ast.Number(value=number):
+            return spell_number(number)
+        case ast.Text(value=text):
+            return spell_text(text)
+        case ast.Keyword(value=constant):
+            return {True: "true", False: "false", None: "none"}[constant]
+        case ast.DottedName(words=words):
+            return spell_text(value.text) if words[0].text in RESERVED_VALUES else spell_path(value)
+        case ast.Tuple(items=items):
+            inside = ", ".join(spell_value(item) for item in items)
+            return f"({inside},)" if len(items) == 1 else f"({inside})"
+        case ast.OperatorValue(name=name, body=body):
+            return f"{name.text} {spell_body(body)}"
+        case _:
+            assert_never(value)
+
+
+def spell_path(dotted: ast.DottedName) -> str:
+    """Return the text of a dotted name."""
+    return ".".join(map(spell_name, dotted.words))
+
+
+def spell_name(name: ast.Word) -> str:
+    """Return the text of a name, in quotes if it is not a plain word."""
+    return name.text if re.fullmatch(_WORD, name.text) else spell_text(name.text)
+
+
+def spell_reference(dotted: ast.DottedName) -> str:
+    """Return the text of a dotted name in an expression.
+
+    Names that were written in backticks stay in backticks. The first name also needs backticks if it is not a plain
+    word or is a word with a meaning of its own.
+    """
+    first, *rest = dotted.words
+    start = f"`{first.text}`" if first.text in _NO_REFERENCES else _spell_parameter(first)
+    return ".".join((start, *(_spell_parameter(word) if word.ticked else spell_name(word) for word in rest)))
+
+
+def _spell_parameter(name: ast.Word) -> str:
+    """Return the name of a parameter, in backticks if it was written so or is not a plain word."""
+    return name.text if re.fullmatch(_WORD, name.text) and not name.ticked else f"`{name.text}`"
+
+
+def _spell_tested(operator: ast.DottedName | None) -> str:
+    if operator is None:
+        return "none"
+    return spell_path(operator) if len(operator.words) > 1 else spell_label(operator.words[0])
+
+
+def spell_number(number: float) -> str:
+    """Return the shortest text that gives the number back.
+
+    Powers of ten are used for floats of at least 1e4 or below 1e-3 in absolute value, if that is shorter.
+    """
+    plain = repr(number)
+    if isinstance(number, int):
+        return plain
+    sign, digits, places = Decimal(plain).normalize().as_tuple()
+    exponent = len(digits) - 1 + int(places)
+    if abs(exponent) < 4 and "e" not in plain:
+        return plain
+    fraction = "".join(map(str, digits[1:]))
+    short = f"{'-' * sign}{digits[0]}{'.' * bool(fraction)}{fraction}e{exponent}"
+    return short if len(short) < len(plain) or "e" in plain else plain
+
+
+def spell_text(text: str) -> str:
+    """Return a string in quotes, with escapes."""
+    return f'"{text.translate(_ESCAPES)}"'
+
+
+def spell_expression(expression: ast.Expression, lowest: int = _OR) -> str:
+    """Return the text of an expression, in parentheses if it binds less tightly than `lowest`."""
+    text = _spell_bare(expression)
+    return f"({text})" if _precedence(expression) < lowest else text
+
+
+def spell_arithmetic(expression: ast.Expression) -> str:
+    """Return the text of an expression in a place where only arithmetic may stand without parentheses."""
+    return spell_expression(expression, _SUM)
+
+
+def _precedence(expression: ast.Expression) -> int:
+    match expression:
+        case ast.Logical(operator=operator):
+            return _OR if operator == "or" else _AND
+        case ast.Unary(operator=operator):
+            return _NOT if operator == "not" else _MINUS
+        case ast.Binary(operator=operator):
+            return _ARITHMETIC.get(operator, _COMPARISON)
+        case ast.Membership() | ast.IsTest():
+            return _COMPARISON
+        case ast.Number() | ast.Text() | ast.Keyword() | ast.DottedName() | ast.Tuple():
+            return _ATOM
+        case ast.Quantity() | ast.FunctionCall():
+            return _ATOM
+        case _:
+            assert_never(expression)
+
+
+def _spell_bare(expression: ast.Expression) -> str:
+    match expression:
+        case ast.Logical(operator=operator, terms=terms):
+            tightness = _OR if operator == "or" else _AND
+            return f" {operator} ".join(spell_expression(term, tightness + 1) for term in terms)
+        case ast.Unary(operator=operator, term=term):
+            return f"not {spell_expression(term, _NOT)}" if operator == "not" else f"-{spell_expression(term, _MINUS)}"
+        case ast.Binary(operator=operator, left=left, right=right):
+            tightness = _ARITHMETIC.get(operator, _COMPARISON)
+            before = tightness + 1 if tightness == _COMPARISON else tightness
+            return f"{spell_expression(left, before)} {operator} {spell_expression(right, tightness + 1)}"
+        case ast.Membership(item=item, values=values):
+            return f"{spell_arithmetic(item)} in {{{', '.join(map(spell_value, values))}}}"
+        case ast.IsTest(decision=decision, operator=operator):
+            return f"{spell_arithmetic(decision)} is {_spell_tested(operator)}"
+        case _:
+            return _spell_atom(expression)
+
+
+def _spell_atom(
+    atom: ast.FunctionCall | ast.Quantity | ast.DottedName | ast.Number | ast.Text | ast.Keyword | ast.Tuple,
+) -> str:
+    match atom:
+        case ast.FunctionCall(function=function, arguments=arguments):
+            return f"{function.text}({', '.join(map(spell_expression, arguments))})"
+        case ast.Quantity(number=number, unit=unit):
+            return spell_quantity(number, unit)
+        case ast.DottedName():
+            return spell_reference(atom)
+        case _:
+            return spell_value(atom)
+
+
+def spell_quantity(number: float, unit: str) -> str:
+    """Return a number with its unit, written without a power of ten."""
+    text = format(Decimal(repr(number)), "f")
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text}{unit}"
+
+
+# ---- structure
+
+
+def spell_structure(structure: ast.Structure, lowest: int = 0) -> str:
+    """Return the text of a structure, in parentheses if it binds less tightly than `lowest`.
+
+    The levels of `lowest` are 0 for `|`, 1 for `->`, 2 for `&`, and 3 for a single step.
+    """
+    match structure:
+        case ast.NoneStep(annotations=annotations):
+            return f"none{spell_annotations(annotations)}"
+        case ast.Operator(name=name, body=body):
+            inside = f" {spell_body(body)}" if body is not None else ""
+            return f"{name.text}{spell_alias(structure)}{inside}{spell_annotations(structure.annotations)}"
+        case ast.JoinedStructures(sign=sign, parts=parts):
+            text = f" {sign} ".join(spell_structure(part, _STRUCTURE_PRECEDENCE[sign] + 1) for part in parts)
+            text = text if len(parts) > 1 else f"| {text}"
+            return f"({text})" if _STRUCTURE_PRECEDENCE[sign] < lowest else text
+        case ast.OptionalStructure(part=part):
+            inner = spell_structure(part, 3)
+            return f"({inner})?" if isinstance(part, ast.OptionalStructure) else f"{inner}?"
+        case ast.Parenthesised(part=part, annotations=annotations):
+            return f"({spell_structure(part)}){spell_alias(structure)}{spell_annotations(annotations)}"
+        case ast.Columns(parts=parts, annotations=annotations):
+            text = ", ".join(f"{spell_selector(selector)}: {spell_structure(part)}" for selector, part in parts)
+            return f"columns({text}){spell_annotations(annotations)}"
+        case ast.Permute(parts=parts, annotations=annotations):
+            labels = structure.labels or (None,) * len(parts)
+            text = ", ".join(
+                (f"{spell_label(label)}: " if label is not None else "") + spell_structure(part)
+                for label, part in zip(labels, parts, strict=True)
+            )
+            return f"permute({text}){spell_annotations(annotations)}"
+        case _:
+            assert_never(structure)
+
+
+def spell_label(label: ast.Word) -> str:
+    """Return the label of a permuted step. The label `none` is put in quotes, as it would be the keyword."""
+    return spell_text("none") if label.text == "none" else spell_name(label)
+
+
+def spell_selector(selector: ast.Word | ast.Text) -> str:
+    """Return the selector of a part of `columns`."""
+    return selector.text if isinstance(selector, ast.Word) else spell_text(selector.value)
+
+
+def spell_alias(node: ast.Operator | ast.Parenthesised | ast.Import) -> str:
+    """Return ` as name`, or an empty string without an alias."""
+    return f" as {spell_name(node.alias)}" if node.alias is not None else ""
+
+
+def spell_annotations(annotations: Sequence[ast.Annotation]) -> str:
+    """Return the annotations, each preceded by a space."""
+    return "".join(f" @{each.name.text}{_spell_arguments(each.arguments)}" for each in annotations)
+
+
+def _spell_arguments(arguments: Sequence[ast.Value]) -> str:
+    return f"({', '.join(map(spell_value, arguments))})" if arguments else ""
+
+
+# ---- bodies
+
+
+def spell_body(body: ast.Body) -> str:
+    """Return a body with commas between its members."""
+    return f"{{ {', '.join(map(spell_member, body.members))} }}" if body.members else "{}"
+
+
+def spell_member(member: ast.Member) -> str:
+    """Return a member of a body."""
+    match member:
+        case ast.Parameter(name=name, domain=domain):
+            return f"{_spell_parameter(name)} : {spell_domain(domain)}{spell_after_domain(member)}"
+        case ast.FixedParameter(name=name, value=value):
+            return f"{_spell_parameter(name)} = {_spell_value_or_arithmetic(value)}{spell_condition(member.condition)}"
+        case ast.Include(name=name):
+            return f"include {name.text}"
+        case ast.ConstraintStatement(forbidden=forbidden, expression=expression):
+            return f"{'forbid' if forbidden else 'require'} {spell_expression(expression)}"
+        case _:
+            assert_never(member)
+
+
+def spell_after_domain(parameter: ast.Parameter) -> str:
+    """Return everything after the domain of a parameter: default, condition and annotations.
+
+    Annotations come last if they would otherwise directly follow an operator and become annotations of that operator.
+    """
+    default = f" = {_spell_value_or_arithmetic(parameter.default)}" if parameter.default is not None else ""
+    condition = spell_condition(parameter.condition)
+    annotations = spell_annotations(parameter.annotations)
+    if default or not has_annotatable_end(parameter.domain):
+        return f"{default}{annotations}{condition}"
+    return f"{condition}{annotations}"
+
+
+def _spell_value_or_arithmetic(given: ast.Value | ast.Expression) -> str:
+    return spell_value(given) if isinstance(given, ast.OperatorValue) else spell_arithmetic(given)
+
+
+def spell_condition(condition: ast.Expression | None) -> str:
+    """Return ` when E`, or an empty string without a condition."""
+    return f" when {spell_expression(condition)}" if condition is not None else ""
+
+
+def has_annotatable_end(domain: ast.Domain) -> bool:
+    """Return True if an annotation directly after a domain belongs to the last part of the domain."""
+    last = domain.parts[-1] if isinstance(domain, ast.UnionDomain) else domain
+    return isinstance(last, ast.Operator | ast.NoneStep | ast.Parenthesised)
+
+
+def spell_domain(domain: ast.Domain) -> str:
+    """Return the text of a domain."""
+    match domain:
+        case ast.Range():
+            return _spell_range(domain)
+        case ast.Booleans():
+            return "bool"
+        case ast.Values(values=values, ordered=ordered):
+            return f"{'ordered ' if ordered else ''}{{{', '.join(map(spell_value, values))}}}"
+        case ast.UnionDomain(parts=parts):
+            return " | ".join(map(spell_domain, parts))
+        case ast.NoneStep() | ast.Operator() | ast.Parenthesised():
+            return spell_structure(domain)
+        case _:
+            assert_never(domain)
+
+
+def _spell_range(domain: ast.Range) -> str:
+    opening, closing = "(" if domain.lower_open else "[", ")" if domain.upper_open else "]"
+    bounds = f"{opening}{spell_arithmetic(domain.lower)}, {spell_arithmetic(domain.upper)}{closing}"
+    step = f" step {spell_arithmetic(domain.step)}" if domain.step is not None else ""
+    return f"{domain.kind}{bounds}{' log' if domain.log is not None else ''}{step}"

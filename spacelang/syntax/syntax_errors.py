@@ -1,0 +1,313 @@
+"""Conversion of syntax errors of the parser into diagnostics with hints."""
+
+import re
+import unicodedata
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from spacelang.diagnostics.diagnostic import Diagnostic, Related
+from spacelang.diagnostics.syntax import ForeignSyntax, UnclosedString, UnexpectedEnd, UnexpectedText
+from spacelang.suggest import nearest_name
+from spacelang.syntax.lr_driver import UnexpectedToken
+from spacelang.syntax.tables import END
+from spacelang.syntax.terminal_names import describe_token, expectation, keywords
+from spacelang.text import Source, Span
+
+if TYPE_CHECKING:
+    from spacelang.syntax.idiom import IdiomMatch
+
+_STRING = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"')
+_TICKED = re.compile(r"`[^`\r\n]*`")
+_BRACKET = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"?|`[^`\r\n]*`?|[\[\](){}]')
+_SIGNS: Final = frozenset("=!<>|&?-+*/.,:@#\"`'()[]{}")
+"""Characters that the language uses, apart from letters, digits and `_`."""
+
+WHITESPACE: Final = " \t\r\n\f"
+"""Whitespace of the language. Unicode has more."""
+
+_BEFORE_EXPRESSIONS: Final = frozenset({"when", "forbid", "require", "and", "or", "not"})
+_LOOKBACK_CHARACTERS: Final = 2000
+"""The number of characters before a mistake that are searched for its cause."""
+
+_MAX_SHOWN_CHARACTERS: Final = 60
+"""The number of characters of an idiom that a message shows."""
+
+_UNITS: Final = ("us", "ms", "s", "min", "m", "h", "kB", "KB", "MB", "GB", "TB")
+_UNFINISHED = re.compile(
+    r"(?P<sign>->|[:=|&,]|\b(?:when|forbid|require|include|and|or|not|in|is|as)\b)\s*?\n\s*[A-Za-z_][\w.]*\s*$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SyntaxMistake:
+    """A syntax error within an item. All places are offsets in `text`, the text of the item."""
+
+    text: str
+    shift: int
+    place: int
+    """The offset of the text that does not fit."""
+
+    previous_end: int
+    """The end of the last text before `place` that fits."""
+
+    found: str
+    expected: frozenset[str]
+    """The terminals that could have followed."""
+
+    unfinished: bool = False
+    """True if `found` is the sign at which a line stops early, so that the next line was read as its rest."""
+
+    def relative_to(self, begin: int, end: int) -> "SyntaxMistake":
+        """Return the same mistake with its places relative to the piece `[begin, end)` of the text."""
+        text = self.text[begin:end]
+        return replace(
+            self, text=text, shift=begin, place=self.place - begin, previous_end=max(self.previous_end - begin, 0)
+        )
+
+    @property
+    def is_at_end(self) -> bool:
+        """True if the item ends too early."""
+        return not self.found
+
+    @property
+    def idiom(self) -> "IdiomMatch | None":
+        """The idiom of another language that the mistake is, or None.
+
+        The patterns of idioms are compiled only if there is a mistake.
+        """
+        from spacelang.syntax.idioms import idiom_at
+
+        return None if self.is_at_end or self.unfinished else idiom_at(self.text, self.place)
+
+    @property
+    def is_foreign_character(self) -> bool:
+        """True if the found text is a character that occurs nowhere in the language."""
+        first = self.found[:1]
+        return bool(first) and first not in _SIGNS and not re.match(r"\w", first)
+
+
+def locate(error: UnexpectedToken, text: str, shift: int = 0) -> SyntaxMistake:
+    """Return the mistake that a parser error describes. `text` must not contain comments."""
+    place, accepted = error.token.start_pos, error.expected
+    if error.token.type == END or not text[place:].strip(WHITESPACE):
+        end = len(text.rstrip(WHITESPACE))
+        return SyntaxMistake(text, shift, end, end, "", accepted)
+    found = describe_token(text[place:])
+    unfinished = _UNFINISHED.search(text, max(place - _LOOKBACK_CHARACTERS, 0), place) if found in (":", "=") else None
+    if unfinished:
+        return SyntaxMistake(
+            text, shift, unfinished.start(), unfinished.end("sign"), unfinished["sign"], accepted, True
+        )
+    return SyntaxMistake(text, shift, place, len(text[:place].rstrip(WHITESPACE)), found, accepted)
+
+
+def diagnose(mistake: SyntaxMistake, source: Source) -> Diagnostic:
+    """Return the diagnostic for a mistake."""
+    text, place, start = mistake.text, mistake.place, mistake.place + mistake.shift
+    if mistake.is_at_end:
+        return _incomplete_item(mistake, source)
+    for sign, whole, what in (('"', _STRING, "string"), ("`", _TICKED, "name in backticks")):
+        if text[place] == sign and not whole.match(text, place):
+            end = re.compile(r"[\r\n]|$").search(text, place)
+            span = Span(source, start, mistake.shift + (end.start() if end else len(text)))
+            return UnclosedString(primary=span, what=what, sign=f"`{sign}`" if sign != "`" else "a backtick")
+    if mistake.unfinished:
+        return _unfinished_line(mistake, source)
+    if (idiom := mistake.idiom) is not None:
+        span = Span(source, idiom.start + mistake.shift, idiom.end + mistake.shift)
+        found = _quoted(_abbreviated(span.text))
+        return ForeignSyntax(primary=span, found=found, remedy=idiom.remedy, instead=idiom.instead)
+    expected, opened = mistake.expected, _still_open(mistake, source)
+    known = keywords(expected) if "NAME" not in expected else []
+    near = nearest_name(mistake.found, known) if mistake.found.isidentifier() else None
+    return UnexpectedText(
+        primary=Span(source, start, start + len(mistake.found)),
+        found=_quoted(mistake.found),
+        expected=expectation(expected),
+        near=near,
+        hint=_hint(mistake) or _hint_in_braces(mistake.found, expected, is_open=bool(opened)),
+        related=opened,
+    )
+
+
+def _hint_in_braces(found: str, expected: frozenset[str], *, is_open: bool) -> str | None:
+    """Return a hint for a brace that is left open, or for values without a comma between them, or None."""
+    if is_open:
+        return "close the body before the next alternative" if found == "|" else None
+    in_set = {"COMMA", "RBRACE"} <= expected and not {"NAME", "FORBID"} & expected
+    if in_set and found in ("+", "-", "*", "/"):
+        return "sets do not take arithmetic, write the result; only bounds, steps, defaults and fixed values take it"
+    return "separate the values of a set with `,`" if in_set and re.match(r'[\w."(]', found) else None
+
+
+def _abbreviated(text: str) -> str:
+    """Return the text on one line, with its middle left out if it is long."""
+    line = " ".join(text.split())
+    return (
+        line
+        if len(line) <= _MAX_SHOWN_CHARACTERS
+        else f"{line[: _MAX_SHOWN_CHARACTERS // 2]} … {line[-_MAX_SHOWN_CHARACTERS // 4 :]}"
+    )
+
+
+def _unfinished_line(mistake: SyntaxMistake, source: Source) -> UnexpectedText:
+    sign, start = mistake.found, mistake.place + mistake.shift
+    expected = {":": "a domain", "=": "a value"}.get(sign, "an expression" if sign in _BEFORE_EXPRESSIONS else "a name")
+    span = Span(source, start, start + len(sign))
+    return UnexpectedText(primary=span, found=f"end of the line after `{sign}`", expected=f"{expected} after it")
+
+
+def _incomplete_item(mistake: SyntaxMistake, source: Source) -> UnexpectedEnd:
+    """Return the diagnostic for an item that ends too early.
+
+    It points at the last character of the item, and its related place is the bracket that is still open.
+    """
+    text, end = mistake.text, mistake.place + mistake.shift
+    place = _open_bracket(text, len(text))
+    related = () if place is None else (_opened_here(source, place + mistake.shift, "opened here and never closed"),)
+    return UnexpectedEnd(
+        primary=Span(source, max(end - 1, 0), end),
+        item=(text.split() or ["file"])[0],
+        expected=expectation(mistake.expected),
+        related=related,
+    )
+
+
+def _open_bracket(text: str, end: int) -> int | None:
+    """Return the offset of the innermost bracket that is still open at `end`, or None."""
+    opened: list[int] = []
+    for lexeme in _BRACKET.finditer(text, 0, end):
+        if lexeme[0] in ("]", ")", "}"):
+            opened = opened[:-1]
+        elif lexeme[0] in ("[", "(", "{"):
+            opened.append(lexeme.start())
+    return opened[-1] if opened else None
+
+
+def _still_open(mistake: SyntaxMistake, source: Source) -> tuple[Related, ...]:
+    """Return the bracket of an earlier line that seems to have been left open, as a related place.
+
+    That is the bracket of a set or another list, or the brace of a body before a `|`. The result is empty if there is
+    none.
+    """
+    text, place = mistake.text, _open_bracket(mistake.text, mistake.place)
+    begins = text.rfind("\n", 0, mistake.place) + 1
+    if place is None or place >= begins or text[begins : mistake.place].strip(WHITESPACE):
+        return ()
+    in_list = "COMMA" in mistake.expected and not {"NAME", "FORBID"} & mistake.expected
+    if not in_list and (mistake.found != "|" or text[place] != "{"):
+        return ()
+    return (_opened_here(source, place + mistake.shift, "opened here and not closed"),)
+
+
+def _opened_here(source: Source, place: int, label: str) -> Related:
+    return Related(Span(source, place, place + 1), label)
+
+
+def _quoted(found: str) -> str:
+    """Return the found text for a message. Invisible characters are given by code point and name."""
+    if found.isprintable() and not found.isspace():
+        return f"`{found}`"
+    name = unicodedata.name(found[0], "a control character").lower()
+    return f"character U+{ord(found[0]):04X} ({name})"
+
+
+def _hint(mistake: SyntaxMistake) -> str | None:
+    found, before, expected = mistake.found, mistake.text[: mistake.previous_end], mistake.expected
+    previous = re.search(r"[\w.]+$|\S$", before)
+    last = previous[0] if previous else ""
+    if "VBAR" in expected and "RBRACE" not in expected and re.match(r"\w+[ \t]*[:=]", mistake.text[mistake.place :]):
+        return "write hyperparameters in braces after their operator: `Operator { … }`"
+    if "QUANTITY" in expected and "NUMBER" not in expected and found[0].isdigit():
+        return f"write a unit directly after the number, such as `{found}s`"
+    return (
+        _hint_by_text(found, before)
+        or _hint_on_domain(found, last, expected)
+        or _hint_by_pattern(found, before, expected)
+        or _hint_by_place(found, last, before, expected)
+    )
+
+
+def _hint_by_text(found: str, before: str) -> str | None:
+    """Return a hint for text that is wrong in every place, or None."""
+    fixed = {
+        ";": "lines need no sign at the end; separate members on one line with `,`",
+        "&&": "write `and`",
+        "||": "write `or`",
+        "!": "write `not`",
+        "True": "write `true`",
+        "False": "write `false`",
+        "None": "write `none`",
+        "**": "powers are not supported; multiply instead",
+        "\ufeff": "a byte order mark is allowed only at the very beginning",
+    }
+    if found in fixed:
+        return fixed[found]
+    if found[0] == "'" or (unicodedata.category(found[0]) in ("Pi", "Pf", "Ps") and found[0] not in "([{"):
+        return 'write strings in double quotes: `"…"`'
+    if found in _UNITS and before[-1:].isdigit():
+        return "write the unit directly after the number"
+    if found.isspace() and not found.isascii():
+        return "replace it with a plain space"
+    return None
+
+
+def _hint_on_domain(found: str, last: str, expected: frozenset[str]) -> str | None:
+    """Return a hint if values and domains were mixed up, or None."""
+    domain = {"FLOAT", "INT"} <= expected
+    if found == "[" and (domain or {"NUMBER", "NAME"} <= expected):
+        return "write a set of values as `{…}` and a tuple as `(…)`"
+    if (found in ("[", "(") and last in ("int", "float")) or (found == "{" and last == "="):
+        return "a domain follows `:`; `=` fixes a value or gives a default"
+    if domain and (re.match(r'[-.\d"]', found) or found in ("true", "false")):
+        return "`name = value` fixes a value, `name : {value, …}` lets it vary"
+    return None
+
+
+_FOREIGN_NOTATIONS: Final = (
+    ("->", r"", {"AND", "OR"}, "implication is not supported: write `not … or …`"),
+    ("(", r"\b[A-Z]\w*$", {"LBRACE"}, "write parameters in braces: `{ … }`"),
+    ("{", r"(?:[=!]=|\bis)\s*[\w.]+$", {"OR"}, "conditions refer to operators by name: remove the body"),
+    ("pipeline", r"", set[str](), "write `pipeline = …`"),
+    ("as", r"\bnone$", {"VBAR"}, "`none` cannot have another name"),
+    ("?", r"", {"VBAR"}, "write `… | none`"),
+    (")", r"\(\s*[^\s,()]+$", {"COMMA"}, "write a tuple of one value as `(…,)`"),
+    ("%", r"\bholdout\s*\(\s*[\d.]+$", {"RPAR"}, "write a share, such as `holdout(0.3)`"),
+    ("%", r"", set[str](), "the remainder is not supported; use a range with a `step`"),
+)
+"""Notations of other languages: the sign, the text before it, terminals that could follow, and the hint."""
+
+
+def _hint_by_pattern(found: str, before: str, expected: frozenset[str]) -> str | None:
+    """Return a hint for notations that are used in other languages, or elsewhere in this one, or None."""
+    for sign, pattern, needed, remedy in _FOREIGN_NOTATIONS:
+        if found == sign and needed <= expected and re.search(pattern, before):
+            return remedy
+    return None
+
+
+def _hint_by_place(found: str, last: str, before: str, expected: frozenset[str]) -> str | None:
+    """Return a hint for text that would be right in another place, or None."""
+    if found == "=" and "COMPARE" in expected:
+        return "compare with `==`"
+    if found in ("<", "<=", ">", ">=", "==", "!=") and {"AND", "OR"} <= expected:
+        return "join comparisons with `and`"
+    if last == "not" and (found == "in" or re.search(r"\bis\s+not$", before)):
+        return f"write `not … {'in' if found == 'in' else 'is'} …`"
+    if last == "is" and re.match(r"[-.\d]", found):
+        return "`is` tests for an alternative: compare values with `==`"
+    if found == last and found in ("=", "|", "&"):
+        return f"write one `{found}`"
+    if expected == {"COLON", "EQUAL"}:
+        return _hint_behind_word(found, last)
+    if "VBAR" in expected and re.match(r"[A-Za-z_]", found):
+        return "separate alternatives with `|`"
+    return None
+
+
+def _hint_behind_word(found: str, last: str) -> str | None:
+    """Return a hint for a word in a body that is not followed by `:` or `=`, or None."""
+    if found in ("}", ","):
+        return f"`{last} : …` lets it vary, `{last} = …` fixes it, `include {last}` includes a group"
+    meant = nearest_name(last, ("when", "include", "forbid", "require"))
+    return f"did you mean `{meant} {found}`?" if meant else None

@@ -1,0 +1,268 @@
+"""Conversions between configurations and ADMM points, for many at once."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from spacelang.encodings.integer_codes import IntegerEncoding
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.space import Space
+from spacelang.sampling.batch import Batch, join_column_pieces
+from spacelang.sampling.batch_builder import BatchBuilder, encode_values
+from spacelang.sampling.value_codes import Array, ValueCodes
+from spacelang.targets._admm.batch_constraints import BatchConstraints
+from spacelang.targets._admm.layout import Block, Indicator, StepOrder, ThetaColumns, VariableLayout
+from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, Mask
+
+
+class ConfigurationMaps:
+    """The conversions between the configurations of a space and the variables of a layout."""
+
+    def __init__(self, space: Space, layout: VariableLayout) -> None:
+        self.space = space
+        self.layout = layout
+        self.blocks: tuple[Block, ...] = layout.blocks
+        self.orders: tuple[StepOrder, ...] = layout.orders
+        self.theta_c = layout.theta_c
+        self.theta_d = layout.theta_d
+        self.choices = {choice.address: choice for choice in space.decisions}
+
+    # ---- from configurations to points
+
+    def encode(self, configuration: Configuration) -> AdmmPoint:
+        """Return the point of a member; variables that are not active in it have their defaults."""
+        return self.encode_all([configuration])[0]
+
+    def encode_all(self, configurations: Sequence[Configuration] | Batch) -> AdmmPoints:
+        """Return the points of members, in their order."""
+        given = configurations
+        columns = given if isinstance(given, Batch) else self._tabulator.build(given)
+        points = self.default_points(len(columns))
+        decisions = {address: self._branch_indices(columns, address) for address in self.choices}
+        for order, matrices in zip(self.orders, points.orders, strict=True):
+            places = decisions[order.address]
+            matrices[...] = order.matrices[np.where(places < 0, order.default, places)]
+        self._write(points, self.layout.always, columns, decisions, None)
+        for block in self.blocks:
+            numbers = self._alternative_indices(block, columns, decisions)
+            points.z[np.arange(len(points)), block.start + numbers] = 1
+            for number, alternative in enumerate(block.alternatives):
+                alone = len(block.alternatives_by_branch[alternative.branch_index]) == 1
+                self._write(points, alternative.columns, columns, decisions, None if alone else numbers == number)
+        return points
+
+    def default_points(self, count: int) -> AdmmPoints:
+        """Return `count` points with zeros in z and orders, and the defaults in theta."""
+        return AdmmPoints(
+            np.zeros((count, self.layout.width), np.int8),
+            np.tile(self.theta_c.default, (count, 1)),
+            np.tile(self.theta_d.default, (count, 1)),
+            tuple(np.zeros((count, order.size, order.size), np.int8) for order in self.orders),
+        )
+
+    def _branch_indices(self, columns: Batch, address: str) -> Array:
+        found = columns.decisions.get(address)
+        return np.full(len(columns), -1) if found is None else found
+
+    def _alternative_indices(self, block: Block, columns: Batch, decisions: Mapping[str, Array]) -> Array:
+        """Return the index of the alternative of a block that each row takes."""
+        places = decisions[block.address]
+        found = np.zeros(len(places), np.int64)
+        for place, numbers in block.alternatives_by_branch.items():
+            found[places == place] = numbers[0]
+            for number in numbers[1:]:
+                alternative = block.alternatives[number]
+                rows = np.flatnonzero(places == place)
+                found[rows[self._is_taken(alternative, rows, columns, decisions)]] = number
+        return found
+
+    def _is_taken(self, way: Indicator, rows: Array, columns: Batch, decisions: Mapping[str, Array]) -> Array:
+        """Return True for each of the rows that takes an alternative; all rows must have its branch."""
+        taken: Array = np.ones(len(rows), bool)
+        for address, branch in way.case.branches.items():
+            taken &= decisions[address][rows] == (
+                -1 if branch is None else self.choices[address].branch_indices[branch]
+            )
+        for address, coding in way.restrictions:
+            column = columns.hyperparameters.get(address)
+            inside: Array = np.zeros(len(columns), bool)
+            if column is not None:
+                inside[column.rows] = coding.contains(column.values) if coding else True
+            taken &= inside[rows] if coding else ~inside[rows]
+        return taken
+
+    def _write(
+        self,
+        points: AdmmPoints,
+        slots: Sequence[ThetaColumns],
+        columns: Batch,
+        decisions: Mapping[str, Array],
+        mine: Array | None,
+    ) -> None:
+        for slot in slots:
+            if slot.address in self.choices:
+                places = decisions[slot.address]
+                rows = np.flatnonzero(places >= 0 if mine is None else (places >= 0) & mine)
+                points.theta_d[rows, slot.integer_column] = places[rows]
+            elif slot.address in columns.hyperparameters:
+                column = columns.hyperparameters[slot.address]
+                rows, values = column.rows, column.values
+                if mine is not None:
+                    kept = np.flatnonzero(mine[rows])
+                    rows, values = rows[kept], values.take(kept)
+                write_values(points, slot, slot.coding, rows, values)
+
+    @cached_property
+    def _tabulator(self) -> BatchBuilder:
+        return BatchBuilder(self.space)
+
+    # ---- from points to configurations
+
+    def decode(self, point: AdmmPoint) -> Configuration:
+        """Return the configuration of a point that `reaches` accepts.
+
+        theta is rounded to the nearest members of D, upwards from the middle: 3.7 stands for 4, and so does 3.5.
+        Constraints are not checked here: only `project` ensures that the result is a member.
+        """
+        return self.decode_all(AdmmPoints.stack([point]))[0]
+
+    def decode_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> list[Configuration]:
+        """Return the configurations of points, in their order; see `decode`."""
+        return self.to_batch(points).configurations()
+
+    def to_batch(self, points: AdmmPoints | Sequence[AdmmPoint]) -> Batch:
+        """Return the configurations of points as a batch; see `decode`."""
+        return self.evaluate(self._with_nearest_theta(self.to_points(points))).batch
+
+    def _with_nearest_theta(self, points: AdmmPoints) -> AdmmPoints:
+        """Return the points with theta replaced by its projection P_D."""
+        nearest = self.theta_c.nearest(points.theta_c), self.theta_d.nearest(points.theta_d)
+        return AdmmPoints(points.z, *nearest, points.orders)
+
+    def active(self, point: AdmmPoint) -> Mask:
+        """Return the mask of the active variables of a point.
+
+        It has boolean arrays (C,) and (D,), and one boolean for each order. z and the orders must contain only 0 and 1;
+        theta is rounded as in `decode`.
+        """
+        found = self.active_all(AdmmPoints.stack([point]))
+        return Mask(found.theta_c[0], found.theta_d[0], tuple(order[0] for order in found.orders))
+
+    def active_all(self, points: AdmmPoints | Sequence[AdmmPoint]) -> Mask:
+        """Return the mask of the active variables of many points: shapes (n, C), (n, D), and (n,) for each order."""
+        points = self._with_nearest_theta(self.to_points(points))
+        truths, count = self.evaluate(points), len(points)
+        theta_c, theta_d = np.zeros((count, len(self.theta_c)), bool), np.zeros((count, len(self.theta_d)), bool)
+        for slot, taken in self._columns_with_rows(points):
+            active = truths.is_active(slot.address) & taken
+            if slot.integer_column is None:
+                theta_c[:, slot.number_columns] = active[:, None]
+                continue
+            theta_d[:, slot.integer_column] = active
+            for piece, column in zip(slot.coding.continuous_pieces, slot.number_columns, strict=True):
+                theta_c[:, column] = active & (points.theta_d[:, slot.integer_column] == piece.first).astype(bool)
+        return Mask(theta_c, theta_d, tuple(truths.is_active(order.address) for order in self.orders))
+
+    def owned(self, point: AdmmPoint) -> Mask:
+        """Return the mask of the variables that belong to the alternatives that z takes, or to every pipeline.
+
+        Its arrays have the shapes (C,) and (D,), and there is one boolean for each order. A search of theta may move
+        all of these variables for this z, even if their conditions are false at the moment (compare `active`).
+        """
+        ways = [(block.stage, block.alternatives[int(point.z[block.columns].argmax())]) for block in self.blocks]
+        names = {None, *((stage, way.name) for stage, way in ways)}
+        branches = {None, *((stage, way.branch) for stage, way in ways)}
+        theta_c, theta_d = (np.array([o in names for o in box.owners], bool) for box in (self.theta_c, self.theta_d))
+        return Mask(theta_c, theta_d, tuple(np.array(order.owner in branches) for order in self.orders))
+
+    def _columns_with_rows(self, points: AdmmPoints) -> Iterator[tuple[ThetaColumns, Array]]:
+        always: Array = np.ones(len(points), bool)
+        yield from ((slot, always) for slot in self.layout.always)
+        for block in self.blocks:
+            for number, alternative in enumerate(block.alternatives):
+                taken = points.z[:, block.start + number] == 1
+                yield from ((slot, taken) for slot in alternative.columns)
+
+    def evaluate(self, points: AdmmPoints) -> BatchConstraints:
+        """Return the conditions and constraints of points, evaluated in one batch.
+
+        z and the orders must contain only 0 and 1, and theta must be in D.
+        """
+        decisions: dict[str, Array] = {}
+        pieces: dict[str, list[tuple[Array, ValueCodes]]] = {}
+        for order, matrices in zip(self.orders, points.orders, strict=True):
+            decisions[order.address] = order.nearest_branches(matrices)
+        self._read_columns(points, self.layout.always, np.arange(len(points)), decisions, pieces)
+        for block in self.blocks:
+            numbers = points.z[:, block.columns].argmax(axis=1)
+            places = np.array([alternative.branch_index for alternative in block.alternatives])
+            decisions[block.address] = places[numbers]
+            for number in np.unique(numbers).tolist():
+                rows, alternative = np.flatnonzero(numbers == number), block.alternatives[number]
+                self._apply_case(alternative, rows, len(points), decisions, pieces)
+                self._read_columns(points, alternative.columns, rows, decisions, pieces)
+        reached = self._reached_decisions(decisions, len(points))
+        given = {a: join_column_pieces(found) for a, found in pieces.items()}
+        return BatchConstraints(self.space, len(points), reached, given)
+
+    def _apply_case(
+        self,
+        alternative: Indicator,
+        rows: Array,
+        count: int,
+        decisions: dict[str, Array],
+        pieces: dict[str, list[tuple[Array, ValueCodes]]],
+    ) -> None:
+        for address, branch in alternative.case.branches.items():
+            if branch is not None:
+                decisions.setdefault(address, np.full(count, -1))[rows] = self.choices[address].branch_indices[branch]
+        for address, value in alternative.case.values.items():
+            node = self.space.variables[address].hyperparameter
+            codes = encode_values(node.domain, [value]).take(np.zeros(len(rows), np.int64))
+            pieces.setdefault(address, []).append((rows, codes))
+
+    def _read_columns(
+        self,
+        points: AdmmPoints,
+        slots: Sequence[ThetaColumns],
+        rows: Array,
+        decisions: dict[str, Array],
+        pieces: dict[str, list[tuple[Array, ValueCodes]]],
+    ) -> None:
+        for slot in slots:
+            if slot.address in self.choices:
+                places = points.theta_d[rows, slot.integer_column].astype(np.int64)
+                decisions.setdefault(slot.address, np.full(len(points), -1))[rows] = places
+            else:
+                whole = None if slot.integer_column is None else points.theta_d[rows, slot.integer_column]
+                numbers = [points.theta_c[rows, column] for column in slot.number_columns]
+                pieces.setdefault(slot.address, []).append((rows, slot.coding.decode(whole, numbers)))
+
+    def _reached_decisions(self, decisions: Mapping[str, Array], count: int) -> dict[str, Array]:
+        """Return the branch indices of all decisions, with -1 in the rows where their owners are not taken."""
+        found: dict[str, Array] = {}
+        for address in self.choices:
+            places = decisions.get(address, np.full(count, -1))
+            for owner, branch in self.space.variables[address].owners:
+                places = np.where(found[owner] == self.choices[owner].branch_indices[branch], places, -1)
+            found[address] = places
+        return found
+
+    def to_points(self, points: AdmmPoints | Sequence[AdmmPoint]) -> AdmmPoints:
+        """Return points as one batch of arrays; a batch is returned unchanged."""
+        if isinstance(points, AdmmPoints):
+            return points
+        return AdmmPoints.stack(points) if len(points) else self.default_points(0)
+
+
+def write_values(
+    points: AdmmPoints, slot: ThetaColumns, coding: IntegerEncoding, rows: Array, values: ValueCodes
+) -> None:
+    """Write values to their columns, in place."""
+    whole, numbers = coding.encode(values)
+    if slot.integer_column is not None:
+        points.theta_d[rows, slot.integer_column] = whole
+    for column, found in zip(slot.number_columns, numbers, strict=True):
+        known = ~np.isnan(found)
+        points.theta_c[rows[known], column] = found[known]

@@ -1,0 +1,248 @@
+"""Rendering of the ADMM variables as JSON, as text for the terminal, and as a graph in the DOT language."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+from spacelang.grouping import group_by_key
+from spacelang.ir.task import Bound, Measure, describe_bound
+from spacelang.serialization.expression_printer import show_expression
+from spacelang.targets._admm.linear_constraints import LinearConstraint
+from spacelang.targets._admm.theta_boxes import Coordinate, piece_text
+from spacelang.targets._text_and_dot import quote_dot, wrap_words
+from spacelang.text import NO_SPAN, count_with_noun
+
+if TYPE_CHECKING:
+    from spacelang.targets._admm.form import AdmmForm
+    from spacelang.targets._admm.layout import StepOrder
+
+MAX_CONSTRAINT_LINES: Final = 40
+"""The maximum number of constraints in the text; the JSON document has all of them."""
+UNITS: Final = {Measure.LATENCY: "seconds", Measure.SIZE: "bytes", Measure.DISPARITY: "score"}
+
+
+def form_to_json(form: "AdmmForm") -> dict[str, object]:
+    """Return the keys of the JSON document."""
+    document: dict[str, object] = {
+        "conditions": "mask" if form.added is None else "flatten",
+        "z": [
+            {"stage": block.stage, "alternatives": [way.name for way in block.alternatives]} for block in form.blocks
+        ],
+        "theta_c": [each.to_json(integral=False) for each in form.theta_c.coordinates],
+        "theta_d": [each.to_json(integral=True) for each in form.theta_d.coordinates],
+        "order": [_order_to_json(order) for order in form.orders],
+        "constraints": [
+            *(
+                {"kind": "order", **_excluded_order_to_json(order, labels)}
+                for order in form.orders
+                for labels in order.missing_orders
+            ),
+            *({"kind": "decisions", **_linear_constraint_to_json(form, rule)} for rule in form.linear_constraints),
+            *({"kind": "hyperparameters", **each} for each in _constraints_to_json(form)),
+            *({"kind": "trial", **_bound_to_json(bound)} for bound in form.bounds),
+        ],
+    }
+    if form.added is not None:
+        document["flattened"] = asdict(form.added)
+    return document
+
+
+def _order_to_json(order: "StepOrder") -> dict[str, object]:
+    owner = None if order.owner is None else list(order.owner)
+    return {"name": order.stage, "owner": owner, "steps": list(order.labels), "size": order.size}
+
+
+def _excluded_order_to_json(order: "StepOrder", labels: Sequence[str]) -> dict[str, object]:
+    return {
+        "terms": [{"order": order.stage, "step": label, "position": k} for k, label in enumerate(labels)],
+        "most": order.size - 1,
+        "text": f"{' + '.join(f'o[{label}, {k}]' for k, label in enumerate(labels))} <= {order.size - 1}",
+    }
+
+
+def _linear_constraint_to_json(form: "AdmmForm", rule: LinearConstraint) -> dict[str, object]:
+    names, most = _decision_names(form), rule.most
+    terms: list[dict[str, object]] = []
+    for address, places in rule.terms:
+        stage, alternatives, is_order = names[address]
+        key = "orders" if is_order else "alternatives"
+        terms.append({"stage": stage, key: [alternatives[place] for place in places]})
+    return {"terms": terms, "most": most, "text": _linear_constraint_text(form, rule)}
+
+
+def _linear_constraint_text(form: "AdmmForm", rule: LinearConstraint) -> str:
+    names = _decision_names(form)
+    words = [
+        f"{'o' if is_order else 'z'}[{stage}: {alternatives[place]}]"
+        for address, places in rule.terms
+        for stage, alternatives, is_order in (names[address],)
+        for place in places
+    ]
+    return f"{' + '.join(words)} <= {rule.most}"
+
+
+def _decision_names(form: "AdmmForm") -> dict[str, tuple[str, tuple[str, ...], bool]]:
+    """Return, by the address of a decision: its stage, the names of its alternatives, and True if it is an order."""
+    found = {b.address: (b.stage, tuple(way.name for way in b.alternatives), False) for b in form.blocks}
+    return found | {order.address: (order.stage, order.branches, True) for order in form.orders}
+
+
+def _constraints_to_json(form: "AdmmForm") -> Iterator[dict[str, object]]:
+    for constraint, text in zip(form.value_constraints, _constraint_texts(form), strict=True):
+        yield {"text": text, "line": None if constraint.span.source is NO_SPAN.source else constraint.span.line}
+
+
+def _constraint_texts(form: "AdmmForm") -> list[str]:
+    # Imported here because it loads the syntax tree, which is only needed to render a form.
+    from spacelang.serialization.syntax_nodes import expression_speller
+
+    said = expression_speller(form.space)
+    return [
+        f"{'forbid' if each.forbidden else 'require'} {show_expression(said(each.expression))}"
+        for each in form.value_constraints
+    ]
+
+
+def _bound_to_json(bound: Bound) -> dict[str, object]:
+    return {
+        "measure": bound.name,
+        "epsilon": bound.limit,
+        "strict": bound.strict,
+        "unit": UNITS[bound.measure],
+        "text": describe_bound(bound),
+    }
+
+
+def text_listing(form: "AdmmForm") -> str:
+    """Return the listing of the blocks, the orders, the variables of each owner, and the constraints."""
+    return "\n".join(
+        [*_title(form), "", *_block_lines(form), *_order_lines(form), "", *_theta_lines(form), *_constraint_lines(form)]
+    )
+
+
+def _title(form: "AdmmForm") -> Iterator[str]:
+    sizes = " x ".join(str(len(block.alternatives)) for block in form.blocks)
+    yield (
+        f"{form.space.name}: z in {{0, 1}}^{form.layout.width} ({sizes or 'no stage'}), "
+        f"{len(form.theta_c)} continuous (theta_c) and {len(form.theta_d)} discrete (theta_d)"
+    )
+    if form.added is not None:
+        yield (
+            f"flattened: {count_with_noun(form.added.conditions, 'condition')} and "
+            f"{count_with_noun(form.added.decisions, 'nested decision')} add "
+            f"{count_with_noun(form.added.alternatives, 'alternative')} and "
+            f"{count_with_noun(form.added.hyperparameters, 'hyperparameter')}"
+        )
+
+
+def _block_lines(form: "AdmmForm") -> Iterator[str]:
+    yield "z: exactly one alternative of each block is 1"
+    wide = max((len(block.stage) for block in form.blocks), default=0)
+    for number, block in enumerate(form.blocks, start=1):
+        start = f"  z{number}  {block.stage:<{wide}}  {len(block.alternatives):>3}  "
+        yield from wrap_words((way.name for way in block.alternatives), start, " " * len(start))
+
+
+def _order_lines(form: "AdmmForm") -> Iterator[str]:
+    for order in form.orders:
+        owner = "" if order.owner is None else f" (with {order.owner[1]})"
+        yield ""
+        yield f"o: {order.stage}{owner}, {order.size} x {order.size}, each row and each column sums to 1"
+        yield f"  steps: {', '.join(order.labels)}"
+
+
+def _theta_lines(form: "AdmmForm") -> Iterator[str]:
+    """Yield a line for each owner with its numbers of variables, followed by a line for each of its variables."""
+    boxes = (("c", form.theta_c), ("d", form.theta_d))
+    by_owner = group_by_key((each.owner, (mark, each)) for mark, box in boxes for each in box.coordinates)
+    yield "theta: the hyperparameters of all alternatives; c: continuous, d: discrete"
+    stage = None
+    owners = [None, *((block.stage, way.name) for block in form.blocks for way in block.alternatives)]
+    for owner in owners:
+        mine = by_owner.get(owner, [])
+        if owner is not None and owner[0] != stage:
+            stage = owner[0]
+            yield f"  {stage}"
+        if owner is None and not mine:
+            continue
+        called = "in every pipeline" if owner is None else f"  {owner[1]}"
+        continuous = sum(mark == "c" for mark, _ in mine)
+        counts = f"{continuous}c {len(mine) - continuous}d" if mine else "-"
+        yield f"  {called:<44}{counts:>8}"
+        prefix = "" if owner is None else f"{owner[0]}."
+        yield from (_coordinate_line(mark, each, prefix) for mark, each in mine)
+
+
+def _coordinate_line(mark: str, each: Coordinate, prefix: str) -> str:
+    name = each.name.removeprefix(prefix)
+    condition = f"  when {each.condition}" if each.condition else ""
+    return f"      {mark}  {name:<34} {_range_text(mark, each)}{condition}"
+
+
+def _range_text(mark: str, each: Coordinate) -> str:
+    """Return the values of a variable as text: its range, or its codes with the values they stand for."""
+    pieces = " | ".join(map(piece_text, each.pieces))
+    excluded = f"  without {', '.join(map(str, sorted(each.excluded)))}" if each.excluded else ""
+    lower, upper = each.pieces[0].first, each.pieces[-1].last
+    alone = len(each.pieces) == 1
+    if mark == "c" or (alone and each.pieces[0].start_and_step()[1] == 1 and pieces.startswith(f"[{lower},")):
+        return f"{pieces}{excluded}"
+    return f"{lower}..{upper} = {pieces}{excluded}"
+
+
+def _constraint_lines(form: "AdmmForm") -> Iterator[str]:
+    lines = [
+        *(
+            str(_excluded_order_to_json(order, labels)["text"])
+            for order in form.orders
+            for labels in order.missing_orders
+        ),
+        *(_linear_constraint_text(form, rule) for rule in form.linear_constraints),
+        *_constraint_texts(form),
+        *(f"subject to {describe_bound(bound)}" for bound in form.bounds),
+    ]
+    if lines:
+        yield ""
+        yield "constraints"
+        yield from (f"  {line}" for line in lines[:MAX_CONSTRAINT_LINES])
+    if len(lines) > MAX_CONSTRAINT_LINES:
+        yield f"  and {count_with_noun(len(lines) - MAX_CONSTRAINT_LINES, 'more', 'more')}"
+
+
+def dot_graph(form: "AdmmForm") -> str:
+    """Return a graph with a cluster for each block and for each order.
+
+    The nodes of a block are its alternatives with their variables.
+    """
+    lines = [f"digraph {quote_dot(form.space.name)} {{", "  rankdir=LR; node [shape=record];"]
+    lines += [f"  label={quote_dot(next(_title(form)))};"]
+    always = [each for box in (form.theta_c, form.theta_d) for each in box.coordinates if each.owner is None]
+    if always:
+        lines.append(f"  always [label={_record_label('in every pipeline', always, '')}];")
+    previous: list[str] = []
+    for number, block in enumerate(form.blocks):
+        lines.append(f"  subgraph cluster_{number} {{ label={quote_dot(f'{block.stage}: exactly one')};")
+        for place, way in enumerate(block.alternatives):
+            owner = (block.stage, way.name)
+            mine = [each for box in (form.theta_c, form.theta_d) for each in box.coordinates if each.owner == owner]
+            lines.append(f"    z{number}_{place} [label={_record_label(way.name, mine, f'{block.stage}.')}];")
+        lines.append("  }")
+        names = [f"z{number}_{place}" for place in range(len(block.alternatives))]
+        if previous:
+            lines.append(f"  {previous[0]} -> {names[0]} [style=invis];")
+        previous = names
+    for number, order in enumerate(form.orders):
+        label = quote_dot(f"{order.stage}: {order.size} x {order.size}")
+        steps = "; ".join(f"o{number}_{k} [label={quote_dot(step)}]" for k, step in enumerate(order.labels))
+        lines.append(f"  subgraph cluster_order_{number} {{ label={label}; {steps} }}")
+    return "\n".join([*lines, "}"])
+
+
+def _record_label(name: str, coordinates: Sequence[Coordinate], prefix: str) -> str:
+    inner = "\\l".join(_escape_record(each.name.removeprefix(prefix)) for each in coordinates)
+    return f'"{{{_escape_record(name)}{"|" + inner + chr(92) + "l" if inner else ""}}}"'
+
+
+def _escape_record(text: str) -> str:
+    """Return a text with the special characters of DOT records escaped."""
+    return "".join("\\" + character if character in '\\"{}|<> ' else character for character in text).replace("\n", " ")

@@ -1,0 +1,271 @@
+"""Repair of points that violate constraints: the nearest member, with as few changes as possible.
+
+The result is deterministic.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import (
+    Categorical,
+    Domain,
+    Grid,
+    NotFound,
+    Real,
+    SimpleDomain,
+    contains,
+    index_of_part,
+    subgrid,
+)
+from spacelang.ir.membership import first_exclusion, is_violated
+from spacelang.ir.rationals import to_fraction
+from spacelang.ir.space import Context, Hyperparameter, Space
+from spacelang.ir.value import Value
+from spacelang.ir.walk import Assignment, Structure, assemble, walk_reached
+from spacelang.sampling.value_codes import code_of
+from spacelang.solver.conditioning import Component
+from spacelang.solver.counting import ChangeWeights, Structures, index_of_minimum
+from spacelang.solver.defaults import DefaultCompleter, nearest_to_default
+from spacelang.solver.elimination import FEWEST, Elimination, State
+from spacelang.solver.linear import InequalitySystem, is_feasible_system, witness
+from spacelang.solver.model import Solver, Weights
+from spacelang.solver.network import UNREACHED, Network
+
+ValueFunction: TypeAlias = Callable[[Hyperparameter], Value]
+"""A function that returns the wanted value of a hyperparameter, which is a member of its domain."""
+MAX_BISECTIONS: Final = 40
+"""The number of bisection steps for values in ranges that are compared; the error is 2^-40 of the distance."""
+
+
+class MemberRepair:
+    """A function from branches and values to the nearest member of a nonempty space."""
+
+    def __init__(self, structures: Structures) -> None:
+        self._structures = structures
+        self._space = structures.space
+        self._completer = DefaultCompleter(structures)
+        self._conditioning = self._completer.conditioning
+        stages = {choice.address for choice in self._space.stages}
+        self._costs = dict.fromkeys(stages, len(self._space.decisions) - len(stages) + 1)
+        self._cached_structure = lru_cache(maxsize=4096)(self._find_structure)
+        self._cached_elimination = lru_cache(maxsize=4096)(self._solve)
+
+    def nearest_member(self, branches: Mapping[str, str], wanted: ValueFunction) -> Configuration:
+        """Return the member nearest to the branches, one for each decision of the space, and to the wanted values.
+
+        First as few stages change as possible, then as few of the decisions inside them. Then, in each set of
+        hyperparameters that conditions and constraints connect, as few as possible change to another cell of their
+        domain, and each of these takes the nearest value of its new cell. If several members are equally near, the
+        choice is deterministic.
+        """
+        structure = self.nearest_structure(branches)
+        values: dict[str, Value] = {}
+        contexts: list[Context] = [()]
+        for variable, branch in walk_reached(self._space, lambda choice: structure[choice.address]):
+            if branch is not None:
+                values[variable.key] = branch
+                contexts.append((*variable.owners, (variable.address, branch)))
+        for context in contexts:
+            for component in self._conditioning.by_context.get(context, ()):
+                values |= self._component_values(component, structure, wanted)
+        found = Configuration(values)
+        return found if first_exclusion(self._space, found) is None else self._default_member(structure)
+
+    def _default_member(self, structure: Structure) -> Configuration:
+        """Return the default configuration of a structure, or of the space if constraints exclude it.
+
+        It is needed if the only numbers that satisfy a comparison are not floats.
+        """
+        found = self._completer.complete(structure)
+        return found if first_exclusion(self._space, found) is None else nearest_to_default(self._structures)[1]
+
+    def nearest_structure(self, branches: Mapping[str, str]) -> Structure:
+        """Return the nearest structure that has a member."""
+        taken = {
+            variable.address: branch
+            for variable, branch in walk_reached(self._space, lambda choice: branches[choice.address])
+            if branch is not None
+        }
+        if self._structures.is_admissible(taken):
+            return taken
+        return self._cached_structure(tuple([branches[choice.address] for choice in self._space.decisions]))
+
+    def _find_structure(self, branches: tuple[str, ...]) -> Structure:
+        wanted = dict(zip((choice.address for choice in self._space.decisions), branches, strict=True))
+        return Solver(self._structures.model, ChangeWeights(wanted, self._costs)).draw_structure(index_of_minimum)
+
+    def _component_values(
+        self, component: Component, structure: Structure, wanted: ValueFunction
+    ) -> Mapping[str, Value]:
+        """Return the values of the active members of a component, by key."""
+        if component.is_free:
+            node = component.members[0].hyperparameter
+            return {node.key: wanted(node)}
+        situation = self._conditioning.situation(component, structure)
+        space, model = (
+            self._conditioning.residual_space(component, situation),
+            self._conditioning.residual_model(component, situation),
+        )
+        given = {node.address: wanted(node) for node in space.hyperparameters}
+        for number, network in enumerate(model.by_context.get((), ())):
+            if _is_violated(space, network, given):
+                own = tuple(index_of_part(cells, given[address]) for address, cells in network.cells.items())
+                elimination = self._cached_elimination(component, situation, number, own)
+                for moved in _changed_values(network, elimination, given):
+                    given |= moved
+                    if not _is_violated(space, network, given):
+                        break
+        return dict(assemble(space, {}, lambda node: given[node.address]))
+
+    def _solve(
+        self, component: Component, situation: tuple[int, ...], number: int, own: tuple[State, ...]
+    ) -> Elimination:
+        model = self._conditioning.residual_model(component, situation)
+        network = model.by_context[()][number]
+        wanted = {a: cells[state] for (a, cells), state in zip(network.cells.items(), own, strict=True)}
+        return Solver(model, _CellChanges(wanted)).solve(network)
+
+
+class _CellChanges(Weights):
+    """Weights that count every cell other than the wanted one as a change."""
+
+    existential = False
+    semiring = FEWEST
+
+    def __init__(self, wanted: Mapping[str, SimpleDomain]) -> None:
+        self._wanted = wanted
+
+    def cell_weight(self, hyperparameter: Hyperparameter, cell_weight: SimpleDomain) -> float:
+        """Return 1 for the wanted cell, and 2 for any other."""
+        return 1 if cell_weight is self._wanted[hyperparameter.address] else 2
+
+
+def _is_violated(space: Space, network: Network, given: Mapping[str, Value]) -> bool:
+    """Return True if values violate a constraint of a network."""
+    assignment = Assignment(space, {}, lambda node: given[node.address])
+    return any(is_violated(constraint, assignment) for constraint in network.constraints)
+
+
+def _changed_values(
+    network: Network, elimination: Elimination, given: Mapping[str, Value]
+) -> Iterator[dict[str, Value]]:
+    """Yield values of a network that change as few cells as possible.
+
+    If ranges are compared with each other, there are several results, the nearest values first. The first one may fail:
+    a value exactly on the boundary can be on the wrong side because of rounding.
+    """
+    nodes = {m.address: m.node for m in network.members if isinstance(m.node, Hyperparameter)}
+    kept: dict[str, Value] = {}
+    states: dict[str, State] = {}
+    for bucket in reversed(elimination.buckets):
+        name, weights = bucket.variable, bucket.weights[tuple([states[each] for each in bucket.separator])]
+        fewest = min(weights.values())
+        possible = [state for state, weight in weights.items() if weight == fewest]
+        if name in nodes:
+            cells, domain = network.cells[name], nodes[name].domain
+            near = {s: nearest_value(cells[s], given[name], domain) for s in possible if s != UNREACHED}
+            distances = {s: _distance(value, given[name], domain) for s, value in near.items()}
+            states[name] = min(distances, key=distances.__getitem__) if distances else UNREACHED
+            if states[name] in near:
+                kept[name] = near[states[name]]
+        else:
+            states[name] = possible[0]
+    for found in _satisfying_values(network, states, kept):
+        yield kept | found
+
+
+def _satisfying_values(
+    network: Network, states: Mapping[str, State], kept: Mapping[str, Value]
+) -> Iterator[dict[str, Value]]:
+    """Yield values of the ranges that are compared with each other.
+
+    In the first result each value is as near to the wanted one as the earlier values allow. In the second, the values
+    that must change do so freely. In the third, all values do.
+    """
+    free, needed = network.required_comparisons(states)
+    if not needed:
+        yield {}
+        return
+    near, pinned = dict(free), dict(free)
+    for address in free:
+        near[address] = _narrow(near, needed, address, kept[address])
+        point = {**pinned, address: Categorical((kept[address],))}
+        if is_feasible_system(point, needed):
+            pinned = point
+    for settled in (near, pinned, free):
+        found = witness(settled, needed)
+        if found is not None:
+            yield found
+
+
+def _narrow(
+    cells: Mapping[str, SimpleDomain], needed: Sequence[tuple[InequalitySystem, ...]], address: str, value: Value
+) -> SimpleDomain:
+    """Return the part of a cell that is nearest to a value and still leaves a solution in all cells."""
+    pinned: SimpleDomain = Categorical((value,))
+    if is_feasible_system({**cells, address: pinned}, needed):
+        return pinned
+    cell = cells[address]
+    if not isinstance(cell, Grid | Real):
+        return cell
+    centre = to_fraction(value)
+    near, far = Fraction(0), max(centre - to_fraction(cell.lower), to_fraction(cell.upper) - centre)
+    for _ in range(_bisection_steps(cell, far)):
+        middle = (near + far) / 2
+        smaller = _within_distance(cell, centre, middle)
+        if smaller is not None and is_feasible_system({**cells, address: smaller}, needed):
+            far = middle
+        else:
+            near = middle
+    return _within_distance(cell, centre, far) or cell
+
+
+def _bisection_steps(cell: Grid | Real, far: Fraction) -> int:
+    """Return the number of bisection steps: enough to separate the members of a grid, or constant for a range."""
+    if isinstance(cell, Real):
+        return MAX_BISECTIONS
+    return max(1, math.ceil(far / to_fraction(cell.step))).bit_length() + 2
+
+
+def _within_distance(cell: Grid | Real, centre: Fraction, distance: Fraction) -> SimpleDomain | None:
+    """Return the values of a cell within a distance of a centre; None if there are none."""
+    lower, upper = centre - distance, centre + distance
+    if isinstance(cell, Real):
+        start = replace(cell, lower=float(lower), lower_open=False) if lower > to_fraction(cell.lower) else cell
+        found = replace(start, upper=float(upper), upper_open=False) if upper < to_fraction(cell.upper) else start
+        return found if found.lower <= found.upper and contains(found, found.middle) else None
+    low, high = max(0, math.ceil(cell.position(lower))), min(cell.last_index, math.floor(cell.position(upper)))
+    return None if low > high else subgrid(cell, low, high)
+
+
+def nearest_value(cell: SimpleDomain, value: Value, domain: Domain) -> Value:
+    """Return the value of a cell that is nearest to another value of the domain.
+
+    Of two numbers that are equally near, the larger one is returned. The distance between members of a set is that of
+    their indices. In a union, the nearest part comes first.
+    """
+    found = cell.find(value)
+    if not isinstance(found, NotFound):
+        return found
+    (own, _), (other, code) = code_of(domain, cell.middle), code_of(domain, value)
+    if own != other:
+        return cell.middle if cell.size is None else cell.value_at(0 if other < own else cell.last_index)
+    match cell:
+        case Real():
+            number: float = min(max(code, cell.least), cell.greatest)
+            return number
+        case Grid():
+            return cell.value_at(min(max(math.floor(cell.position(code) + Fraction(1, 2)), 0), cell.last_index))
+        case Categorical():
+            return min(reversed(cell.values), key=lambda each: _distance(each, value, domain))
+
+
+def _distance(near: Value, wanted: Value, domain: Domain) -> tuple[int, float]:
+    """Return the distance of two values of a domain: first that of their parts of a union, then that of the values."""
+    (own, here), (other, there) = code_of(domain, near), code_of(domain, wanted)
+    return (abs(own - other), 0) if own != other else (0, abs(here - there))

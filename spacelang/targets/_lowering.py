@@ -1,0 +1,329 @@
+"""The interface of targets: `Target`, the compiled space `LoweringResult`, and the report on every construct."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+from spacelang.deprecation import renamed_attributes
+from spacelang.encodings.float_limits import FLOAT_LIMIT_REASON, unencodable_domains
+from spacelang.errors import PicklableError
+from spacelang.grouping import group_by_key
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.domain import Grid
+from spacelang.ir.space import Space
+from spacelang.serialization.definition import VERSION, to_json
+from spacelang.solver.counting import Structures
+from spacelang.targets._constructs import Construct, constructs_of
+from spacelang.text import NO_SPAN, Span
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+
+class Preservation(StrEnum):
+    """A degree to which a form preserves a construct of the space.
+
+    - EXACT: as written.
+    - REWRITTEN: by other means; nothing is lost.
+    - APPROXIMATED: the form has no configurations beyond those of the space, but it does not search all of them,
+      or it ignores guidance of the author.
+    - REFUSED: the form cannot represent the construct.
+    """
+
+    EXACT = "exact"
+    REWRITTEN = "rewritten"
+    APPROXIMATED = "approximated"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A statement of what a target does with a construct; `message` is lowercase, without a full stop."""
+
+    status: Preservation
+    message: str
+
+
+def exact(message: str) -> Verdict:
+    """Return the verdict that the form preserves the construct as written."""
+    return Verdict(Preservation.EXACT, message)
+
+
+def rewritten(message: str) -> Verdict:
+    """Return the verdict that the form preserves the construct by other means."""
+    return Verdict(Preservation.REWRITTEN, message)
+
+
+def approximated(message: str) -> Verdict:
+    """Return the verdict that the form does not search all configurations, or ignores guidance of the author.
+
+    The form has no configurations beyond those of the space.
+    """
+    return Verdict(Preservation.APPROXIMATED, message)
+
+
+def refused(message: str) -> Verdict:
+    """Return the verdict that the form cannot represent the construct."""
+    return Verdict(Preservation.REFUSED, message)
+
+
+OVERSIZED: Final = refused(FLOAT_LIMIT_REASON)
+"""The refusal of integers that floats cannot represent exactly, shared by all targets that encode values as floats."""
+
+PreservationTable: TypeAlias = Mapping[Construct, tuple[Verdict, ...]]
+"""The possible verdicts of a target on each construct; the first one is the usual verdict."""
+
+GUIDANCE: Final[PreservationTable] = {
+    Construct.DEFAULTS: (approximated("not included; evaluate the default configuration first if you want it"),),
+    Construct.FIRST: (approximated("ignored: decisions have no order"),),
+    Construct.WEIGHTS: (approximated("ignored: all alternatives have the same weight"),),
+    Construct.PRIORS: (approximated("ignored: values are drawn without the prior"),),
+    Construct.SPLITS: (approximated("ignored: hyperparameters are not split"),),
+    Construct.BOUNDS: (approximated("not included; check them when you evaluate configurations"),),
+}
+"""The verdicts on guidance (defaults, annotations, bounds) of a form that cannot represent any of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A construct at one place of the text whose verdict differs from the usual verdict of the target."""
+
+    construct: Construct
+    verdict: Verdict
+    span: Span
+
+
+MAX_LISTED_LINES: Final = 4
+"""The maximum number of source lines that are listed for one construct."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportEntry:
+    """A line of a report: the verdict on a construct, with its places in the order of the text."""
+
+    construct: str
+    status: Preservation
+    message: str
+    spans: tuple[Span, ...] = ()
+
+    @property
+    def line(self) -> int | None:
+        """The first line of the construct, counted from 1; None if the construct has no source text."""
+        return next(iter(self.lines), None)
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The lines of the construct that have source text, without duplicates."""
+        return tuple(dict.fromkeys(span.line for span in self.spans if span.source is not NO_SPAN.source))
+
+    @property
+    def lines_text(self) -> str:
+        """The lines in parentheses, preceded by a space; an empty string if there are none.
+
+        Example: `" (lines 3, 5)"`.
+        """
+        shown = ", ".join(map(str, self.lines[:MAX_LISTED_LINES])) + (
+            ", …" if len(self.lines) > MAX_LISTED_LINES else ""
+        )
+        return f" (line{'s' * (len(self.lines) > 1)} {shown})" if self.lines else ""
+
+    def to_json(self) -> dict[str, object]:
+        """Return the entry as a dictionary that the `json` module can write."""
+        return {
+            "construct": self.construct,
+            "status": self.status.value,
+            "line": self.line,
+            "lines": list(self.lines),
+            "message": self.message,
+        }
+
+
+def make_report(space: Space, keeps: PreservationTable, findings: Iterable[Finding] = ()) -> tuple[ReportEntry, ...]:
+    """Return the report on a space: one entry for each construct and verdict.
+
+    A construct gets the usual verdict, which is the first one in `keeps`, except at the places in `findings`. Raises
+    RefusedError if any verdict is a refusal.
+    """
+    differing = group_by_key((finding.construct, finding) for finding in findings)
+    entries = [
+        entry
+        for construct, spans in constructs_of(space).items()
+        for entry in _entries(construct, spans, keeps[construct][0], differing.get(construct, ()))
+    ]
+    if any(entry.status is Preservation.REFUSED for entry in entries):
+        raise RefusedError(tuple(entries))
+    return tuple(entries)
+
+
+def refuse_oversized_integers(space: Space, keeps: PreservationTable) -> None:
+    """Raise RefusedError if the space has integers, or indices of steps, too large to be exact as floats."""
+    findings = [
+        Finding(
+            Construct.INTEGERS if isinstance(part, Grid) and part.is_integral else Construct.STEPS, OVERSIZED, node.span
+        )
+        for node, part in unencodable_domains(space)
+    ]
+    if findings:
+        make_report(space, keeps, findings)
+
+
+def _entries(
+    construct: Construct, spans: Sequence[Span], usual: Verdict, differing: Sequence[Finding]
+) -> Iterable[ReportEntry]:
+    other = Counter(_span_key(finding.span) for finding in differing)
+    told: list[tuple[Verdict, Span]] = []
+    for span in spans:
+        if not other[_span_key(span)]:
+            told.append((usual, span))
+        elif span.source is NO_SPAN.source:
+            other[_span_key(span)] -= 1
+    verdicts = group_by_key((*told, *((finding.verdict, finding.span) for finding in differing)))
+    for verdict, mine in verdicts.items():
+        yield ReportEntry(construct.value, verdict.status, verdict.message, tuple(mine))
+
+
+def _span_key(span: Span) -> tuple[str, int, int] | int:
+    """Return a key that distinguishes spans.
+
+    Spans without source text may be equal, so their identity is the key of a count.
+    """
+    return id(span) if span.source is NO_SPAN.source else (span.source.name, span.start, span.end)
+
+
+class RefusedError(PicklableError):
+    """An error for a space that a form cannot represent.
+
+    `report` says which constructs are refused and where they are.
+    """
+
+    def __init__(self, report: tuple[ReportEntry, ...]) -> None:
+        refusals = [entry for entry in report if entry.status is Preservation.REFUSED]
+        super().__init__("; ".join(f"{entry.construct}: {entry.message}" for entry in refusals))
+        self.report = report
+
+
+class Form(Protocol):
+    """A protocol for compiled spaces: the structures to which targets compile a space."""
+
+    def to_json(self) -> dict[str, object]:
+        """Return the keys that the form adds to the JSON document of `compile`."""
+        ...
+
+    def to_text(self) -> str:
+        """Return a description for the terminal, without a final newline."""
+        ...
+
+    def to_dot(self) -> str:
+        """Return a graph in the DOT language."""
+        ...
+
+
+@runtime_checkable
+class SourceForm(Protocol):
+    """A protocol for forms that can be written as Python source for their library."""
+
+    def to_python(self) -> str:
+        """Return the source of a module that imports nothing but the library, without a final newline."""
+        ...
+
+
+F_co = TypeVar("F_co", bound=Form, covariant=True)
+E = TypeVar("E")
+
+
+@runtime_checkable
+class NativeForm(Protocol):
+    """A protocol for forms that can build the object of their library."""
+
+    @property
+    def native(self) -> Any:
+        """The object that the library takes; raises MissingLibraryError if the library is not installed."""
+        ...
+
+
+@renamed_attributes(reaches="accepts")
+@dataclass(frozen=True, slots=True)
+class LoweringResult(Generic[F_co, E]):
+    """A compiled space: the form of a target, its encoding and decoding functions, and the report.
+
+    `encode` turns a member of the space into an encoding of the form, and `decode` turns an encoding into a
+    configuration: `decode(encode(configuration)) == configuration` for every member. `accepts` returns True if the form
+    accepts an encoding by its own rules, which are those of the library if the form belongs to one. `sample` draws
+    encodings with the means of the form. Every encoding that is drawn or accepted decodes to a member.
+
+    If `origin` is given, the object is pickled as its target and the structures, and is compiled again when it is
+    unpickled.
+    """
+
+    form: F_co
+    encode: Callable[[Configuration], E]
+    decode: Callable[[E], Configuration]
+    accepts: Callable[[E], bool]
+    sample: Callable[[int, "Generator"], Sequence[E]]
+    report: tuple[ReportEntry, ...]
+    origin: "tuple[Target, Structures] | None" = field(default=None, compare=False, repr=False)
+
+    def __reduce__(self) -> Any:
+        return object.__reduce_ex__(self, 2) if self.origin is None else (recompile, self.origin)
+
+
+def recompile(target: "Target", structures: Structures) -> LoweringResult[Any, Any]:
+    """Compile structures with a target and return the result, which can be pickled.
+
+    Raises the errors of `Target.lower`.
+    """
+    return replace(target.lower(structures), origin=(target, structures))
+
+
+class Target(Protocol):
+    """A protocol for targets: frozen dataclasses whose fields are their options.
+
+    `preserves` declares the possible verdicts on each construct.
+    """
+
+    preserves: ClassVar[PreservationTable]
+
+    def lower(self, structures: Structures) -> LoweringResult[Any, Any]:
+        """Compile the space of the structures, which must not be empty.
+
+        Raises RefusedError if the form cannot represent the space, and OptionError if the options do not fit the space.
+        """
+        ...
+
+
+def compiled_document(
+    target: str,
+    space: Space,
+    lowered: LoweringResult[Any, Any],
+    options: Mapping[str, object] | None = None,
+    bound: Mapping[str, int | None] | None = None,
+) -> dict[str, object]:
+    """Return the document that `compile --format json` prints (see `grammars/compiled.schema.json`).
+
+    It contains the form, the report, and the definition of the space, from which the space can be loaded again.
+
+    Parameters
+    ----------
+    target : str
+        The name of the target.
+    space : Space
+        The compiled space.
+    lowered : Lowered
+        The result of the target.
+    options : mapping, optional
+        The options of the target.
+    bound : mapping, optional
+        The symbols of the data that the text mentions, each with its number; None for a symbol that is not bound.
+    """
+    return {
+        "target": target,
+        "space": space.name,
+        "version": VERSION,
+        "options": dict(options or {}),
+        **({"bound": dict(bound)} if bound else {}),
+        **lowered.form.to_json(),
+        "report": [entry.to_json() for entry in lowered.report],
+        "definition": to_json(space),
+    }

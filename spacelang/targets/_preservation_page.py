@@ -1,0 +1,106 @@
+"""The README of the targets, generated from their verdicts by `python -m spacelang.targets._preservation_page`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from spacelang.grouping import group_by_key
+from spacelang.plugins import PluginRegistry
+from spacelang.targets import TARGETS
+from spacelang.targets._constructs import Construct
+from spacelang.targets._lowering import Preservation, Verdict
+
+PAGE: Final = Path(__file__).with_name("README.md")
+STATUS_MARKDOWN: Final = {
+    Preservation.EXACT: "exact",
+    Preservation.REWRITTEN: "rewritten",
+    Preservation.APPROXIMATED: "*approximated*",
+    Preservation.REFUSED: "**refused**",
+}
+HEAD: Final = """# Targets
+
+`spacelang compile SPACE --target T` compiles a space to the form that an optimizer or a library needs. No construct of
+a space is dropped silently: every compilation reports what happened to each construct, with its lines. With `--strict`,
+everything that is not *exact* or *rewritten* is an error.
+
+| target | compiled space |
+| --- | --- |
+| `blds` | the tree of limited discrepancy search (BLDS, AAAI 2022) |
+| `mosaic` | the structural tree of Monte-Carlo tree search with a vector for its surrogate (MOSAIC, IJCAI 2019) |
+| `admm` | one-hot blocks z and continuous and discrete blocks theta, as NumPy arrays (ADMM, AAAI 2020) |
+| `boasf` | arms, each a space of its own: one per algorithm, or the k^n parts of a partition (BOASF) |
+| `configspace` `hyperopt` `optuna` `sklearn` | the objects of the library, and Python source that builds them |
+| `random` | NumPy arrays of random configurations |
+
+`compile` prints the compiled space as text, JSON, dot or Python. Compiled JSON contains the whole space:
+`spacelang run compiled.json …` does not need the text. Each construct gets one of these verdicts:
+
+- exact: preserved as written;
+- rewritten: preserved by other means, nothing is lost;
+- approximated: every configuration of the compiled space is one of the space, but not all of them are searched, or
+  guidance of the author (a default, a prior, a weight) is lost;
+- refused: the target cannot represent the construct, and the space is not compiled; the error points to the line.
+
+`space.compile(T).form.native` is the object of the library:
+
+| target | `form.native` |
+| --- | --- |
+| `configspace` | a `ConfigurationSpace`, for SMAC and other tools that use ConfigSpace |
+| `hyperopt` | a dictionary of `hp.choice` and other `hp` expressions, for `fmin` |
+| `optuna` | a function that takes a trial and returns its configuration, to be called by an objective |
+| `sklearn` | a list of dictionaries, for `RandomizedSearchCV` and, with `search=grid`, `GridSearchCV` |
+
+`spacelang compile SPACE --target optuna --format python` writes a Python module that does not need spacelang. Its
+function `decode` turns a result of the library into a configuration, and `build` turns a configuration into a pipeline.
+The module for `sklearn` also has an `Estimator` for the searches of scikit-learn.
+
+The result of `compile` is pickled as the space and its target, and compiled again when it is unpickled.
+
+The tables below are generated from the declarations of the targets (`python -m spacelang.targets._preservation_page`).
+Where a construct has several verdicts, they depend on the place; the report of the compilation says which one applies.
+"""
+
+
+def render_page() -> str:
+    """Return the whole README in Markdown, with a final newline."""
+    targets = {name: TARGETS.load(name) for name in TARGETS.names()}
+    return "\n".join([HEAD, *_table(targets), "", *_details(targets)]).rstrip("\n") + "\n"
+
+
+def _table(targets: dict[str, Any]) -> Iterator[str]:
+    yield "| construct | " + " | ".join(f"`{name}`" for name in targets) + " |"
+    yield "| --- " * (len(targets) + 1) + "|"
+    for construct in Construct:
+        yield (
+            "| ".join([f"| {construct.value} ", *(f"{_cell(t.preserves[construct])} " for t in targets.values())]) + "|"
+        )
+
+
+def _cell(verdicts: tuple[Verdict, ...]) -> str:
+    return ", ".join(dict.fromkeys(STATUS_MARKDOWN[verdict.status] for verdict in verdicts))
+
+
+def _details(targets: dict[str, Any]) -> Iterator[str]:
+    for name, target in targets.items():
+        yield f"## `{name}`"
+        yield ""
+        yield (target.__doc__ or "").strip().splitlines()[0]
+        yield ""
+        for option in PluginRegistry.options(target):
+            default = str(option.default).lower() if isinstance(option.default, bool) else option.default
+            yield f"- `--set {option.name}={default}` ({option.type}): {option.doc}"
+        if PluginRegistry.options(target):
+            yield ""
+        for verdict, constructs in _by_verdict(target).items():
+            yield f"- {', '.join(constructs)}: {STATUS_MARKDOWN[verdict.status]}: {verdict.message}"
+        yield ""
+
+
+def _by_verdict(target: Any) -> dict[Verdict, list[str]]:
+    return group_by_key(
+        (verdict, construct.value) for construct in Construct for verdict in target.preserves[construct]
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render_page(), encoding="utf-8")

@@ -1,0 +1,206 @@
+"""The chain of reductions for targets that know neither conditions nor constraints, with its verdicts.
+
+A target declares its verdicts with `preserved_by_reductions`, and overrides those for which it has more specific words.
+`build_questions` applies the chain to a space:
+
+    keeps = {**keeps_of(accepts), Construct.FLOATS: (exact("a dial"),)}
+    chain = questions(structures, accepts, keeps)
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
+
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain
+from spacelang.ir.expr import Expr, references
+from spacelang.ir.prior import Normal, Uniform
+from spacelang.ir.space import Constraint, Hyperparameter, Space
+from spacelang.reductions.domains import (
+    ClosedRange,
+    DomainPredicate,
+    MemberIndices,
+    Reduction,
+    RenamedMembers,
+    reduce_domain,
+)
+from spacelang.reductions.questions import DrawnPiece, Questions
+from spacelang.reductions.unfolding import RangeComparison, all_parts, unfold
+from spacelang.solver.counting import Structures
+from spacelang.solver.network import TooManyTiesError
+from spacelang.targets._constructs import Construct, constructs_in
+from spacelang.targets._lowering import (
+    GUIDANCE,
+    OVERSIZED,
+    Finding,
+    Preservation,
+    PreservationTable,
+    ReportEntry,
+    Verdict,
+    approximated,
+    exact,
+    make_report,
+    refuse_oversized_integers,
+    refused,
+    rewritten,
+)
+
+L = TypeVar("L")
+
+NESTED: Final = rewritten("choices are nested so that only valid configurations remain")
+TOO_ENTANGLED: Final = refused(
+    "it compares large ranges with each other or connects too many variables to be written as nested choices"
+)
+UNIFORM: Final = exact("values are drawn uniformly")
+
+EXAMPLES: Final[Mapping[Construct, tuple[SimpleDomain, ...]]] = {
+    Construct.FLOATS: (Real(0.0, 1.0),),
+    Construct.INTEGERS: (Grid(1, 9),),
+    Construct.LOG: (Real(0.1, 1.0, log=True), Grid(1, 9, log=True)),
+    Construct.STEPS: (Grid(0.0, 0.3, step=0.1), Grid(0, 9, step=3), Grid(1, 9, log=True, step=2)),
+    Construct.OPEN: (Real(0.0, 1.0, lower_open=True),),
+    Construct.SETS: (Categorical(("a", "b")), Categorical((None, 1))),
+    Construct.ORDERED: (Ordinal(("a", "b")),),
+}
+"""Minimal example domains of each domain construct, from which `preserved_by_reductions` derives the verdicts."""
+
+DOMAIN_CONSTRUCTS: Final = (*EXAMPLES, Construct.UNIONS)
+CONSTRAINT_CONSTRUCTS: Final = (Construct.RULES_ON_DECISIONS, Construct.RULES_ON_VALUES)
+
+
+def preserved_by_reductions(accepts: DomainPredicate, choice: str = "a choice") -> dict[Construct, tuple[Verdict, ...]]:
+    """Return the verdicts of the reduction chain on every construct.
+
+    The verdicts on ranges and sets follow from what the reductions do to `EXAMPLES`, the worst first.
+
+    Parameters
+    ----------
+    accepts : callable
+        Returns True for the ranges and sets that the target supports directly.
+    choice : str
+        The name of a choice in the target, for the messages.
+    """
+    found: dict[Construct, tuple[Verdict, ...]] = {**GUIDANCE}
+    for construct, examples in EXAMPLES.items():
+        verdicts = (_verdict(reduce_domain(each, accepts), construct) for each in examples)
+        found[construct] = tuple(sorted(dict.fromkeys(verdicts), key=_severity, reverse=True))
+    found |= {each: (*found[each], OVERSIZED) for each in (Construct.INTEGERS, Construct.STEPS)}
+    found[Construct.DECISIONS] = (exact(f"{choice} of the alternatives"),)
+    found[Construct.NESTED] = (exact(f"{choice} within the alternative that leads to it"),)
+    found[Construct.ORDERS] = (exact(f"{choice} of the orders"),)
+    found[Construct.UNIONS] = (rewritten(f"{choice} of the parts"),)
+    found[Construct.CONDITIONS] = (
+        rewritten("a hyperparameter appears only in the options in which it is active"),
+        TOO_ENTANGLED,
+    )
+    found |= dict.fromkeys(CONSTRAINT_CONSTRUCTS, (NESTED, TOO_ENTANGLED))
+    found[Construct.PRIORS] = (*GUIDANCE[Construct.PRIORS], UNIFORM)
+    return found
+
+
+def build_questions(structures: Structures, accepts: DomainPredicate, keeps: PreservationTable) -> Questions:
+    """Reduce a space to questions: named choices and draws whose answers always give a member.
+
+    Raises RefusedError for numbers that floats cannot represent exactly, and for conditions and constraints that nested
+    choices cannot express. `keeps` must declare the verdict of that refusal.
+    """
+    space = structures.space
+    refuse_oversized_integers(space, keeps)
+    (refusal,) = (verdict for verdict in keeps[Construct.CONDITIONS] if verdict.status is Preservation.REFUSED)
+    try:
+        found = unfold(structures)
+    except TooManyTiesError as error:
+        make_report(space, keeps, _refusals(space, error.constraints, refusal))
+        raise
+    if related := [part for part in all_parts(found) if isinstance(part, RangeComparison)]:
+        rules = [rule for rule in space.constraints if any(_mentions(rule.expression, part) for part in related)]
+        make_report(space, keeps, _refusals(space, rules, refusal, related))
+    return Questions(structures, found, accepts)
+
+
+def build_report(chain: Questions, keeps: PreservationTable) -> tuple[ReportEntry, ...]:
+    """Return the report on a chain: for each place the worst verdict of its reductions that `keeps` declares."""
+    return make_report(chain.space, keeps, findings_of(chain, keeps))
+
+
+def findings_of(chain: Questions, keeps: PreservationTable) -> Iterator[Finding]:
+    """Yield the findings for the places where a chain has another verdict than the usual one."""
+
+    def says(node: Hyperparameter, slot: DrawnPiece) -> Iterator[tuple[Construct, Verdict]]:
+        for construct in {*constructs_in(slot.part)} & {*constructs_in(node.domain)}:
+            verdict = _verdict(slot.reduction, construct)
+            if verdict in keeps[construct]:
+                yield construct, verdict
+
+    links = worst_findings(((free.node, slot) for free, slot in chain.drawn_pieces()), says)
+    yield from (found for found in links if found.verdict != keeps[found.construct][0])
+    yield from uniform_prior_findings(chain.space)
+
+
+def worst_findings(
+    links: Iterable[tuple[Hyperparameter, L]],
+    says: Callable[[Hyperparameter, L], Iterable[tuple[Construct, Verdict]]],
+) -> Iterable[Finding]:
+    """Return the worst finding for each pair of a hyperparameter and a construct.
+
+    `says` yields the constructs and verdicts of a hyperparameter and one of its links.
+    """
+    found: dict[tuple[str, Construct], Finding] = {}
+    for node, link in links:
+        for construct, verdict in says(node, link):
+            known = found.get((node.address, construct))
+            if known is None or _severity(verdict) > _severity(known.verdict):
+                found[node.address, construct] = Finding(construct, verdict, node.span)
+    return found.values()
+
+
+def uniform_prior_findings(space: Space) -> Iterator[Finding]:
+    """Yield a finding for each uniform prior: values are drawn that way without a prior, too."""
+    for node in space.hyperparameters:
+        match node.prior:
+            case Uniform():
+                yield Finding(Construct.PRIORS, UNIFORM, node.span)
+            case Normal() | None:
+                pass
+
+
+def constraint_findings(rules: Iterable[Constraint], verdict: Verdict) -> Iterator[Finding]:
+    """Return an iterator of findings that give all constraints the same verdict."""
+    return (Finding(CONSTRAINT_CONSTRUCTS[bool(rule.scope)], verdict, rule.span) for rule in rules)
+
+
+def _severity(verdict: Verdict) -> int:
+    return [*Preservation].index(verdict.status)
+
+
+def _verdict(link: Reduction, construct: Construct) -> Verdict:
+    """Return the verdict of a reduction on a construct of the domain to which it is applied."""
+    match link:
+        case ClosedRange() if construct is Construct.OPEN:
+            return rewritten("the bounds are moved inward to the next float")
+        case RenamedMembers():
+            return rewritten("values are encoded as strings")
+        case MemberIndices(part=Grid(log=True)) if construct is Construct.LOG:
+            return approximated("encoded as the index of the step, without the log scale")
+        case MemberIndices(part=Grid()):
+            return rewritten("encoded as the index of the step")
+        case MemberIndices():
+            return rewritten("encoded as the index of the value")
+        case _:
+            return exact("unchanged")
+
+
+def _mentions(expression: Expr, part: RangeComparison) -> bool:
+    return set(references(part.atom)) <= set(references(expression))
+
+
+def _refusals(
+    space: Space, rules: Sequence[Constraint], refusal: Verdict, related: Sequence[RangeComparison] = ()
+) -> list[Finding]:
+    """Return a finding for each constraint, or for conditions if there are no constraints.
+
+    These are the conditions that mention the hyperparameters of the comparisons in `related`, or all of them.
+    """
+    if rules:
+        return [*constraint_findings(rules, refusal)]
+    conditions = [*space.conditions.values()]
+    own = [each for each in conditions if any(_mentions(each, part) for part in related)]
+    return [Finding(Construct.CONDITIONS, refusal, condition.span) for condition in own or conditions]

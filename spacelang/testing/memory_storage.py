@@ -1,0 +1,121 @@
+"""Trial storage in memory, and a log of the events of a search."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from spacelang.deprecation import renamed_names
+from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchEvent
+from spacelang.ir.trial import Request, Trial
+from spacelang.runtime.history import SessionStart, TrialRecord
+
+
+@dataclass
+class MemoryTrialStorage:
+    """A trial storage in memory."""
+
+    earlier: Sequence[TrialRecord] = ()
+    seconds: float = 0.0
+    appended: list[TrialRecord] = field(default_factory=list)
+    end_reason: str = ""
+    stores_predictions: bool = False
+    session_starts: Sequence[SessionStart] = ()
+    workers: int | None = None
+    """The number of workers with which the present session started, or None before its start."""
+
+    @property
+    def count(self) -> int:
+        """The number of the last stored trial."""
+        return max((each.index for each in (*self.earlier, *self.appended)), default=0)
+
+    def records(self) -> Sequence[TrialRecord]:
+        return self.earlier
+
+    def start_session(self, workers: int) -> None:
+        self.workers = workers
+
+    def append(self, record: TrialRecord) -> None:
+        self.appended.append(record)
+
+    def end_session(self, ending: str, _: float) -> None:
+        self.end_reason = ending
+
+    def next_session(self) -> "MemoryTrialStorage":
+        """Return the storage as the next session finds it."""
+        return self.killed_after(len(self.earlier) + len(self.appended))
+
+    def killed_after(self, count: int) -> "MemoryTrialStorage":
+        """Return the storage as the next session finds it if this one was killed after `count` trials."""
+        began = () if self.workers is None else (SessionStart(len(self.earlier), self.workers),)
+        return MemoryTrialStorage(
+            (*self.earlier, *self.appended)[:count], 100.0, session_starts=(*self.session_starts, *began)
+        )
+
+
+@dataclass
+class EventLog:
+    """A log of what a search asks for and of the events that it receives, in order."""
+
+    asks: list[Ask] = field(default_factory=list)
+    events: list[SearchEvent] = field(default_factory=list)
+
+    def log_search(self, search: Search) -> Search:
+        """Return the search unchanged, but log its asks and events."""
+        try:
+            ask = next(search)
+            while True:
+                self.asks.append(ask)
+                told = yield ask
+                self.events.append(told)
+                ask = search.send(told)
+        except StopIteration:
+            return
+
+    @property
+    def committed_requests(self) -> list[Request | LazyRequest]:
+        """The committed requests, in order."""
+        return [request for ask in self.asks for request in ask.requests]
+
+    @property
+    def finished_trials(self) -> list[Trial]:
+        """The trials of committed requests that the search was notified of."""
+        return [told.finished for told in self.events if told.finished is not None]
+
+    @property
+    def seconds_and_memos(self) -> list[tuple[float | None, str] | None]:
+        """The allowed seconds and the memo of each event's trial, None for an event without one.
+
+        Memos are given by `repr`, so that floats are compared exactly.
+        """
+        requests = [None if told.finished is None else told.finished.request for told in self.events]
+        return [None if each is None else (each.seconds, repr(each.memo)) for each in requests]
+
+    def events_before(self, count: int) -> list[SearchEvent]:
+        """Return the events before the first event of trial number `count` + 1."""
+        return events_before(self.events, count)
+
+
+def events_before(tolds: Sequence[SearchEvent], count: int) -> list[SearchEvent]:
+    """Return the events before the first event of trial number `count` + 1.
+
+    A trial is recognized by its request and its cost. So trials of cost 0 are not counted, and a repeated trial with
+    more time must have another cost.
+    """
+    seen: set[tuple[Request, float]] = set()
+    for place, told in enumerate(tolds):
+        trial = told.finished or told.speculative
+        if trial is None or not trial.cost or (trial.request, trial.cost) in seen:
+            continue
+        if len(seen) == count:
+            return [*tolds[:place]]
+        seen.add((trial.request, trial.cost))
+    return [*tolds]
+
+
+__getattr__ = renamed_names(
+    __name__,
+    {
+        "Heard": "EventLog",
+        "MemoryJournal": "MemoryTrialStorage",
+        "until": "events_before",
+    },
+)

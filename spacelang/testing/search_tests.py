@@ -1,0 +1,162 @@
+"""Base class for tests of optimizers, and functions that run a search with workers that need no process."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
+from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Search
+from spacelang.ir.space import Space
+from spacelang.ir.trial import Request, Trial
+from spacelang.optimizers._initial_trials import with_initial_trials
+from spacelang.plugins import PluginRegistry
+from spacelang.runtime.budget import Budget
+from spacelang.runtime.executors import Executor
+from spacelang.runtime.history import Outcome, TrialStorage
+from spacelang.runtime.loop import run
+from spacelang.runtime.request_queue import PrefixKeyFunction
+from spacelang.sampling.sampler import Sampler
+from spacelang.solver.counting import Structures
+from spacelang.testing.driving import flaky_loss, hash_loss, make_trial
+from spacelang.testing.memory_storage import EventLog
+from spacelang.testing.suite import ConformanceSuite
+
+SIZE = 500
+"""The number of training rows."""
+LIMIT = 300
+"""A limit on trials that is high for a small space."""
+EXHAUSTIVE_TRIALS = 5_000
+"""A number of trials that is more than enough to exhaust a small space."""
+TRIALS = 24
+"""The number of trials of a run with workers."""
+
+WORKERS = pytest.mark.parametrize("workers", [1, 2, 8])
+
+
+class SearchTests(ConformanceSuite):
+    """Base class for tests of an optimizer."""
+
+    optimizer: ClassVar[Any]
+    """The class of the optimizer."""
+    options: ClassVar[Mapping[str, object]] = {}
+    """Options for the tests, such as options that make the optimizer cheaper."""
+    giant: ClassVar[int] = LIMIT
+    """The number of trials in a search of a giant space."""
+    failures: ClassVar[int] = 25
+    """How many of 50 trials on all rows may fail if three of eight pipelines do: slightly more than at random."""
+    opening: ClassVar[int] = 0
+    """The number of initial trials on all rows that are requested before the optimizer has learned anything."""
+    draws: ClassVar[bool] = True
+    """False if the optimizer draws nothing, as an enumeration."""
+    repeats: ClassVar[bool] = False
+    """True if the optimizer may request a trial again; repeated trials are answered from memory at no cost."""
+
+    def has_option(self, option: str) -> bool:
+        """Return True if the optimizer has the option."""
+        return any(each.name == option for each in PluginRegistry.options(self.optimizer))
+
+    def require_option(self, option: str) -> None:
+        """Skip the test if the optimizer does not have the option."""
+        if not self.has_option(option):
+            pytest.skip(f"the optimizer has no option `{option}`")
+
+    def configure(self, **options: object) -> Any:
+        """Return the optimizer, configured with options as a user gives them."""
+        texts = {name: str(value) for name, value in {**self.options, **options}.items()}
+        return PluginRegistry.configure(self.optimizer, texts)
+
+    def start(
+        self,
+        space: Space,
+        seed: int = 0,
+        size: int = SIZE,
+        initial: tuple[Configuration, ...] = (),
+        **options: object,
+    ) -> Search:
+        """Return a search of a space that starts with the configurations in `initial`."""
+        return with_initial_trials(
+            self.configure(**options), Problem(space, size, np.random.default_rng(seed), initial)
+        )
+
+    def run(
+        self,
+        space: Space,
+        executor: Executor,
+        trials: int = TRIALS,
+        initial: tuple[Configuration, ...] = (),
+        **how: Any,
+    ) -> Outcome:
+        """Run a search of a space on an executor and return its outcome; `how` is passed to `run_search`."""
+        return run_search(self.start(space, initial=initial), executor, trials, **how)
+
+
+def sample_members(space: Space, count: int) -> tuple[Configuration, ...]:
+    """Return up to `count` different members of a space."""
+    structures = Structures(space)
+    found = Sampler(structures).configurations(count, np.random.default_rng(count)) if structures.count else []
+    return tuple(dict.fromkeys(found))
+
+
+def run_search(
+    search: Search,
+    executor: Executor,
+    trials: int = TRIALS,
+    *,
+    journal: TrialStorage | None = None,
+    heard: EventLog | None = None,
+    scale: LossScale | None = UNIT_SCALE,
+    route: PrefixKeyFunction | None = None,
+) -> Outcome:
+    """Run a search on an executor and return its outcome; `heard` logs its events."""
+    return run(
+        search if heard is None else heard.log_search(search),
+        executor,
+        Budget(trials=trials),
+        clock=Clock(),
+        training_size=SIZE,
+        journal=journal,
+        route=route,
+        scale=scale,
+    )
+
+
+class Clock:
+    """A clock that advances by one second whenever it is read."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+def space_name(space: Space) -> str:
+    """Return the name of a space, as a test id."""
+    return space.name
+
+
+def evaluate(request: Request) -> Trial:
+    """Return a trial with a loss in [0, 1), or a failed one for a third of all requests."""
+    return make_trial(request, flaky_loss(request))
+
+
+def evaluate_unscaled(request: Request) -> Trial:
+    """Return a trial with a loss beyond 1, or a failed one for a third of all requests."""
+    loss = flaky_loss(request)
+    return make_trial(request, None if loss is None else 40 * loss)
+
+
+def evaluate_timed(request: Request) -> Trial:
+    """Return a trial whose cost varies by a factor of fifty."""
+    return replace(evaluate(request), cost=0.02 + hash_loss(replace(request, fidelity=(request.fidelity or SIZE) + 1)))
+
+
+def route(request: Request) -> tuple[str, ...]:
+    """Return the prefix of a request; requests with the same prefix share work."""
+    return tuple(request.configuration.identity[:20])

@@ -1,0 +1,92 @@
+"""Old names of the public Python interface work for one version, each with a warning that names the new one."""
+
+import pickle
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+import spacelang as sl
+from spacelang import contracts
+from spacelang.deprecation import plugin_attribute
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.search_protocol import Ask, SearchEvent
+from spacelang.ir.trial import Request, Trial
+from spacelang.testing import driving
+
+REQUEST = Request(Configuration({"a": 1}))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("Told", "SearchEvent"), ("Lowered", "LoweringResult"), ("together", "ask_all"), ("Aim", "ObjectiveInfo")],
+)
+def test_contracts_serve_old_names(old: str, new: str) -> None:
+    with pytest.warns(DeprecationWarning, match=f"renamed to `{new}`"):
+        assert getattr(contracts, old) is getattr(contracts, new)
+
+
+def test_every_old_name_of_the_contracts_leads_somewhere() -> None:
+    old = (
+        "Allowance",
+        "Asking",
+        "BlackBox",
+        "Configurations",
+        "Keeps",
+        "Later",
+        "Part",
+        "Scale",
+        "Seen",
+        "Selection",
+        "Value",
+    )
+    for name in (*old, "Workers", "exclusion", "keeps_of", "minimised", "order_of", "part", "questions", "reported"):
+        with pytest.warns(DeprecationWarning):
+            assert getattr(contracts, name) is not None
+
+
+def test_unknown_names_stay_unknown() -> None:
+    with pytest.raises(AttributeError, match="has no attribute `Nonsense`"):
+        _ = contracts.Nonsense
+
+
+def test_the_package_serves_its_old_name() -> None:
+    with pytest.warns(DeprecationWarning, match="Suggestion"):
+        assert sl.Asked is sl.Suggestion
+
+
+def test_old_fields_are_read_and_accepted() -> None:
+    with pytest.warns(DeprecationWarning, match="`requests`"):
+        ask = Ask(begin=(REQUEST,))  # type: ignore[call-arg]
+    assert ask == Ask(requests=(REQUEST,))
+    with pytest.warns(DeprecationWarning, match="`requests`"):
+        assert ask.begin == (REQUEST,)  # type: ignore[attr-defined]
+    assert pickle.loads(pickle.dumps(ask)) == ask
+    with pytest.warns(DeprecationWarning, match="`idle_workers`"):
+        assert SearchEvent(None, 3).room == 3  # type: ignore[attr-defined]
+
+
+def test_old_methods_are_called() -> None:
+    with pytest.warns(DeprecationWarning, match="`is_answer_to`"):
+        assert Trial(REQUEST, 0.5).answers(REQUEST)  # type: ignore[attr-defined]
+
+
+def test_old_modules_and_functions_of_the_suites_are_found() -> None:
+    with pytest.warns(DeprecationWarning, match="simulated_workers"):
+        from spacelang.testing.crews import Shuffled
+    assert Shuffled.__name__ == "ShuffledWorkers"
+    with pytest.warns(DeprecationWarning, match="`hash_loss`"):
+        assert driving.arbitrary is driving.hash_loss
+
+
+@dataclass(frozen=True)
+class OldTarget:
+    keeps = "as before"
+
+
+@pytest.mark.parametrize("plugin", [OldTarget, OldTarget()])
+def test_attributes_of_plug_ins_are_found_under_both_names(plugin: Any) -> None:
+    with pytest.warns(DeprecationWarning, match=r"`OldTarget\.keeps` was renamed to `preserves`"):
+        assert plugin_attribute(plugin, "preserves", "keeps") == "as before"
+    with pytest.raises(AttributeError):
+        plugin_attribute(plugin, "create", "hired")

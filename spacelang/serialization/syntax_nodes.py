@@ -198,16 +198,16 @@ def expression_speller(space: Space) -> Callable[[Expr], Expr]:
     """
     names = spelled_names(space)
 
-    def said(expression: Expr) -> Expr:
+    def spell(expression: Expr) -> Expr:
         match expression:
             case And() | Or() | Not():
-                return with_children(expression, said)
+                return with_children(expression, spell)
             case Is(address, branches):
                 return Is(names[address], tuple(map(spell_branch, branches)))
             case _:
                 return rename_addresses(expression, names)
 
-    return said
+    return spell
 
 
 def spell_space(space: Space) -> Space:
@@ -215,13 +215,13 @@ def spell_space(space: Space) -> Space:
 
     These conditions and constraints can no longer be evaluated.
     """
-    said = expression_speller(space)
+    spell = expression_speller(space)
 
-    def told(node: Hyperparameter) -> Hyperparameter:
-        return node if node.condition is None else replace(node, condition=said(node.condition))
+    def spell_condition(node: Hyperparameter) -> Hyperparameter:
+        return node if node.condition is None else replace(node, condition=spell(node.condition))
 
-    rules = tuple(replace(rule, expression=said(rule.expression)) for rule in space.constraints)
-    return replace(space, root=rebuild_tree(space.root, told), constraints=rules)
+    rules = tuple(replace(rule, expression=spell(rule.expression)) for rule in space.constraints)
+    return replace(space, root=rebuild_tree(space.root, spell_condition), constraints=rules)
 
 
 def spell_branch(branch: str) -> str:

@@ -40,7 +40,7 @@ class TestDials(TargetConformance):
     refuses = False
 
 
-def test_it_has_sixty_lines_and_imports_what_is_public() -> None:
+def test_it_has_at_most_seventy_lines_and_imports_public_names_only() -> None:
     text = PATH.read_text(encoding="utf-8")
     imported = {
         name.name: node.module
@@ -48,7 +48,7 @@ def test_it_has_sixty_lines_and_imports_what_is_public() -> None:
         if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("spacelang")
         for name in node.names
     }
-    assert len(text.splitlines()) <= 60
+    assert len(text.splitlines()) <= 70
     assert set(imported.values()) == {"spacelang.contracts"}
     assert imported.keys() <= {*contracts.__all__}
 

@@ -92,7 +92,7 @@ DATA = [
     case(*SMALL, "folder.csv", status=1, telling=("`folder.csv` is a folder",)),
     case(*SMALL, "one class.csv", status=1, telling=("all labels", "`yes`", "two classes")),
     case(*SMALL, "few.csv", status=1, telling=("class `no`", "1 row", "at least 2")),
-    case("run", "lines.space", "--data", "three.csv", status=1, telling=("3 rows", "too few")),
+    case("run", "lines.space", "--data", "three.csv", status=1, telling=("3 rows", "at least 4")),
     case(*SMALL, "measured.csv", status=1, telling=("looks continuous", "regressors")),
     case("run", "lines.space", "--data", "text.csv", status=1, telling=("such as `low`", "classifiers")),
     case("run", "lines.space", "--data", "mixed.csv", status=1, telling=("column `label`", "regressor")),

@@ -104,7 +104,7 @@ def test_an_arm_is_a_space_of_its_own(tmp_path: Path) -> None:
         (("--target", "admm", "--set", "conditions=melt"), "flatten"),
         (("--target", "nowhere"), "unknown target `nowhere`"),
         (("--target", "mosaic", "--set", "colour=red"), "colour"),
-        (("--target", "mosaic", "--format", "python"), "no form in Python"),
+        (("--target", "mosaic", "--format", "python"), "no output in Python"),
     ],
 )
 def test_wrong_words_are_answered_with_the_right_ones(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:

@@ -140,7 +140,7 @@ def shortened(text: str) -> str:
 
 def test_every_block_is_of_a_kind_that_is_run() -> None:
     # `py` shows how a suite is called: `test_toys.py` calls them all; `pycon` is run by `test_contracts.py`.
-    elsewhere = {"space", "json", "output", "py", "pycon"}
+    elsewhere = {"space", "json", "output", "py", "pycon", "text"}
     unknown = [b.name for b in BLOCKS if b.kind not in {"session", "python", "sh", *elsewhere}]
     assert not [name for name in unknown if not _is_of_the_reference(name)]
     assert SESSIONS

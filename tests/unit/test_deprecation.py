@@ -41,7 +41,7 @@ def test_every_old_name_of_the_contracts_leads_somewhere() -> None:
         "Value",
     )
     for name in (*old, "Workers", "exclusion", "keeps_of", "minimised", "order_of", "part", "questions", "reported"):
-        with pytest.warns(DeprecationWarning):
+        with pytest.warns(DeprecationWarning, match="was renamed"):
             assert getattr(contracts, name) is not None
 
 

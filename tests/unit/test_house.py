@@ -1,8 +1,9 @@
 """Rules of the house that import-linter cannot say."""
 
 import ast
+import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -22,7 +23,7 @@ HEAVY = ("sklearn", "pandas")
 ROOMS_THAT_FIT = ("runtime", "report", "catalog", "api", "bench")
 
 ONE_NAME: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
-    "a plug-in is called like its file, and one of each kind may have the name": {
+    "a plug-in has the name of its file; one of each kind may have the same name": {
         "Admm": frozenset({"optimizers.admm", "targets.admm"}),
         "Blds": frozenset({"optimizers.blds", "targets.blds"}),
         "Bo": frozenset({"minimizers.bo", "optimizers.bo"}),
@@ -32,25 +33,24 @@ ONE_NAME: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
         "Random": frozenset({"minimizers.random", "optimizers.random", "targets.random"}),
         "Tpe": frozenset({"minimizers.tpe", "optimizers.tpe"}),
     },
-    "as it is written, and as it is meant": {
+    "a node of the syntax tree, and the object that it becomes": {
         "Operator": frozenset({"ir.space", "syntax.ast"}),
         "Pipeline": frozenset({"syntax.ast", "targets.blds"}),
         "Task": frozenset({"ir.task", "syntax.ast"}),
     },
-    "as a library has it, and as it is written": {"Parameter": frozenset({"catalog.catalogue", "syntax.ast"})},
-    "what a library lists by name, there and in a space": {"Named": frozenset({"catalog.catalogue", "ir.space"})},
-    "as it is checked, and with what its users ask of it": {"Space": frozenset({"api.space", "ir.space"})},
+    "a parameter of a library, and a node of the syntax tree": {
+        "Parameter": frozenset({"catalog.catalogue", "syntax.ast"})
+    },
+    "the space of the compiler, and the space of the Python interface": {"Space": frozenset({"api.space", "ir.space"})},
     "a prior, and its distribution in the modules that are written for scikit-learn": {
         "Normal": frozenset({"ir.prior", "targets._exports.sklearn_distributions"}),
         "Uniform": frozenset({"ir.prior", "targets._exports.sklearn_distributions"}),
     },
-    "users and plug-ins know either by this word: of configurations and of fitted pipelines, what is taken and what is "
-    "minimised": {
-        "Constraint": frozenset({"ir.space", "runtime.judging.constraints"}),
-        "Value": frozenset({"ir.value", "minimizers._protocol", "syntax.ast"}),
+    "a constraint of a space, and a constraint on fitted pipelines, which users know by this name": {
+        "Constraint": frozenset({"ir.space", "runtime.scoring.constraints"}),
     },
 }
-"""The names that several modules may have for their own: why, and which modules these are."""
+"""Class names that several modules define: the reason, and the modules."""
 
 
 class FileFacts(NamedTuple):
@@ -132,3 +132,78 @@ def test_a_class_name_stands_for_one_thing() -> None:
             homes[name].add(".".join(path.relative_to(PACKAGE).with_suffix("").parts))
     several = {name: modules for name, modules in homes.items() if len(modules) > 1 and not name.startswith("_")}
     assert several == {name: {*modules} for family in ONE_NAME.values() for name, modules in family.items()}
+
+
+RETIRED: Final = frozenset(
+    {
+        "beside",
+        "boxed",
+        "burden",
+        "carried",
+        "chance",
+        "crew",
+        "crews",
+        "deed",
+        "deeds",
+        "foresight",
+        "gauge",
+        "gauged",
+        "glance",
+        "goes",
+        "heard",
+        "hired",
+        "hurdle",
+        "laboratory",
+        "later",
+        "lottery",
+        "nearness",
+        "nowhere",
+        "nurseries",
+        "nursery",
+        "odds",
+        "parcel",
+        "retold",
+        "said",
+        "scout",
+        "scouts",
+        "seat",
+        "seats",
+        "steward",
+        "surroundings",
+        "told",
+        "upright",
+        "whisker",
+        "wish",
+        "wishes",
+    }
+)
+"""Words of the former private vocabulary, which no name of the package may contain; CONTRIBUTING.md has the style."""
+
+FORBIDDEN_OPENING: Final = re.compile(
+    r"(What|Who|Whoever|How|Whether|Which|When|Where|Of|That|Those|Such|As|All that|So many|So much)\b"
+)
+"""Openings of docstrings that turn a sentence into a riddle."""
+
+
+def definitions(tree: ast.Module) -> Iterator[ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+
+
+@pytest.mark.parametrize("folder", sorted({path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py")}))
+def test_names_and_docstrings_are_in_plain_words(folder: str) -> None:
+    """Names contain no retired word, and docstrings open with a verb or a noun phrase (ruff checks the rest)."""
+    found = []
+    for path in [PACKAGE / folder] if folder.endswith(".py") else sorted((PACKAGE / folder).rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in definitions(tree):
+            name = path.stem if isinstance(node, ast.Module) else node.name
+            words = {word.lower() for word in re.findall(r"[a-z]+|[A-Z][a-z]*", name)}
+            if words & RETIRED:
+                found.append(f"{path}: {name}")
+            if FORBIDDEN_OPENING.match(ast.get_docstring(node) or ""):
+                found.append(f"{path}: the docstring of {name}")
+    assert not found

@@ -35,7 +35,7 @@ CLASSES: Final = "NumberOfClasses", "ClassProbabilityMin"
 
 
 @dataclass(frozen=True, slots=True)
-class HeldOutRows:
+class HeldOutSummary:
     """The held-out rows on which the trials of a run were scored, with the number of classes.
 
     `fewest` is the number of rows of the smallest class.
@@ -70,7 +70,7 @@ class HeldOutRows:
                 return None
 
 
-def held_out_rows(header: "RunHeader") -> HeldOutRows:
+def held_out_rows(header: "RunHeader") -> HeldOutSummary:
     """Return the held-out rows of a run; zero rows if their number is unknown."""
     classes, share = (header.meta_features.get(name, 0.0) for name in CLASSES)
     rows = 0
@@ -78,7 +78,7 @@ def held_out_rows(header: "RunHeader") -> HeldOutRows:
         rows = header.data.rows - header.training_size
     elif re.fullmatch(r"cv\(\d+\)", header.validation):
         rows = header.data.rows
-    return HeldOutRows(header.metric, rows, int(classes), rows * share)
+    return HeldOutSummary(header.metric, rows, int(classes), rows * share)
 
 
 def area_variance(fewer: float, more: float) -> "Array":

@@ -26,14 +26,14 @@ FIXED_COLUMNS: Final = {
     "loss": ("float64", attrgetter("trial.loss")),
     "fidelity": ("Int64", attrgetter("trial.request.fidelity")),
     "cost": ("float64", attrgetter("trial.cost")),
-    "cost_alone": ("float64", attrgetter("trial.seconds_alone")),
+    "cost_alone": ("float64", attrgetter("trial.unshared_seconds")),
     "started": ("float64", attrgetter("started")),
     "finished": ("float64", attrgetter("finished")),
     "feasible": ("bool", attrgetter("trial.is_feasible")),
     "training_loss": ("float64", attrgetter("trial.training_loss")),
     "worker": ("object", attrgetter("worker")),
     "attempts": ("int64", attrgetter("attempts")),
-    "early": ("bool", attrgetter("is_early")),
+    "early": ("bool", attrgetter("is_speculative")),
     "reason": ("object", attrgetter("trial.reason")),
 }
 """The columns of every run: their pandas types, and the functions that get their values from a record."""

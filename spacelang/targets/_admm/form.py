@@ -215,7 +215,7 @@ class AdmmForm(ConfigurationMaps):
         places = {order.address: int(order.nearest_branches(matrix[None])[0]) for order, matrix in orders}
         places |= {b.address: b.alternatives[n].branch_index for b, n in zip(self.blocks, taken, strict=True)}
 
-        def said(address: str) -> Value | NotFound:
+        def wanted_value(address: str) -> Value | NotFound:
             known = self._sources.get(address, ())
             slot = next((slot for block, number, slot in known if block is None or taken[block] == number), None)
             if slot is None and known:
@@ -228,11 +228,11 @@ class AdmmForm(ConfigurationMaps):
         def branch(choice: Choice) -> str:
             if choice.address in places:
                 return choice.branches[places[choice.address]].name
-            found = said(choice.address)
+            found = wanted_value(choice.address)
             return choice.branches[choice.default].name if isinstance(found, NotFound) else str(found)
 
         def wanted(node: Hyperparameter) -> Value:
-            found = said(node.address)
+            found = wanted_value(node.address)
             return node.default if isinstance(found, NotFound) else found
 
         return {address: branch(choice) for address, choice in self.choices.items()}, wanted

@@ -106,5 +106,5 @@ def test_what_is_shown_of_conditions_and_constraints_can_be_read() -> None:
 def test_documents_name_what_a_text_can_name(name: str) -> None:
     domain = {"set": [1, 2]}
     node = {"hyperparameter": name, "address": "e.A.x", "domain": domain, "default": 1}
-    with pytest.raises(DefinitionError, match="name|character|space"):
+    with pytest.raises(DefinitionError, match=r"name|character|space"):
         from_json({"name": "a", "root": {"operator": "A", "parameters": [node]}})

@@ -234,7 +234,8 @@ def test_nothing_is_imported_without_permission_or_need() -> None:
         asked = set()
         sys.addaudithook(lambda event, arguments: asked.add(arguments[0]) if event == "import" else None)
         report = DiagnosticCollector()
-        found = use_declarations.read_catalogues(parse(Source("x", text)).file.items, CheckContext(allowed=frozenset(ALLOWED)), report)
+        items = parse(Source("x", text)).file.items
+        found = use_declarations.read_catalogues(items, CheckContext(allowed=frozenset(ALLOWED)), report)
         assert found.used.keys() - found.refused == set(ALLOWED), found.used
         roots = {name.partition(".")[0] for name in asked}
         assert not roots & {"xgboost", "lightgbm", "imblearn", "sklearn", "numpy", "antigravity"}, roots

@@ -319,7 +319,7 @@ def test_what_configspace_has_rounded_out_of_the_space_is_left_out_and_counted(m
     def no_member(space: Space, configuration: Configuration) -> str | None:
         return "odd" if configuration["steps"] % 2 else first_exclusion(space, configuration)  # type: ignore[operator, return-value]
 
-    monkeypatch.setattr(module, "exclusion", no_member)
+    monkeypatch.setattr(module, "first_exclusion", no_member)
     said: list[str] = []
     problem = Problem(mixed(), 100, default_rng(0), budget=TotalBudget(None, 20), remark=said.append)
     found = drive(smac().search(problem), flaky_loss, 14)

@@ -22,8 +22,8 @@ RANGE = "space ranges\nabstract anneal { heat : float[0.1, 10] log = 1 }\nstage 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Models leave trials out when there are more than a few."""
-    monkeypatch.setattr("spacelang.optimizers.jopt.KEPT", FEW)
-    monkeypatch.setattr("spacelang.optimizers.bo.KEPT", FEW)
+    monkeypatch.setattr("spacelang.optimizers.jopt.POINTS_WHEN_FITTED", FEW)
+    monkeypatch.setattr("spacelang.optimizers.bo.POINTS_WHEN_FITTED", FEW)
     monkeypatch.setattr(Rbf, "most_modelled", FEW)
 
 

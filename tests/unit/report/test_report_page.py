@@ -20,7 +20,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import CrossValidation, Holdout
 from spacelang.report.page.axes import axis_of, evenly_spaced, format_seconds, time_axis
 from spacelang.report.page.importance import MIN_TRIALS, importances
-from spacelang.report.page.intervals import HeldOutRows, held_out_rows
+from spacelang.report.page.intervals import HeldOutSummary, held_out_rows
 from spacelang.report.page.rendering import _environment, render_page
 from spacelang.report.page.run_data import read_run_data
 from spacelang.report.stored_runs import document
@@ -292,15 +292,15 @@ def test_few_trials_and_trials_that_are_alike_say_nothing(tmp_path: Path) -> Non
 
 
 def test_the_interval_of_an_accuracy_is_wilsons() -> None:
-    found = HeldOutRows("1 - accuracy", 10).interval(0.5)
+    found = HeldOutSummary("1 - accuracy", 10).interval(0.5)
     assert found == pytest.approx((0.2366, 0.7634), abs=1e-4)
-    assert HeldOutRows("1 - accuracy", 10).interval(0.0) == pytest.approx((0.0, 0.2775), abs=1e-4)
+    assert HeldOutSummary("1 - accuracy", 10).interval(0.0) == pytest.approx((0.0, 0.2775), abs=1e-4)
 
 
 @pytest.mark.parametrize(("fewer", "more", "apart"), [(20, 40, 1.0), (40, 60, 3.0)])
 def test_the_interval_of_an_area_holds_what_it_is_of(fewer: int, more: int, apart: float) -> None:
     rng, truth = np.random.default_rng(0), 1 - NormalDist().cdf(apart / 2**0.5)
-    judges, held = HeldOutRows("1 - roc_auc", fewer + more, 2, fewer), 0
+    judges, held = HeldOutSummary("1 - roc_auc", fewer + more, 2, fewer), 0
     for _ in range(300):
         high, low = rng.normal(apart, 1, fewer), rng.normal(0, 1, more)
         found = judges.interval(1 - float((high[:, None] > low).mean()))
@@ -320,15 +320,15 @@ def test_no_recalls_of_classes_vary_more_than_the_interval_of_their_mean_suppose
     variance = sum(recall * (1 - recall) / rows for recall, rows in classes) / number**2
     assert variance <= mean * (1 - mean) / (number * fewest) + 1e-12
     all_rows = sum(rows for _, rows in classes)
-    found = HeldOutRows("1 - balanced_accuracy", all_rows, number, fewest).interval(1 - mean)
-    assert found == HeldOutRows("1 - accuracy", number * fewest).interval(1 - mean)
+    found = HeldOutSummary("1 - balanced_accuracy", all_rows, number, fewest).interval(1 - mean)
+    assert found == HeldOutSummary("1 - accuracy", number * fewest).interval(1 - mean)
 
 
 @given(st.floats(0, 1), st.integers(2, 500), st.floats(0.01, 0.5))
 @settings(max_examples=few(30))
 def test_an_interval_holds_its_loss_and_narrows_with_rows(loss: float, rows: int, share: float) -> None:
     for metric in ("1 - accuracy", "1 - balanced_accuracy", "1 - roc_auc"):
-        few, many = (HeldOutRows(metric, count, 2, share * count).interval(loss) for count in (rows, 4 * rows))
+        few, many = (HeldOutSummary(metric, count, 2, share * count).interval(loss) for count in (rows, 4 * rows))
         assert few is not None
         assert many is not None
         assert 0 <= few[0] <= loss + 1e-12
@@ -337,15 +337,15 @@ def test_an_interval_holds_its_loss_and_narrows_with_rows(loss: float, rows: int
 
 
 def test_where_a_loss_alone_says_too_little_there_is_no_interval(tmp_path: Path) -> None:
-    assert HeldOutRows("1 - r2", 100).interval(0.5) is None
-    assert HeldOutRows("1 - roc_auc", 100).interval(0.5) is None
-    assert HeldOutRows("1 - roc_auc", 100, 3, 30).interval(0.5) is None
-    assert HeldOutRows("1 - balanced_accuracy", 100).interval(0.5) is None
-    assert HeldOutRows("1 - accuracy", 100).interval(-0.5) is None
+    assert HeldOutSummary("1 - r2", 100).interval(0.5) is None
+    assert HeldOutSummary("1 - roc_auc", 100).interval(0.5) is None
+    assert HeldOutSummary("1 - roc_auc", 100, 3, 30).interval(0.5) is None
+    assert HeldOutSummary("1 - balanced_accuracy", 100).interval(0.5) is None
+    assert HeldOutSummary("1 - accuracy", 100).interval(-0.5) is None
     classes = {"NumberOfClasses": 2.0, "ClassProbabilityMin": 0.25}
     given = header(validation=Holdout(0.3), meta_features=classes)
-    assert held_out_rows(given) == HeldOutRows("1 - roc_auc", 178 - 124, 2, 13.5)
-    assert held_out_rows(header(validation=CrossValidation(5))) == HeldOutRows("1 - roc_auc", 178)
+    assert held_out_rows(given) == HeldOutSummary("1 - roc_auc", 178 - 124, 2, 13.5)
+    assert held_out_rows(header(validation=CrossValidation(5))) == HeldOutSummary("1 - roc_auc", 178)
     assert held_out_rows(header(validation=None)).rows == 0
     path = written(tmp_path / "run.db", {1: {"loss": 0.1}}, meta_features=classes)
     with Store.read(path) as run:

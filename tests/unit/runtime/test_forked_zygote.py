@@ -14,8 +14,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every
 
 START = """
 import json, os, signal, sys, time
-from spacelang.runtime.executors._processes import forked
-forked.use_one_thread()
+from spacelang.runtime.executors._processes import forked_zygote
+forked_zygote.use_one_thread()
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.executors import Job
@@ -72,13 +72,13 @@ def test_a_process_of_one_thread_forks_its_zygote() -> None:
     found = told("""
 import sklearn.ensemble
 executor = Processes(evaluate, forks=True)
-kind = type(executor._links[0]._process).__name__
+kind = type(executor._connections[0]._process).__name__
 trial = one(executor, 1, 1)
 executor.close()
 print(json.dumps([kind, trial.status, dict(trial.metrics), HERE, os.getsid(0)]))
 """)
     kind, status, facts, here, session = found
-    assert (kind, status) == ("Forked", "success")
+    assert (kind, status) == ("ForkedProcess", "success")
     assert facts["parent of the zygote"] == here
     assert facts["session"] != session
     assert facts["main"] < 12, "a fresh main module, which nothing that a trial starts would run again"
@@ -89,7 +89,7 @@ def test_a_process_that_has_used_threads_starts_a_fresh_one() -> None:
 import threading
 threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
 executor = Processes(evaluate, forks=True)
-kind = type(executor._links[0]._process).__name__
+kind = type(executor._connections[0]._process).__name__
 trial = one(executor, 1)
 executor.close()
 print(json.dumps([kind, trial.status]))
@@ -108,9 +108,9 @@ while not os.path.exists("grandchild"):
     executor.wait(0.1)
 grandchild = int(open("grandchild").read())
 there = psutil.pid_exists(grandchild)
-os.kill(executor._links[0]._process.pid, signal.SIGKILL)
+os.kill(executor._connections[0]._process.pid, signal.SIGKILL)
 (finished,) = executor.wait(60)
-kind = type(executor._links[0]._process).__name__
+kind = type(executor._connections[0]._process).__name__
 executor.close()
 left = [each.pid for each in psutil.Process().children(recursive=True)]
 print(json.dumps([there, finished.trial.status, kind, psutil.pid_exists(grandchild), left]))

@@ -119,7 +119,7 @@ def test_truths(
 def test_only_what_matters_is_reasoned_about(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Variables] = []
     monkeypatch.setattr(
-        satisfiability, "Model", lambda few, constraints: asked.append(few) or SolverModel(few, constraints)
+        satisfiability, "SolverModel", lambda few, constraints: asked.append(few) or SolverModel(few, constraints)
     )
     assert possible_truths(SPACE, Statement(compare(">", "e.SVC.degree", 3))) == (True, True)
     (few,) = asked
@@ -135,7 +135,7 @@ def test_what_ties_too_much_together_is_reasoned_about_one_by_one(monkeypatch: p
             raise TooManyTiesError(())
         return SolverModel(few, constraints)
 
-    monkeypatch.setattr(satisfiability, "Model", model)
+    monkeypatch.setattr(satisfiability, "SolverModel", model)
     monkeypatch.setattr(satisfiability, "MIN_SHARED_VARIABLES", 1)
     asked = [Statement(compare(relation, "e.SVC.degree", 3)) for relation in (">", "<")]
     assert possible_truths_of_all(SPACE, asked) == [(True, True), (True, True)]

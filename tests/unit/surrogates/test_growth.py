@@ -76,7 +76,7 @@ def test_of_too_many_the_best_and_the_latest_are_chosen(numbers: Array) -> None:
 
 @pytest.mark.parametrize("count", [POINTS_WHEN_FITTED, POINTS_WHEN_FITTED + 1, 499, 550, 700])
 def test_no_model_has_more_points_than_it_may(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(incremental_process, "most_likely", lambda *_: growth_kernel())
+    monkeypatch.setattr(incremental_process, "fit_kernel", lambda *_: growth_kernel())
     points, numbers = data(count)
     growing = IncrementalProcess()
     growing.model(points, numbers, np.random.default_rng(0).random((200, 2)))

@@ -18,7 +18,7 @@ COMPUTED = cache(tables._compute)
 def grammars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the grammar alone."""
     (tmp_path / tables.GRAMMAR).write_bytes((resource_folder("grammars") / tables.GRAMMAR).read_bytes())
-    monkeypatch.setattr(tables, "folder", lambda _: tmp_path)
+    monkeypatch.setattr(tables, "resource_folder", lambda _: tmp_path)
     return tmp_path
 
 

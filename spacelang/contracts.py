@@ -10,11 +10,11 @@ give it. The registries `TARGETS`, `OPTIMIZERS`, `MINIMIZERS` and `EXECUTORS` fi
 again a plug-in is a `NestedPlugin`; declare it with `nested_plugin`.
 
 **Space.** A `Space` is a tree of decisions with hyperparameters and constraints. A structure is one choice of an
-alternative for every decision that is reached. A `Configuration` maps keys to values. `exclusion(space, configuration)`
-returns why a configuration is not a member, or None if it is one. `Structures` counts the structures and configurations
-of a space. `Structures(space)` raises `UndecidableError` if the constraints are too complex to decide.
-`Sampler(structures)` draws configurations; it raises `SamplingFailedError` if values that satisfy the constraints are
-too rare. A `DiscrepancyTree` has the pipelines of a space as its leaves; each leaf is a `Pipeline`.
+alternative for every decision that is reached. A `Configuration` maps keys to values. `first_exclusion(space,
+configuration)` returns why a configuration is not a member, or None if it is one. `Structures` counts the structures
+and configurations of a space. `Structures(space)` raises `UndecidableError` if the constraints are too complex to
+decide. `Sampler(structures)` draws configurations; it raises `SamplingFailedError` if values that satisfy the
+constraints are too rare. A `DiscrepancyTree` has the pipelines of a space as its leaves; each leaf is a `Pipeline`.
 `UniqueConfigurations` yields every configuration once, in random order.
 
 **Target.** A `Target` compiles a space for another tool. Its class attribute `preserves`, a `PreservationTable`, says
@@ -25,11 +25,11 @@ for each `Construct` of the language how well the target preserves it. The verdi
 place where the verdict differs from the usual one. It raises `RefusedError` if a construct is refused. A target that
 represents values as floats calls `refuse_oversized_integers(space, preserves)` first.
 
-A target without conditions and constraints can use the ready-made chain of reductions. It only says which `Simple`
-domains it accepts: `Real`, `Grid`, `Categorical` or `Ordinal`. `build_questions(structures, accepts, preserves)`
-returns `Questions`: unconditional variables with these domains, by name, and the functions between configurations and
-the values of the variables. `preserved_by_reductions(accepts)` returns the matching preservation table, and
-`build_report(chain, preserves)` the report.
+A target without conditions and constraints can use the ready-made chain of reductions. It only says which
+`SimpleDomain` domains it accepts: `Real`, `Grid`, `Categorical` or `Ordinal`. `build_questions(structures, accepts,
+preserves)` returns `Questions`: unconditional variables with these domains, by name, and the functions between
+configurations and the values of the variables. `preserved_by_reductions(accepts)` returns the matching preservation
+table, and `build_report(chain, preserves)` the report.
 
 **Optimizer.** An `Optimizer` has the method `search(problem)`. The `Problem` holds the space, the size of the data, the
 random state, the `TotalBudget` of the run and the initial configurations. A `Search` is a generator: it yields an `Ask`
@@ -38,8 +38,8 @@ objects of type `Request`, or of type `LazyRequest`, which make their request wh
 reports a finished `Trial`, with its `Status`, a `Measurement` for every bound, and its `LossScale`, which normalizes
 losses to [0, 1]. Three helpers combine requests and trials: `ask_all(requests)` runs a batch and waits for all of it,
 `gather(parts)` runs several coroutines concurrently, and `sort_key(trial)` returns the `SortKey` that orders trials
-from best to worst. An optimizer with an option `hyperparameters` treats hyperparameters as `Hyperparameters` describes.
-A `NoveltyTracker` finds the parts of a search that no longer propose anything new.
+from best to worst. An optimizer with an option `hyperparameters` treats hyperparameters as `HyperparameterMode`
+describes. A `NoveltyTracker` finds the parts of a search that no longer propose anything new.
 
 **Selector.** A `Selector` searches for the best `Pipeline` with the method `select(selection, iterations, start,
 seconds)`, which returns a `SearchCoroutine`. An optimizer whose `selector()` returns one can be nested in other
@@ -50,7 +50,7 @@ loop of one `SelectorCall`.
 **Minimizer.** A `Minimizer` has the method `minimise(value, box, calls, start, seconds)`, a `SearchCoroutine` that
 returns the best `Point` of a `Box`. A box is a product of `Dimension` objects; each is the interval [0, 1] or a finite
 subset of it. The objective is a `PointObjective`. `minimize_with_proposals` implements everything except the proposal
-function, of type `Propose`, which returns the next point given the `Observations` so far.
+function, of type `ProposalFunction`, which returns the next point given the `Observations` so far.
 
 **Executor.** An `Executor` runs jobs on workers. Each `Job` is passed to the function of type `Evaluate`, within its
 `Limits`; the result is a `FinishedJob`. `create(evaluate, workers, forks=False)` of the class makes an executor for the
@@ -61,8 +61,8 @@ given `WorkerSettings`.
 and `DataFacts` describe the data. `BlackBoxObjective` implements the description for objectives without data; a
 `FunctionBound` is a bound on something that it measures.
 
-The suites in `spacelang.testing` check whether a plug-in fulfils its contract. CONTRIBUTING.md contains a short example
-of each kind.
+The suites in `spacelang.testing` check whether a plug-in fulfils its contract. spacelang/testing/README.md contains a
+short example of each kind.
 """
 
 from spacelang.deprecation import renamed_names

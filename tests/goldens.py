@@ -9,6 +9,7 @@ show here, write the files anew and read every line of the difference:
 
 import json
 import os
+import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from difflib import unified_diff
@@ -128,3 +129,16 @@ def hashes(lines: Sequence[str], *, first: int = 0, length: int = RUN) -> Iterat
 def digest(lines: Iterable[str]) -> str:
     """What tells lines from others."""
     return sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+@cache
+def machine() -> str:
+    """Return what decides the last bits of floats: the kernels of BLAS, the widest vectors of NumPy, the C library."""
+    import scipy.linalg  # noqa: F401 - what is not loaded is not listed
+    from threadpoolctl import threadpool_info
+
+    blas = [each for each in threadpool_info() if each["user_api"] == "blas"]  # others come with other tests
+    kernels = {f"{each['internal_api']} {each.get('architecture', '')}" for each in blas}
+    vectors = np.show_config(mode="dicts")["SIMD Extensions"]
+    widest = [*vectors.get("baseline", []), *vectors.get("found", [])][-1:]
+    return " ".join([*sorted(kernels), *widest, *platform.libc_ver(), platform.machine()])

@@ -207,9 +207,10 @@ def depends_on_data(expression: Expr, span: Span, symbols: Symbols, of_data: Con
 
 
 def _changed_space(space: Space, changes: Mapping[str, Hyperparameter]) -> Space:
-    """Return the space with changed hyperparameters.
+    """Return the space after replacing hyperparameters, by address.
 
-    A changed hyperparameter that lost its condition is active if an additional boolean switch is true.
+    If the new condition of a hyperparameter is a reference to its switch (see `_switch_name`), the switch is added to
+    the space as a boolean hyperparameter.
     """
     switches = [
         Hyperparameter(name, name, name, BOOLEANS, True)

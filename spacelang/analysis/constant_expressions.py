@@ -45,10 +45,10 @@ def read_value(
 
 
 def read_fixed_value(written: ast.Value | ast.Expression, report: DiagnosticCollector) -> ast.Value | InvalidValue:
-    """Return the value that a parameter is fixed to, or `NO_VALUE` after reporting a mistake.
+    """Return the constant that a parameter is fixed to, or `NO_VALUE` after reporting a mistake.
 
-    The value is read as by `read_value`, but it must be finite. A whole result is a float if one of its operands is
-    written as a float: `2 * 0.5` is 1.0.
+    The constant is read as by `read_value`, but it must be finite. A result without a fractional part is a float if one
+    of its operands is written as a float: `2 * 0.5` is 1.0.
     """
     found = read_value(written, report, what=_FIXED)
     if not isinstance(found, ast.Number) or isinstance(written, ast.Number):

@@ -298,7 +298,10 @@ class ExpressionReader:
 
 
 def _comparison_remedy(written: ast.Expression) -> str:
-    """Return the remedy for an expression that is no condition. A tuple was probably meant to list alternatives."""
+    """Return advice for an expression that is neither true nor false.
+
+    A tuple was probably meant to list alternatives, so the advice is an `is` test for each of its items.
+    """
     if not isinstance(written, ast.Tuple):
         return "compare it with something"
     tests = " and ".join(f"… is {item.span.text}" for item in written.items)

@@ -151,9 +151,10 @@ class OperandReader:
         self._report.add(UnknownValue(primary=written.span, value=literal(value), name=name, domain=shown, near=near))
 
     def resolve_infinities(self, side: Expr, written: ast.Expression) -> Expr | None:
-        """Return a side with unbound symbols replaced by very large numbers.
+        """Replace infinite constants in one side of a comparison by very large numbers.
 
-        The result is None, which is reported, if its value is then undefined.
+        Symbols without a number are such constants. If the value of a part is undefined, this is reported, and the
+        result is None.
         """
         found = resolve_infinities(side)
         if found is None:

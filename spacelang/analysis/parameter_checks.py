@@ -178,7 +178,7 @@ class ParameterChecker:
         assert self.parameter is not None
         operators = bool(self.parameter.takes_operators)
         if not self.parameter.takes_transformers:
-            expected = f"{self.parameter.expected}{', not features side by side' if operators else ''}"
+            expected = f"{self.parameter.expected}{', not parallel steps' if operators else ''}"
             self._report_operator(node.span, expected, is_such=operators)
 
     def _report_operator(self, span: Span, expected: str, *, is_such: bool) -> None:

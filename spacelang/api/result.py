@@ -143,7 +143,10 @@ class Result:
 
     @property
     def best_configuration(self) -> Configuration | None:
-        """The configuration of the incumbent."""
+        """The configuration of the best trial (see `Outcome.best`); None if no trial was successful.
+
+        It is the incumbent if there is one. Otherwise it is of a lower fidelity, or it violates a bound.
+        """
         best = self.outcome.best
         return None if best is None else best.trial.request.configuration
 

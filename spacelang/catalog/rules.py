@@ -122,7 +122,7 @@ def _is_of_type(value: Value, name: str) -> bool:
 
 @frozen
 class NumberRange:
-    """A range of numbers, such as one that should be covered by rules."""
+    """An interval of numbers, each end of which may be open."""
 
     lower: float
     upper: float

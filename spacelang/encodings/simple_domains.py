@@ -1,6 +1,6 @@
 """Array functions on the codes of a simple domain: nearest members, their indices, and positions in [0, 1].
 
-The code of a number is the number itself; the code of a categorical value is its index (`draws.codes`).
+The code of a number is the number itself; the code of a categorical value is its index (`sampling.value_codes`).
 """
 
 from typing import Final
@@ -38,18 +38,21 @@ def nearest_index(part: SimpleDomain, codes: Array) -> Array:
             return np.zeros(np.shape(codes))
 
 
-def nearest_codes(part: SimpleDomain, codes: Array) -> Array:
-    """Return the codes of the members nearest to some numbers, the upper one in a tie; never an excluded end."""
-    given = np.asarray(codes, float)
-    if isinstance(part, Categorical):
-        return round_half_up(_clip(given, 0, part.last_index))
-    inside = _clip(given, part.least, part.greatest)
-    if part.size is None:
+def nearest_codes(domain: SimpleDomain, numbers: Array) -> Array:
+    """Return the codes (encoded values) of the members nearest to some numbers.
+
+    In a tie, it is the upper member. An excluded end of the domain is never returned.
+    """
+    given = np.asarray(numbers, float)
+    if isinstance(domain, Categorical):
+        return round_half_up(_clip(given, 0, domain.last_index))
+    inside = _clip(given, domain.least, domain.greatest)
+    if domain.size is None:
         return inside + 0.0
     return (
         round_half_up(inside)
-        if isinstance(part, Grid) and part.is_consecutive
-        else codes_at(part, nearest_index(part, inside))
+        if isinstance(domain, Grid) and domain.is_consecutive
+        else codes_at(domain, nearest_index(domain, inside))
     )
 
 

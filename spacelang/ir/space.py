@@ -319,7 +319,7 @@ def _variables(root: Node) -> Iterator[Variable]:
 
 
 def children_of(node: Node) -> tuple[Node, ...]:
-    """Return the direct children of a node in the order of the text; operators fixed as values come last."""
+    """Return the direct children in source order, then operators that are fixed parameter values."""
     match node:
         case Hyperparameter():
             return ()

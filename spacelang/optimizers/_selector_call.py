@@ -189,7 +189,7 @@ class SequentialCandidates(Generic[K]):
         self._new = ((each, size) for each in candidates if not turn.recall_trials(each, size))
 
     def draw(self, count: int) -> Iterable[tuple[K, int]]:
-        """Yield the next `count` candidates with the number of all rows."""
+        """Yield `(candidate, rows)` for the next `count` unknown candidates; `rows` is always all rows."""
         return islice(self._new, count)
 
     def record(self, candidate: K, rows: int, trial: Trial) -> None:

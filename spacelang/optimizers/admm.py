@@ -59,7 +59,7 @@ class Admm:
     residuals: Literal["scaled", "raw"] = option("scaled", "scale constraints by their bounds, or take their own units")
     slack: Literal["exact", "bo"] = option(
         "exact",
-        "compute the best slack of constraints by formula, or search it with the hyperparameters as in the paper",
+        "`exact` computes the best slack of constraints; `bo` searches it with the hyperparameters, as in the paper",
     )
     margin: float = option(0.0, "the safety margin below each bound, as a share of the bound")
     hp_scope: Literal["algorithm", "pipeline"] = option(

@@ -105,9 +105,9 @@ class _Proposals:
         return min(max(room, not self._pending), left)
 
     def _record(self, pipeline: Pipeline, trial: Trial) -> None:
-        """Record a value for the model; a failure counts as at least the worst value so far.
+        """Record the value of a trial; a failure gets a value no better than the worst so far.
 
-        The normalized value of a failure already is no better than any loss with any penalty seen so far.
+        The `normalized_value` of a failure is compared with the recorded values, and the worst number is taken.
         """
         number = self._turn.normalized_value(trial)
         worst = max(self._values.values(), default=number) if trial.loss is None else number

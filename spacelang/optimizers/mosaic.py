@@ -15,7 +15,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._common_options import check
 from spacelang.optimizers._idle_workers import run_requests
 from spacelang.optimizers._mosaic.nodes import SearchTree
-from spacelang.optimizers._mosaic.playout import Acquisition, ExhaustedNode, Playout
+from spacelang.optimizers._mosaic.playout import ExhaustedNode, Playout, PlayoutCandidates
 from spacelang.optimizers._mosaic.policy import Policy
 from spacelang.optimizers._mosaic.surrogate import Surrogate, SurrogateSizes, draw_below
 from spacelang.optimizers._unique_configurations import UniqueConfigurations
@@ -109,7 +109,7 @@ class _Run:
         self._tree = options.form(structures).form
         sizes = SurrogateSizes(options.trees, options.features, options.n_s)
         self._surrogate = Surrogate(self._tree, sizes, int(problem.rng.integers(1 << 63)))
-        self._candidates = Acquisition(self._tree, self._surrogate, options.n_r)
+        self._candidates = PlayoutCandidates(self._tree, self._surrogate, options.n_r)
         self._nodes = SearchTree()
         self._policy = Policy(self._nodes, self._tree.actions, self._surrogate.predict_nodes, options.c_ucb, options.pw)
         self._best: dict[Prefix, tuple[float, Configuration]] = {}

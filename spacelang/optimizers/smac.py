@@ -98,10 +98,11 @@ class Smac:
 
 
 class _Challengers:
-    """The configurations proposed by models; each model is fitted to a prefix of the history with its own seed.
+    """Proposals of SMAC models, each reproducible from its seed and the trials that it was fitted to.
 
-    The memo of a request has five numbers: the seed, how many trials had started and how many had finished when the
-    model was fitted, the rank among the configurations of the model, and how many earlier ones were dropped.
+    The memo of a request (numbers that the search stores with the trial) has five numbers: the seed of the model, how
+    many trials had started and how many had finished when the model was fitted, the place of the configuration among
+    the proposals of the model, and how many proposals before it were dropped because they are not in the space.
     """
 
     def __init__(self, options: Smac, form: ConfigSpaceForm, problem: Problem) -> None:

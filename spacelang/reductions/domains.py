@@ -144,7 +144,10 @@ REDUCTIONS: Final[tuple[Callable[[SimpleDomain], Reduction | None], ...]] = (
 
 
 def reduce_domain(part: SimpleDomain, accepts: DomainPredicate) -> Reduction:
-    """Return the first reduction of a simple domain that a library accepts; raise ValueError if there is none."""
+    """Return the replacement of a domain that changes it least among those that `accepts` allows.
+
+    Raises ValueError if it allows none.
+    """
     for made in REDUCTIONS:
         found = made(part)
         if found is not None and accepts(found.domain):

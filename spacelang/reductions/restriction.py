@@ -186,7 +186,7 @@ def _numeric_operands(test: Expr) -> tuple[str, ...]:
 
 
 def _without_dead_parts(space: Space) -> Space:
-    """Return the space without hyperparameters that are never active, conditions always true, and idle constraints."""
+    """Remove never-active hyperparameters, always-true conditions and constraints without effect."""
     while True:
         dead = {
             address

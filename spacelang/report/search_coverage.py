@@ -24,8 +24,8 @@ ENDINGS = {
 """The reason why a run ended, in words."""
 
 EXHAUSTED_ENDINGS = {
-    HyperparameterMode.DEFAULT: "every pipeline was tried with its default hyperparameters",
-    HyperparameterMode.ONCE: "every pipeline was tried with the hyperparameters that were drawn for it",
+    HyperparameterMode.DEFAULT: "every pipeline was tried, but only with its default hyperparameters",
+    HyperparameterMode.ONCE: "every pipeline was tried, but only with the hyperparameters that were drawn for it",
 }
 """The same if an optimizer has tried everything it can, but not the whole space."""
 
@@ -72,7 +72,10 @@ class SearchCoverage:
         }
 
     def keys_at_default(self, configuration: Configuration) -> list[str]:
-        """Return the keys of the hyperparameters of a configuration that stayed at their defaults."""
+        """Return the keys left at their defaults because the run did not search hyperparameters.
+
+        The list is empty if the run searches hyperparameters or draws them, and for an initial configuration.
+        """
         return [key for key, mark in self.value_remarks(configuration).items() if mark == "default"]
 
     def end_reason_text(self, ended: EndReason) -> str:

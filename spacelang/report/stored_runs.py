@@ -186,7 +186,7 @@ def setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str, str
     if budget := _budget(header.budget.seconds, header.budget.trials):
         yield "budget", budget
     if votes := run.votes:
-        yield "ensemble", f"{count_with_noun(votes, 'vote')}, as `--ensemble` asked for"
+        yield "ensemble", f"pipelines with {count_with_noun(votes, 'vote')} in total, as `--ensemble` asked for"
     yield "trials", f"{_trials(run, found)} in {found.seconds:.1f} s"
     if sessions := run.sessions:
         of = "" if len(sessions) == 1 else f", {len(sessions)} sessions"

@@ -16,10 +16,11 @@ PrefixKeyFunction: TypeAlias = Callable[[Request], PrefixKey]
 
 @dataclass(slots=True)
 class RequestQueue:
-    """A queue of committed requests that no worker has started yet.
+    """A queue of committed requests (those that a search needs) that no worker has started yet.
 
-    The requests of one ask form a batch, and batches are started one after the other. Within a batch, each worker
-    receives requests that share work, by their `prefix_key`. Without a `prefix_key`, requests start in their own order.
+    The requests that a search makes at once form a batch, and batches are started one after the other. Within a batch,
+    each worker receives requests that share work, by their `prefix_key`. Without a `prefix_key`, requests start in
+    their own order.
     """
 
     prefix_key: PrefixKeyFunction | None = None

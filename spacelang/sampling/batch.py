@@ -13,9 +13,9 @@ from spacelang.sampling.value_codes import Array, ValueCodes, concatenate_codes,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """The values of one hyperparameter and the rows in which it is active, in no particular order.
+    """The encoded values of one hyperparameter; `values[i]` belongs to row `rows[i]` of a batch.
 
-    `rows` has shape (k,); `values` has k codes.
+    `rows` has shape (k,) and need not be sorted. Rows in which the hyperparameter is inactive are left out.
     """
 
     rows: Array

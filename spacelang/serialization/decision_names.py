@@ -8,7 +8,10 @@ from typing import Any
 
 
 def decision_keys(definition: str) -> tuple[str, ...]:
-    """Return the keys of all decisions in document order; an empty tuple if the text is not a definition."""
+    """Return the keys of all decisions of a space that is stored as JSON text.
+
+    They are in the order of the text. The result is empty if the text is not JSON.
+    """
     try:
         document = json.loads(definition)
     except (ValueError, RecursionError):

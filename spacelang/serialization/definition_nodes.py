@@ -331,7 +331,7 @@ _FIXED: Final[JsonCodec[FixedValue]] = UnionCodec(
 _OPERATOR_OBJECT: Final[JsonCodec[Operator]] = ObjectCodec(
     "A step provided by a library.",
     (
-        ObjectKey("operator", PLAIN_WORD, "The name of the class.", part="name"),
+        ObjectKey("operator", PLAIN_WORD, "The name of the operator's class.", part="name"),
         ObjectKey(
             "library",
             NAME,

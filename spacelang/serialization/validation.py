@@ -81,7 +81,7 @@ def _check_reference(node: Expr, path: str, space: Space) -> None:
             assert isinstance(choice, Choice)
             wrong = next((branch for branch in branches if branch not in choice.branch_indices), None)
             if wrong is not None:
-                remedy = suggestion(wrong, choice.branch_indices) or "use one of its alternatives"
+                remedy = suggestion(wrong, choice.branch_indices) or f"use one of the alternatives of `{address}`"
                 raise DefinitionError(path, f"refers to `{wrong}`, which is not an alternative of `{address}`", remedy)
         case _:
             return

@@ -216,7 +216,7 @@ class _ConditionedParts:
         return replace(node, condition=None if condition == Constant(True) else condition)
 
     def residual_constraint(self, residual_constraint: Constraint) -> Constraint | None:
-        """Return what remains of a constraint, or None if it does not apply or always holds."""
+        """Simplify a constraint under the known decisions; None if it is inapplicable or always holds."""
         found = [self.residual_hyperparameter(address) for address in residual_constraint.scope]
         if any(node is None for node in found):
             return None

@@ -165,9 +165,10 @@ def witness(
 
 @frozen
 class _Variable:
-    """A cell as `offset + unit * x` with x between two ends.
+    """A numeric domain written as `offset + unit * x`, where x lies between `lower` and `upper`.
 
-    On a grid, x is an integer, the index of the member.
+    The domain is a cell, a part of a domain on which all conditions have the same truth. On a grid, x is an integer,
+    the index of the member.
     """
 
     offset: Fraction

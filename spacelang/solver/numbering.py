@@ -177,7 +177,10 @@ class _BucketForest:
             told.append(variable)
 
     def state_at(self, variable: str, states: Mapping[str, State], number: int) -> tuple[State, int]:
-        """Return the state that contains a number, and the number relative to the start of that state."""
+        """Return the state whose block of numbers contains `number`, and the offset in that block.
+
+        Each state has as many consecutive numbers as its weight, in sorted order.
+        """
         for state, weight in sorted(self._weights(variable, states).items()):
             if number < weight:
                 return state, number

@@ -58,7 +58,7 @@ class Cursor:
             place -= 1
         return self.lexemes[place]
 
-    def take_until(self, end: int) -> list[Document]:
+    def take_until_offset(self, end: int) -> list[Document]:
         """Take all lexemes before the offset `end`, and return them with the spaces between them."""
         found: list[Document] = []
         while self.lexemes[self.place].start < end:

@@ -13,12 +13,12 @@ _STRING: Final = r'"(?:[^"\\\r\n]|\\[^\r\n])*"'
 
 @dataclass(frozen=True, slots=True)
 class Idiom:
-    """A notation of other languages that is recognised by a regular expression.
+    """A notation of another language, recognised by a regular expression, and its replacement.
 
     The reported place is the group `at` of the pattern if it has one, or the whole match otherwise. If `behind` is
-    given, it must match before that place on its line. `instead` is a template of the notation to use here. If it is no
-    longer than the original text, reading continues as if it had been written. An idiom that is `everywhere` is a
-    habit: all its occurrences in an item are rewritten and only one message is shown.
+    given, it must match before that place on its line. `instead` is a template of the replacement. If the replacement
+    has at most as many characters as the original text, it is read in place of that text. If `everywhere` is true, all
+    occurrences in an item are replaced and only one message is shown.
     """
 
     pattern: re.Pattern[str]

@@ -52,7 +52,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Indented:
-    """Parts whose new lines are indented one level further."""
+    """Parts of a document in which every new line is indented one level further."""
 
     parts: tuple["Document", ...]
 
@@ -69,7 +69,7 @@ Document: TypeAlias = Lexeme | Blank | Break | Group | Indented | Either
 
 
 @dataclass(slots=True)
-class LayoutLine:
+class FormattedLine:
     """A line of output: its text or a comment alone, and comments after the text.
 
     The first of the comments stands after the text; further ones continue below it.
@@ -139,7 +139,7 @@ _Pending: TypeAlias = tuple[int, bool, Document]
 class Writer:
     """A writer of documents. `rows` are the lines that it has written so far."""
 
-    rows: list[LayoutLine] = field(default_factory=lambda: [LayoutLine(0)])
+    rows: list[FormattedLine] = field(default_factory=lambda: [FormattedLine(0)])
     pending_spaces: str = ""
     """Pending spaces, which are written if the line continues."""
 
@@ -171,7 +171,7 @@ class Writer:
     def comment(self, comment: Comment, indent: int, *, blank: bool) -> None:
         """Write a comment on a line of its own."""
         self._new_line(indent)
-        self.rows[-1] = LayoutLine(indent, comment.text, blank=blank)
+        self.rows[-1] = FormattedLine(indent, comment.text, blank=blank)
         self._new_line(indent)
 
     def _break(self, part: Break, indent: int, flat: bool, stack: list[_Pending]) -> None:
@@ -205,9 +205,9 @@ class Writer:
 
     def _new_line(self, indent: int) -> None:
         if self.rows[-1].text:
-            self.rows.append(LayoutLine(indent))
+            self.rows.append(FormattedLine(indent))
         else:
-            self.rows[-1] = LayoutLine(indent)
+            self.rows[-1] = FormattedLine(indent)
         self.pending_spaces = ""
         self.keeps_blank = False
 
@@ -264,7 +264,7 @@ def _measured_parts(part: Group | Indented | Either, *, flat: bool) -> Iterator[
 # ---- rows
 
 
-def render_lines(rows: Sequence[LayoutLine]) -> str:
+def render_lines(rows: Sequence[FormattedLine]) -> str:
     """Return the text of the lines. Comments after lines of one run are aligned in one column."""
     lines: list[str] = []
     runs = list(_runs(rows))
@@ -284,9 +284,9 @@ def render_lines(rows: Sequence[LayoutLine]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _runs(rows: Sequence[LayoutLine]) -> Iterator[list[LayoutLine]]:
+def _runs(rows: Sequence[FormattedLine]) -> Iterator[list[FormattedLine]]:
     """Yield runs of lines: consecutive lines with the same indent and no blank line or comment line between them."""
-    run: list[LayoutLine] = []
+    run: list[FormattedLine] = []
     for row in rows:
         if run and (row.blank or row.indent != run[-1].indent or row.is_comment):
             yield run
@@ -296,7 +296,7 @@ def _runs(rows: Sequence[LayoutLine]) -> Iterator[list[LayoutLine]]:
         yield run
 
 
-def _comment_column(run: Sequence[LayoutLine]) -> int:
+def _comment_column(run: Sequence[FormattedLine]) -> int:
     """Return the column in which the comments of a run begin.
 
     Return 0 if a common column would make lines too long; then each comment directly follows its line.

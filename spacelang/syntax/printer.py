@@ -19,8 +19,8 @@ from spacelang.syntax.layout import (
     Break,
     Document,
     Either,
+    FormattedLine,
     Indented,
-    LayoutLine,
     Writer,
     is_broken,
     render_lines,
@@ -58,7 +58,7 @@ def format_text(text: str) -> str:
     blocks = [
         layout.item_lines(item, following) for item, following in pairwise((*reading.items, None)) if item is not None
     ]
-    rows: list[LayoutLine] = []
+    rows: list[FormattedLine] = []
     for place, block in enumerate(blocks):
         if place and _needs_blank_line(reading.items[place - 1], reading.items[place], blocks[place - 1], block):
             block[0].blank = True
@@ -68,7 +68,7 @@ def format_text(text: str) -> str:
 
 
 def _needs_blank_line(
-    before: ast.Item, item: ast.Item, rows: Sequence[LayoutLine], following: Sequence[LayoutLine]
+    before: ast.Item, item: ast.Item, rows: Sequence[FormattedLine], following: Sequence[FormattedLine]
 ) -> bool:
     """Return True if a blank line is always inserted between two items."""
     if not any(isinstance(before, kinds) and isinstance(item, kinds) for kinds in _GROUPED_ITEMS):
@@ -76,7 +76,7 @@ def _needs_blank_line(
     return not isinstance(item, ast.ConstraintStatement) and (_has_several_lines(rows) or _has_several_lines(following))
 
 
-def _has_several_lines(rows: Sequence[LayoutLine]) -> bool:
+def _has_several_lines(rows: Sequence[FormattedLine]) -> bool:
     return sum(not row.text.startswith("#") for row in rows) > 1
 
 
@@ -88,7 +88,7 @@ class _Layout(Cursor):
 
     # ---- items
 
-    def item_lines(self, item: ast.Item, following: ast.Item | None) -> list[LayoutLine]:
+    def item_lines(self, item: ast.Item, following: ast.Item | None) -> list[FormattedLine]:
         """Return the lines of an item.
 
         They include the comments before it and the indented comments directly after it.
@@ -103,7 +103,7 @@ class _Layout(Cursor):
         rows = writer.rows
         return rows if rows[-1].text else rows[:-1]
 
-    def end_comments(self) -> list[LayoutLine]:
+    def end_comments(self) -> list[FormattedLine]:
         """Return the comments at the end of the file as lines."""
         writer = Writer()
         for comment in self.lexemes[-1].leading:
@@ -113,13 +113,13 @@ class _Layout(Cursor):
     def _item(self, item: ast.Item, *, long: bool) -> list[Document]:
         match item:
             case ast.SpaceName() | ast.Import() | ast.Use():
-                return self.take_until(item.span.end)
+                return self.take_until_offset(item.span.end)
             case ast.Params(body=body):
-                return [*self.take_until(body.span.start), Blank(), *self._body(body, long=True)]
+                return [*self.take_until_offset(body.span.start), Blank(), *self._body(body, long=True)]
             case ast.Abstract(body=inside):
                 if inside is None:
-                    return self.take_until(item.span.end)
-                return [*self.take_until(inside.span.start), Blank(), *self._body(inside)]
+                    return self.take_until_offset(item.span.end)
+                return [*self.take_until_offset(inside.span.start), Blank(), *self._body(inside)]
             case ast.Stage() | ast.Pipeline():
                 return self._assignment(item, long=long)
             case ast.ConstraintStatement():
@@ -131,7 +131,7 @@ class _Layout(Cursor):
 
     def _assignment(self, item: ast.Stage | ast.Pipeline, *, long: bool) -> list[Document]:
         structure = item.structure
-        head = self.take_until(self.sign_before(structure, "=").start + 1)
+        head = self.take_until_offset(self.sign_before(structure, "=").start + 1)
         bar = self.take() if self.peek() == "|" else None
         if not isinstance(structure, ast.JoinedStructures):
             self.pass_comments_on(bar)
@@ -164,7 +164,7 @@ class _Layout(Cursor):
     def _setting(self, setting: ast.Setting) -> list[Document]:
         (first, *rest) = setting.arguments
         if rest or isinstance(first, ast.Word):
-            return self.take_until(setting.span.end)
+            return self.take_until_offset(setting.span.end)
         return self._expression(first)
 
     # ---- structure
@@ -172,15 +172,17 @@ class _Layout(Cursor):
     def _structure(self, structure: ast.Structure) -> list[Document]:
         match structure:
             case ast.NoneStep():
-                return self.take_until(structure.span.end)
+                return self.take_until_offset(structure.span.end)
             case ast.Operator(body=body):
-                inside = [*self.take_until(body.span.start), Blank(), *self._body(body)] if body is not None else []
-                return [*inside, *self.take_until(structure.span.end)]
+                inside = (
+                    [*self.take_until_offset(body.span.start), Blank(), *self._body(body)] if body is not None else []
+                )
+                return [*inside, *self.take_until_offset(structure.span.end)]
             case ast.JoinedStructures():
                 inside = self._joined(structure)
                 return [grouped(inside, broken=is_broken(inside))]
             case ast.OptionalStructure(part=part):
-                return [*self._structure(part), *self.take_until(structure.span.end)]
+                return [*self._structure(part), *self.take_until_offset(structure.span.end)]
             case ast.Parenthesised(part=part):
                 return self._parenthesised([part], structure)
             case ast.Columns(parts=pairs):
@@ -219,7 +221,7 @@ class _Layout(Cursor):
         end = self.take()
         inside += _take_closing_comments(end, inside)
         whole = grouped([*head, Indented((*inside,)), Break(""), end], broken=is_broken(inside))
-        return [whole, *self.take_until(structure.span.end)]
+        return [whole, *self.take_until_offset(structure.span.end)]
 
     # ---- bodies
 
@@ -272,7 +274,7 @@ class _Layout(Cursor):
                 start = [self.take(), _padding(name, width), self.take(), Blank()]
                 return [*start, *self._conditional(self._value_or_arithmetic(value), member.condition)]
             case ast.Include():
-                return self.take_until(member.span.end)
+                return self.take_until_offset(member.span.end)
             case ast.ConstraintStatement():
                 return self._constraint(member)
             case _:
@@ -283,14 +285,14 @@ class _Layout(Cursor):
         inside = self._domain(parameter.domain)
         if parameter.default is not None:
             inside += [Blank(), self.take(), Blank(), *self._value_or_arithmetic(parameter.default)]
-        return [*name, *self._conditional(inside, parameter.condition), *self.take_until(parameter.span.end)]
+        return [*name, *self._conditional(inside, parameter.condition), *self.take_until_offset(parameter.span.end)]
 
     def _conditional(self, inside: list[Document], condition: ast.Expression | None) -> list[Document]:
         """Return parts and their condition, which moves to the next line if one line would be too long."""
         if condition is None:
             return inside
         when = self.index_at(condition.span.start) - 1
-        before = [*inside, *self.take_until(self.lexemes[when].start)]
+        before = [*inside, *self.take_until_offset(self.lexemes[when].start)]
         behind = [Break(), self.take(), Blank(), *self._expression(condition)]
         return [grouped([*before, Indented((Indented((*behind,)),))])]
 
@@ -302,17 +304,21 @@ class _Layout(Cursor):
                     inside += [Indented((Break(), self.take(), Blank(), *self._domain(part)))]
                 return [grouped(inside, broken=is_broken(inside))]
             case ast.Range(lower=lower, upper=upper):
-                bounds = [*self.take_until(lower.span.start), *self._expression(lower)]
-                bounds += [*self.take_until(upper.span.start), *self._expression(upper)]
+                bounds = [*self.take_until_offset(lower.span.start), *self._expression(lower)]
+                bounds += [*self.take_until_offset(upper.span.start), *self._expression(upper)]
                 if domain.step is None:
-                    return [*bounds, *self.take_until(domain.span.end)]
-                step = [*self.take_until(domain.step.span.start), Blank(), *self._value_or_arithmetic(domain.step)]
-                return [*bounds, *step, *self.take_until(domain.span.end)]
+                    return [*bounds, *self.take_until_offset(domain.span.end)]
+                step = [
+                    *self.take_until_offset(domain.step.span.start),
+                    Blank(),
+                    *self._value_or_arithmetic(domain.step),
+                ]
+                return [*bounds, *step, *self.take_until_offset(domain.span.end)]
             case ast.Values(values=values, ordered=ordered):
                 head: list[Document] = [self.take(), Blank()] if ordered else []
                 return [*head, *self._list(values)]
             case ast.Booleans():
-                return self.take_until(domain.span.end)
+                return self.take_until_offset(domain.span.end)
             case ast.NoneStep() | ast.Operator() | ast.Parenthesised():
                 return self._structure(domain)
             case _:
@@ -325,11 +331,11 @@ class _Layout(Cursor):
             case ast.Tuple(items=items):
                 return self._list(items, only=len(items) == 1)
             case ast.OperatorValue(body=body):
-                return [*self.take_until(body.span.start), Blank(), *self._body(body)]
+                return [*self.take_until_offset(body.span.start), Blank(), *self._body(body)]
             case ast.Number():
                 return self._number(value)
             case ast.Text() | ast.Keyword() | ast.DottedName():
-                return self.take_until(value.span.end)
+                return self.take_until_offset(value.span.end)
             case _:
                 assert_never(value)
 
@@ -354,7 +360,7 @@ class _Layout(Cursor):
     def _number(self, number: ast.Number) -> list[Document]:
         sign = [self.take()] if self.peek() == "-" else []
         self.after_unary_minus = bool(sign)
-        return [*sign, *self.take_until(number.span.end)]
+        return [*sign, *self.take_until_offset(number.span.end)]
 
     def _list(self, values: Sequence[ast.Value], *, only: bool = False) -> list[Document]:
         """Return values in brackets. Long lists fill several lines.
@@ -376,28 +382,28 @@ class _Layout(Cursor):
         inside: list[Document] = []
         match expression:
             case ast.Logical(terms=terms):
-                inside = [*self.take_until(terms[0].span.start), *self._expression(terms[0])]
+                inside = [*self.take_until_offset(terms[0].span.start), *self._expression(terms[0])]
                 for term in terms[1:]:
                     inside += [Indented((Break(), self.take(), Blank(), *self._expression(term)))]
                 inside = [grouped(inside)]
             case ast.Unary(term=term):
-                inside = [*self.take_until(term.span.start), *self._expression(term)]
+                inside = [*self.take_until_offset(term.span.start), *self._expression(term)]
             case ast.Binary(left=left, right=right):
-                inside = [*self.take_until(left.span.start), *self._expression(left)]
-                inside += [*self.take_until(right.span.start), *self._expression(right)]
+                inside = [*self.take_until_offset(left.span.start), *self._expression(left)]
+                inside += [*self.take_until_offset(right.span.start), *self._expression(right)]
             case ast.FunctionCall(arguments=arguments):
                 for argument in arguments:
-                    inside += [*self.take_until(argument.span.start), *self._expression(argument)]
+                    inside += [*self.take_until_offset(argument.span.start), *self._expression(argument)]
             case ast.Membership(item=item, values=values):
-                inside = [*self.take_until(item.span.start), *self._expression(item)]
+                inside = [*self.take_until_offset(item.span.start), *self._expression(item)]
                 inside += [Blank(), self.take(), Blank(), *self._list(values)]
             case ast.IsTest(decision=decision):
-                inside = [*self.take_until(decision.span.start), *self._expression(decision)]
+                inside = [*self.take_until_offset(decision.span.start), *self._expression(decision)]
             case ast.Number() | ast.Text() | ast.Keyword() | ast.DottedName() | ast.Tuple() | ast.Quantity():
                 pass
             case _:
                 assert_never(expression)
-        return [*inside, *self.take_until(expression.span.end)]
+        return [*inside, *self.take_until_offset(expression.span.end)]
 
 
 def _take_tail_comments(lexeme: Lexeme) -> list[Comment]:

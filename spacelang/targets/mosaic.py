@@ -48,7 +48,7 @@ MAX_CACHED_NODES: Final = 4_096
 """The maximum number of nodes that are cached."""
 
 _FIRST = exact("the decision comes first in the tree")
-_FIRST_INSIDE = approximated("the decision comes first below the branch that leads to it")
+_FIRST_INSIDE = approximated("the decision comes first only among those below the branch that leads to it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class StructuralTree:
             waiting.extend((*node, branch) for branch in reversed(self.actions(node)))
 
     def structure_of(self, prefix: Prefix) -> Structure:
-        """Return the branches of a prefix, by the addresses of their decisions."""
+        """Return the branch that each decision before a tree node takes, by the decision's address."""
         return self._node(prefix).taken
 
     def prefix_of(self, configuration: Configuration) -> Prefix:

@@ -158,7 +158,7 @@ class RandomArrays:
         return self._row_encoding.is_valid_row(row)
 
     def sample(self, count: int, rng: "Generator") -> list[EncodedRows]:
-        """Draw `count` further rows."""
+        """Draw and return `count` more configurations as encoded rows; `values` is not changed."""
         return list(self._row_encoding.encode(self._sampler.batch(count, rng)))
 
     def to_json(self) -> dict[str, object]:

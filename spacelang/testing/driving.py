@@ -35,7 +35,10 @@ class SearchLog:
 
 @dataclass
 class SimulatedWorkers:
-    """A pool of `count` workers that prefer committed requests and finish jobs in the order of their start."""
+    """`count` simulated workers that run committed requests first and finish jobs in starting order.
+
+    A committed request is one that the search needs; the others are speculative.
+    """
 
     count: int
     proposals: LazyRequestRegistry

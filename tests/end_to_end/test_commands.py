@@ -225,7 +225,7 @@ class TestRun:
         assert ended.stderr.startswith("note: the 3 hyperparameters of `toy` are kept at their defaults\n")
         assert "= help: `--optimizer mosaic` searches them, `--set hyperparameters=sample` draws" in ended.stderr
         assert "Not searched: the 3 hyperparameters of `toy` are kept at their defaults" in ended.stdout
-        assert "every pipeline was tried with its default hyperparameters" in ended.stdout
+        assert "every pipeline was tried, but only with its default hyperparameters" in ended.stdout
         found = document(spacelang("run", "toy.space", *options, "--trials", "3", "--json", folder=folder))
         kept = {key for key in found["configuration"] if "." in key}
         assert (found["hyperparameters"], set(found["at_defaults"])) == ("default", kept)

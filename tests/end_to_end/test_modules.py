@@ -109,7 +109,7 @@ def test_a_module_says_why_it_builds_nothing_and_what_it_keeps_in_part(tmp_path:
     (tmp_path / "abstract.space").write_text("abstract Secret { x : int[1, 3] = 2 }\nstage e = Secret\n")
     ended = spacelang("compile", "abstract.space", "--target", "optuna", "--format", "python", folder=tmp_path)
     assert "# This module has no `build(configuration)`: the abstract operator `Secret`" in ended.stdout
-    assert "# defaults (lines 2, 1): optuna knows none" in ended.stdout
+    assert "# defaults (lines 2, 1): optuna has no defaults" in ended.stdout
     compile(ended.stdout, "module", "exec")
 
 

@@ -83,7 +83,7 @@ def test_what_is_known_or_installed_is_not_looked_for_beside(folder: Path, monke
     monkeypatch.setattr("spacelang.catalog.packages.installed_version", lambda _: None)
     with pytest.raises(NotInstalledError):
         open_package("xgboost", folder)
-    with pytest.raises(UnreadablePackageError, match="no class that is an estimator"):
+    with pytest.raises(UnreadablePackageError, match="contains no scikit-learn estimator"):
         open_package("json", folder)
 
 

@@ -231,7 +231,7 @@ def made(
     space: Space, features: pd.DataFrame, target: Any, recorded: ExtraMeasurements = NO_EXTRA_MEASUREMENTS
 ) -> tuple[Space, DataObjective]:
     rows = TabularData(make_table(features, target))
-    return rows.over(Experiment(space=space, data=rows, validation=Holdout(0.3), recorded=recorded))
+    return rows.bind_space(Experiment(space=space, data=rows, validation=Holdout(0.3), recorded=recorded))
 
 
 @pytest.fixture(scope="module")
@@ -239,7 +239,7 @@ def printed() -> list[Printed]:
     found = []
     for name, space, objective in objectives():
         for configuration in dict.fromkeys([space.default(), *space.sample(DRAWS, seed=0)]):
-            pipeline = objective.pipeline(configuration)
+            pipeline = objective.make_pipeline(configuration)
             assert b"spacelang" not in pickle.dumps(pipeline), (name, configuration)
             data = objective.dataset
             try:
@@ -266,7 +266,7 @@ def exported() -> list[Exported]:
             if trial.predictions is None:
                 continue
             data, (training, held_out) = objective.dataset, rows_of(objective)
-            text = pipeline_module_text(objective.pipeline(configuration), objective, [EVIL, name])
+            text = pipeline_module_text(objective.make_pipeline(configuration), objective, [EVIL, name])
             rows = data.features.iloc[training], data.labels[training], data.features.iloc[held_out]
             found.append(Exported(name, configuration, (text, *rows), trial.predictions))
     return found

@@ -188,7 +188,16 @@ def test_a_check_imports_nothing_slow_and_no_other_command(folder: Path) -> None
     assert not found & (SLOW | OF_MISTAKES)
     assert {name for name in found if name.startswith("spacelang.cli.")} == {
         f"spacelang.cli.{name}"
-        for name in ("_app", "_command", "_options", "_shared", "_shell", "_stopping", "_streams", "check")
+        for name in (
+            "_app",
+            "_command",
+            "_options",
+            "_output",
+            "_sanitized_streams",
+            "_shell_completion",
+            "_signals",
+            "check",
+        )
     }
 
 

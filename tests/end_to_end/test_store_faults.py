@@ -42,7 +42,7 @@ while store.count < int(sys.argv[3]):
     number = store.count + 1
     store.append(trial(number, reason=REASON, predictions=numpy.full((600, 2), number) if number % 16 == 1 else None))
     print(store.count, flush=True)
-store.end("budget", 1.0)
+store.end_session("budget", 1.0)
 """
 
 

@@ -127,7 +127,7 @@ def test_it_works_outside_the_repository(site: Path, tmp_path: Path) -> None:
     def spacelang(*arguments: str) -> str:
         return python("-m", "spacelang", *arguments, folder=tmp_path, PYTHONPATH=str(site))
 
-    code = CODE.replace("ROOMS", "(r.folder('grammars'), r.folder('spaces'))")
+    code = CODE.replace("ROOMS", "(r.resource_folder('grammars'), r.resource_folder('spaces'))")
     for place in json.loads(python("-c", code, folder=tmp_path, PYTHONPATH=str(site))):
         assert Path(place).resolve().is_relative_to(site.resolve())
         assert Path(place).exists()

@@ -11,7 +11,6 @@ The reduced form looks at the first requests alone, of each optimizer in one of 
 """
 
 import json
-import platform
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,9 +19,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from goldens import FOLDER, IS_FULL, UPDATE, hashes, must_be_kept, path_of, rounded
+from goldens import FOLDER, IS_FULL, UPDATE, hashes, machine, must_be_kept, path_of, rounded
 
 import spacelang as sl
 from spacelang.ir.trial import Request
@@ -225,16 +223,3 @@ def found_here(name: str) -> str:
         return f"{name} {version(name)}"
     except PackageNotFoundError:
         return f"no {name}"
-
-
-@cache
-def machine() -> str:
-    """Where the last bits of floats come from: the kernels of BLAS, the widest vectors of NumPy, the library of C."""
-    import scipy.linalg  # noqa: F401 - what is not loaded is not listed
-    from threadpoolctl import threadpool_info
-
-    blas = [each for each in threadpool_info() if each["user_api"] == "blas"]  # others come with other tests
-    kernels = {f"{each['internal_api']} {each.get('architecture', '')}" for each in blas}
-    vectors = np.show_config(mode="dicts")["SIMD Extensions"]
-    widest = [*vectors.get("baseline", []), *vectors.get("found", [])][-1:]
-    return " ".join([*sorted(kernels), *widest, *platform.libc_ver(), platform.machine()])

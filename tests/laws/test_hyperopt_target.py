@@ -123,7 +123,7 @@ def test_the_module_says_the_same(space: Space, seed: int) -> None:
         sample = stochastic.sample(module["space"], rng)
         assert form.configuration(sample) == form.configuration(stochastic.sample(form.native, again))
         assert brute.accepts(space, module["configuration"](sample))
-    assert form.configuration(hyperopt.space_eval(module["space"], module["default"])) == form.named.default
+    assert form.configuration(hyperopt.space_eval(module["space"], module["default"])) == form.questions.default
     for values in form.sample(2, rng):
         assert Configuration(module["decode"](values)) == form.decode(values)
 
@@ -148,6 +148,6 @@ def test_a_search_asks_for_members_alone(suggest: Any) -> None:
         trials=form.trials([form.default]),
         verbose=False,
     )
-    assert asked[0] == form.named.default
+    assert asked[0] == form.questions.default
     assert all(first_exclusion(space, configuration) is None for configuration in asked)
     assert form.decode(best) in asked

@@ -128,13 +128,13 @@ def test_a_search_is_told_of_what_it_asks_for_and_of_nothing_else(workers: int, 
     )
     assert driven.returned
     assert sorted(map(str, driven.requests)) == sorted(map(str, {*map(Request, initial), *wanted}))
-    answers = [told for told in optimizer.told if told.ended is not None]
-    assert sorted(id(told.asked) for told in answers) == sorted(map(id, wanted))
+    answers = [told for told in optimizer.told if told.finished is not None]
+    assert sorted(id(told.request) for told in answers) == sorted(map(id, wanted))
     for told in answers:
-        assert told.ended.loss == hash_loss(told.asked)
-        assert (told.ended.cost == 0) == (told.asked in set(map(Request, initial)))
+        assert told.finished.loss == hash_loss(told.request)
+        assert (told.finished.cost == 0) == (told.request in set(map(Request, initial)))
     for told, out in zip(optimizer.told, optimizer.outs, strict=True):
-        assert told.room <= max(workers - out, 0), "what it waits for takes room, also what is known"
+        assert told.idle_workers <= max(workers - out, 0), "what it waits for takes room, also what is known"
 
 
 def test_who_asks_for_nothing_leaves_the_opening_alone() -> None:

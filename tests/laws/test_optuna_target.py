@@ -145,5 +145,5 @@ def test_a_search_asks_for_members_alone(name: str) -> None:
         return float(len(asked) % 7)
 
     study.optimize(objective, n_trials=30)
-    assert asked[0] == dict(form.named.default)
+    assert asked[0] == dict(form.questions.default)
     assert all(first_exclusion(space, form.decode(trial.params)) is None for trial in study.trials)

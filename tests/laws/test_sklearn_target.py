@@ -26,7 +26,7 @@ ALL = 10**6
 @given(finite_spaces())
 def test_the_grid_is_exactly_the_members(space: Space) -> None:
     form = drawn("sklearn", space, search="grid", points=100, most=ALL).form
-    assert len(form.native) == form.needed
+    assert len(form.native) == form.dictionary_count
     found = [brute.text(parameters) for parameters in ParameterGrid(form.native)]
     assert len(found) == len(set(found))
     assert set(found) == brute.configurations(space)

@@ -111,7 +111,7 @@ class TestSpace:
 
     def test_compiling_has_the_way_back(self, toy: sl.Space) -> None:
         lowered = toy.compile("blds")
-        assert lowered.form.leaves == 3
+        assert lowered.form.leaf_count == 3
         for configuration in toy.sample(10, seed=3):
             assert lowered.decode(lowered.encode(configuration)) == configuration
 

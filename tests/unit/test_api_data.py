@@ -40,7 +40,7 @@ def test_bind() -> None:
     assert bound.bind(n_samples=100).symbols == {"n_features": 20, "n_samples": 100}
     assert bound.configurations == sl.parse(LIMITED, bind={"n_features": 20}).configurations != space.configurations
     assert space.symbols == {"n_features": None, "n_samples": None}
-    with pytest.raises(ValueError, match="no symbol"):
+    with pytest.raises(ValueError, match="not a symbol"):
         space.bind(features=3)
     with pytest.raises(sl.SpaceError, match="SL403"):
         space.bind(n_samples=5)

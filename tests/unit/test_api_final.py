@@ -26,7 +26,7 @@ def test_a_winner_that_dies_on_all_rows_is_passed_over() -> None:
     result = searched(["segfault", "lock", "one_way", "well"], trial_limit="20s")
     with pytest.warns(UserWarning, match=r"trial \d+ is used instead: .*SIGSEGV"):
         pipeline = result.best_pipeline
-    assert pipeline[-1].action == "well"
+    assert pipeline[-1].deed == "well"
     assert pipeline is result.best_pipeline
     said = [(each.record.trial.request.configuration["e.deed"], each.reason) for each in result.passed_over]
     assert [deed for deed, _ in said] == ["segfault", "lock", "one_way"]

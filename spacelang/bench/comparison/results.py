@@ -136,7 +136,10 @@ class Results:
 
     @cached_property
     def rank_estimates(self) -> Mapping[Ranking, Mapping[IncumbentModels, RankEstimates]]:
-        """The average ranks over all data and their differences within `pairs`, with intervals."""
+        """The average ranks and pairwise rank differences, by ranking and by kind of incumbent.
+
+        They are averages over all data, with confidence intervals. The differences are in the order of `pairs`.
+        """
         return {
             ranking: {
                 models: estimate_ranks(self.losses[models], ranking, self.tolerance, self.resampling)

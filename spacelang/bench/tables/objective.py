@@ -108,9 +108,9 @@ class TableObjective:
         return self._prefix_keys.key_of(request)
 
     def evaluate(self, request: Request) -> Trial:
-        """Return the recorded trial of a request; its cost is what it takes alone.
+        """Return the trial that the table has for a request, with the cost of running it on its own.
 
-        Raises InputError if the table does not have it.
+        Raises InputError if the table does not have the configuration.
         """
         row, rung = self._row(request.configuration), self._rung(request.fidelity)
         if row is None:

@@ -87,7 +87,11 @@ class _Arrays(dict[str, "npt.NDArray[Any]"]):
         self.check(not missing, f"it has no array {', '.join(missing)}")
         forms = [name for name in ("axes", "configurations") if name in arrays]
         self.check(bool(forms), "it has neither `axes` nor `configurations`, one of which must list the pipelines")
-        self.check(len(forms) == 1, "it has both `axes` and `configurations`", "a table has one of the two")
+        self.check(
+            len(forms) == 1,
+            "it has both `axes` and `configurations`",
+            "leave out one of the two arrays; the other lists the pipelines",
+        )
 
     def check(self, holds: bool, message: str, help: str = REMAKE_HELP) -> None:  # noqa: A002
         """Raise DataError with the message unless the condition holds."""

@@ -102,7 +102,7 @@ class ThetaCube:
         """Return the coordinates of theta in the unit cube, shape (width,)."""
         return np.concatenate([self.theta_c.to_unit(theta[0]), self.theta_d.to_unit(theta[1])])
 
-    def with_theta(self, theta: Theta, base: AdmmPoint) -> AdmmPoint:
+    def copy_with_theta(self, theta: Theta, base: AdmmPoint) -> AdmmPoint:
         """Return a copy of `base` with these values of the variables of the cube."""
         theta_c, theta_d = base.theta_c.copy(), base.theta_d.copy()
         theta_c[self.numbers], theta_d[self.integers] = theta

@@ -145,7 +145,7 @@ class ThetaMin:
 
     def _decode(self, place: Point) -> AdmmPoint:
         if place in self._exact_theta:
-            return self.cube.with_theta(self._exact_theta[place], self._state.point)
+            return self.cube.copy_with_theta(self._exact_theta[place], self._state.point)
         return self.cube.decode(np.array(place[: self.cube.width]), self._state.point)
 
     def _penalty(self, place: Point, trial: Trial) -> float:

@@ -69,7 +69,7 @@ class Playout:
 
 
 @dataclass(frozen=True, slots=True)
-class Acquisition:
+class PlayoutCandidates:
     """The candidates of a playout below a node: `count` random draws, and the neighbours of the best configuration."""
 
     tree: StructuralTree

@@ -8,6 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from spacelang.report.page.axes import Axis, Times, axis_of, evenly_spaced, format_number, format_seconds, time_axis
+from spacelang.text import count_with_noun
 
 if TYPE_CHECKING:
     from spacelang.report.page.run_data import RunData
@@ -167,4 +168,5 @@ def _description(curve: "Sequence[Improvement]", end: float) -> str:
         start = format_seconds(last.seconds)
         return f"the loss of the incumbent is {format_number(last.loss)} from {start} on, to {format_seconds(end)}"
     falls = f"the loss of the incumbent falls from {format_number(first.loss)} to {format_number(last.loss)}"
-    return f"{falls} in {len(curve)} steps, the last after {format_seconds(last.seconds)} of {format_seconds(end)}"
+    steps = count_with_noun(len(curve) - 1, "step")
+    return f"{falls} in {steps}, the last after {format_seconds(last.seconds)} of {format_seconds(end)}"

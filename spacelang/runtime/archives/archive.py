@@ -44,7 +44,7 @@ class ArchiveError(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class SpaceFacts:
+class SpaceIdentity:
     """The name of a space and the hash of its decisions and hyperparameters."""
 
     name: str
@@ -60,7 +60,7 @@ class ArchiveRow:
     """
 
     data: str
-    space: SpaceFacts
+    space: SpaceIdentity
     metric: str
     loss: float
     configuration: Configuration
@@ -76,7 +76,7 @@ class Archive:
     rows: tuple[ArchiveRow, ...]
 
 
-def space_facts(space: Space) -> SpaceFacts:
+def space_facts(space: Space) -> SpaceIdentity:
     """Return the name and the vocabulary hash of a space.
 
     The vocabulary is 64 hexadecimal digits. It is equal for two spaces if their decisions have the same alternatives,
@@ -87,7 +87,7 @@ def space_facts(space: Space) -> SpaceFacts:
         [each.address, sorted(each.node.branch_indices) if isinstance(each.node, Choice) else None, list(each.owners)]
         for each in space.variables.values()
     )
-    return SpaceFacts(space.name, hashlib.sha256(json.dumps(words).encode()).hexdigest())
+    return SpaceIdentity(space.name, hashlib.sha256(json.dumps(words).encode()).hexdigest())
 
 
 # ---- the file
@@ -132,7 +132,7 @@ def _version(value: object, path: str) -> int:
 
 
 _SPACE: Final = ObjectCodec(
-    "The space of the configuration.",
+    "The space of the configuration, by its name and a hash.",
     (
         ObjectKey("name", NAME, "Its name, for users."),
         ObjectKey(
@@ -142,7 +142,7 @@ _SPACE: Final = ObjectCodec(
             "which may depend on the data.",
         ),
     ),
-    from_parts(SpaceFacts),
+    from_parts(SpaceIdentity),
 )
 _ROW: Final = ObjectCodec(
     "The best known configuration on one data set.",

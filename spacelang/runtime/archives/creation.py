@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spacelang.ir.space import Space
-from spacelang.runtime.archives.archive import Archive, ArchiveError, ArchiveRow, SpaceFacts, space_facts
+from spacelang.runtime.archives.archive import Archive, ArchiveError, ArchiveRow, SpaceIdentity, space_facts
 from spacelang.runtime.archives.auto_sklearn import SPACE_NAME, is_auto_sklearn, read_auto_sklearn
 from spacelang.runtime.storage.header import RunHeader
 from spacelang.runtime.storage.runs import list_runs
@@ -95,7 +95,7 @@ def _row_of_store(path: Path) -> ArchiveRow | _UnusableRun:
         )
 
 
-def _space_facts(run: StoredRun, header: RunHeader) -> SpaceFacts:
+def _space_facts(run: StoredRun, header: RunHeader) -> SpaceIdentity:
     try:
         return space_facts(from_json(json.loads(header.definition)))
     except (DefinitionError, ValueError) as error:

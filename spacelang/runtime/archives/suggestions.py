@@ -28,7 +28,10 @@ SAME_DATA_TOLERANCE: Final = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class UpcomingRun:
-    """The run that suggestions are for: its space, its data, its loss, and the meta-features of its training rows."""
+    """The run for which an archive suggests initial configurations.
+
+    `metric` is the formula of the loss. `meta_features` describe the training rows.
+    """
 
     space: Space
     data: DataFacts

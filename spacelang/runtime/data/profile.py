@@ -244,8 +244,8 @@ def _infinite(columns: Sequence[ColumnProfile], features: Features) -> Iterator[
         holds, them = ("holds", "it") if len(found) == 1 else ("hold", "them")
         where = f"{f'`{names[0]}` ' if names[1:] else ''}first in row {found[0].infinite:,}"
         yield (
-            f"{format_names(names)} {holds} infinite values, {where}, which runs refuse: replace them, or drop {them} "
-            f"with `--drop-columns {quote(format_columns(names))}`"
+            f"{format_names(names)} {holds} infinite values, {where}, which a run refuses: replace them, "
+            f"or drop {them} with `--drop-columns {quote(format_columns(names))}`"
         )
 
 

@@ -63,4 +63,7 @@ def _unreadable(why: str) -> DataError:
     return DataError(f"the store has invalid data options: {why}", REPEAT_OPTIONS)
 
 
-REPEAT_OPTIONS: Final = "give the options of the run again: `--data`, `--target-column`, `--test`, `--drop-columns`"
+REPEAT_OPTIONS: Final = (
+    "give the options of the run again: `--data`, `--target-column`, `--test`, `--drop-columns`, "
+    "`--sep`, `--encoding`, `--decimal`"
+)

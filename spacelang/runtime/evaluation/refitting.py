@@ -57,7 +57,10 @@ class UnseenBoundsRequest(Request):
 
 @dataclass(frozen=True, slots=True)
 class UnseenBoundsTrial(Trial):
-    """The answer to a `UnseenBoundsRequest`, in the order of the bounds; an unmeasurable bound has a reason."""
+    """The measured value of each bound on the unseen test rows, in the order of the bounds.
+
+    It answers an `UnseenBoundsRequest`. If a bound could not be measured, its `reason` says why.
+    """
 
     reached: tuple[UnseenBound, ...] = ()
 

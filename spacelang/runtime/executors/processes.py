@@ -30,8 +30,8 @@ from spacelang.runtime.executors._processes.messages import (
     ANSWER_HEADER,
     REQUEST_HEADER,
     Answer,
-    ConnectionLost,
     CorruptMessage,
+    EndUnreachableWorker,
     ForkWorker,
     LoadEvaluation,
     LoadFailed,
@@ -166,7 +166,7 @@ class Processes:
         return tuple(finished)
 
     def stop(self, workers: Collection[str] | None = None) -> None:
-        """Kill the workers, among these or all, that have a job, with all their descendants.
+        """Kill every busy worker, or only those named in `workers`, with all descendant processes.
 
         Their jobs are never answered. New processes replace them when the next jobs start.
         """
@@ -259,7 +259,7 @@ class Processes:
             self._finish_job(worker, answer)
             return
         if worker.channel is not None:
-            self._connections[0].send(ConnectionLost(worker.process_token))
+            self._connections[0].send(EndUnreachableWorker(worker.process_token))
             self._forget_process(worker)
         self._retry(worker, answer.failure)
 
@@ -268,7 +268,7 @@ class Processes:
 
         If it has a job, the way in which it ended becomes the answer to that job.
         """
-        self._connections[0].send(ConnectionLost(worker.process_token))
+        self._connections[0].send(EndUnreachableWorker(worker.process_token))
         if worker.job is None:
             self._forget_process(worker)
         elif worker.channel is not None:

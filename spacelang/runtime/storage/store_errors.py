@@ -33,7 +33,7 @@ def convert_store_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def convert_value_errors(path: Path, what: str = "") -> Iterator[None]:
+def report_damage(path: Path, what: str = "") -> Iterator[None]:
     """Convert errors from invalid stored values in the context to StoreError; `what` is the start of the reason."""
     try:
         yield
@@ -60,7 +60,9 @@ def explain_sqlite_error(error: sqlite3.Error, path: Path) -> StoreError:  # noq
         case "SQLITE_READONLY" if name == "SQLITE_READONLY_DBMOVED":
             return moved_error(path)
         case "SQLITE_READONLY":
-            return StoreError(f"`{path}` or its folder is read-only", "make both writable, or choose another place")
+            return StoreError(
+                f"`{path}` or its folder is read-only", f"make the file and its folder writable, or {OTHER_PATH_HELP}"
+            )
         case "SQLITE_CANTOPEN" | "SQLITE_PERM" | "SQLITE_AUTH":
             return _open_error(path)
         case _:

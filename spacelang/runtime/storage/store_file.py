@@ -23,11 +23,11 @@ from spacelang.runtime.storage.store_errors import (
     STORE_PATH_HELP,
     StoreError,
     convert_store_errors,
-    convert_value_errors,
     damaged_error,
     in_use_error,
     is_writable,
     moved_error,
+    report_damage,
 )
 
 WRITE_LOCK_TIMEOUT: Final = 30_000
@@ -173,7 +173,7 @@ def read_header(path: Path, connection: sqlite3.Connection) -> tuple[RunHeader, 
     The digest of the first trial includes that of the header.
     """
     facts = dict(connection.execute("SELECT name, value FROM header").fetchall())
-    with convert_value_errors(path, "its header is invalid: "):
+    with report_damage(path, "its header is invalid: "):
         stored, root = facts.pop(HEADER_DIGEST_NAME, None), _header_digest(facts)
         if stored != root.hex():
             raise damaged_error(path, "its header does not match its checksum")

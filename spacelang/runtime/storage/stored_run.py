@@ -28,7 +28,7 @@ from spacelang.runtime.storage.records import (
     upgrade_row,
     without_digest,
 )
-from spacelang.runtime.storage.store_errors import convert_store_errors, convert_value_errors, damaged_error
+from spacelang.runtime.storage.store_errors import convert_store_errors, damaged_error, report_damage
 from spacelang.runtime.storage.store_file import check_kind, is_round_based, read_header, state_without_end
 from spacelang.runtime.storage.unseen_score_table import StoredUnseenScore
 
@@ -65,7 +65,7 @@ class StoredRun(Closeable):
         """The sessions of the run in order, one for each process."""
         with convert_store_errors(self.path):
             rows = self._connection.execute("SELECT * FROM sessions ORDER BY session").fetchall()
-        with convert_value_errors(self.path):
+        with report_damage(self.path):
             return tuple(map(row_to_session, rows))
 
     @property
@@ -73,7 +73,7 @@ class StoredRun(Closeable):
         """The duration of the run over all sessions; a killed session counts up to its last trial."""
         with convert_store_errors(self.path):
             (last,) = self._fetch_one("SELECT coalesce(max(finished), 0) FROM trials")
-        with convert_value_errors(self.path):
+        with report_damage(self.path):
             finished = float(last)
         return max([finished, *(each.began if each.seconds is None else each.seconds for each in self.sessions)])
 
@@ -98,7 +98,7 @@ class StoredRun(Closeable):
         if found is None:
             return None
         trial, loss, feasible, _ = found
-        with convert_value_errors(self.path):
+        with report_damage(self.path):
             check_types((trial, loss, feasible), (int, float, int))
         return trial, loss, bool(feasible)
 
@@ -120,7 +120,7 @@ class StoredRun(Closeable):
         """The number of failed trials by status and reason, the most frequent first."""
         with convert_store_errors(self.path):
             rows = self._connection.execute(FAILURES_QUERY).fetchall()
-        with convert_value_errors(self.path):
+        with report_damage(self.path):
             return Counter({(parse_status(status), str(reason)): int(count) for status, reason, count in rows})
 
     @property
@@ -134,14 +134,14 @@ class StoredRun(Closeable):
         """The incumbent over time, as in the outcome of the run."""
         with convert_store_errors(self.path):
             rows = self._connection.execute(FEASIBLE_QUERY, (self.header.training_size,)).fetchall()
-        with convert_value_errors(self.path):
+        with report_damage(self.path):
             on_all_rows = [row[:3] for row in rows if row[3]]
             return tuple(_incumbents(on_all_rows or [row[:3] for row in rows]))
 
     @property
     def test(self) -> StoredUnseenScore | None:
         """The score of the best pipeline on the test rows; None if it was not tested."""
-        with convert_store_errors(self.path), convert_value_errors(self.path):
+        with convert_store_errors(self.path), report_damage(self.path):
             return unseen_score_table.load_unseen_score(self._connection)
 
     @property
@@ -150,7 +150,7 @@ class StoredRun(Closeable):
 
         It is None for stores of earlier versions, too, which do not have this number.
         """
-        with convert_store_errors(self.path), convert_value_errors(self.path):
+        with convert_store_errors(self.path), report_damage(self.path):
             for row in ENSEMBLE_TABLE.fetch(self._connection, LAST_ENSEMBLE_QUERY):
                 _, votes = without_digest(row, ENSEMBLE_TYPES, "the requested ensemble")
                 if votes < 1:
@@ -178,7 +178,7 @@ class StoredRun(Closeable):
         for _ in self._rows(trial - 1, 1):
             with convert_store_errors(self.path):
                 found = PREDICTION_TABLE.rows_by_trial(self._connection, "digest, shape, numbers", [trial]).get(trial)
-            with convert_value_errors(self.path, f"the predictions of trial {trial}: "):
+            with report_damage(self.path, f"the predictions of trial {trial}: "):
                 return None if found is None else prediction_table.unpack(found)
         return None
 
@@ -188,11 +188,11 @@ class StoredRun(Closeable):
 
     @property
     def _bounds(self) -> tuple[AnyBound, ...]:
-        with convert_value_errors(self.path):
+        with report_damage(self.path):
             return tuple(map(parse_bound, self.header.bounds))
 
     def _record(self, row: Row, bounds: tuple[AnyBound, ...]) -> TrialRecord:
-        with convert_value_errors(self.path, f"trial {row[0]} is invalid: "):
+        with report_damage(self.path, f"trial {row[0]} is invalid: "):
             return row_to_record(row, bounds)
 
     def _rows(self, after: int = 0, at_most: int | None = None) -> Iterator[Row]:

@@ -61,9 +61,10 @@ def _alternative_lines(layer: Layer, indent: str) -> list[str]:
 
 
 def _whole_tree_lines(layers: Sequence[Layer], in_order: Iterable[Sequence[int]]) -> Iterator[str]:
-    """Yield the graph lines of the whole tree, with a node for each prefix.
+    """Yield the DOT lines of the whole tree, with one node for each partial pipeline.
 
-    Edges of discrepancies are dashed. Leaves show the number of discrepancies on their path.
+    A discrepancy is an alternative other than the default of its stage. Edges of discrepancies are dashed, and leaves
+    show the number of discrepancies on their path.
     """
     seen: set[tuple[int, ...]] = set()
     yield '"()" [label="", shape=point]'

@@ -248,7 +248,7 @@ def _restrict_branches(space: Space, address: str, names: Iterable[str], part: S
 
 
 def _possible_values(space: Space, address: str, part: Subspace) -> Categorical | None:
-    """Return the values that a hyperparameter may have in a subspace if they are a set, else None."""
+    """Return the domain of a hyperparameter in a subspace if it is categorical, else None."""
     node = space.variables[address].hyperparameter
     domain = part.domains.get(address, node.domain)
     return domain if isinstance(domain, Categorical) else None

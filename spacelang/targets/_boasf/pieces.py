@@ -95,7 +95,10 @@ def _cut_log_integers(domain: Grid, number: int) -> Iterator[Grid]:
 
 
 def _runs(size: int, number: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last index of each run."""
+    """Split the indices below `size` into `number` intervals; yield the first and last index of each.
+
+    The intervals are as equal as possible. There are fewer than `number` if `size` is smaller.
+    """
     number = min(number, size)
     length, longer = divmod(size, number)
     first = 0

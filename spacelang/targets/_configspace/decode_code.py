@@ -61,7 +61,7 @@ def decode_source(plan: Plan) -> str:
 
 
 def _table(plan: Plan, parameter: FlatHyperparameter) -> list[tuple[FlatValue, Value]]:
-    """Return the value of each choice of a categorical, except choices for an inactive variable."""
+    """Return pairs of a choice of a categorical and its value, without the placeholder for inactivity."""
     read = ((choice, plan.readers[parameter.name]({parameter.name: choice})) for choice in parameter.choices)
     return [(choice, entry[1]) for choice, entry in read if entry is not None]
 

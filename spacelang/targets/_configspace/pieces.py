@@ -88,9 +88,9 @@ class ExactIntegers(Identity):
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """A reduction that multiplies a range of floats by two to the power of `exponent`.
+    """A replacement of a range of floats by the range times `2 ** exponent`.
 
-    Decoded numbers outside the range become its ends.
+    A decoded number outside the original range becomes the nearer end of it.
     """
 
     part: Real

@@ -32,7 +32,10 @@ class MatrixColumn:
 
 
 def columns_of(space: Space) -> tuple[MatrixColumn, ...]:
-    """Return the columns of a space in the order of the text, as `codings.domains.selected` writes them."""
+    """Return a description of each matrix column, in the order in which the space declares variables.
+
+    `encodings.domains.selector_encoding` fills the columns.
+    """
     names = VariableNames(space)
     variables = space.variables.values()
     return tuple(column for each in variables for column in _columns(each, names.name_of(each.node)))

@@ -707,7 +707,7 @@ def test_what_is_known_of_a_pipeline_is_what_was_evaluated(scope: str) -> None:
         point = choosing.point_of(pipeline, form.default)
         cube = ThetaCube.from_mask(form, form.owned(point))
         for theta, trial in iterations._pipeline_trials.trials_of(pipeline, cube):
-            assert nearest_member(form, cube.with_theta(theta, point)) == trial.request.configuration
+            assert nearest_member(form, cube.copy_with_theta(theta, point)) == trial.request.configuration
             looked_at += 1
     assert looked_at > 100
 

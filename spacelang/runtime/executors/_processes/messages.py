@@ -41,13 +41,13 @@ class StartJob:
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectionLost:
+class EndUnreachableWorker:
     """A command to end a worker that the coordinator cannot reach, unless it has ended already."""
 
     token: int
 
 
-ZygoteCommand: TypeAlias = LoadEvaluation | ForkWorker | StartJob | ConnectionLost
+ZygoteCommand: TypeAlias = LoadEvaluation | ForkWorker | StartJob | EndUnreachableWorker
 """A message from the coordinator to the zygote."""
 
 
@@ -67,11 +67,11 @@ class LoadFailed:
 
 @dataclass(frozen=True, slots=True)
 class WorkerEnded:
-    """A notice that a worker and all its processes have ended.
+    """A notice that a worker process and all its child processes have ended.
 
-    `sequence` is the last job that the zygote knew the worker to have. `failure` is the failure of that job, None if
-    the worker was between jobs. Unless `is_final`, the job may not have caused the end, and another worker should try
-    it.
+    `sequence` is the number of the last job of the worker that the zygote (the process that forks workers) knows of.
+    `failure` is the failure of that job; it is None if the worker had no job. If `is_final` is false, the worker may
+    have ended for another reason than the job, and another worker should try the job.
     """
 
     token: int

@@ -33,7 +33,7 @@ from spacelang.runtime.executors._processes.forked_zygote import THREAD_VARIABLE
 from spacelang.runtime.executors._processes.global_state import GlobalState
 from spacelang.runtime.executors._processes.memory import ProcessTrees, resident_bytes
 from spacelang.runtime.executors._processes.messages import (
-    ConnectionLost,
+    EndUnreachableWorker,
     ForkWorker,
     LoadEvaluation,
     LoadFailed,
@@ -287,7 +287,7 @@ class Zygote:
                     child.sequence, child.sent_at, child.used_bytes = sequence, time.monotonic(), 0.0
                     child.allowed_seconds = self._limits.trial_seconds if seconds is None else seconds
                 self._memory_kills.record()
-            case ConnectionLost(token):
+            case EndUnreachableWorker(token):
                 for child in self._children_with_token(token):
                     child.lost_at = time.monotonic()
             case LoadEvaluation():

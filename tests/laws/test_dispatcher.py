@@ -45,10 +45,10 @@ class Whim:
             begin = rng.integers(0, KEYS, size=rng.integers(0 if out or not step else 1, 4)).tolist()
             ahead = rng.permutation(KEYS)[: rng.integers(0, 5)].tolist()
             told = yield from self._ask(Ask(tuple(map(request, begin)), tuple(map(request, ahead))))
-            out += len(begin) - (told.ended is not None)
+            out += len(begin) - (told.finished is not None)
         while out:
             told = yield from self._ask(Ask())
-            out -= told.ended is not None
+            out -= told.finished is not None
 
     def _ask(self, ask: Ask):  # type: ignore[no-untyped-def]
         self.asks.append(ask)

@@ -243,7 +243,10 @@ class TestStores:
         with sqlite3.connect(store) as connection:
             connection.execute("UPDATE test SET loss = 0.1")
         connection.close()
-        with Store.read(store) as run, pytest.raises(InputError, match="the score on the test rows is not what was"):
+        with (
+            Store.read(store) as run,
+            pytest.raises(InputError, match="the score on the test rows does not match its checksum"),
+        ):
             _ = run.test
 
     def test_a_run_without_bounds_has_the_tables_that_it_always_had(self, store: Path) -> None:
@@ -275,7 +278,10 @@ class TestStores:
         with sqlite3.connect(store) as connection:
             connection.execute("UPDATE test_bounds SET value = 2.0")
         connection.close()
-        with Store.read(store) as run, pytest.raises(InputError, match="what is reached on the test rows is not what"):
+        with (
+            Store.read(store) as run,
+            pytest.raises(InputError, match="a bound measured on the test rows does not match its checksum"),
+        ):
             _ = run.test
 
     @pytest.mark.parametrize("first", ["score", "predictions"])

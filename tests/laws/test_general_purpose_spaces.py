@@ -119,5 +119,5 @@ def test_what_has_no_columns_of_types_has_no_usual_space() -> None:
 
     with pytest.raises(DataError, match="sparse features have none"):
         choose_default_space(make_table(sparse.random_array((20, 5), rng=0), [0, 1] * 10))
-    with pytest.raises(ValueError, match="name one"):
+    with pytest.raises(ValueError, match="give a space"):
         sl.search(objective="artificial:1", trials=1)

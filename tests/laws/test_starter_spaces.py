@@ -154,7 +154,7 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, str, list[str]]] = {
         LABELS["two"],
         "the column `a` holds infinite values",
         [
-            "`a` holds infinite values, first in row 17, which runs refuse: replace them, or drop it "
+            "`a` holds infinite values, first in row 17, which a run refuses: replace them, or drop it "
             "with `--drop-columns a`"
         ],
     ),
@@ -163,7 +163,7 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, str, list[str]]] = {
         LABELS["two"],
         "the column `b, c` holds infinite values",
         [
-            "`b, c`, `d` hold infinite values, `b, c` first in row 17, which runs refuse: replace them, or drop "
+            "`b, c`, `d` hold infinite values, `b, c` first in row 17, which a run refuses: replace them, or drop "
             "them with `--drop-columns '\"b, c\",d'`"
         ],
     ),

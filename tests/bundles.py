@@ -6,7 +6,7 @@ from typing import Final
 from spacelang.syntax.sources import bundled_names
 
 EVERYDAY: Final = ("tabular_classification", "tabular_regression")
-"""Made of one set of stages, which `tests/laws/test_starting.py` tries on tables with columns of all kinds."""
+"""Made of one set of stages, which `tests/laws/test_starter_spaces.py` tries on tables with columns of all kinds."""
 
 IS_FULL: Final = bool(os.environ.get("SPACELANG_FULL"))
 

@@ -62,7 +62,7 @@ def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -
     return Undecidable(
         primary=first,
         kind="constraint" if constraints else "condition",
-        reason=f"{'together with others ' if others else ''}it relates too many decisions to each other",
+        reason=f"{'together with others ' if others else ''}it relates too many decisions to each other to be decided",
         remedy="remove some of them, or make them name fewer stages",
         related=tuple(Related(span, "one of the others") for span in others[:MAX_SHOWN]),
     )

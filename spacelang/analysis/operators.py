@@ -142,7 +142,7 @@ class OperatorReader:
         """Return the catalogue entry of an operator, or None if the operator is abstract or unknown."""
         return self._catalogue.entry(operator.catalogue, operator.name)
 
-    def is_package(self, name: str) -> bool:
+    def is_catalogue_name(self, name: str) -> bool:
         """Return True if a name is that of a catalogue in use."""
         return name in self._catalogue.used
 

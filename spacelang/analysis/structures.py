@@ -124,7 +124,7 @@ class StructureReader:
         if not isinstance(written, ast.Operator) or alternative.alias is not None:
             return alternative
         package, *_, plain = (word.text for word in (*written.name.words, written.name.words[-1]))
-        return replace(alternative, name=plain) if self._operators.is_package(package) else alternative
+        return replace(alternative, name=plain) if self._operators.is_catalogue_name(package) else alternative
 
     def _branch(self, alternative: Alternative, place: AddressPrefix, read_operator: ReadOperator) -> ir.Node:
         written = alternative.structure

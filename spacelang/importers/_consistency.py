@@ -288,7 +288,7 @@ def remove_value(space: ConsistentSpace, name: str, value: Value) -> ConsistentS
 
 
 def _clause_without_value(clause: ForbiddenClause, name: str, value: Value) -> ForbiddenClause | None:
-    """Return a clause that no longer mentions a value; None if it forbids nothing else."""
+    """Return a clause without a value; None if a test of the clause loses its last value, so it never applies."""
     literals: list[ValueTest | ParameterComparison] = []
     for literal in clause.literals:
         kept = _condition_without_value(literal, name, value) if isinstance(literal, ValueTest) else literal

@@ -25,7 +25,7 @@ def comparison_document(results: Results) -> dict[str, object]:
     - `intervals`: the number of `data set` or `seed` that intervals are based on. It is None, and so are all bounds, if
       there are too few.
     - `ahead`: who was ahead and when, over all data by each ranking, and on each data set (`median`).
-    - `leaders_beyond_noise`: for every two optimizers, which one was ahead beyond noise, by the ranks of mean losses.
+    - `apart`: for every two optimizers, which one was ahead beyond noise, by the ranks of mean losses.
     - `test`: the losses of the winners at the end on rows that no trial saw, in `losses[data][optimizer]`, with `ranks`
       and `differences` as above. It is None without test rows.
     - `runs`: every run with its last losses, None without a score.

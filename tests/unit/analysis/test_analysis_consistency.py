@@ -284,7 +284,7 @@ def test_tangled() -> None:
     several = one(f"{stages}stage e = SVC\n" + "\n".join(rules))
     assert (several.code, several.label) == (
         "SL509",
-        "together with others it relates too many decisions to each other",
+        "together with others it relates too many decisions to each other to be decided",
     )
     assert 0 < len(several.related) < 10
 

@@ -33,8 +33,9 @@ UNAVAILABLE: Final = object()
 
 
 class GlobalState:
-    """A snapshot of the global state of this process.
+    """A snapshot of the global state of this process, to detect what a trial has changed.
 
+    It covers modules, threads, handlers and settings, but not random number generators, which every trial seeds.
     The state of a library that is not loaded yet is added when the library is first seen loaded.
     """
 

@@ -9,7 +9,7 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Simple
 from spacelang.ir.space import Space
 
 from . import brute
-from .test_meaning import unfolded
+from .test_consistency import unfolded
 
 
 @dataclass(frozen=True)

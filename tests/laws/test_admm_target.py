@@ -26,7 +26,7 @@ from . import brute
 from .settings import EXAMPLES
 from .settings import LAW as WHOLE
 from .spaces import finite_spaces, general_spaces
-from .test_meaning import unfolded
+from .test_consistency import unfolded
 from .test_whole import checked
 from .whole import drawings
 

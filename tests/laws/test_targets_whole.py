@@ -23,7 +23,7 @@ from spacelang.text import Source
 from . import brute
 from .settings import EXAMPLES
 from .settings import LAW as WHOLE
-from .test_meaning import unfolded
+from .test_consistency import unfolded
 from .test_whole import checked
 from .texts import Drawn as Text
 from .texts import texts

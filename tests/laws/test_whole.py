@@ -40,7 +40,7 @@ from . import brute
 from .parts import Joined, Use
 from .settings import EXAMPLES
 from .settings import LAW as WHOLE
-from .test_meaning import CONSTRAINED, unfolded
+from .test_consistency import CONSTRAINED, unfolded
 from .whole import Drawn, drawings
 
 LAW = settings(WHOLE, max_examples=EXAMPLES // 2)

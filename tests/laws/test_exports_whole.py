@@ -16,8 +16,8 @@ from . import brute
 from .exports import drawn
 from .settings import EXAMPLES
 from .settings import LAW as WHOLE
-from .test_hyperopt_target import outcomes
 from .test_consistency import unfolded
+from .test_hyperopt_target import outcomes
 from .test_optuna_target import every_answer
 from .test_whole import checked
 from .whole import Drawn, drawings

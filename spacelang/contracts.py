@@ -65,7 +65,7 @@ The suites in `spacelang.testing` check whether a plug-in fulfils its contract. 
 short example of each kind.
 """
 
-from spacelang.deprecation import renamed_names
+from spacelang.deprecation import make_module_getattr
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain
 from spacelang.ir.loss_scale import LossScale
@@ -210,7 +210,7 @@ __all__ = [
     "sort_key",
 ]
 
-__getattr__ = renamed_names(
+__getattr__ = make_module_getattr(
     __name__,
     {
         "Aim": "ObjectiveInfo",

@@ -15,7 +15,7 @@ def warn_renamed(old: str, new: str, stacklevel: int = 3) -> None:
     warnings.warn(f"`{old}` was renamed to `{new}`", DeprecationWarning, stacklevel=stacklevel)
 
 
-def renamed_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+def make_module_getattr(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     """Return a module's `__getattr__` that serves old names, as keys of `names`, under their new names."""
 
     def get(name: str) -> Any:

@@ -303,14 +303,16 @@ class _NestedPluginType:
         return [name for name in names if not self.able_to or hasattr(self.plugins.load(name), self.able_to)]
 
 
-def plugin_facts(plugin: Any) -> dict[str, object]:
+def plugin_identity(plugin: Any) -> dict[str, object]:
     """Return the compared fields of a plug-in by name, as JSON-compatible values that identify it in files.
 
     A nested plug-in becomes `{"name": …, "options": …}`.
     """
     values = {entry.name: getattr(plugin, entry.name) for entry in fields(plugin) if entry.compare}
     return {
-        name: {"name": value.name, "options": plugin_facts(value.plugin)} if isinstance(value, NestedPlugin) else value
+        name: {"name": value.name, "options": plugin_identity(value.plugin)}
+        if isinstance(value, NestedPlugin)
+        else value
         for name, value in values.items()
     }
 

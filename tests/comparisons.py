@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spacelang.bench.comparison.curves import incumbent_curve
-from spacelang.bench.comparison.results import IncumbentModels, Results, RunKey, RunResult
+from spacelang.bench.comparison.results import IncumbentCandidates, Results, RunKey, RunResult
 
 Score = tuple[float, float]
 
@@ -15,7 +15,10 @@ def run(
 ) -> RunResult:
     """A run whose models had these scores: those trained on all rows, and the others."""
     every = [*full, *other]
-    curves = {IncumbentModels.FULL: incumbent_curve(full, until), IncumbentModels.ANY: incumbent_curve(every, until)}
+    curves = {
+        IncumbentCandidates.FULL: incumbent_curve(full, until),
+        IncumbentCandidates.ANY: incumbent_curve(every, until),
+    }
     return RunResult(key, curves, len(every), 0, until, "budget", reason or ("" if every else "nothing was tried"))
 
 

@@ -11,7 +11,17 @@ from spacelang.testing.faults import ACTIONS, UnreadablePickle
 
 __version__ = "1"
 
-ORDER = ("segfault", "sleep", "eat", "raise_an_error", "exit_at_once", "lock", "one_way", "well", "worse")
+ORDER = (
+    "segfault",
+    "sleep",
+    "allocate_beyond_limit",
+    "raise_an_error",
+    "exit_at_once",
+    "lock",
+    "one_way",
+    "well",
+    "worse",
+)
 """What it may do, the most accurate first: each deed is one wrong answer dearer than the one before."""
 
 

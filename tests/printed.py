@@ -20,7 +20,7 @@ where it is the plain name. What the indentation does not say of an address foll
 from collections.abc import Iterator
 from typing import Final, assert_never
 
-from spacelang.ir.domain import describe, literal, parameter_name
+from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.prior import describe as describe_prior
 from spacelang.ir.space import Branch, Choice, FixedValue, Hyperparameter, NamedObject, Node, Operator, Product, Space
 from spacelang.ir.task import task_lines as describe_task
@@ -102,12 +102,12 @@ def _members(operator: Operator, inside: str) -> Iterator[str]:
 def _fixed(name: str, value: FixedValue, inside: str) -> Iterator[str]:
     match value:
         case Operator():
-            yield f"{parameter_name(name)} := {value.catalogue}.{value.name}"
+            yield f"{spell_parameter_name(name)} := {value.catalogue}.{value.name}"
             yield from _indented(_members(value, inside), 2)
         case NamedObject():
-            yield f"{parameter_name(name)} := named {literal(value.name)}"
+            yield f"{spell_parameter_name(name)} := named {literal(value.name)}"
         case _:
-            yield f"{parameter_name(name)} := {literal(value)}"
+            yield f"{spell_parameter_name(name)} := {literal(value)}"
 
 
 def _name(node: Hyperparameter | Choice, inside: str) -> str:
@@ -116,7 +116,7 @@ def _name(node: Hyperparameter | Choice, inside: str) -> str:
     expected = f"{inside}.{node.name}" if inside else node.name
     # Below an operator that stands in the pipeline itself, its name is all that an address has before its own.
     address = f" at {node.address}" if node.address not in (expected, node.key) else ""
-    return f"{parameter_name(node.name)}{key}{address}"
+    return f"{spell_parameter_name(node.name)}{key}{address}"
 
 
 def _indented(lines: Iterator[str], depth: int = 1) -> Iterator[str]:

@@ -16,6 +16,8 @@ PACKAGE = Path(__file__).parent.parent / "spacelang"
 SIZES = {"docstrings": 100, "names": 50, "messages": 50}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SENTENCE = re.compile(r"[A-Za-z`{][^\n]*(?: [^\s]+){3,}", re.DOTALL)
+FIELD = re.compile(r"\{[^{}]*\}")
+CODE = re.compile(r"[\\;<>]|SELECT |INSERT |CREATE |def |import |^\w+\[[^\]]*\] \| ")
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
@@ -39,8 +41,13 @@ def definitions(tree: ast.Module, path: str) -> Iterator[tuple[str, ast.AST, boo
 
 
 def signature(name: str, node: ast.AST) -> str:
-    """Return a qualified name with the arguments of a function."""
-    return f"{name}({ast.unparse(node.args)})" if isinstance(node, FUNCTIONS) else name
+    """Return a qualified name with the arguments and the result of a function, or the bases of a class."""
+    if isinstance(node, FUNCTIONS):
+        returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+        return f"{name}({ast.unparse(node.args)}){returns}"
+    if isinstance(node, ast.ClassDef) and node.bases:
+        return f"{name}({', '.join(ast.unparse(base) for base in node.bases)})"
+    return name
 
 
 def docstrings_and_names() -> tuple[list[str], list[str]]:
@@ -71,7 +78,8 @@ def messages() -> list[str]:
                 text = node.value
             else:
                 continue
-            if SENTENCE.match(text) and not re.search(r"[\\;<>]|SELECT |INSERT |CREATE |def |import ", text):
+            words = re.findall(r"[A-Za-z]{2,}", FIELD.sub("", text))
+            if SENTENCE.match(text) and len(words) >= 3 and not CODE.search(text):
                 found.append(f"{path}:{node.lineno}: {text}")
     return found
 

@@ -10,7 +10,7 @@ from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Draft
 from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader
-from spacelang.analysis.symbols import Symbols
+from spacelang.analysis.symbols import DataSymbols
 from spacelang.catalog.catalogue import Catalogue
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
@@ -65,7 +65,7 @@ def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResul
         return _check_compiled(error, source, surroundings)
     if document is not None:
         return _check_compiled(document, source, surroundings)
-    report = DiagnosticCollector(Symbols(surroundings.bindings))
+    report = DiagnosticCollector(DataSymbols(surroundings.bindings))
     module = imports.read_modules(source, report)
     used = [use for each in unused_declarations.all_modules(module) for use in each.uses]
     catalogue = use_declarations.read_catalogues(used, surroundings, report)
@@ -82,7 +82,7 @@ def check(source: Source, surroundings: CheckContext = NO_CONTEXT) -> CheckResul
     sound = not report.has_errors
     diagnostics, symbols = sorted_unique(report.found), report.symbols.used
     counted = structures if sound else None
-    provisional = bare if report.is_data_dependent else None
+    provisional = bare if report.has_only_data_dependent_errors else None
     return CheckResult(
         None if counted is None else counted.space, counted, diagnostics, symbols, provisional=provisional
     )

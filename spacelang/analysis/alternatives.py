@@ -163,7 +163,11 @@ def second_default_diagnostic(mark: Span, first: Span) -> MisplacedAnnotation:
     """Return the diagnostic that a decision has a second alternative marked with `@default`."""
     related = (Related(first, "the other default"),)
     return MisplacedAnnotation(
-        primary=mark, name="default", problem="marks a second alternative", reason="one is enough", related=related
+        primary=mark,
+        name="default",
+        problem="already marks another alternative",
+        reason="one is enough",
+        related=related,
     )
 
 

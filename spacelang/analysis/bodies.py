@@ -12,12 +12,12 @@ from spacelang.analysis.drafts import PendingCondition, PendingConstraint, Pendi
 from spacelang.analysis.groups import BodyMember
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.values import InvalidValue, literal_value
-from spacelang.catalog.catalogue import CatalogueEntry, NamedDefault, NoDefault, OpaqueDefault, Parameter
+from spacelang.catalog.catalogue import CatalogueEntry, NamedObjectDefault, NoDefault, OpaqueDefault, Parameter
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.parameters import UnknownParameter
 from spacelang.diagnostics.syntax import UnexpectedText
 from spacelang.ir import space as ir
-from spacelang.ir.domain import BOOLEANS, Domain, parameter_name, parts
+from spacelang.ir.domain import BOOLEANS, Domain, parts, spell_parameter_name
 from spacelang.suggest import nearest_name
 from spacelang.syntax import ast
 from spacelang.text import parameter_name_problem
@@ -34,7 +34,7 @@ class BodyReader:
         operators: "OperatorReader",
         entry: CatalogueEntry | None,
         place: AddressPrefix,
-        declaration: ast.Abstract | None = None,
+        declaration: ast.AbstractOperator | None = None,
         declared: Collection[str] = (),
     ) -> None:
         """Create a reader of one body.
@@ -99,9 +99,9 @@ class BodyReader:
         parameter = None if self._entry is None else parameters.find(name, self._entry, self._report)
         return ParameterChecker(self._report, self._entry, parameter)
 
-    def _report_undeclared(self, name: ast.Word, declaration: ast.Abstract) -> None:
+    def _report_undeclared(self, name: ast.Word, declaration: ast.AbstractOperator) -> None:
         near = nearest_name(name.text, self._declared)
-        near = None if near is None else parameter_name(near)
+        near = None if near is None else spell_parameter_name(near)
         related = (Related(declaration.name.span, "declared here"),)
         operator = declaration.name.text
         self._report.add(
@@ -245,9 +245,9 @@ class BodyReader:
         span, address = written.condition.span, self._place.child(written.name.text).address
         default = None if judge.parameter is None else judge.parameter.default
         if isinstance(default, OpaqueDefault | NoDefault):
-            judge.report_required_operator(span)
+            judge.report_condition_on_required_operator(span)
             return branches
-        value = default.name if isinstance(default, NamedDefault) else default
+        value = default.name if isinstance(default, NamedObjectDefault) else default
         name = ir.value_name(value)
         is_own = any(branch.name == name for branch in branches)
         pending = PendingDecisionCondition(address, written.condition, self.scope, name, is_own, written.span)

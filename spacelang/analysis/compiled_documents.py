@@ -19,7 +19,12 @@ from spacelang.catalog.catalogue import CatalogueEntry
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
-from spacelang.diagnostics.files import CompiledUnbound, DifferentBinding, OtherVersion, WrongCompiled
+from spacelang.diagnostics.files import (
+    CompiledUnbound,
+    DifferentBinding,
+    InvalidCompiledDocument,
+    UnsupportedFormatVersion,
+)
 from spacelang.diagnostics.parameters import RejectedRange
 from spacelang.ir.domain import BOOLEANS, DATA_SIZE_NAMES, Categorical, Grid, NotFound, Real, describe, literal, parts
 from spacelang.ir.membership import is_violated
@@ -29,7 +34,7 @@ from spacelang.ir.walk import Assignment, default_structure
 from spacelang.serialization.definition import VERSION, from_json
 from spacelang.serialization.json_fields import DefinitionError, expect_integer
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyTiesError, UndecidableError
+from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.syntax import ast
 from spacelang.text import NO_SPAN, Source, Span
 
@@ -62,9 +67,9 @@ def check(
     return None if report.has_errors else structures, sorted_unique([*_with_positions(report.found, start)]), bound
 
 
-def to_diagnostic(error: DefinitionError, start: Span) -> WrongCompiled:
+def to_diagnostic(error: DefinitionError, start: Span) -> InvalidCompiledDocument:
     """Return the diagnostic for a mistake in a compiled document."""
-    return WrongCompiled(primary=start, path=error.path, problem=error.problem, remedy=error.remedy)
+    return InvalidCompiledDocument(primary=start, path=error.path, problem=error.problem, remedy=error.remedy)
 
 
 def _with_positions(found: list[Diagnostic], start: Span) -> Iterator[Diagnostic]:
@@ -91,7 +96,7 @@ def _has_known_version(document: Mapping[str, Any], start: Span, report: Diagnos
         raise DefinitionError("version", "is missing", f"this version of spacelang writes `version` {VERSION}")
     version = expect_integer(document["version"], "version", 1)
     if version != VERSION:
-        report.add(OtherVersion(primary=start, version=version, known=VERSION))
+        report.add(UnsupportedFormatVersion(primary=start, version=version, known=VERSION))
     return version == VERSION
 
 
@@ -115,7 +120,8 @@ def _read_bindings(
     for symbol, wanted in surroundings.bindings.items():
         if symbol in bound and bound[symbol] != wanted:
             known = bound[symbol]
-            reason = "without a number for it" if known is None else f"for {known}"
+            stored = f"without a number for `{symbol}`" if known is None else f"for {known}"
+            reason = f"the space was compiled {stored}"
             report.add(DifferentBinding(primary=start, symbol=symbol, number=wanted, reason=reason))
     return bound
 
@@ -139,7 +145,9 @@ def _catalogues(space: Space, start: Span, surroundings: CheckContext, report: D
     """Return the catalogues of the operators of the space, as far as the caller allows them."""
     names = dict.fromkeys(operator.catalogue for operator in operators(space.root))
     used = [
-        ast.Use(_dotted(name, start), start) for name in names if name not in (DEFAULT_CATALOGUE, ABSTRACT_CATALOGUE)
+        ast.CatalogueUse(_dotted(name, start), start)
+        for name in names
+        if name not in (DEFAULT_CATALOGUE, ABSTRACT_CATALOGUE)
     ]
     return use_declarations.read_catalogues(used, surroundings, report)
 
@@ -152,8 +160,8 @@ def _counted_structures(space: Space) -> Structures:
         count = structures.count
     except UndecidableError:
         raise DefinitionError(path, "has an expression that cannot be decided exactly") from None
-    except TooManyTiesError:
-        raise DefinitionError(path, "relates too many decisions to each other") from None
+    except TooManyConnectedVariablesError:
+        raise DefinitionError(path, "has constraints that relate too many decisions to be decided exactly") from None
     if not count:
         raise DefinitionError(path, "leaves no configuration")
     assignment = Assignment(space, default_structure(space), lambda node: node.default)
@@ -209,7 +217,7 @@ class _CatalogueChecker:
                 self._hyperparameter(child, entry, judges[child.name])
             else:
                 self._decision(child, entry, judges[child.name])
-        parameters.check_parts(entry, given, self._report)
+        parameters.check_tuple_and_elements(entry, given, self._report)
         parameters.check_required(called, entry, given, self._catalogue, self._report)
 
     def _entry(self, operator: Operator) -> CatalogueEntry | None:
@@ -256,7 +264,7 @@ class _CatalogueChecker:
 def _check_named(names: tuple[str, ...], entry: CatalogueEntry, judge: ParameterChecker) -> None:
     for name in names:
         if judge.parameter is not None and name not in judge.parameter.named:
-            problem = f"names `{name}`, which is not an object known for `{judge.parameter.name}` of `{entry.name}`"
+            problem = f"names the object `{name}`, which is not listed for `{judge.parameter.name}` of `{entry.name}`"
             raise DefinitionError("definition", problem)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from spacelang.analysis.domains import widest_domain
-from spacelang.analysis.symbols import Symbols
+from spacelang.analysis.symbols import DataSymbols
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.frozen import frozen
 from spacelang.ir.domain import BOOLEANS
@@ -45,7 +45,7 @@ class Conflict:
 def find_conflict(
     space: Space,
     candidates: tuple[Constraint, ...],
-    symbols: Symbols,
+    symbols: DataSymbols,
     checks: Iterator[int],
     branch: BranchKey | None = None,
 ) -> Conflict:
@@ -138,7 +138,7 @@ def _hitting_set(sets: Sequence[frozenset[int]], size: int) -> frozenset[int] | 
 
 
 def _needed_conditions(
-    space: Space, constraints: Sequence[Constraint], symbols: Symbols, branch: BranchKey | None
+    space: Space, constraints: Sequence[Constraint], symbols: DataSymbols, branch: BranchKey | None
 ) -> Iterator[Related]:
     """Yield the conditions and the data-dependent domains without which the constraints would not conflict."""
     loose: dict[str, Hyperparameter] = {}
@@ -153,7 +153,7 @@ def _needed_conditions(
 
 
 def _relaxations(
-    space: Space, constraints: Sequence[Constraint], symbols: Symbols
+    space: Space, constraints: Sequence[Constraint], symbols: DataSymbols
 ) -> Iterator[tuple[Hyperparameter, Hyperparameter, Related]]:
     """Yield each hyperparameter of the conflict with a relaxed version of it.
 
@@ -173,7 +173,7 @@ def _relaxations(
             yield node, replace(node, domain=wide, default=wide.middle), Related(written.span, message)
 
 
-def data_dependent_addresses(space: Space, symbols: Symbols) -> frozenset[str]:
+def data_dependent_addresses(space: Space, symbols: DataSymbols) -> frozenset[str]:
     """Return the addresses of the hyperparameters that depend on the data.
 
     A hyperparameter depends on the data if its domain or its condition does, directly or through other hyperparameters.
@@ -197,7 +197,7 @@ def data_dependent_addresses(space: Space, symbols: Symbols) -> frozenset[str]:
     return frozenset(found)
 
 
-def depends_on_data(expression: Expr, span: Span, symbols: Symbols, of_data: Container[str]) -> bool:
+def depends_on_data(expression: Expr, span: Span, symbols: DataSymbols, of_data: Container[str]) -> bool:
     """Return True if an expression depends on the data.
 
     `span` is the position of the expression. `of_data` are the addresses of the hyperparameters that depend on the

@@ -19,12 +19,12 @@ from spacelang.diagnostics.conditions import (
     Undecidable,
 )
 from spacelang.diagnostics.diagnostic import Related
-from spacelang.diagnostics.domains import NeverForData
+from spacelang.diagnostics.domains import AlternativeNeverChosenForData
 from spacelang.ir.domain import Categorical, describe
 from spacelang.ir.expr import Expr, Is, nodes, scope
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyTiesError, UndecidableError
+from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.solver.satisfiability import Statement, is_unsatisfiable, possible_truths_of_all
 from spacelang.text import Span
 
@@ -37,20 +37,21 @@ MAX_SHOWN: Final = 8
 def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures | None:
     """Report useless conditions and constraints, and return the structures of the space if they can be counted.
 
-    The structures have the default configuration that the space has for this data (see `defaults.settle`). The result
-    is None if an expression cannot be decided exactly, or if conditions or constraints relate too many decisions.
+    The structures have the default configuration that the space has for this data (see
+    `default_configuration.ensure_admissible_default`). The result is None if an expression cannot be decided exactly,
+    or if conditions or constraints relate too many decisions.
     """
     try:
         structures = Structures(space)
         blamed = [*_check_alternatives(structures, draft, report)]
         if not report.has_errors:
-            structures, excluding = default_configuration.settle_default(structures, report)
+            structures, excluding = default_configuration.ensure_admissible_default(structures, report)
             blamed += excluding
         _TruthChecks(space, draft, report).check({constraint.span for constraint in blamed})
     except UndecidableError as error:
         report.add(Undecidable(primary=error.atom.span))
         return None
-    except TooManyTiesError as error:
+    except TooManyConnectedVariablesError as error:
         report.add(_undecidable_diagnostic(space, error.constraints))
         return None
     return structures
@@ -59,12 +60,14 @@ def check(space: Space, draft: Draft, report: DiagnosticCollector) -> Structures
 def _undecidable_diagnostic(space: Space, constraints: tuple[Constraint, ...]) -> Undecidable:
     """Return the diagnostic that constraints, or conditions if there are none, relate too many decisions."""
     first, *others = [each.span for each in constraints or space.conditions.values()]
+    kind = "constraint" if constraints else "condition"
+    subject = f"the {kind}s together relate" if others else f"the {kind} relates"
     return Undecidable(
         primary=first,
-        kind="constraint" if constraints else "condition",
-        reason=f"{'together with others ' if others else ''}it relates too many decisions to each other to be decided",
-        remedy="remove some of them, or make them name fewer stages",
-        related=tuple(Related(span, "one of the others") for span in others[:MAX_SHOWN]),
+        kind=kind,
+        reason=f"{subject} too many decisions to each other to be decided",
+        remedy=f"remove some of the {kind}s, or name fewer stages in them",
+        related=tuple(Related(span, f"another one of these {kind}s") for span in others[:MAX_SHOWN]),
     )
 
 
@@ -196,7 +199,7 @@ class _TruthChecks:
                 said.append(f"`{node.name}` {verb} `{self._domains.get(address) or describe(node.domain)}`")
         fixings = [self._fixings[each.span] for each in nodes(statement.expression) if each.span in self._fixings]
         said.extend(dict.fromkeys(f"`{fixing.name}` is fixed to `{fixing.value}`" for fixing in fixings))
-        return "; ".join(said) or "it names nothing that can vary"
+        return "; ".join(said) or "the expression names nothing that can vary"
 
     def _related(self, statement: Statement) -> tuple[Related, ...]:
         """Return the conditions of the hyperparameters in an expression, and the places where names in it are fixed.
@@ -258,7 +261,7 @@ def _check_alternatives(structures: Structures, draft: Draft, report: Diagnostic
         if found.by_data and not _is_bound(found, report):
             # A branch that is dead only for very large data is no mistake: `stats` and `sample` name their bindings.
             continue
-        kind = NeverForData if found.by_data else DeadAlternative
+        kind = AlternativeNeverChosenForData if found.by_data else DeadAlternative
         report.add(
             kind(
                 primary=branch.span,

@@ -36,7 +36,7 @@ def read_value(
             return _read_arithmetic(written, report, what)
         case ast.Binary() | ast.Unary() | ast.FunctionCall():
             return _read_arithmetic(written, report, what)
-        case ast.Number() | ast.Text() | ast.Keyword() | ast.DottedName() | ast.Tuple() | ast.OperatorValue():
+        case ast.Number() | ast.Text() | ast.NamedConstant() | ast.DottedName() | ast.Tuple() | ast.OperatorValue():
             return written
         case ast.Logical() | ast.Membership() | ast.IsTest() | ast.Quantity():
             return _report_no_value(written, report, what)

@@ -10,7 +10,9 @@ from spacelang.ir.walk import Assignment, default_structure
 from spacelang.solver.counting import Structures
 
 
-def settle_default(structures: Structures, report: DiagnosticCollector) -> tuple[Structures, tuple[Constraint, ...]]:
+def ensure_admissible_default(
+    structures: Structures, report: DiagnosticCollector
+) -> tuple[Structures, tuple[Constraint, ...]]:
     """Return the structures with an admissible default, and the constraints that exclude the written default.
 
     These constraints are reported as mistakes. A constraint that depends on the data is no mistake: the default then

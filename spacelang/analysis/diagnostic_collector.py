@@ -1,6 +1,6 @@
 """The collector of diagnostics, to which all phases of the analysis add."""
 
-from spacelang.analysis.symbols import Symbols
+from spacelang.analysis.symbols import DataSymbols
 from spacelang.diagnostics.diagnostic import Diagnostic, Related, Severity
 from spacelang.diagnostics.domains import UnboundSymbol
 from spacelang.text import Span
@@ -9,11 +9,11 @@ from spacelang.text import Span
 class DiagnosticCollector:
     """The diagnostics found so far, in no particular order, and the symbols of the data that the text mentions."""
 
-    def __init__(self, symbols: Symbols | None = None) -> None:
+    def __init__(self, symbols: DataSymbols | None = None) -> None:
         self.found: list[Diagnostic] = []
         self._brought: set[Diagnostic] = set()
         self._awaiting: set[Span] = set()
-        self.symbols = Symbols() if symbols is None else symbols
+        self.symbols = DataSymbols() if symbols is None else symbols
 
     def add(self, diagnostic: Diagnostic) -> None:
         """Add a diagnostic."""
@@ -47,7 +47,7 @@ class DiagnosticCollector:
         self._awaiting.update(problem.primary for problem in self.found[start:])
 
     @property
-    def is_data_dependent(self) -> bool:
+    def has_only_data_dependent_errors(self) -> bool:
         """True if there are errors and all of them may disappear for data of another size."""
         errors = [problem for problem in self.found if problem.severity is Severity.ERROR]
         waiting = [isinstance(problem, UnboundSymbol) or problem.primary in self._awaiting for problem in errors]

@@ -9,7 +9,7 @@ from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.overlap import common_value
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.ranges import RangeReader
-from spacelang.analysis.symbols import VAST, Symbols
+from spacelang.analysis.symbols import VAST, DataSymbols
 from spacelang.analysis.values import NO_VALUE, InvalidValue, literal_value
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import EmptyDomain
@@ -66,9 +66,9 @@ class DomainReader:
                 return RangeReader(self._judge, self._report).read(domain)
             case ast.NoneStep():
                 annotations.read_annotations(domain.annotations, "values", self._report)
-                return self._values(ast.Values((ast.Keyword(None, domain.span),), False, domain.span))
+                return self._values(ast.Values((ast.NamedConstant(None, domain.span),), False, domain.span))
             case ast.UnionDomain() | ast.Operator() | ast.Parenthesised():
-                raise AssertionError("a domain with structures is a decision")
+                raise AssertionError("unions and operators are not read as simple domains")
 
     def _values(self, domain: ast.Values) -> Categorical | None:
         if not domain.values:
@@ -122,7 +122,7 @@ class DomainReader:
                 reason, at = f"also lies in `{other.span.text}`", named[0]
                 break
         else:
-            reason, at, other = f"`{first.span.text}` contains it too", second.span, first
+            reason, at, other = f"`{first.span.text}` contains this value too", second.span, first
         related = () if at.line == other.span.line else (Related(other.span, "the other part"),)
         symbols = self._report.symbols
         notes = symbols.notes((*symbols.mentioned_in(first.span), *symbols.mentioned_in(second.span)))
@@ -161,7 +161,7 @@ def domains_for_vast_data(written: ast.Domain) -> tuple[Domain, ...]:
 
     Sizes for which the domain has no value are left out.
     """
-    found = (_unchecked_reader(DiagnosticCollector(Symbols(sizes))).read(written) for sizes in VAST)
+    found = (_unchecked_reader(DiagnosticCollector(DataSymbols(sizes))).read(written) for sizes in VAST)
     return tuple(domain for domain in found if domain is not None)
 
 

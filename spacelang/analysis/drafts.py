@@ -65,7 +65,8 @@ class PendingCondition:
 class PendingDecisionCondition:
     """A `when` clause of a nested decision that is still to be read.
 
-    `left` is the alternative that is taken if the condition does not hold, as in `presence.DecisionCondition`.
+    `left` is the alternative that is taken if the condition does not hold, as in
+    `decision_conditions.DecisionCondition`.
     """
 
     address: str

@@ -22,7 +22,7 @@ ORDER_OPERATORS: Final = ("<", "<=", ">", ">=")
 MAX_NODES: Final = 10_000
 """The maximum number of nodes of an expression. A comparison of truth values contains both of its sides twice."""
 
-LIMIT: Final = f"{MAX_NODES:,} parts, each side counted twice"
+LIMIT: Final = f"{MAX_NODES:,} parts (both sides of the comparison count twice)"
 
 
 class ExpressionReader:
@@ -37,7 +37,7 @@ class ExpressionReader:
         """Return the condition that is meant, or None after reporting why it is invalid."""
         self._operands = OperandReader(self._names, scope, self._report)
         found = self._condition(written)
-        assert found is not None or self._report.has_errors, "an expression that is not read must be reported"
+        assert found is not None or self._report.has_errors, "an invalid expression must be reported as an error"
         return found
 
     # ---- conditions
@@ -57,7 +57,7 @@ class ExpressionReader:
                 return self._truth_comparison(written) if _compares_truths(written) else self._comparison(written)
             case ast.DottedName():
                 return self._truth_value(written)
-            case ast.Keyword(value=bool()):
+            case ast.NamedConstant(value=bool()):
                 return Constant(written.value, written.span)
             case _:
                 self._operands.refuse(
@@ -129,7 +129,7 @@ class ExpressionReader:
         package, _, plain = name.rpartition(".")
         operators = [(branch.name, branch.node) for branch in choice.branches if isinstance(branch.node, Operator)]
         uses = tuple(b for b, node in operators if node.name == plain and package in ("", node.catalogue))
-        if not uses and not self._names.is_dubious(choice.address, self._operands.scope):
+        if not uses and not self._names.is_incompletely_read(choice.address, self._operands.scope):
             self._report.add(
                 UnknownAlternative(
                     primary=operator.span if operator is not None else _end_of(written.span, len("none")),
@@ -227,7 +227,9 @@ class ExpressionReader:
 
         The alternative is written by its name, or as the plain value that it is.
         """
-        if side.text in self._operands.scope.operators and isinstance(other, ast.DottedName | ast.Text | ast.Keyword):
+        if side.text in self._operands.scope.operators and isinstance(
+            other, ast.DottedName | ast.Text | ast.NamedConstant
+        ):
             return self._is_test(ast.IsTest(side, _alternative_name(other), written.span))
         found = self._operands.read_name(side)
         if not isinstance(found, Choice):
@@ -243,7 +245,7 @@ class ExpressionReader:
         If there are none, report it and return an empty tuple.
         """
         match written:
-            case ast.Number() | ast.Text() | ast.Keyword() | ast.Tuple() | ast.DottedName():
+            case ast.Number() | ast.Text() | ast.NamedConstant() | ast.Tuple() | ast.DottedName():
                 value = literal_value(written, self._report)
                 place = None if isinstance(value, InvalidValue) else index_of_value_branch(choice.branches, value)
                 if place is not None:
@@ -256,7 +258,7 @@ class ExpressionReader:
                     written, f"`{written.span.text}` is not an alternative", f"remove the quotes: `{text}`"
                 )
                 return ()
-            case ast.DottedName() | ast.Text() | ast.Keyword(value=None):
+            case ast.DottedName() | ast.Text() | ast.NamedConstant(value=None):
                 return self._branches(choice, ast.IsTest(decision, _alternative_name(written), written.span))
             case ast.OperatorValue():
                 self._report.add(misplaced_body_diagnostic(written))
@@ -325,14 +327,14 @@ def _is_truth(written: ast.Expression) -> bool:
             return False
 
 
-def _alternative_name(value: ast.DottedName | ast.Text | ast.Keyword) -> ast.DottedName | None:
+def _alternative_name(value: ast.DottedName | ast.Text | ast.NamedConstant) -> ast.DottedName | None:
     """Return the name of an alternative as an `is` test has it: None for `none`."""
     match value:
         case ast.DottedName():
             return value
         case ast.Text():
             return ast.DottedName((ast.Word(value.value, value.span),), value.span)
-        case ast.Keyword():
+        case ast.NamedConstant():
             return None
 
 

@@ -58,7 +58,7 @@ class GroupReader:
     def __init__(self, report: DiagnosticCollector) -> None:
         self._report = report
         self._opened: dict[int, tuple[BodyMember, ...]] = {}
-        self._open: list[ast.Params] = []
+        self._open: list[ast.ParameterGroup] = []
         self._reading: list[NamedMember | ast.ConstraintStatement] = []
         self._depth = 0
         self._endless: set[int] = set()
@@ -73,7 +73,7 @@ class GroupReader:
         return tuple(self._members(body, module))
 
     def members_of_use(
-        self, declaration: ast.Abstract, home: Module, body: ast.Body | None, module: Module, used: Related
+        self, declaration: ast.AbstractOperator, home: Module, body: ast.Body | None, module: Module, used: Related
     ) -> tuple[BodyMember, ...]:
         """Return the members of a use of an abstract operator.
 
@@ -85,14 +85,14 @@ class GroupReader:
         declared = [given for given in self.declared_members(declaration, home) if given.name not in names]
         return (*(replace(given, through=used) for given in self._within_limit(declared, used)), *own)
 
-    def declared_members(self, declaration: ast.Abstract, home: Module) -> tuple[BodyMember, ...]:
+    def declared_members(self, declaration: ast.AbstractOperator, home: Module) -> tuple[BodyMember, ...]:
         """Return the members in the declaration of an abstract operator."""
         if id(declaration) not in self._opened:
             body = declaration.body
             self._opened[id(declaration)] = () if body is None else self.members(body, home)
         return self._opened[id(declaration)]
 
-    def group_members(self, group: ast.Params, home: Module) -> tuple[BodyMember, ...]:
+    def group_members(self, group: ast.ParameterGroup, home: Module) -> tuple[BodyMember, ...]:
         """Return the members of a group, including those of the groups that it includes."""
         if id(group) not in self._opened:
             self._open.append(group)
@@ -187,7 +187,7 @@ class GroupReader:
         return self.group_members(group, home)
 
     def _report_unknown(self, written: ast.DottedName, module: Module, home: Module, name: str) -> None:
-        if home.may_declare(name) and (home is not module or name in home.damaged):
+        if home.is_possibly_declared(name) and (home is not module or name in home.damaged):
             return
         before = written.text.removesuffix(name)
         elsewhere = {group: f"{called}.{group}" for called, other in module.imports.items() for group in other.groups}
@@ -196,7 +196,7 @@ class GroupReader:
         word = name if home is module and "." not in name else None
         self._report.add(UnknownGroup(primary=written.span, name=written.text, word=word, near=near))
 
-    def _report_cycle(self, include: ast.Include, group: ast.Params) -> None:
+    def _report_cycle(self, include: ast.Include, group: ast.ParameterGroup) -> None:
         place = next(place for place, other in enumerate(self._open) if other is group)
         names = [f"`{other.name.text}`" for other in (*self._open[place:], group)]
         circle = f"{names[0]} includes " + ", which includes ".join(names[1:])

@@ -6,9 +6,9 @@ from dataclasses import replace
 from spacelang.analysis.constant_expressions import read_value
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.domains import domain_text, domains_for_vast_data, nearest_value, widest_domain
-from spacelang.analysis.symbols import EXTREMES, Symbols
+from spacelang.analysis.symbols import EXTREMES, DataSymbols
 from spacelang.analysis.values import InvalidValue, literal_value, suggest_value
-from spacelang.catalog.catalogue import NamedDefault, NoDefault, OpaqueDefault, Parameter
+from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault, Parameter
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.domains import DefaultOutside
 from spacelang.ir.domain import NOT_FOUND, Domain, NotFound, contains, literal, parts
@@ -38,7 +38,7 @@ def read_default(
     default = parameter.default if parameter is not None else None
     if parameter is None or isinstance(default, OpaqueDefault | NoDefault):
         return domain.middle
-    value = default.name if isinstance(default, NamedDefault) else default
+    value = default.name if isinstance(default, NamedObjectDefault) else default
     found = domain.find(value)
     if isinstance(found, NotFound) and _depends_on_data(written, report):
         # The default of the library is moved into the domain only if the domain for very large data contains it.
@@ -69,7 +69,7 @@ def _moved_default(
     if not report.symbols.mentioned_in(written.default.span):
         return NOT_FOUND
     wide = widest_domain(written.domain) or domain
-    values = [_value(written.default, domain, DiagnosticCollector(Symbols(sizes))) for sizes in EXTREMES]
+    values = [_value(written.default, domain, DiagnosticCollector(DataSymbols(sizes))) for sizes in EXTREMES]
     least, greatest = nearest_value(-math.inf, wide), nearest_value(math.inf, wide)
     numbers = [each for each in values if not isinstance(each, InvalidValue | NotFound) and is_number(each)]
     if isinstance(least, NotFound) or isinstance(greatest, NotFound):

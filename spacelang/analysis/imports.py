@@ -69,7 +69,7 @@ class _FileReader:
 
         The result is None, which is reported, if the name is no valid identifier or is already used.
         """
-        name, span = modules.import_name(item)
+        name, span = modules.name_of_import(item)
         if not _NAME.fullmatch(name) or name in KEYWORDS:
             self._report.add(NamelessImport(primary=span, path=item.path.value, stem=name))
             return None

@@ -9,11 +9,11 @@ from spacelang.analysis.alternatives import check_name
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.names import DuplicateName
-from spacelang.diagnostics.syntax import HeaderNotFirst, RepeatedItem
+from spacelang.diagnostics.syntax import HeaderNotFirst, RepeatedTopLevelItem
 from spacelang.syntax import ast
 from spacelang.text import Source, Span
 
-Declared = TypeVar("Declared", ast.Stage, ast.Params, ast.Abstract, ast.Parameter | ast.FixedParameter)
+Declared = TypeVar("Declared", ast.Stage, ast.ParameterGroup, ast.AbstractOperator, ast.Parameter | ast.FixedParameter)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +29,11 @@ class Module:
     header: ast.SpaceName | None = None
     pipeline: ast.Pipeline | None = None
     task: ast.Task | None = None
-    uses: tuple[ast.Use, ...] = ()
+    uses: tuple[ast.CatalogueUse, ...] = ()
     rules: tuple[ast.ConstraintStatement, ...] = ()
     stages: Mapping[str, ast.Stage] = field(default_factory=dict)
-    groups: Mapping[str, ast.Params] = field(default_factory=dict)
-    abstracts: Mapping[str, ast.Abstract] = field(default_factory=dict)
+    groups: Mapping[str, ast.ParameterGroup] = field(default_factory=dict)
+    abstracts: Mapping[str, ast.AbstractOperator] = field(default_factory=dict)
     imports: Mapping[str, "Module"] = field(default_factory=dict)
     damaged: frozenset[str] = frozenset()
     is_torn: bool = False
@@ -50,7 +50,7 @@ class Module:
         """The title in the header, or an empty string."""
         return self.header.title.value if self.header is not None and self.header.title is not None else ""
 
-    def may_declare(self, name: str) -> bool:
+    def is_possibly_declared(self, name: str) -> bool:
         """Return True if a part of the file that could not be parsed may declare this name.
 
         An unknown name is then no mistake.
@@ -68,7 +68,7 @@ class Module:
         return home, ".".join(words)
 
 
-def import_name(item: ast.Import) -> tuple[str, Span]:
+def name_of_import(item: ast.Import) -> tuple[str, Span]:
     """Return the name of an imported file in the importing file, and the span of that name.
 
     It is the name after `as`, or else the file name without its ending.
@@ -94,8 +94,12 @@ def read_module(
     """
     stages = index_by_name("stage", [item for item in file.items if isinstance(item, ast.Stage)], report)
     repeated = len(stages) < sum(isinstance(item, ast.Stage) for item in file.items)
-    groups = index_by_name("group of parameters", [item for item in file.items if isinstance(item, ast.Params)], report)
-    abstracts = index_by_name("operator", [item for item in file.items if isinstance(item, ast.Abstract)], report)
+    groups = index_by_name(
+        "group of parameters", [item for item in file.items if isinstance(item, ast.ParameterGroup)], report
+    )
+    abstracts = index_by_name(
+        "operator", [item for item in file.items if isinstance(item, ast.AbstractOperator)], report
+    )
     _check_names(file, stages, abstracts, groups, report)
     return Module(
         source,
@@ -103,7 +107,7 @@ def read_module(
         header=_header(file, report),
         pipeline=_single("pipeline", [item for item in file.items if isinstance(item, ast.Pipeline)], report),
         task=_single("task", [item for item in file.items if isinstance(item, ast.Task)], report),
-        uses=tuple(item for item in file.items if isinstance(item, ast.Use)),
+        uses=tuple(item for item in file.items if isinstance(item, ast.CatalogueUse)),
         rules=tuple(item for item in file.items if isinstance(item, ast.ConstraintStatement)),
         stages=stages,
         groups=groups,
@@ -121,7 +125,7 @@ def _header(file: ast.File, report: DiagnosticCollector) -> ast.SpaceName | None
             continue
         if found is not None:
             related = (Related(found.span, "the first one"),)
-            report.add(RepeatedItem(primary=item.span, item="space", related=related))
+            report.add(RepeatedTopLevelItem(primary=item.span, item="space", related=related))
         elif place:
             report.add(HeaderNotFirst(primary=item.span))
         found = found or item
@@ -134,7 +138,7 @@ Single = TypeVar("Single", ast.Pipeline, ast.Task)
 def _single(word: str, items: list[Single], report: DiagnosticCollector) -> Single | None:
     for item in items[1:]:
         related = (Related(keyword_span(items[0]), "the first one"),)
-        report.add(RepeatedItem(primary=keyword_span(item), item=word, related=related))
+        report.add(RepeatedTopLevelItem(primary=keyword_span(item), item=word, related=related))
     return items[0] if items else None
 
 
@@ -152,8 +156,8 @@ def index_by_name(kind: str, items: list[Declared], report: DiagnosticCollector)
 def _check_names(
     file: ast.File,
     stages: Mapping[str, ast.Stage],
-    abstracts: Mapping[str, ast.Abstract],
-    groups: Mapping[str, ast.Params],
+    abstracts: Mapping[str, ast.AbstractOperator],
+    groups: Mapping[str, ast.ParameterGroup],
     report: DiagnosticCollector,
 ) -> None:
     """Report names that are reserved words, and names that stages, operators and imports share."""

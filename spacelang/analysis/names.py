@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from spacelang.analysis.drafts import Draft, FixedName, Scope, stage_of
-from spacelang.analysis.symbols import Symbols
+from spacelang.analysis.symbols import DataSymbols
 from spacelang.diagnostics.conditions import WrongComparison
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.names import UnknownName
-from spacelang.ir.domain import DATA_SIZE_NAMES, Domain, describe, is_bare_word, literal, parameter_name
+from spacelang.ir.domain import DATA_SIZE_NAMES, Domain, describe, is_bare_word, literal, spell_parameter_name
 from spacelang.ir.expr import Constant, Reference
 from spacelang.ir.space import Choice, Hyperparameter, Variable
 from spacelang.suggest import nearest_name
@@ -20,7 +20,7 @@ class NameResolver:
     """The variables of a space by the names that expressions use for them."""
 
     def __init__(
-        self, variables: Mapping[str, Variable], draft: Draft, left_out: frozenset[str], symbols: Symbols
+        self, variables: Mapping[str, Variable], draft: Draft, left_out: frozenset[str], symbols: DataSymbols
     ) -> None:
         """Create the table of names.
 
@@ -131,7 +131,7 @@ class NameResolver:
             name not in scope.constants and self._address(name, scope) in self._draft.nested
         )
 
-    def is_dubious(self, name: str, scope: Scope) -> bool:
+    def is_incompletely_read(self, name: str, scope: Scope) -> bool:
         """Return True if a name is declared but could not be read completely.
 
         Statements about such a name are not checked, to avoid follow-up errors.
@@ -156,12 +156,12 @@ class NameResolver:
         name = written.text
         several = self._completions(scope.names.address(name), scope)
         if len(several) > 1:
-            reason = "several alternatives have it"
+            reason = "several alternatives contain this name"
             remedy = f"write {' or '.join(f'`{each}`' for each in several[:12])}"
             return UnknownName(primary=written.span, name=name, reason=reason, remedy=remedy)
         near = self._near(name, scope)
         if near is not None and not all(map(is_bare_word, near.split("."))):
-            near = parameter_name(near) if near in scope.addresses or near in scope.constants else None
+            near = spell_parameter_name(near) if near in scope.addresses or near in scope.constants else None
         stages = [address for address in self._next_words[""] if address not in self._left_out]
         listed = ", ".join(f"`{stage}`" for stage in stages[:12])
         remedy = f"the stages are {listed}" if len(stages) > 1 else f"the only stage is {listed}"

@@ -30,7 +30,7 @@ class OperandReader:
         The result is a decision (`Choice`) if the expression is the name of one.
         """
         match written:
-            case ast.Number() | ast.Text() | ast.Keyword():
+            case ast.Number() | ast.Text() | ast.NamedConstant():
                 return Constant(written.value, written.span)
             case ast.Tuple():
                 value = literal_value(written, self._report)
@@ -88,7 +88,11 @@ class OperandReader:
         domain = self._names.domain(known.address)
         if contains(domain, word.text):
             return Constant(word.text, word.span)
-        if self.is_known(word) or self._names.is_dubious(word.text, self.scope) or word.text in DATA_SIZE_NAMES:
+        if (
+            self.is_known(word)
+            or self._names.is_incompletely_read(word.text, self.scope)
+            or word.text in DATA_SIZE_NAMES
+        ):
             found = self.read_name(word)
             return None if isinstance(found, Choice) else found
         self.expect_value(known.address, word.text, word)

@@ -95,13 +95,18 @@ class OperatorReader:
         reader = BodyReader(self, entry, place)
         reader.read(() if body is None else self.groups.members(body, self._module))
         if entry is not None:
-            parameters.check_parts(entry, reader.names, self.report)
+            parameters.check_tuple_and_elements(entry, reader.names, self.report)
             parameters.check_required(name, entry, reader.names, self._catalogue, self.report)
         word, library = (name.text, self._catalogue.name) if entry is None else (entry.name, entry.catalogue)
         return ir.Operator(word, library, tuple(reader.children), tuple(reader.fixed), name.span)
 
     def _abstract(
-        self, name: ast.DottedName, body: ast.Body | None, place: AddressPrefix, home: Module, declaration: ast.Abstract
+        self,
+        name: ast.DottedName,
+        body: ast.Body | None,
+        place: AddressPrefix,
+        home: Module,
+        declaration: ast.AbstractOperator,
     ) -> ir.Operator:
         """Return a use of an abstract operator.
 
@@ -119,7 +124,7 @@ class OperatorReader:
             declaration.name.text, ir.ABSTRACT_CATALOGUE, tuple(reader.children), tuple(reader.fixed), name.span
         )
 
-    def check_alone(self, members: Sequence[BodyMember]) -> None:
+    def check_group_members(self, members: Sequence[BodyMember]) -> None:
         """Check the domains of plain values among the members of a group.
 
         Nothing else can be checked without the operator that includes the group.
@@ -134,7 +139,7 @@ class OperatorReader:
             return None
         if home is self._module:
             return self.finder.find(name, hint, others)
-        if not home.may_declare(word):
+        if not home.is_possibly_declared(word):
             self.report.add(unknown_import_diagnostic(name, home, word))
         return None
 

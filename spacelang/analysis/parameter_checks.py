@@ -9,7 +9,7 @@ from spacelang.analysis.values import suggest_value
 from spacelang.catalog.catalogue import CatalogueEntry, Parameter
 from spacelang.catalog.rule_descriptions import spell_value
 from spacelang.diagnostics.parameters import RefusedParameter, RejectedValue, UnexpectedOperator
-from spacelang.diagnostics.structure import SingleEstimator
+from spacelang.diagnostics.structure import SingleEstimatorInsteadOfList
 from spacelang.ir.domain import Grid, Real, literal
 from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Operator, Product, ProductKind
 from spacelang.ir.value import Value
@@ -126,14 +126,16 @@ class ParameterChecker:
         alone = next((branch for branch in branches if not _is_parallel(branch.node)), None)
         if alone is not None:
             # Report it once, even if several alternatives have this mistake.
-            self._report.add(SingleEstimator(primary=alone.span, operator=entry.name, parameter=parameter.name))
+            self._report.add(
+                SingleEstimatorInsteadOfList(primary=alone.span, operator=entry.name, parameter=parameter.name)
+            )
             return
         for branch in branches:
             assert isinstance(branch.node, Product)
             for side in branch.node.children:
                 self._check_node(side, branch, entry_of)
 
-    def report_required_operator(self, condition: Span) -> None:
+    def report_condition_on_required_operator(self, condition: Span) -> None:
         """Report a condition on a choice of operators that cannot be left out.
 
         Where the condition does not hold, the parameter would be `none`, which the operator rejects.

@@ -80,7 +80,7 @@ def find(name: ast.Word, entry: CatalogueEntry, report: DiagnosticCollector) -> 
     return parameter
 
 
-def check_parts(entry: CatalogueEntry, given: Mapping[str, ast.Word], report: DiagnosticCollector) -> None:
+def check_tuple_and_elements(entry: CatalogueEntry, given: Mapping[str, ast.Word], report: DiagnosticCollector) -> None:
     """Report each parameter that is given both as a whole and by one of its parts."""
     for whole in entry.tuple_parameters:
         part = next((part.name for part in entry.elements_of(whole) if part.name in given), None)

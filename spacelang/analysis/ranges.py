@@ -7,7 +7,7 @@ from typing import Final
 from spacelang.analysis.arithmetic import evaluate, find_infinite_constant, fold_arithmetic, to_number
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.parameter_checks import ParameterChecker
-from spacelang.analysis.symbols import EXTREMES, Symbols
+from spacelang.analysis.symbols import EXTREMES, DataSymbols
 from spacelang.catalog.rule_descriptions import spell_value
 from spacelang.catalog.rules import NumberRange
 from spacelang.diagnostics.domains import BadBound, EmptyDomain, LogNotPositive, StepDoesNotFit, UnboundSymbol
@@ -72,9 +72,10 @@ class RangeReader:
     def widest(cls, written: ast.Range) -> Grid | Real | None:
         """Return the range from the least lower bound to the greatest upper bound over data of all sizes.
 
-        The result is None if one of the bounds is not a number for any data.
+        The result is None if one of the bounds is not a number for any data, if the least lower bound is above the
+        greatest upper bound, or if the range has no member.
         """
-        reports = [DiagnosticCollector(Symbols(sizes)) for sizes in EXTREMES]
+        reports = [DiagnosticCollector(DataSymbols(sizes)) for sizes in EXTREMES]
         readers = [cls(ParameterChecker(report), report) for report in reports]
         lowers = [end for each in readers if (end := each._end(written.lower, written, is_lower=True)) is not None]
         uppers = [end for each in readers if (end := each._end(written.upper, written, is_lower=False)) is not None]
@@ -216,9 +217,9 @@ class RangeReader:
         if self._report.symbols.mentioned_in(step.span):
             self._report_step(written, step, "a step cannot depend on the data", _NO_STEP)
         elif not math.isfinite(value):
-            self._report_step(written, step, "not a finite number")
+            self._report_step(written, step, "the step is not a finite number")
         elif to_fraction(value) != number:
-            self._report_step(written, step, f"is {value}…, which has no exact decimal form")
+            self._report_step(written, step, f"the step is {value}…, which has no exact decimal form")
         else:
             return ast.Number(value, step.span)
         return None
@@ -243,7 +244,7 @@ class RangeReader:
             if steps.denominator != 1:
                 last = to_fraction(lower.value) + math.floor(steps) * to_fraction(step.value)
                 reached = int(last) if written.kind == "int" else float(last)
-                reason = "does not lead from the lower to the upper bound"
+                reason = "steps from the lower bound do not end at the upper bound"
                 remedy = f"the last member would be {literal(reached)}: write it as the upper bound"
         if reason is not None:
             self._report_step(written, step, reason, remedy, literal(step.value))

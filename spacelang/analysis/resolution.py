@@ -69,8 +69,10 @@ def _with_decision_conditions(
     for presence in presences:
         said = condition_constraints(presence, space.variables)
         if said is None:
-            reason = f"its hyperparameters can be active and inactive in more than {MAX_CASES} combinations"
-            remedy = "remove parts of it that follow from other parts"
+            reason = (
+                f"the hyperparameters that it names can be active and inactive in more than {MAX_CASES} combinations"
+            )
+            remedy = "remove parts of the condition that follow from its other parts"
             report.add(Undecidable(primary=presence.condition.span, kind="condition", reason=reason, remedy=remedy))
         found.extend(said or ())
     return with_fallback_defaults(replace(space, constraints=tuple(found)), presences)

@@ -114,7 +114,7 @@ class _RoleChecker:
             case Product(kind=ProductKind.SEQUENCE):
                 return
             case Product():
-                self._refuse(step, _STRUCTURE_NAMES[step.kind], "it passes the data on")
+                self._refuse(step, _STRUCTURE_NAMES[step.kind], "it passes data on and does not predict")
             case Operator():
                 self._check_estimator(step)
             case Hyperparameter():

@@ -62,7 +62,7 @@ class StageReader:
         self.draft.declared.extend((root, *left_out))
         self.draft.root = root
         self._add_rules()
-        unused_declarations.check_reuse(self._module, self._catalogue, self._groups, self._report)
+        unused_declarations.check_reusable_declarations(self._module, self._catalogue, self._groups, self._report)
         return self.draft
 
     @property
@@ -203,7 +203,7 @@ class StageReader:
         mark = annotations.span_of("first", stage.annotations)
         if self._first is not None:
             related = (Related(self._first[1], "the other one"),)
-            problem, reason = "marks a second stage", "one is enough"
+            problem, reason = "already marks another stage", "one is enough"
             self._report.add(
                 MisplacedAnnotation(primary=mark, name="first", problem=problem, reason=reason, related=related)
             )

@@ -27,7 +27,7 @@ VAST: Final[tuple[Mapping[str, int], ...]] = (
 """The sizes of unrealistically tall and wide data."""
 
 
-class Symbols:
+class DataSymbols:
     """The numbers of the symbols of the data, and a record of all places that mention one."""
 
     def __init__(self, bindings: Mapping[str, int] | None = None) -> None:

@@ -86,7 +86,7 @@ class _TaskReader:
             return None
         return replace(self._task, kind=self._kind)
 
-    def _setting(self, setting: ast.Setting) -> None:
+    def _setting(self, setting: ast.TaskSetting) -> None:
         match setting.keyword:
             case "minimize" | "maximize":
                 if self._is_first("goal", setting):
@@ -104,7 +104,7 @@ class _TaskReader:
             case keyword:
                 raise AssertionError(f"the grammar has no setting `{keyword}`")
 
-    def _is_first(self, what: str, setting: ast.Setting) -> bool:
+    def _is_first(self, what: str, setting: ast.TaskSetting) -> bool:
         """Return True if the task has no such setting before. Otherwise report the repetition."""
         place = _keyword_span(setting)
         if what in self._first:
@@ -116,7 +116,7 @@ class _TaskReader:
 
     # ---- the goal
 
-    def _goal(self, setting: ast.Setting) -> Goal | None:
+    def _goal(self, setting: ast.TaskSetting) -> Goal | None:
         (written,) = setting.arguments
         direction = "minimize" if setting.keyword == "minimize" else "maximize"
         match written:
@@ -149,7 +149,7 @@ class _TaskReader:
 
     # ---- constraints
 
-    def _bound(self, setting: ast.Setting) -> None:
+    def _bound(self, setting: ast.TaskSetting) -> None:
         (written,) = setting.arguments
         assert not isinstance(written, ast.Word)
         bound = self._bounds.read(written)
@@ -158,7 +158,7 @@ class _TaskReader:
 
     # ---- validation and fidelity
 
-    def _validation(self, setting: ast.Setting) -> DeclaredValidation | None:
+    def _validation(self, setting: ast.TaskSetting) -> DeclaredValidation | None:
         name, number = setting.arguments
         assert isinstance(name, ast.Word)
         assert isinstance(number, ast.Number)
@@ -180,7 +180,7 @@ class _TaskReader:
                 self._unknown(name, "a way to validate", ("holdout", "cv"), remedy)
                 return None
 
-    def _fidelity(self, setting: ast.Setting) -> Fidelity | None:
+    def _fidelity(self, setting: ast.TaskSetting) -> Fidelity | None:
         resource, first, factor = setting.arguments
         assert isinstance(resource, ast.Word)
         assert isinstance(first, ast.Number)
@@ -202,7 +202,7 @@ class _TaskReader:
 
     # ---- limits
 
-    def _limit(self, setting: ast.Setting) -> None:
+    def _limit(self, setting: ast.TaskSetting) -> None:
         name, *quantities = setting.arguments
         assert isinstance(name, ast.Word)
         if name.text not in LIMITED_OBJECTS:
@@ -255,7 +255,7 @@ class _TaskReader:
 _RESOURCE_NAMES: Final = {"trial_seconds": "time", "trial_bytes": "memory", "run_seconds": "time"}
 
 
-def _keyword_span(setting: ast.Setting) -> Span:
+def _keyword_span(setting: ast.TaskSetting) -> Span:
     """Return the span of the keyword of a setting, because underlining the whole line would blame all of it."""
     words = 2 if setting.keyword == "subject to" else 1
     end = setting.span.start
@@ -268,6 +268,6 @@ def _keyword_span(setting: ast.Setting) -> Span:
 def _corrected_goal(goal: Goal) -> str:
     """Return the goal that was probably meant instead of one that prefers the worst pipelines."""
     if goal.from_one:
-        return f"minimize {goal.formula}"
-    forward = f"maximize {goal.scorer}"
-    return forward if goal.scorer.startswith("neg_") else f"minimize 1 - {goal.scorer}` or `{forward}"
+        return f"`minimize {goal.formula}`"
+    forward = f"`maximize {goal.scorer}`"
+    return forward if goal.scorer.startswith("neg_") else f"`minimize 1 - {goal.scorer}` or {forward}"

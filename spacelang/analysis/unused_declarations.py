@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Draft
 from spacelang.analysis.groups import GroupReader
-from spacelang.analysis.modules import Module, import_name
+from spacelang.analysis.modules import Module, name_of_import
 from spacelang.analysis.operator_domains import is_decision
 from spacelang.analysis.operators import OperatorReader
 from spacelang.analysis.values import TITLES
@@ -16,16 +16,18 @@ from spacelang.syntax import ast
 from spacelang.text import Span
 
 
-def check_reuse(module: Module, catalogue: Catalogues, groups: GroupReader, report: DiagnosticCollector) -> None:
+def check_reusable_declarations(
+    module: Module, catalogue: Catalogues, groups: GroupReader, report: DiagnosticCollector
+) -> None:
     """Check the groups, abstract operators and imports of a file, and those of the files that it imports."""
     alone = DiagnosticCollector(report.symbols)
     for each in all_modules(module):
         _check_abstracts(each, catalogue, report)
         operators = OperatorReader(each, catalogue, Draft(ir.SKIPPED_STEP), alone)
         for group in each.groups.values():
-            operators.check_alone(groups.group_members(group, each))
+            operators.check_group_members(groups.group_members(group, each))
         for operator in each.abstracts.values():
-            operators.check_alone(groups.declared_members(operator, each))
+            operators.check_group_members(groups.declared_members(operator, each))
     # Diagnostics that were already reported where the group is used are left out.
     known = {(problem.code, problem.primary) for problem in report.found}
     report.found.extend(problem for problem in alone.found if (problem.code, problem.primary) not in known)
@@ -83,7 +85,7 @@ def _check_unused(module: Module, catalogue: Catalogues, report: DiagnosticColle
             word = operator.name.text if operator.name.text in words else None
             report.add(UnusedAbstract(primary=operator.name.span, name=operator.name.text, word=word))
     for item in module.file.items:
-        name, span = import_name(item) if isinstance(item, ast.Import) else ("", item.span)
+        name, span = name_of_import(item) if isinstance(item, ast.Import) else ("", item.span)
         # Nothing can be used from a file that could not be read.
         is_sound = name in module.imports and not module.imports[name].is_torn
         if is_sound and name not in included | named:
@@ -111,14 +113,14 @@ def _nodes(items: object) -> Iterator[object]:
             left.extend(part)
         elif isinstance(part, ast.Include):
             yield part
-        elif isinstance(part, ast.Abstract):
+        elif isinstance(part, ast.AbstractOperator):
             left.extend(_named_in(part))
         elif not isinstance(part, Span | ast.Word) and hasattr(part, "__slots__"):
             yield part
             left.extend(getattr(part, name) for name in part.__slots__)
 
 
-def _named_in(operator: ast.Abstract) -> Iterator[object]:
+def _named_in(operator: ast.AbstractOperator) -> Iterator[object]:
     """Yield the parts of the body of an abstract operator that may contain names.
 
     The words in sets of plain values are strings and no names, so these sets are left out.
@@ -131,7 +133,7 @@ def _named_in(operator: ast.Abstract) -> Iterator[object]:
             yield member
 
 
-def _plain_hyperparameters(operator: ast.Abstract) -> tuple[ast.Parameter, ...]:
+def _plain_hyperparameters(operator: ast.AbstractOperator) -> tuple[ast.Parameter, ...]:
     """Return the hyperparameters of an abstract operator whose domains consist of plain values."""
     members = [each for each in operator.body.members if isinstance(each, ast.Parameter)] if operator.body else []
     return tuple(each for each in members if not is_decision(each.domain, lambda _: False))

@@ -25,7 +25,9 @@ SYNONYMS: Final = {"imbalanced": "imblearn", "imbalanced_learn": "imblearn", "lg
 """Synonyms of known packages."""
 
 
-def read_catalogues(uses: Sequence[ast.Use], surroundings: CheckContext, report: DiagnosticCollector) -> Catalogues:
+def read_catalogues(
+    uses: Sequence[ast.CatalogueUse], surroundings: CheckContext, report: DiagnosticCollector
+) -> Catalogues:
     """Return the catalogues that the `use` lines of a file and its imports make available. Report problems.
 
     Every refusal is an error. So the bundled catalogue of a refused package may still serve to check the rest of the
@@ -49,7 +51,7 @@ def read_catalogues(uses: Sequence[ast.Use], surroundings: CheckContext, report:
 
 
 def check_unused(
-    uses: Sequence[ast.Use], names: Iterable[str], catalogues: Catalogues, report: DiagnosticCollector
+    uses: Sequence[ast.CatalogueUse], names: Iterable[str], catalogues: Catalogues, report: DiagnosticCollector
 ) -> None:
     """Report each `use` of a package without an operator among the `names` of the text.
 
@@ -65,7 +67,7 @@ def check_unused(
             report.add(UnusedCatalogue(primary=use.name.span, name=name, reason="none of its operators is used"))
 
 
-def _distinct_names(uses: Sequence[ast.Use], report: DiagnosticCollector) -> list[ast.DottedName]:
+def _distinct_names(uses: Sequence[ast.CatalogueUse], report: DiagnosticCollector) -> list[ast.DottedName]:
     """Return each name once, and report redundant `use` lines.
 
     Two files may use the same package.
@@ -76,12 +78,14 @@ def _distinct_names(uses: Sequence[ast.Use], report: DiagnosticCollector) -> lis
         name, span = use.name.text, use.name.span
         earlier = first.setdefault(name, span)
         if name == DEFAULT_CATALOGUE:
-            report.add(UnusedCatalogue(primary=span, name=name, reason="it is always available"))
+            report.add(UnusedCatalogue(primary=span, name=name, reason="the package is always available"))
         elif earlier is span:
             distinct.append(use.name)
         elif earlier.source.name == span.source.name:
             related = (Related(earlier, "the first one"),)
-            report.add(UnusedCatalogue(primary=span, name=name, reason="it is in use already", related=related))
+            report.add(
+                UnusedCatalogue(primary=span, name=name, reason="the package is already in use", related=related)
+            )
     return distinct
 
 

@@ -28,7 +28,7 @@ NO_VALUE = InvalidValue()
 def literal_value(value: ast.Value, report: DiagnosticCollector) -> Value | InvalidValue:
     """Return the value of a literal, or `NO_VALUE` after reporting an operator with a body."""
     match value:
-        case ast.Number() | ast.Text() | ast.Keyword():
+        case ast.Number() | ast.Text() | ast.NamedConstant():
             return value.value
         case ast.DottedName():
             return value.text

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from spacelang.runtime.archives.suggestions import ArchiveSuggestions
 
 
-def make_archive(places: Iterable[str | PathLike[str]], file: str | PathLike[str]) -> "NewArchive":
+def make_run_archive(places: Iterable[str | PathLike[str]], file: str | PathLike[str]) -> "NewArchive":
     """Write an archive file from stores, from folders of stores, and from folders of auto-sklearn results.
 
     Returns the archive and what was left out of it. Raises the runtime's InputError, including ArchiveError and
     StoreError.
     """
     from spacelang.runtime.archives.archive import write_archive
-    from spacelang.runtime.archives.creation import make_archive as made_of
+    from spacelang.runtime.archives.creation import make_archive
 
-    made = made_of(map(Path, places), str(file), lambda name: load(name).checked)
+    made = make_archive(map(Path, places), str(file), lambda name: load(name).checked)
     write_archive(made.archive, Path(file))
     return made
 
@@ -46,6 +46,6 @@ def suggest_configurations(
     """
     from spacelang.runtime.archives.suggestions import UpcomingRun, suggest
 
-    assert isinstance(objective, HasMetaFeatures), "who has no rows is asked for no archive"
+    assert isinstance(objective, HasMetaFeatures), "an archive needs data with rows"
     target = UpcomingRun(space.checked, objective.facts, objective.metric.formula, objective.meta_features)
     return suggest(archive, target, Norm(norm))

@@ -59,7 +59,7 @@ ARGUMENT_CHECKS: Final[Mapping[str, tuple[TypeCheck, str]]] = {
     "allow": (_is_iterable_of_strings, 'takes names of packages, such as `["xgboost"]`'),
     "batch": (_is_integer, "takes a whole number"),
     "bind": (_is_mapping, 'takes numbers by symbol name, such as `{"n_features": 30}`'),
-    "constraints": (_is_iterable, "takes several, such as `[sl.Constraint(name, function, limit)]`"),
+    "constraints": (_is_iterable, "takes a list of constraints, such as `[sl.Constraint(name, function, limit)]`"),
     "count": (_is_integer, "takes a whole number"),
     "data": (_is_mapping, 'takes data by label, such as `{"credit": "credit.csv"}`'),
     "ensemble": (_is_integer, "takes the number of votes, such as 32"),

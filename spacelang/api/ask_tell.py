@@ -16,7 +16,7 @@ from spacelang.api.argument_checks import (
 )
 from spacelang.api.black_boxes import (
     bind_without_data,
-    bounds_of,
+    constraint_bounds,
     fidelities_of,
     fidelity_grid,
     loss_scale,
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from spacelang.runtime.executors import Job
     from spacelang.runtime.executors.elsewhere import Elsewhere
     from spacelang.runtime.history import Outcome
-    from spacelang.runtime.manual_steps import Steps
     from spacelang.runtime.objective import ObjectiveInfo
+    from spacelang.runtime.pausable_generators import Steps
 
 BLACK_BOX_NAME: Final = "ask_and_tell"
 """The name, in a store, of a black box that the calling program evaluates."""
@@ -164,7 +164,7 @@ class ExternalEvaluation(EvaluationData):
     def bind_space(self, experiment: Experiment) -> "tuple[Space, BlackBoxObjective]":
         """Return the space, and the description of the black box as the objective."""
         facts = DataFacts(BLACK_BOX_NAME, 0, 0, sha256(BLACK_BOX_NAME.encode()).hexdigest())
-        bounds = bounds_of(experiment.space, self.constraints)
+        bounds = constraint_bounds(experiment.space, self.constraints)
         return experiment.space, BlackBoxObjective(
             facts, self.fidelities or SINGLE_FIDELITY, bounds, loss_scale(self.scale)
         )

@@ -65,7 +65,7 @@ def black_box_objective(
 
     if isinstance(box, Objective):
         return bare, _check_own_objective(bare, box, said)
-    sizes, bounds = validate_fidelities(fidelities), bounds_of(bare, constraints)
+    sizes, bounds = validate_fidelities(fidelities), constraint_bounds(bare, constraints)
     return bare, make_function_objective(box, fidelities=sizes, bounds=bounds, scale=loss_scale(scale))
 
 
@@ -89,7 +89,7 @@ def _check_own_objective(space: Space, objective: Objective, said: list[str]) ->
     name = objective.facts.name
     _refuse_settings(name, said)
     measured = {bound.name for bound in objective.bounds}
-    lacking = [bound.name for bound in bounds_of(space, None) if bound.name not in measured]
+    lacking = [bound.name for bound in constraint_bounds(space, None) if bound.name not in measured]
     if lacking:
         raise InputError(
             f"the space bounds `{lacking[0]}`, which `{name}` does not measure", "use a space without this `subject to`"
@@ -103,7 +103,7 @@ def _refuse_settings(name: str, said: list[str]) -> None:
         raise InputError(f"`{said[0]}` has no effect on `{name}`", "leave it out, or give a function")
 
 
-def bounds_of(space: Space, constraints: Mapping[str, float] | None) -> "tuple[AnyBound, ...]":
+def constraint_bounds(space: Space, constraints: Mapping[str, float] | None) -> "tuple[AnyBound, ...]":
     """Return the bounds of the task, then those given by name; raises ConstraintError for an invalid one."""
     from spacelang.runtime.scoring.constraints import function_bound
 

@@ -32,7 +32,7 @@ def compile_space(
 ) -> "LoweringResult[Any, Any]":
     """Compile a space for a target, given by its name and its options.
 
-    With `strict`, constructs that the target only approximates are refused as well. Raises RefusalError, and
+    With `strict`, constructs that the target only approximates are refused as well. Raises CompilationError, and
     UnknownPluginError or OptionError for an unknown target or option.
     """
     target: Target = TARGETS.configure(TARGETS.load(name), options)
@@ -61,11 +61,11 @@ def compiled_document(
 def compile_with_target(
     name: str, target: "Target", structures: Structures, *, strict: bool = False
 ) -> "LoweringResult[Any, Any]":
-    """Compile a space for a configured target; raises RefusalError as `compile_space` does."""
-    from spacelang.targets._lowering import Preservation, RefusedError, recompile
+    """Compile a space for a configured target; raises CompilationError as `compile_space` does."""
+    from spacelang.targets._lowering import Preservation, RefusedError, compile_picklable
 
     try:
-        result = recompile(target, structures)
+        result = compile_picklable(target, structures)
     except RefusedError as error:
         raise CompilationError(
             _diagnostics(name, error.report, {Preservation.REFUSED, *_refused_if_strict(strict)})

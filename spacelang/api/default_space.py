@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spacelang.api.space import Space, space_for_data
+from spacelang.api.space import Space, parse_for_data
 from spacelang.runtime.errors import DataError
 from spacelang.text import Source
 
@@ -44,5 +44,5 @@ def choose_default_space(
     found = guess_task_kind(table)
     name, packages = space_name(found.kind), packages_of(found.kind, allow := (*allow,))
     beside = f" with {' and '.join(f'`{each}`' for each in packages)}" if packages else ""
-    space = space_for_data(Source(name, tabular_space(found.kind, packages)), allow, bind)
+    space = parse_for_data(Source(name, tabular_space(found.kind, packages)), allow, bind)
     return DefaultSpace(space, f"`{name}`{beside}, as {found.reason}")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from spacelang.api.archives import suggest_configurations
 from spacelang.api.execution import make_executor
-from spacelang.api.initial_configurations import InitialItem, members_of
+from spacelang.api.initial_configurations import InitialItem, validate_initial_configurations
 from spacelang.api.result import Result
 from spacelang.api.run_storage import open_run_store
 from spacelang.api.space import Space
@@ -26,13 +26,13 @@ from spacelang.ir.problem import Problem, StartConditions, TotalBudget
 from spacelang.ir.task import Fidelity, Validation
 from spacelang.optimizers import OPTIMIZERS, default_optimizer
 from spacelang.optimizers._initial_trials import with_initial_trials
-from spacelang.plugins import NestedPlugin, fields_at_default, non_default_settings, plugin_facts
+from spacelang.plugins import NestedPlugin, fields_at_default, non_default_settings, plugin_identity
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.budget import UNLIMITED_BUDGET, Budget, parse_duration
-from spacelang.runtime.executors import ONE_WORKER, SimulatedClock, WorkerSettings
+from spacelang.runtime.executors import ONE_WORKER, HasSimulatedClock, WorkerSettings
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
-from spacelang.runtime.manual_steps import Steps, run_to_completion
-from spacelang.runtime.objective import Evaluator, HasMetaFeatures, PartialObjective
+from spacelang.runtime.objective import Evaluator, HasMetaFeatures, PartiallyDefinedObjective
+from spacelang.runtime.pausable_generators import Steps, run_to_completion
 from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader, make_header
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class EvaluationData(Protocol):
 
     def make_executor(self, aim: "ObjectiveInfo", workers: WorkerSettings, *, forks: bool = False) -> "Executor":
         """Create the executor of the trials and return it when it is ready; raises as `make_executor` does."""
-        assert isinstance(aim, Evaluator), "data without an evaluator must override this method"
+        assert isinstance(aim, Evaluator), "data whose objective is no `Evaluator` must override `make_executor`"
         return make_executor(aim, workers, forks=forks)
 
 
@@ -208,8 +208,8 @@ class PreparedExperiment:
         `tell` is called with the suggestions of the archive. Raises InitialError and ArchiveError.
         """
         said, objective = self.experiment, self.objective
-        lacks = objective.missing_reason if isinstance(objective, PartialObjective) else lambda _: ""
-        given = None if said.initial is None else members_of(self.space, said.initial, lacks)
+        lacks = objective.missing_reason if isinstance(objective, PartiallyDefinedObjective) else lambda _: ""
+        given = None if said.initial is None else validate_initial_configurations(self.space, said.initial, lacks)
         if said.archive is None:
             return given
         found = suggest_configurations(said.archive, self.space, objective, said.norm)
@@ -236,7 +236,7 @@ class PreparedExperiment:
             training_size=objective.training_size,
             seed=self.experiment.seed,
             optimizer=self.optimizer.name,
-            options=plugin_facts(self.optimizer.plugin),
+            options=plugin_identity(self.optimizer.plugin),
             at_defaults=fields_at_default(self.optimizer.plugin),
             settings=objective.further,
             terms=terms,
@@ -257,7 +257,7 @@ class PreparedExperiment:
         """Run the search as a generator; with a store, every trial is saved, and `resume` continues the run in it.
 
         The generator pauses whenever the executor needs the caller to evaluate trials. For other executors use `run`,
-        which does the same without pauses. Raises as `keeping` and the runtime's loop do.
+        which does the same without pauses. Raises as `open_run_store` and the runtime's loop do.
         """
         from spacelang.runtime.ensembles.construction import BestPredictions
 
@@ -295,7 +295,7 @@ class PreparedExperiment:
 
         objective, seed = self.objective, self.experiment.seed
         size, remarks, clock = objective.training_size, dict[str, None](), perf_counter
-        if isinstance(executor, SimulatedClock):
+        if isinstance(executor, HasSimulatedClock):
             # Continue at the end of the earlier session, so that the times equal those of an uninterrupted run exactly.
             executor.now, clock = journal.seconds, executor.clock
         of_run = (terms.initial or (), terms.budget, objective.bounds, remarks.setdefault)
@@ -315,7 +315,7 @@ class PreparedExperiment:
         )
 
 
-def seconds_of(space: Space, given: str | float | None) -> float | None:
+def run_time_limit(space: Space, given: str | float | None) -> float | None:
     """Return the time limit of a run in seconds: the given one, else that of the task.
 
     Raises ValueError for an invalid duration.
@@ -327,7 +327,7 @@ def seconds_of(space: Space, given: str | float | None) -> float | None:
 
 def budget_of(space: Space, given: str | float | None, trials: int | None) -> Budget:
     """Return the budget of a run; 60 seconds if nothing limits it. Raises ValueError for an empty budget."""
-    seconds = seconds_of(space, given)
+    seconds = run_time_limit(space, given)
     return Budget(DEFAULT_SECONDS if seconds is None and trials is None else seconds, trials)
 
 

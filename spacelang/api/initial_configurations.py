@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from spacelang.api.space import Space, SpaceError, to_configuration
 from spacelang.diagnostics.diagnostic import Diagnostic, Related, sorted_unique
 from spacelang.diagnostics.foreign_files import UnreadableDeclaration
-from spacelang.diagnostics.initial import NoConfigurations, NotInSpace, RepeatedConfiguration
+from spacelang.diagnostics.initial_configurations import InvalidConfigurationFile, NotInSpace, RepeatedConfiguration
 from spacelang.importers._json_positions import PositionedValue, parse_json_documents
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import Exclusion, all_exclusions, member_or_exclusion
@@ -43,7 +43,7 @@ class InitialConfiguration:
     value_spans: Mapping[str, Span] = field(default_factory=dict)
 
 
-InitialItem: TypeAlias = InitialConfiguration | NoConfigurations
+InitialItem: TypeAlias = InitialConfiguration | InvalidConfigurationFile
 """The result of reading one item: a configuration, or why it is not one."""
 
 
@@ -65,7 +65,7 @@ def read_initial(initial: Initial) -> tuple[InitialItem, ...]:
             raise TypeError(f"`initial` must be a configuration, several, a file or `{DEFAULT}`, not {initial!r}")
 
 
-def members_of(
+def validate_initial_configurations(
     space: Space, given: Iterable[InitialItem], lacks: Callable[[Configuration], str] = lambda _: ""
 ) -> tuple[Configuration, ...]:
     """Return the configurations as members of the space; raises InitialError with every problem of any of them.
@@ -75,7 +75,7 @@ def members_of(
     found: dict[Configuration, InitialConfiguration] = {}
     mistakes: list[Diagnostic] = []
     for each in given:
-        if isinstance(each, NoConfigurations):
+        if isinstance(each, InvalidConfigurationFile):
             mistakes.append(each)
             continue
         # The default of a checked space satisfies its constraints (SL507).
@@ -133,7 +133,11 @@ def _from_file(path: str) -> tuple[InitialItem, ...]:
     documents = parse_json_documents(source)
     if isinstance(documents, UnreadableDeclaration):
         raise InitialError(
-            (NoConfigurations(primary=documents.primary, problem=documents.problem, expected=documents.expected),)
+            (
+                InvalidConfigurationFile(
+                    primary=documents.primary, problem=documents.problem, expected=documents.expected
+                ),
+            )
         )
     return tuple(_read_configuration(each) for document in documents for each in _list_items(document))
 
@@ -148,10 +152,12 @@ def _read_configuration(document: PositionedValue) -> InitialItem:
     if not isinstance(document.value, dict):
         empty = document.value == []
         problem = "this list contains no configuration" if empty else "this is not a configuration"
-        return NoConfigurations(primary=document.span, problem=problem, expected="" if empty else "not an object")
+        return InvalidConfigurationFile(
+            primary=document.span, problem=problem, expected="" if empty else "not an object"
+        )
     inner = document.value.get(BEST_KEY)
     if inner is not None and inner.value is None:
-        return NoConfigurations(
+        return InvalidConfigurationFile(
             primary=inner.span,
             problem="this run found no configuration",
             remedy="use the output of a run with a successful trial",
@@ -160,7 +166,7 @@ def _read_configuration(document: PositionedValue) -> InitialItem:
         return _read_configuration(inner)
     nested = next((each for each in document.value.values() if _contains_object(each)), None)
     if nested is not None:
-        return NoConfigurations(primary=nested.span, problem="a value of a configuration cannot be an object")
+        return InvalidConfigurationFile(primary=nested.span, problem="a value of a configuration cannot be an object")
     return InitialConfiguration(
         Configuration({key: _value(each) for key, each in document.value.items()}),
         Span(document.span.source, document.span.start, document.span.start + 1),

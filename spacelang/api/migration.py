@@ -73,7 +73,7 @@ class Migration:
         return Counter(each.reason for each in self.dropped).most_common()
 
     @property
-    def initial(self) -> list[dict[str, object]]:
+    def initial_configurations(self) -> list[dict[str, object]]:
         """The valid configurations, best first, in the format of a file for `--initial`."""
         return [each.configuration.to_dict() for each in self.migrated]
 

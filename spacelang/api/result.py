@@ -50,17 +50,14 @@ class RefitError(PicklableError):
     """
 
     def __init__(self, passed_over: "tuple[SkippedTrial, ...]", *, members: bool = False) -> None:
-        number = len(passed_over)
-        alone, some = (
-            ("only member of the ensemble", "members of the ensemble")
-            if members
-            else (
-                "best pipeline",
-                "best pipelines",
-            )
-        )
-        which = f"the {alone} cannot" if number == 1 else f"none of the {number} {some} can"
-        super().__init__(f"{which} be fitted on all rows: {_failures_text(passed_over)}")
+        number, reasons = len(passed_over), _failures_text(passed_over)
+        if number == 1:
+            single = "the only member of the ensemble" if members else "the best pipeline"
+            message = f"{single} cannot be fitted on all rows: {reasons}"
+        else:
+            several = "members of the ensemble" if members else "best pipelines"
+            message = f"none of the {number} {several} can be fitted on all rows: {reasons}"
+        super().__init__(message)
         self.passed_over = passed_over
 
 
@@ -90,14 +87,14 @@ def check_success(result: "Result") -> "Result":
 
 def _no_success_message(outcome: "Outcome") -> str:
     """Return a message that no trial succeeded, with the most frequent reasons."""
-    from spacelang.report.failures import count_by_reason, most_frequent
+    from spacelang.report.failures import count_failures_by_reason, most_frequent
 
     if not outcome.records:
         cause = "the search was interrupted" if outcome.ended == "interrupted" else "the budget was used up"
         return f"no trial succeeded: {cause} before the first one finished"
     if len(outcome.records) == 1:
         return f"no trial succeeded: the only trial failed: {outcome.records[0].trial.reason}"
-    shown, _ = most_frequent(count_by_reason(outcome.records))
+    shown, _ = most_frequent(count_failures_by_reason(outcome.records))
     said = "; ".join(f"{count} x {reason}" for reason, count in shown)
     return f"no trial succeeded: all {len(outcome.records)} trials failed: {said}"
 
@@ -299,8 +296,11 @@ class Result:
         if found.record is None:
             raise RefitError(found.skipped)
         if found.skipped:
-            taken = f"trial {found.record.index} is used instead: {_failures_text(found.skipped)}"
-            warnings.warn(f"the best pipeline cannot be fitted on all rows, {taken}", stacklevel=3)
+            message = (
+                "the best pipeline cannot be fitted on all rows,"
+                f" trial {found.record.index} is used instead: {_failures_text(found.skipped)}"
+            )
+            warnings.warn(message, stacklevel=3)
         return found
 
     @property

@@ -12,7 +12,7 @@ from spacelang.api.argument_checks import check_argument_types, to_int, to_int_o
 from spacelang.api.black_boxes import AnyObjective, BlackBoxData
 from spacelang.api.default_space import choose_default_space, default_space_note
 from spacelang.api.execution import trial_limits, unenforced_limits_warning
-from spacelang.api.experiment import EvaluationData, Experiment, ExtraMeasurements, PreparedExperiment, seconds_of
+from spacelang.api.experiment import EvaluationData, Experiment, ExtraMeasurements, PreparedExperiment, run_time_limit
 from spacelang.api.initial_configurations import Initial, read_initial
 from spacelang.api.result import Result, check_success, positive_class_of
 from spacelang.api.run_storage import check_stored_predictions
@@ -85,9 +85,9 @@ def search(  # noqa: PLR0913 - each is one setting of a run
     Parameters
     ----------
     space
-        A space, or anything that `load` accepts. Without one, it is `tabular_classification` or
-        `tabular_regression`, chosen by the labels (see `api.usual`). If `allow` names xgboost or lightgbm,
-        their learners are added. The result says which space was used, and why.
+        A space, or anything that `load` accepts. Without one, it is `tabular_classification` or `tabular_regression`,
+        chosen by the labels (see `api.default_space`). If `allow` names xgboost or lightgbm, their learners are added.
+        The result says which space was used, and why.
     features, target
         n rows of features (a DataFrame, an array of shape (n, d) or a sparse matrix) and n labels.
     objective
@@ -116,7 +116,7 @@ def search(  # noqa: PLR0913 - each is one setting of a run
     allow
         The packages that the space may use, as for `load`.
     bind
-        Numbers for symbols of the space. Other symbols are bound by the data (see `api.rows`), unless the space
+        Numbers for symbols of the space. Other symbols are bound by the data (see `api.tabular_data`), unless the space
         binds them.
     store
         A file in which every trial is saved as it finishes.
@@ -136,7 +136,7 @@ def search(  # noqa: PLR0913 - each is one setting of a run
         other rows as a file or as `(X, y)`. At the end the best pipeline, fitted on all other rows, is scored
         on them once: `Result.test`.
     sep, encoding, decimal, drop_columns
-        How to read a file of test rows, and the columns to drop (see `runtime.data.reading`).
+        How to read a file of test rows, and the columns to drop (see `runtime.data.read_options`).
     metrics
         Scorers that are recorded in addition to the loss.
     training_score, predictions
@@ -199,7 +199,7 @@ def search(  # noqa: PLR0913 - each is one setting of a run
     experiment = Experiment(
         space=loaded,
         data=data,
-        budget=Budget(seconds_of(loaded, time), trials),
+        budget=Budget(run_time_limit(loaded, time), trials),
         seed=seed,
         metric=metric,
         validation=None if validate is None else _validation(validate),
@@ -298,7 +298,7 @@ def _input_kind(features: Any, prepared: PreparedExperiment) -> "PipelineInput |
     if not prepared.experiment.data.has_rows:
         return None
     from spacelang.runtime.evaluation.objective import DataObjective
-    from spacelang.runtime.pipelines.taking import pipeline_input_of
+    from spacelang.runtime.pipelines.input_conversion import pipeline_input_of
 
     objective = prepared.objective
     assert isinstance(objective, DataObjective)

@@ -10,7 +10,7 @@ from spacelang.ir.problem import StartConditions
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._fidelity import rungs
 from spacelang.runtime.errors import DifferentSearchError
-from spacelang.runtime.objective import FixedFidelityObjective
+from spacelang.runtime.objective import FixedFidelitySetObjective
 
 if TYPE_CHECKING:
     from spacelang.api.experiment import PreparedExperiment
@@ -42,7 +42,7 @@ def open_run_store(
     make = Store.create if not resume or is_blank(place) else Store.open
     with make(place, prepared.header(terms), durable=not prepared.objective.is_cheap) as store:
         if prepared.experiment.ensemble is not None:
-            store.request_ensemble(prepared.experiment.ensemble)
+            store.store_ensemble_request(prepared.experiment.ensemble)
         try:
             yield store
         except DifferentSearchError as error:
@@ -69,7 +69,7 @@ def check_rungs(prepared: "PreparedExperiment") -> None:
     optimizers are not checked in advance.
     """
     optimizer, objective = prepared.optimizer.plugin, prepared.objective
-    if not isinstance(objective, FixedFidelityObjective):
+    if not isinstance(objective, FixedFidelitySetObjective):
         return
     size, names = objective.training_size, {option.name for option in OPTIMIZERS.options(type(optimizer))}
     if hasattr(optimizer, "rungs"):

@@ -15,7 +15,7 @@ from spacelang.serialization.document_context import JsonObject
 WIDTH: Final = 120
 
 
-def compiled_schema(written: JsonObject) -> JsonObject:
+def compiled_document_schema(written: JsonObject) -> JsonObject:
     """Return the schema of compiled documents with the parts about space definitions regenerated."""
     defined: JsonObject = {}
     DEFINITION.schema(defined)
@@ -31,7 +31,7 @@ def archive_schema(written: JsonObject) -> JsonObject:
 
 
 SCHEMAS: Final[dict[str, Callable[[JsonObject], JsonObject]]] = {
-    "compiled.schema.json": compiled_schema,
+    "compiled.schema.json": compiled_document_schema,
     "archive.schema.json": archive_schema,
 }
 """The function that brings each schema file up to date."""

@@ -47,7 +47,7 @@ from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.splits import Split
 from spacelang.runtime.executors import WorkerSettings
 from spacelang.runtime.pipelines.estimator import SpaceEstimator
-from spacelang.runtime.pipelines.taking import pipeline_input_of
+from spacelang.runtime.pipelines.input_conversion import pipeline_input_of
 
 SEED_LIMIT: Final = 2**31 - 1
 """The upper limit of the seed that is drawn if `random_state` is not an integer."""
@@ -219,7 +219,7 @@ class SpaceSearchCV(BaseSearchCV):  # type: ignore[misc]
         run = self._run
         with start_ask_and_tell(run.prepared) as search, warnings.catch_warnings():
             # Failures are expected in a search; they are counted and reported at the end.
-            for message in ("Scoring failed", "One or more of the"):
+            for message in ("Scoring failed", "One or more of the (test|train) scores are non-finite"):
                 warnings.filterwarnings("ignore", message=message)
             while run.has_time_left and (asked := search.ask()):
                 for fidelity, group in groupby(asked, key=lambda each: each.request.fidelity):

@@ -21,7 +21,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import NEGATED_PREFIX, CrossValidation, Holdout
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.splits import stratified_order
-from spacelang.runtime.pipelines.estimator import WITHOUT_WEIGHTS_HELP, SpaceEstimator, step_without_weights
+from spacelang.runtime.pipelines.estimator import WITHOUT_WEIGHTS_HELP, SpaceEstimator, last_step_without_sample_weights
 
 RowNumbers: TypeAlias = npt.NDArray[np.int64]
 """An array of row numbers."""
@@ -132,7 +132,7 @@ class CrossValidatedSearch:
             self.failed += 1
             if self.weights is not None:
                 tried = clone(self.estimator).set_params(**configuration.to_dict())
-                self.weightless.update(filter(None, [step_without_weights(tried.build())]))
+                self.weightless.update(filter(None, [last_step_without_sample_weights(tried.build())]))
             return None
         return -score if self.prepared.objective.metric.name.startswith(NEGATED_PREFIX) else 1 - score
 

@@ -123,7 +123,7 @@ class Space(CachedPropertyMixin):
     @property
     def configurations(self) -> int | None:
         """The exact number of configurations; None if a hyperparameter is continuous or they cannot be counted."""
-        return self.counted.configurations
+        return self.counted.configuration_count
 
     @cached_property
     def statistics(self) -> Statistics:
@@ -138,7 +138,7 @@ class Space(CachedPropertyMixin):
         """Return `count` random configurations; the same seed gives the same configurations.
 
         Structures are drawn uniformly, values uniformly or log-uniformly. They are the rows of `columns`. Raises
-        ValueError for an empty space and for a negative count. Raises UnlikelyError if values that satisfy the
+        ValueError for an empty space and for a negative count. Raises SamplingFailedError if values that satisfy the
         constraints are too rare to be drawn.
         """
         return self.columns(count, seed=seed).configurations()
@@ -267,7 +267,7 @@ class Space(CachedPropertyMixin):
         """Check that a target preserves the meaning of the space.
 
         All configurations are tried if there are at most `count`, otherwise `count` of them. Raises as `compile` does,
-        ValueError for a count below 1, and UnlikelyError as `sample` does.
+        ValueError for a count below 1, and SamplingFailedError as `sample` does.
         """
         from spacelang.api.verification import verify
 
@@ -321,10 +321,10 @@ def load_for_data(
 
     Such a space is provisional (see `analysis.CheckResult`): it must be bound to its data before it is searched.
     """
-    return space_for_data(_resolve_source(reference), allow, bind)
+    return parse_for_data(_resolve_source(reference), allow, bind)
 
 
-def space_for_data(source: Source, allow: Iterable[str], bind: Mapping[str, int] | None) -> Space:
+def parse_for_data(source: Source, allow: Iterable[str], bind: Mapping[str, int] | None) -> Space:
     """Return the space in a source text, as `load_for_data` does."""
     surroundings = _make_context(allow, bind)
     checked = check(source, surroundings)

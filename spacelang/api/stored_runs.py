@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.api.execution import make_executor, trial_limits
 from spacelang.api.experiment import Experiment
 from spacelang.api.run_storage import check_stored_predictions
-from spacelang.api.space import Space, space_for_data
+from spacelang.api.space import Space, parse_for_data
 from spacelang.api.tabular_data import TabularData
 from spacelang.ir.task import NEGATED_PREFIX
 from spacelang.runtime.data.labels import TaskKind
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
 
 
-OTHER_VERSION: Final = "another version {} differently: install the versions listed by `spacelang show`"
+OTHER_VERSION: Final = "the run used a version that {} differently: install the versions listed by `spacelang show`"
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +191,7 @@ def _stored_space(header: RunHeader, store: Path, allow: Iterable[str]) -> Space
     document = f'{{"version": {VERSION}, "target": "", "definition": {header.definition}}}'
     # The store does not know the folder of the space, where its local packages are; try the current folder.
     here = Path.cwd()
-    return space_for_data(Source(f"the space of {store.name}", document, Origin(here / store.name, here)), allow, None)
+    return parse_for_data(Source(f"the space of {store.name}", document, Origin(here / store.name, here)), allow, None)
 
 
 def _data_reference(header: RunHeader) -> str:
@@ -220,15 +220,17 @@ def _data_options(header: RunHeader, reference: str, given: DataOptions, reading
 def _rows_of_trials(header: RunHeader, table: Table, kind: TaskKind, share: float | None) -> Table:
     """Return the rows that trials could see; raises DataError for a table that cannot be the data of the run."""
     rows, columns = table.features.shape
-    other = f"the data is different: the run was on {header.data}, and"
+    table_differs = f"the data is different: the run was on {header.data}, and `{table.name}`"
     if columns != header.data.columns or (share is None and rows != header.data.rows):
         kept = header.settings.get("test") if rows > header.data.rows else None
-        remedy = REPEAT_OPTIONS if kept is None else f"it set test rows apart ({kept}): give their share with `--test`"
-        raise DataError(f"{other} `{table.name}` has {rows} rows and {columns} columns beside the labels", remedy)
+        remedy = (
+            REPEAT_OPTIONS if kept is None else f"the run reserved test rows ({kept}): give their share with `--test`"
+        )
+        raise DataError(f"{table_differs} has {rows} rows and {columns} columns beside the labels", remedy)
     seen, _ = split_off_test_rows(table, read_test_rows(share, table), kind, header.seed)
     if seen.features.shape[0] != header.data.rows:
         left = seen.features.shape[0]
-        raise DataError(f"{other} `{table.name}` leaves {left} of its {rows} rows for trials", REPEAT_OPTIONS)
+        raise DataError(f"{table_differs} leaves {left} of its {rows} rows for trials", REPEAT_OPTIONS)
     return seen
 
 
@@ -259,5 +261,5 @@ def _check_same_data(header: RunHeader, objective: "DataObjective") -> None:
         raise DataError(what, OTHER_VERSION.format("splits the rows"))
     before, now = (each.get(MISSING_VALUES_SETTING, IMPUTED_EARLIER) for each in (header.settings, objective.further))
     if before != now:
-        what = f"in its trials missing values were {before}, and would be {now} now"
+        what = f"missing values were {before} in the trials of the run, and would be {now} now"
         raise DataError(what, OTHER_VERSION.format("prepares the table"))

@@ -22,7 +22,7 @@ DEFAULT_COUNT: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class LawCheck:
     """A law, the number of cases that were tried, and the first case that breaks it (or an empty string)."""
 
     name: str
@@ -44,7 +44,7 @@ class Verification:
     constructs of the space that were preserved in that way.
     """
 
-    laws: tuple[Law, ...]
+    laws: tuple[LawCheck, ...]
     is_all: bool
     structures: tuple[int, int]
     preserved: Mapping[str, tuple[str, ...]]
@@ -63,12 +63,12 @@ def verify(
     All configurations are tried if there are at most `count`, otherwise the default one and `count` - 1 random ones.
     Each configuration must equal the decoding of its encoding, and the form must accept the encoding. Each of `count`
     encodings that the form draws must decode to a member, and the form must accept it. Raises ValueError for a count
-    below 1, and UnlikelyError as a sampler does.
+    below 1, and SamplingFailedError as a sampler does.
     """
     if count < 1:
         raise ValueError(f"cannot verify on {count} configurations: give at least 1")
     space, rng = structures.space, np.random.default_rng(seed)
-    number = structures.configurations
+    number = structures.configuration_count
     is_all = number is not None and number <= count
     members = (
         _all_configurations(structures)
@@ -78,14 +78,24 @@ def verify(
     drawn = form.sample(count, rng)
     laws = (
         _check_law(
-            "configurations come back from the form as they were", members, lambda each: _roundtrip_breach(form, each)
-        ),
-        _check_law("the form reaches them", members, lambda each: _acceptance_breach(form, each)),
-        _check_law(
-            "what the form draws is in the space", drawn, lambda each: _membership_breach(form, structures, each)
+            "encoding and decoding a configuration returns the same configuration",
+            members,
+            lambda each: _roundtrip_breach(form, each),
         ),
         _check_law(
-            "the form reaches what it draws", drawn, lambda each: "" if form.accepts(each) else _case_text(each)
+            "the compiled space accepts the encoding of each configuration",
+            members,
+            lambda each: _acceptance_breach(form, each),
+        ),
+        _check_law(
+            "each configuration that the compiled space draws is a member of the space",
+            drawn,
+            lambda each: _membership_breach(form, structures, each),
+        ),
+        _check_law(
+            "the compiled space accepts each encoding that it draws",
+            drawn,
+            lambda each: "" if form.accepts(each) else _case_text(each),
         ),
     )
     decisions = {decision.key for decision in space.stages}
@@ -96,17 +106,17 @@ def verify(
 
 
 def _all_configurations(structures: "Structures") -> list[Configuration]:
-    assert structures.configurations is not None
+    assert structures.configuration_count is not None
     numbers = ConfigurationNumbers(structures)
-    return [numbers.configuration_at(number) for number in range(structures.configurations)]
+    return [numbers.configuration_at(number) for number in range(structures.configuration_count)]
 
 
-def _check_law(name: str, cases: Sequence[Any], broken_by: Callable[[Any], str]) -> Law:
+def _check_law(name: str, cases: Sequence[Any], broken_by: Callable[[Any], str]) -> LawCheck:
     """Return a law checked on cases; a case that raises an error breaks it."""
     for tried, case in enumerate(cases, start=1):
         if found := _breach(broken_by, case):
-            return Law(name, tried, found)
-    return Law(name, len(cases))
+            return LawCheck(name, tried, found)
+    return LawCheck(name, len(cases))
 
 
 def _breach(broken_by: Callable[[Any], str], case: Any) -> str:

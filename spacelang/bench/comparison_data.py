@@ -34,7 +34,7 @@ RunOutcome: TypeAlias = "tuple[Outcome, StoredUnseenScore | None]"
 
 
 @dataclass(frozen=True, slots=True)
-class Criteria:
+class EvaluationCriteria:
     """The criteria by which runs on a data set are judged.
 
     `facts` identify the data set.
@@ -56,7 +56,7 @@ class Criteria:
 
 
 @dataclass(frozen=True, eq=False)
-class ComparisonData:
+class ComparisonDataset:
     """A data set or table of a comparison, with the settings that its runs share.
 
     Runs on it differ only in optimizer and seed. For data with rows, the seed decides the split, the draws of pipelines
@@ -66,7 +66,7 @@ class ComparisonData:
     label: str
     experiment: Experiment
 
-    def check(self, seed: int, contestants: Iterable[ConfiguredOptimizer]) -> Criteria:
+    def check(self, seed: int, contestants: Iterable[ConfiguredOptimizer]) -> EvaluationCriteria:
         """Check that the runs can start, and return the criteria, from the first seed.
 
         Other seeds differ only in the split. Raises InputError and SpaceError for everything that would end every run.
@@ -78,7 +78,7 @@ class ComparisonData:
             remarks.append(positive.description)
         for each in entered:
             check_rungs(replace(prepared.experiment, optimizer=each).prepared_for(space, objective))
-        return Criteria(
+        return EvaluationCriteria(
             objective.facts,
             objective.metric.formula,
             "none" if objective.validation is None else describe_validation(objective.validation),
@@ -90,7 +90,7 @@ class ComparisonData:
             space_identity(space.checked) if self.experiment.space.is_provisional else "",
         )
 
-    def facts_for_seed(self, seed: int, judged: Criteria) -> "DataFacts":
+    def facts_for_seed(self, seed: int, judged: EvaluationCriteria) -> "DataFacts":
         """Return the facts that identify the data that the trials of a seed see.
 
         These are the facts in `judged`, the result of `check`, unless each seed reserves other test rows.
@@ -130,7 +130,10 @@ class ComparisonData:
         return self.experiment.data.bind_space(self.experiment)
 
     def _describe_test_rows(self, objective: "ObjectiveInfo") -> str:
-        """Describe the test rows in words. For a share of the rows, each seed draws other ones."""
+        """Describe the test rows in words; return an empty text if there are none.
+
+        For a share of the rows, each seed draws other ones.
+        """
         from spacelang.runtime.data.fingerprint import data_facts
 
         tested, test = getattr(objective, "tested", None), self.experiment.test
@@ -158,18 +161,18 @@ def read_comparison_data(
     data: Mapping[str, Any],
     target_column: str | None = None,
     reading: "ReadOptions | None" = None,
-) -> tuple[ComparisonData, ...]:
-    """Return an `ComparisonData` for each data set, in the order of `data`.
+) -> tuple[ComparisonDataset, ...]:
+    """Return a `ComparisonDataset` for each data set, in the order of `data`.
 
     A data set is a reference as `--data` takes it, or a pair of features and labels. Files are read as `reading` says.
-    `make_experiment` makes the settings of a run from its `data`. Raises ArenasError with all mistakes.
+    `make_experiment` makes the settings of a run from its `data`. Raises ComparisonDataError with all mistakes.
     """
-    found: list[ComparisonData] = []
+    found: list[ComparisonDataset] = []
     mistakes: list[InputError] = []
     for label, source in data.items():
         try:
             found.append(
-                ComparisonData(label, _make_experiment(make_experiment, label, source, target_column, reading))
+                ComparisonDataset(label, _make_experiment(make_experiment, label, source, target_column, reading))
             )
         except InputError as error:
             mistakes.append(error)
@@ -188,8 +191,8 @@ def read_comparison_data(
 def label_references(references: Iterable[str]) -> dict[str, str]:
     """Return the references of data by label.
 
-    The label is the file name without its suffix if that is unique, else the whole reference. Raises ArenasError if a
-    reference is given twice.
+    The label is the file name without its suffix if that is unique, else the whole reference. Raises
+    ComparisonDataError if a reference is given twice.
     """
     given = tuple(references)
     short = [_short_label(reference) for reference in given]

@@ -30,8 +30,8 @@ class ConfiguredOptimizer:
 def parse_optimizers(texts: Iterable[str]) -> tuple[ConfiguredOptimizer, ...]:
     """Parse texts of the form `NAME` or `NAME:OPTION=VALUE:OPTION=VALUE`.
 
-    The labels have the form `NAME OPTION=VALUE OPTION=VALUE`. Empty texts are skipped. Raises ContestantsError with all
-    mistakes, which include duplicates and an empty list.
+    The labels have the form `NAME OPTION=VALUE OPTION=VALUE`. Empty texts are skipped. Raises ConfiguredOptimizersError
+    with all mistakes, which include duplicates and an empty list.
     """
     found: list[ConfiguredOptimizer] = []
     mistakes: list[UnknownPluginError | OptionError] = []

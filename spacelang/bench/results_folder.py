@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spacelang.api.experiment import Experiment, with_fidelity
-from spacelang.bench.comparison_data import Criteria
+from spacelang.bench.comparison_data import EvaluationCriteria
 from spacelang.bench.configured_optimizers import ConfiguredOptimizer
 from spacelang.files import os_error_text, replace_atomically
 from spacelang.ir.task import describe_limits
-from spacelang.plugins import plugin_facts
+from spacelang.plugins import plugin_identity
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.header import space_identity
 
@@ -34,7 +34,7 @@ CHOOSE_ANOTHER: Final = "choose another folder"
 def plan_of(
     common: Experiment,
     seeds: tuple[int, ...],
-    judged: Mapping[str, Criteria],
+    judged: Mapping[str, EvaluationCriteria],
     contestants: Iterable[ConfiguredOptimizer],
 ) -> "ComparisonPlan":
     """Return the plan of a comparison: everything that decides its runs."""
@@ -67,7 +67,7 @@ def plan_of(
             for label, each in judged.items()
         },
         optimizers={
-            label: {"name": each.name, "options": plugin_facts(each.plugin)} for label, each in optimizers.items()
+            label: {"name": each.name, "options": plugin_identity(each.plugin)} for label, each in optimizers.items()
         },
     )
 

@@ -14,15 +14,15 @@ from spacelang.api.experiment import Experiment, budget_of
 from spacelang.api.initial_configurations import Initial, read_initial
 from spacelang.api.space import Space, open_space
 from spacelang.bench.comparison_data import (
-    ComparisonData,
     ComparisonDataError,
-    Criteria,
+    ComparisonDataset,
+    EvaluationCriteria,
     label_references,
     read_comparison_data,
 )
 from spacelang.bench.configured_optimizers import ConfiguredOptimizer, ConfiguredOptimizersError, parse_optimizers
 from spacelang.bench.results_folder import claim_folder, plan_of, write_results
-from spacelang.bench.runs import CompleteSeeds, execute_runs, planned_runs
+from spacelang.bench.runs import CompleteSeedRuns, execute_runs, planned_runs
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import WorkerSettings
@@ -85,9 +85,9 @@ def compare(  # noqa: PLR0913 - one parameter per option
 
     `data` maps a label to each data set: either what `spacelang run --data` takes (a file, `sklearn:NAME`,
     `table:FILE.npz`), or a pair of features and labels. `sep`, `encoding`, `decimal` and `drop_columns` say how files
-    are read (see `runtime.data.reading`). `optimizers` are texts such as `blds` or `blds:disc=2`. The seed decides the
-    split and the search, so all optimizers share their splits. On a table the split is fixed, so the seed decides only
-    the search. The other parameters are those of `search`. Without `time`, `trials` and a limit in the task, a run
+    are read (see `runtime.data.read_options`). `optimizers` are texts such as `blds` or `blds:disc=2`. The seed decides
+    the split and the search, so all optimizers share their splits. On a table the split is fixed, so the seed decides
+    only the search. The other parameters are those of `search`. Without `time`, `trials` and a limit in the task, a run
     takes a minute.
 
     `test` reserves rows that no trial sees: a share of the rows of each data set (such as 0.2), drawn by the seed. For
@@ -101,9 +101,9 @@ def compare(  # noqa: PLR0913 - one parameter per option
     does not end the comparison. Seeds run one after the other, so after Ctrl-C the comparison has the seeds whose runs
     are all complete. If there is none, KeyboardInterrupt is raised.
 
-    Raises SpaceError; ContestantsError and ArenasError, with all mistakes at once; TypeError as `search` does;
-    ValueError for texts that are no validation, time or limit, and for numbers out of range; InputError of the runtime
-    for folders and workers.
+    Raises SpaceError; ConfiguredOptimizersError and ComparisonDataError, with all mistakes at once; TypeError as
+    `search` does; ValueError for texts that are no validation, time or limit, and for numbers out of range; InputError
+    of the runtime for folders and workers.
     """
     from spacelang.bench.comparison.progress import SILENT
     from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, make_read_options
@@ -220,13 +220,13 @@ class Comparison:
 
 
 def _check_data(
-    datasets: Sequence[ComparisonData], seed: int, entered: Sequence[ConfiguredOptimizer]
-) -> dict[str, Criteria]:
+    datasets: Sequence[ComparisonDataset], seed: int, entered: Sequence[ConfiguredOptimizer]
+) -> dict[str, EvaluationCriteria]:
     """Return the criteria of each data set, by label.
 
-    Raises SpaceError, and ArenasError with the mistakes of all data sets.
+    Raises SpaceError, and ComparisonDataError with the mistakes of all data sets.
     """
-    found: dict[str, Criteria] = {}
+    found: dict[str, EvaluationCriteria] = {}
     mistakes: list[InputError] = []
     for arena in datasets:
         try:
@@ -239,7 +239,10 @@ def _check_data(
 
 
 def _make_results(
-    common: Experiment, made: CompleteSeeds, judged: Mapping[str, Criteria], entered: Sequence[ConfiguredOptimizer]
+    common: Experiment,
+    made: CompleteSeedRuns,
+    judged: Mapping[str, EvaluationCriteria],
+    entered: Sequence[ConfiguredOptimizer],
 ) -> "Results":
     from spacelang.bench.comparison.results import Results
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote_plus
 
-from spacelang.bench.comparison_data import ComparisonData, Criteria
+from spacelang.bench.comparison_data import ComparisonDataset, EvaluationCriteria
 from spacelang.bench.configured_optimizers import ConfiguredOptimizer
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ class PlannedRun:
     """A planned run: its key, its data, its optimizer, and the criteria of its data."""
 
     key: "RunKey"
-    dataset: ComparisonData
+    dataset: ComparisonDataset
     configured_optimizer: ConfiguredOptimizer
-    criteria: Criteria
+    criteria: EvaluationCriteria
 
 
 @dataclass(frozen=True, slots=True)
-class CompleteSeeds:
+class CompleteSeedRuns:
     """The runs of all seeds that are complete.
 
     `interrupted` is True if the user stopped the comparison.
@@ -54,7 +54,9 @@ class CompleteSeeds:
 
 
 def planned_runs(
-    seeds: Iterable[int], arenas: Sequence[tuple[ComparisonData, Criteria]], contestants: Sequence[ConfiguredOptimizer]
+    seeds: Iterable[int],
+    arenas: Sequence[tuple[ComparisonDataset, EvaluationCriteria]],
+    contestants: Sequence[ConfiguredOptimizer],
 ) -> tuple[PlannedRun, ...]:
     """Return all runs, seed by seed, so that an interrupted comparison has some complete seeds."""
     from spacelang.bench.comparison.results import RunKey
@@ -65,7 +67,7 @@ def planned_runs(
     )
 
 
-def execute_runs(wanted: Sequence[PlannedRun], folder: Path | None, listener: "ComparisonListener") -> CompleteSeeds:
+def execute_runs(wanted: Sequence[PlannedRun], folder: Path | None, listener: "ComparisonListener") -> CompleteSeedRuns:
     """Execute all runs that are not stored in the folder yet.
 
     Raises KeyboardInterrupt if the user stops it before the first seed is complete, and InputError (StoreError is one).
@@ -92,7 +94,7 @@ def execute_runs(wanted: Sequence[PlannedRun], folder: Path | None, listener: "C
     seeds = tuple(seed for seed in dict.fromkeys(each.key.seed for each in wanted) if seed not in lacking)
     if not seeds:
         raise KeyboardInterrupt
-    return CompleteSeeds(seeds, tuple(run for key, run in found.items() if key.seed not in lacking), interrupted)
+    return CompleteSeedRuns(seeds, tuple(run for key, run in found.items() if key.seed not in lacking), interrupted)
 
 
 def file_name(key: "RunKey") -> str:
@@ -173,7 +175,7 @@ def _run_result(
     entry: PlannedRun, records: "Sequence[TrialRecord]", seconds: float, ended: str, reason: str = ""
 ) -> "RunResult":
     from spacelang.bench.comparison.curves import incumbent_curve
-    from spacelang.bench.comparison.results import IncumbentModels, RunResult
+    from spacelang.bench.comparison.results import IncumbentCandidates, RunResult
 
     limit = entry.dataset.experiment.budget.seconds
     until = inf if limit is None else limit
@@ -185,10 +187,10 @@ def _run_result(
     ]
     full = [score for rows, score in scores if rows is None or rows >= entry.criteria.training_size]
     curves = {
-        IncumbentModels.FULL: incumbent_curve(full, until),
-        IncumbentModels.ANY: incumbent_curve((score for _, score in scores), until),
+        IncumbentCandidates.FULL: incumbent_curve(full, until),
+        IncumbentCandidates.ANY: incumbent_curve((score for _, score in scores), until),
     }
-    why = "" if curves[IncumbentModels.ANY].losses else reason or _reason_without_score(trials)
+    why = "" if curves[IncumbentCandidates.ANY].losses else reason or _reason_without_score(trials)
     failed = sum(each.loss is None for each in trials)
     return RunResult(entry.key, curves, len(trials), failed, seconds, ended, why)
 

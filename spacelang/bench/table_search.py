@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from spacelang.api.black_boxes import BlackBoxData
 from spacelang.api.execution import trial_limits
-from spacelang.api.experiment import EvaluationData, Experiment, seconds_of
+from spacelang.api.experiment import EvaluationData, Experiment, run_time_limit
 from spacelang.api.initial_configurations import Initial, read_initial
 from spacelang.api.result import Result, check_success
 from spacelang.api.space import Space, open_space
@@ -72,7 +72,7 @@ def search_table(  # noqa: PLR0913 - one parameter per option
     experiment = Experiment(
         space=loaded,
         data=data_of(f"{TABLE_PREFIX}{str(table).removeprefix(TABLE_PREFIX)}"),
-        budget=Budget(seconds_of(loaded, time), trials),
+        budget=Budget(run_time_limit(loaded, time), trials),
         seed=seed,
         workers=WorkerSettings(workers, limits=trial_limits(loaded, trial_limit)),
         initial=None if initial is None else read_initial(initial),
@@ -155,12 +155,12 @@ def tabulation_search(
     made, and OptionError for an invalid grid.
     """
     from spacelang.bench.tables.tabulation import TabulationSearch, check_size
-    from spacelang.optimizers._common_options import check_grid
+    from spacelang.optimizers._common_options import check_fidelity_grid
 
     fidelity = None if space.task is None else space.task.fidelity
     first = b if b is not None else 100 if fidelity is None else fidelity.first
     factor = eta if eta is not None else 2.0 if fidelity is None else fidelity.factor
-    check_grid(first, factor)
+    check_fidelity_grid(first, factor)
     sizes = rungs(training_size, first, factor)
     return TabulationSearch(sizes, hyperparameters), check_size(space.counted, hyperparameters, len(sizes))
 

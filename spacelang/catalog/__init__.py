@@ -1,14 +1,14 @@
 """Catalogues of the operators and parameters of libraries: bundled snapshots, and introspection to refresh them.
 
 `load` reads a catalogue without importing the library that it describes; only `introspect` and `resolve` import it.
-`rules` describes the accepted values and ranges, `policy` what a space may not set, and `composed` the parameters that
-can also be given by their elements.
+`rules` describes the accepted values and ranges, `settable_parameters` what a space may not set, and `tuple_parameters`
+the parameters that can also be given by their elements.
 """
 
 from spacelang.catalog.catalogue import (
     Catalogue,
     CatalogueEntry,
-    NamedDefault,
+    NamedObjectDefault,
     NoDefault,
     OpaqueDefault,
     Parameter,
@@ -19,7 +19,7 @@ from spacelang.catalog.snapshot import load
 __all__ = [
     "Catalogue",
     "CatalogueEntry",
-    "NamedDefault",
+    "NamedObjectDefault",
     "NoDefault",
     "OpaqueDefault",
     "Parameter",

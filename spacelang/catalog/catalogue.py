@@ -45,7 +45,7 @@ class Deprecation:
 
 
 @frozen
-class NamedDefault:
+class NamedObjectDefault:
     """A default that is a function or object which the catalogue lists by name."""
 
     name: str
@@ -63,7 +63,7 @@ class NoDefault:
     """A marker for a parameter without a default, which must be given."""
 
 
-Default: TypeAlias = "Value | NamedDefault | OpaqueDefault | NoDefault"
+Default: TypeAlias = "Value | NamedObjectDefault | OpaqueDefault | NoDefault"
 
 
 @frozen

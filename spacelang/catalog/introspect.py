@@ -20,7 +20,7 @@ from spacelang.catalog.catalogue import (
     CatalogueEntry,
     Default,
     Deprecation,
-    NamedDefault,
+    NamedObjectDefault,
     NoDefault,
     OpaqueDefault,
     Parameter,
@@ -381,9 +381,9 @@ def _default(default: Any, rules: tuple[Rule, ...] | None) -> Default:
     return OpaqueDefault(literal) if isinstance(literal, str) else NoDefault()
 
 
-def _named_or_opaque(default: Any) -> NamedDefault | OpaqueDefault:
+def _named_or_opaque(default: Any) -> NamedObjectDefault | OpaqueDefault:
     if default.__name__ in settable_parameters.FUNCTION_MODULES:
-        return NamedDefault(default.__name__)
+        return NamedObjectDefault(default.__name__)
     return OpaqueDefault(f"{default.__module__}.{default.__qualname__}")
 
 

@@ -17,7 +17,7 @@ from spacelang.catalog.catalogue import (
     CatalogueEntry,
     Default,
     Deprecation,
-    NamedDefault,
+    NamedObjectDefault,
     NoDefault,
     OpaqueDefault,
     Parameter,
@@ -163,7 +163,7 @@ def _write_deprecation(deprecation: Deprecation | None) -> list[str | None] | No
 
 def _write_default(default: Default) -> object:
     match default:
-        case NamedDefault(name):
+        case NamedObjectDefault(name):
             return {"named": name}
         case OpaqueDefault(text):
             return {"opaque": text}
@@ -309,13 +309,13 @@ def _read_part(raw: object) -> TupleElement | None:
         case [str(whole), int() | float() as factor]:
             return TupleElement(whole, factor)
         case _:
-            raise ValueError(f"{raw!r} is not a part")
+            raise ValueError(f"{raw!r} is not an element of a tuple parameter")
 
 
 def _read_default(raw: object) -> Default:
     match raw:
         case {"named": str(name)}:
-            return NamedDefault(name)
+            return NamedObjectDefault(name)
         case {"opaque": str(text)}:
             return OpaqueDefault(text)
         case _:
@@ -333,7 +333,7 @@ def _read_rule(raw: list[Any]) -> Rule:
         case [numbers, lower, upper, ("left" | "right" | "both" | "neither") as closed]:
             return Interval(NumberKind(numbers), _bound(lower, -math.inf), _bound(upper, math.inf), closed)
         case _:
-            raise ValueError(f"{raw!r} is not a rule")
+            raise ValueError(f"{raw!r} is not a rule for the values of a parameter")
 
 
 def _bound(raw: object, infinity: float) -> float:
@@ -343,7 +343,7 @@ def _bound(raw: object, infinity: float) -> float:
         case int() | float():
             return raw
         case _:
-            raise ValueError(f"{raw!r} is not a bound")
+            raise ValueError(f"{raw!r} is not a bound of an interval")
 
 
 def _read_value(raw: object) -> Value:

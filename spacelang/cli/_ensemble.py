@@ -98,7 +98,8 @@ class EnsembleRequest:
         formula, loss = self.objective.metric.formula, choice.loss_of(choice.members)
         alone = "" if best is None else f"; the best pipeline alone: {best.trial.loss:.6g}"
         print_comments(
-            describe_ensemble(choice), f"{formula} {loss:.6g} on the held-out rows, by which it was chosen{alone}"
+            describe_ensemble(choice),
+            f"{formula} {loss:.6g} on the held-out rows, by which the ensemble was chosen{alone}",
         )
         if self.objective.bounds:
             print_comment("every member keeps to the bounds of the task, but the ensemble as a whole may not")

@@ -65,7 +65,7 @@ class FinishedSearch:
         from rich.console import Console
 
         from spacelang.report.summary import print_summary
-        from spacelang.report.unseen_rows import describe_bounds, describe_score
+        from spacelang.report.unseen_rows import describe_constraints, describe_score
 
         outcome = self.found.outcome
         print_summary(outcome, self.facts, Console(highlight=False))
@@ -82,7 +82,7 @@ class FinishedSearch:
             print_comments(f"fitted on all {finale.rows} rows in {finale.seconds:.1f} s")
             if finale.test is not None:
                 print_comment(describe_score(finale.test, self.facts.metric.formula))
-                for line in describe_bounds(finale.test, finale.record.trial):
+                for line in describe_constraints(finale.test, finale.record.trial):
                     print_comment(line)
             self._print_fit_line()
         return self._fit_ensemble(finale, status, as_json=False)[1]
@@ -139,8 +139,12 @@ class FinishedSearch:
             return None, BAD_INPUT
         if finale.record is None:
             count = len(finale.skipped)
-            which = "the best pipeline cannot" if count == 1 else f"none of the {count} best pipelines can"
-            print_error(f"{which} be fitted on all rows", "all trials are stored; list them with `spacelang show`")
+            message = (
+                "the best pipeline cannot be fitted on all rows"
+                if count == 1
+                else f"none of the {count} best pipelines can be fitted on all rows"
+            )
+            print_error(message, "all trials are stored; list them with `spacelang show`")
             return finale, NOTHING_SUCCEEDED
         assert self.found.store is not None
         try:

@@ -174,7 +174,7 @@ class ReadingOptions:
 
     @property
     def reading(self) -> "ReadOptions":
-        """The read options. Raises ReadingError if an option is invalid."""
+        """The read options. Raises ReadOptionsError if an option is invalid."""
         import csv
 
         from spacelang.runtime.data.read_options import make_read_options
@@ -252,7 +252,7 @@ class StoredPipelineOptions:
         typer.Option(min=1, help="The rank of the pipeline in the list of `spacelang show`; by default 1."),
     ] = None
     ensemble: Annotated[
-        bool, typer.Option("--ensemble", help="Take the ensemble instead of one pipeline, of a run with `--ensemble`.")
+        bool, typer.Option("--ensemble", help="Take the ensemble of a run with `--ensemble` instead of one pipeline.")
     ] = False
     votes: Annotated[
         int | None,

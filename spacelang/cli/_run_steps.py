@@ -159,11 +159,11 @@ def run_search(prepared: "PreparedExperiment", options: "StoreOptions") -> "Iter
     from rich.console import Console
 
     from spacelang.report.progress import progress_listener
-    from spacelang.runtime.storage.runs import default_path
+    from spacelang.runtime.storage.runs import reserve_default_path
 
     initial = prepared.initial_configurations(lambda found: [*map(print_note, found.messages)])
     with closing(prepared.make_executor(forks=True)) as crew:
-        place = options.store or default_path(prepared.space.name, datetime.now())
+        place = options.store or reserve_default_path(prepared.space.name, datetime.now())
         with progress_listener(Console(file=raw_stream(sys.stderr))) as listener:
             found = prepared.run(crew, initial=initial, store=place, resume=options.resume, listener=listener)
         yield found, crew

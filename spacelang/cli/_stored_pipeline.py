@@ -83,7 +83,7 @@ def _vote_count_source(asked: int | None, given: int | None) -> str:
     if given is not None:
         return "the number of votes is that of `--votes`" + ("" if asked in (None, given) else f"; its run had {asked}")
     return (
-        "the number of votes is the default: the store does not have that of its run"
+        "the number of votes is the default: the store does not record that of the run"
         if asked is None
         else "the number of votes is that of its run"
     )

@@ -29,9 +29,9 @@ def command(
 
     Example: `spacelang archive runs -o archive.json`
     """
-    from spacelang.api.archives import make_archive
+    from spacelang.api.archives import make_run_archive
 
-    made = make_archive(runs, output)
+    made = make_run_archive(runs, output)
     for reason in made.left_out:
         print_note(f"skipped: {reason}")
     rows = made.archive.rows

@@ -150,11 +150,11 @@ def _show_one(entry: "CatalogueEntry", as_json: bool) -> None:
 
 def _default_text(default: "Default") -> str | None:
     """Return the default as the language writes it, or None if there is none or it has no literal."""
-    from spacelang.catalog.catalogue import NamedDefault, NoDefault, OpaqueDefault
+    from spacelang.catalog.catalogue import NamedObjectDefault, NoDefault, OpaqueDefault
     from spacelang.ir.domain import literal
 
     match default:
-        case NamedDefault(name):
+        case NamedObjectDefault(name):
             return name
         case OpaqueDefault() | NoDefault():
             return None

@@ -31,7 +31,8 @@ def command(
         typer.Option("--output", "-o", metavar="FILE.json", help="Write the configurations here, best first."),
     ] = None,
     store: Annotated[
-        Path | None, typer.Option("--store", metavar="NEW.db", help="Start a new run here that has them as trials.")
+        Path | None,
+        typer.Option("--store", metavar="NEW.db", help="Start a new run here with these configurations as trials."),
     ] = None,
     most: Annotated[int | None, typer.Option("-n", min=1, help="The largest number of trials to take.")] = None,
     data: Annotated[
@@ -83,7 +84,7 @@ def _write(output: Path, found: "Migration") -> None:
     if not found.migrated:
         fail("no trial of the run is a member of the space, so nothing was written", status=BAD_INPUT)
     try:
-        output.write_text(json_module.dumps(found.initial, indent=1) + "\n", encoding="utf-8")
+        output.write_text(json_module.dumps(found.initial_configurations, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         fail(f"cannot write `{output}`: {(error.strerror or str(error)).lower()}")
 

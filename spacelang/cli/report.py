@@ -55,7 +55,7 @@ def _build_page(places: Sequence[Path]) -> str:
         if path in places:
             raise error
     if not listing.runs:
-        raise StoreError("no stored runs found", "name stores, or folders with stores")
+        raise StoreError("no stored runs found", "give files with stored runs, or folders with such files")
     with ExitStack() as stack:
         found = [stack.enter_context(Store.read(each.path)) for each in reversed(listing.runs)]
         return render_page(found, others=[(str(path), error.message) for path, error in listing.unreadable])

@@ -136,9 +136,9 @@ def _table(
         message = f"{table.trials:,} of {done + table.trials:,} trials are missing, so no table was written"
         fail(message, f"continue with `--store {place} --resume`", status=INTERRUPTED)
     if outcome.best is None:
-        from spacelang.report.failures import count_by_reason, most_frequent
+        from spacelang.report.failures import count_failures_by_reason, most_frequent
 
-        shown, _ = most_frequent(count_by_reason(outcome.records))
+        shown, _ = most_frequent(count_failures_by_reason(outcome.records))
         notes = (f"{count} x {reason}" for reason, count in shown)
         fail(
             "every trial failed, so no table was written",
@@ -160,7 +160,7 @@ def _write(table: "LossTable", output: Path, place: Path) -> None:
 
 
 def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *, as_json: bool) -> None:
-    from spacelang.report.failures import count_by_status, describe_counts
+    from spacelang.report.failures import count_failures_by_status, describe_counts
 
     rows, rungs = table.loss.shape
     if as_json:
@@ -185,6 +185,6 @@ def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *
     if outcome.failed:
         print(
             f"of {rows * rungs:,} trials {outcome.failed:,} failed "
-            f"({describe_counts(count_by_status(outcome.records))})"
+            f"({describe_counts(count_failures_by_status(outcome.records))})"
         )
     print(f"{float(table.cost.sum()):,.1f} s of trials in {outcome.seconds:,.1f} s, stored in {place}")

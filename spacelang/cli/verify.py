@@ -11,7 +11,7 @@ from spacelang.cli._space_argument import load
 from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
-    from spacelang.api.verification import Law, Verification
+    from spacelang.api.verification import LawCheck, Verification
 
 
 def command(
@@ -61,7 +61,7 @@ def _print(found: "Verification") -> None:
         typer.echo(f"{status:<12}  {', '.join(constructs)}")
 
 
-def _cases(law: "Law", found: "Verification") -> str:
+def _cases(law: "LawCheck", found: "Verification") -> str:
     if not law.holds:
         return f"by case {law.tried}"
     return f"all {law.tried}" if found.is_all and "draws" not in law.name else f"{law.tried} drawn"

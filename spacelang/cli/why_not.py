@@ -37,7 +37,7 @@ def command(
     if json:
         print_json(_document(found))
     elif not found.reasons:
-        typer.echo("it is a member")
+        typer.echo("the configuration is a member of the space")
     else:
         _print(found)
     if found.reasons:

@@ -121,7 +121,7 @@ class Diagnostic(_Record):
     def fix(self) -> Fix | None:
         """The replacement of the primary span by the similar name that the help suggests, or None.
 
-        See `diagnostics.fixes.fixes` for all replacements.
+        See `diagnostics.fixes.find_fixes` for all replacements.
         """
         near = self._fields.get("near")
         return Fix(self.primary, str(near)) if near and f"`{near}`" in (self.help or "") else None

@@ -113,7 +113,7 @@ class UnboundSymbol(Diagnostic):
     limit: str | None = None
 
 
-class NeverForData(Diagnostic):
+class AlternativeNeverChosenForData(Diagnostic):
     """The constraints leave no configuration in which this alternative is chosen for this data.
 
     A search on this data never chooses it; on other data it may be chosen. If the reason had nothing to do with the

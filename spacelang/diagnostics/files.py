@@ -42,8 +42,9 @@ class NotText(Diagnostic):
 class TooLarge(Diagnostic):
     """The file is larger than a space may be.
 
-    Files above 1 MiB, nesting deeper than 64 brackets, numbers of more than 400 characters and syntax trees of more
-    than 100,000 members are refused, so that a file from a stranger cannot exhaust the machine.
+    Files above 1 MiB (`.json` files above 8 MiB), nesting deeper than 64 brackets, numbers of more than 400 characters
+    and texts of more than 150,000 words and signs are refused, so that a file from a stranger cannot exhaust the
+    machine.
     """
 
     code = "SL003"
@@ -139,7 +140,7 @@ class NamelessImport(Diagnostic):
     stem: str
 
 
-class WrongCompiled(Diagnostic):
+class InvalidCompiledDocument(Diagnostic):
     """The document of a compiled space does not define a space.
 
     `spacelang compile --format json` writes the whole space into its document, as `definition`, so that it can be
@@ -157,7 +158,7 @@ class WrongCompiled(Diagnostic):
     remedy: str = ""
 
 
-class OtherVersion(Diagnostic):
+class UnsupportedFormatVersion(Diagnostic):
     """A compiled space has a format version that cannot be read.
 
     The version is increased whenever an older reader would misread the document. Compile the space again from its text,
@@ -180,7 +181,7 @@ class DifferentBinding(Diagnostic):
     """
 
     code = "SL019"
-    MESSAGE = "`{symbol}` cannot be {number}: the space was compiled {reason}"
+    MESSAGE = "`{symbol}` cannot be {number}: {reason}"
     HELPS = ("compile the text of the space with `--bind {symbol}={number}`",)
 
     symbol: str

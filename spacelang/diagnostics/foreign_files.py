@@ -101,7 +101,7 @@ class GuidanceDropped(Diagnostic):
     verb: str = "is"
 
 
-class NothingToImport(Diagnostic):
+class IneffectiveDeclaration(Diagnostic):
     """A declaration of the imported file has no effect and is left out.
 
     A hyperparameter that is never active appears in no configuration, and a forbidden combination of values that can
@@ -110,7 +110,7 @@ class NothingToImport(Diagnostic):
 
     code = "SL017"
     severity = Severity.WARNING
-    MESSAGE = "{what} and is left out"
+    MESSAGE = "{what}, so it is not imported"
     LABEL = "{reason}"
 
     what: str
@@ -128,7 +128,7 @@ class ActiveWithoutParent(Diagnostic):
     code = "SL018"
     severity = Severity.WARNING
     MESSAGE = "`{child}` is active when `{parent}` is not"
-    LABEL = "`!=` is true then, as in ConfigSpace 1.2"
+    LABEL = "`!=` is true if `{parent}` is not active, as in ConfigSpace 1.2"
     HELPS = ("if that is not intended, list the values instead: `in {{…}}`",)
 
     child: str

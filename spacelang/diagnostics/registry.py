@@ -12,7 +12,7 @@ from spacelang.diagnostics import (
     domains,
     files,
     foreign_files,
-    initial,
+    initial_configurations,
     names,
     parameters,
     structure,
@@ -26,7 +26,19 @@ WIDTH: Final = 88
 """The line length of explanations. Prose is hard to read on longer lines."""
 
 _MODULES: Final = (
-    *(files, foreign_files, initial, syntax, names, catalogues, parameters, domains, conditions, structure, tasks),
+    *(
+        files,
+        foreign_files,
+        initial_configurations,
+        syntax,
+        names,
+        catalogues,
+        parameters,
+        domains,
+        conditions,
+        structure,
+        tasks,
+    ),
     targets,
 )
 

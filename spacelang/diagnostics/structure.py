@@ -184,7 +184,7 @@ class ColumnsAfterChange(Diagnostic):
     HELPS = ("move the step into the parts of `columns(…)`, or after it",)
 
 
-class SingleEstimator(Diagnostic):
+class SingleEstimatorInsteadOfList(Diagnostic):
     """The parameter takes a list of estimators, but is given a single one.
 
     Write the estimators in parentheses, joined by `&`. Each is listed under its name:

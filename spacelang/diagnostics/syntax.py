@@ -97,7 +97,7 @@ class NotSupportedYet(Diagnostic):
     instead: str | None = None
 
 
-class RepeatedItem(Diagnostic):
+class RepeatedTopLevelItem(Diagnostic):
     """A file has more than one `space` line, `pipeline` or `task`.
 
     Keep the intended one. Several pipelines in one file are written as alternatives of one another:

@@ -80,7 +80,7 @@ class ReversedGoal(Diagnostic):
     severity = Severity.WARNING
     MESSAGE = "this goal looks for the worst pipelines"
     LABEL = "`{scorer}` is larger for better pipelines"
-    HELPS = ("write `{remedy}`",)
+    HELPS = ("write {remedy}",)
 
     scorer: str
     remedy: str

@@ -119,7 +119,7 @@ def _make_mark(span: Span, sign: str, style: str, label: str) -> _Mark:
 def _is_near(mark: _Mark, marks: Sequence[_Mark]) -> bool:
     """Return True if one snippet can show the mark together with the others.
 
-    It must be at most `NEAR` lines away from one of them, and not far away from the others on a long line.
+    It must be at most `MAX_LINE_DISTANCE` lines away from one of them, and not far away from the others on a long line.
     """
     if all(mark.source != other.source or abs(mark.line - other.line) > MAX_LINE_DISTANCE for other in marks):
         return False

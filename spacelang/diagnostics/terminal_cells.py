@@ -54,7 +54,7 @@ class Excerpt:
 def make_excerpt(line: str, start: int, end: int) -> Excerpt:
     """Return the line with characters `[start, end)` in view.
 
-    A long line is cut to `WIDEST` cells, on both sides if necessary.
+    A long line is cut to `MAX_CELLS` cells, on both sides if necessary.
     """
     first, last = _window(line, start, end)
     lead = ELLIPSIS if first > 0 else ""
@@ -86,7 +86,7 @@ def _window(line: str, start: int, end: int) -> tuple[int, int]:
 def _end_of_fitting(line: str, first: int, room: int = MAX_CELLS) -> int:
     """Return the end of the characters from `first` on that fit into `room` cells.
 
-    At most `2 * WIDEST` characters are counted, as characters may have width zero.
+    At most `2 * MAX_CELLS` characters are counted, as characters may have width zero.
     """
     stop = min(len(line), first + 2 * MAX_CELLS)
     for place in range(first, stop):

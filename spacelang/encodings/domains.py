@@ -21,7 +21,7 @@ class DomainEncoding:
     """An encoding of the values of one domain as rows of floats; `decode(encode(values))` returns the same values.
 
     If the domain is a union, the first column has the index of the part. The value follows; `columns` maps the index of
-    a part to its column. `selector_encoding` and `unit_encoding` create the two kinds of encodings. They differ in how
+    a part to its column. `exact_encoding` and `unit_encoding` create the two kinds of encodings. They differ in how
     codes become numbers, and in whether the parts share a column.
     """
 
@@ -79,7 +79,7 @@ class DomainEncoding:
         return ValueCodes(codes.astype(self._type), marks if len(self.parts) > 1 else None)
 
 
-def selector_encoding(domain: Domain, *, has_part: bool = False) -> DomainEncoding:
+def exact_encoding(domain: Domain, *, has_part: bool = False) -> DomainEncoding:
     """Return the exact encoding: part index and value; a number is itself, a categorical value its index.
 
     `decode` raises ValueError if a row stands for no value. With `has_part`, the part index is there even if the domain

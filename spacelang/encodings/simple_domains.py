@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, integer_coefficients
+from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, affine_integer_coefficients
 from spacelang.sampling.unit_scale import UnitScale, unit_scale
 from spacelang.sampling.value_codes import Array, codes_at
 
@@ -84,7 +84,7 @@ def _clip(numbers: Array, lower: float, upper: float) -> Array:
 
 
 def _float_grid_index(part: Grid, codes: Array) -> Array:
-    start, step, below = integer_coefficients(part)
+    start, step, below = affine_integer_coefficients(part)
     if max(abs(start), abs(start + step * part.last_index)) < step * MAX_EXACT_STEPS:
         return round_half_up((codes * below - start) / step)
     return np.array([part.index_of(code) for code in codes.ravel().tolist()], float).reshape(codes.shape)

@@ -10,7 +10,7 @@ from spacelang.sampling.unit_scale import unit_scale
 from spacelang.sampling.value_codes import Array
 
 
-class UnitInterval:
+class UnitIntervalMapping:
     """A mapping between the numbers of some pieces and [0, 1]; numbers between two members are mapped too.
 
     Several pieces get equal shares of [0, 1]. Each of their members extends half a step to both sides. Ranges with

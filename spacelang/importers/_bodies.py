@@ -3,7 +3,7 @@
 from typing import Literal, assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.foreign_files import ActiveWithoutParent, GuidanceDropped, NothingToImport
+from spacelang.diagnostics.foreign_files import ActiveWithoutParent, GuidanceDropped, IneffectiveDeclaration
 from spacelang.importers._expressions import ExpressionWriter, is_boolean, number_node, value_node
 from spacelang.importers._foreign_space import ForeignParameter, ForeignRange, ForeignValues
 from spacelang.importers._name_assignment import NameAssignment
@@ -32,7 +32,7 @@ class BodyWriter:
                 found.setdefault(path, []).append(member)
             if not members[name] and self._shape.paths[name] != (ROOT,):
                 span = self._shape.space.parameters[name].span
-                self.diagnostics.append(NothingToImport(primary=span, what=f"`{name}` is never active"))
+                self.diagnostics.append(IneffectiveDeclaration(primary=span, what=f"`{name}` is never active"))
         self._report_lost_weights()
         return found
 

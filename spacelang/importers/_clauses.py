@@ -6,7 +6,7 @@ from itertools import islice, product
 from typing import Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.foreign_files import NotExpressible, NothingToImport
+from spacelang.diagnostics.foreign_files import IneffectiveDeclaration, NotExpressible
 from spacelang.grouping import group_by_key
 from spacelang.importers._expressions import ExpressionWriter
 from spacelang.importers._foreign_space import ForbiddenClause, ForeignValues, ParameterComparison, ValueTest
@@ -56,7 +56,7 @@ class ConstraintWriter:
                     several.append(rule)
             if not rules:
                 what = "this combination can never occur"
-                self.diagnostics.append(NothingToImport(primary=table.span, what=what))
+                self.diagnostics.append(IneffectiveDeclaration(primary=table.span, what=what))
         return found
 
     def _table(self, clause: ForbiddenClause) -> _ClauseTable:
@@ -111,7 +111,7 @@ class ConstraintWriter:
             terms.append(self._expressions.decision_test(decision, self._shape.paths[decision][0], [int(place)], ROOT))
         terms.extend(self._literals(table, speaking, home))
         if not terms:
-            terms = [ast.Keyword(True, NO_SPAN)]
+            terms = [ast.NamedConstant(True, NO_SPAN)]
         expression = terms[0] if len(terms) == 1 else ast.Logical("and", tuple(terms), NO_SPAN)
         return home, ast.ConstraintStatement(True, expression, NO_SPAN)
 

@@ -74,7 +74,7 @@ class ExpressionWriter:
         written = [value_node(parameter, given) for given in values]
         if len(written) != 1 or isinstance(written[0], ast.Tuple):
             return ast.Membership(name, tuple(written), NO_SPAN)
-        if is_boolean(domain) and written[0] == ast.Keyword(True, NO_SPAN):
+        if is_boolean(domain) and written[0] == ast.NamedConstant(True, NO_SPAN):
             return name
         return ast.Binary("==", name, written[0], NO_SPAN)
 
@@ -137,7 +137,7 @@ def is_boolean(domain: ForeignRange | ForeignValues) -> bool:
 
 def value_node(
     parameter: ForeignParameter, given: Value
-) -> ast.Number | ast.Text | ast.Keyword | ast.Tuple | ast.DottedName:
+) -> ast.Number | ast.Text | ast.NamedConstant | ast.Tuple | ast.DottedName:
     """Return the syntax node of a value of a hyperparameter."""
     domain = parameter.domain
     return (

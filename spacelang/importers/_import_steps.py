@@ -10,7 +10,7 @@ from spacelang.diagnostics.diagnostic import Diagnostic, Severity, sorted_unique
 from spacelang.diagnostics.files import TooLarge
 from spacelang.diagnostics.foreign_files import (
     ContradictoryDeclaration,
-    NothingToImport,
+    IneffectiveDeclaration,
     UnknownFormat,
     UnreadableDeclaration,
 )
@@ -129,7 +129,7 @@ def _remove_dead_alternatives(
         assert isinstance(domain, ForeignValues)
         place = next(i for i in range(len(domain.values)) if naming.alternatives[parameter.name, i] == one.alternative)
         what = f"the value `{domain.values[place]}` of `{parameter.name}` is always forbidden"
-        left_out.append(NothingToImport(primary=parameter.span, what=what))
+        left_out.append(IneffectiveDeclaration(primary=parameter.span, what=what))
         if sound.parameters[parameter.name].is_constant:
             return None
         sound = remove_value(sound, parameter.name, domain.values[place])

@@ -21,13 +21,13 @@ MembersByBody: TypeAlias = dict[Path, list[ast.Member]]
 
 def extract_groups(
     bodies: MembersByBody, operators: dict[Path, str], names: UniqueNames
-) -> tuple[list[ast.Params], MembersByBody]:
+) -> tuple[list[ast.ParameterGroup], MembersByBody]:
     """Return groups of members that exactly the same bodies have, and the bodies with an `include` for each group."""
-    groups: list[ast.Params] = []
+    groups: list[ast.ParameterGroup] = []
     shared = {path: list(members) for path, members in bodies.items()}
     for users, members in _repeated_groups(bodies):
         word = ast.Word(_group_name([operators[path] for path in users], members, names), NO_SPAN)
-        groups.append(ast.Params(word, ast.Body(tuple(members), NO_SPAN), NO_SPAN))
+        groups.append(ast.ParameterGroup(word, ast.Body(tuple(members), NO_SPAN), NO_SPAN))
         for path in users:
             body = shared[path]
             place = body.index(members[0])

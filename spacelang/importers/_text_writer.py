@@ -49,7 +49,7 @@ def _components(shape: SpaceTree, naming: NameAssignment, members: dict[Path, li
             comment = ""
         declared = [path for path, name in naming.operators.items() if _belongs_to(path, step) and name]
         items = [
-            ast.Abstract(ast.Word(naming.operators[path], NO_SPAN), bodies.get(path), NO_SPAN)
+            ast.AbstractOperator(ast.Word(naming.operators[path], NO_SPAN), bodies.get(path), NO_SPAN)
             for path in declared
             if path not in naming.catalogue_paths
         ]

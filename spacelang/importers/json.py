@@ -129,7 +129,7 @@ class _DocumentReader:
         for end in ("lower", "upper"):
             bound = _optional(item, end)
             if bound is None:
-                what = f"that `{name}` has no {end} bound"
+                what = f"the range of `{name}`, which has no {end} bound"
                 raise _ProblemError(NotExpressible(primary=item.span, what=what, remedy="give it both bounds"))
             bounds.append(_number(item, end, is_integer=is_integer))
         domain = ForeignRange("int" if is_integer else "float", bounds[0], bounds[1], log)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from spacelang.diagnostics.diagnostic import Diagnostic
-from spacelang.diagnostics.foreign_files import ContradictoryDeclaration, NothingToImport, UnreadableDeclaration
+from spacelang.diagnostics.foreign_files import ContradictoryDeclaration, IneffectiveDeclaration, UnreadableDeclaration
 from spacelang.importers._foreign_space import (
     Condition,
     ForbiddenClause,
@@ -102,13 +102,15 @@ def _find_trailing(text: str) -> tuple[int, int]:
     return (len(text), len(text)) if found is None else found.span("stray")
 
 
-def _trailing_warnings(source: Source) -> Iterator[NothingToImport]:
+def _trailing_warnings(source: Source) -> Iterator[IneffectiveDeclaration]:
     """Yield warnings for characters after declarations, such as a semicolon, which ConfigSpace ignores."""
     for span in _lines(source):
         start, end = _find_trailing(_unquoted(span))
         if start < end:
             at = Span(source, span.start + start, span.start + end)
-            yield NothingToImport(primary=at, what=f"`{at.text}` has no meaning here", reason="ConfigSpace ignores it")
+            yield IneffectiveDeclaration(
+                primary=at, what=f"`{at.text}` has no meaning here", reason="ConfigSpace ignores it"
+            )
 
 
 # ---- hyperparameters

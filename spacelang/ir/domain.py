@@ -72,7 +72,7 @@ class Real:
         return 0
 
     def find(self, value: Value) -> Value | NotFound:
-        """Return the member equal to `value` as a float, or MISSING if there is none."""
+        """Return the member equal to `value` as a float, or NOT_FOUND if there is none."""
         number = exact_float(value)
         if number is None or not self.lower <= number <= self.upper:
             return NOT_FOUND
@@ -151,14 +151,14 @@ class Grid:
         """The index of the largest member; negative for an empty grid."""
         if self.is_integral:
             return int((self.upper - self.lower) // self.step)
-        start, step, below = integer_coefficients(self)
+        start, step, below = affine_integer_coefficients(self)
         return math.floor((to_fraction(self.upper) * below - start) / step)
 
     def value_at(self, index: int) -> int | float:
         """Return the member at `index`, counted from 0."""
         if self.is_integral:
             return self.lower + index * self.step
-        start, step, below = integer_coefficients(self)
+        start, step, below = affine_integer_coefficients(self)
         # Dividing integers gives the nearest float; sums of floats would accumulate rounding errors.
         return (start + step * index) / below
 
@@ -167,7 +167,7 @@ class Grid:
         assert is_number(member)
         if self.is_integral:
             return int((int(member) - self.lower) // self.step)  # type: ignore[arg-type]
-        start, step, below = integer_coefficients(self)
+        start, step, below = affine_integer_coefficients(self)
         number, divisor = member.as_integer_ratio()  # type: ignore[union-attr]
         return round(Fraction(number * below - start * divisor, step * divisor))
 
@@ -179,7 +179,7 @@ class Grid:
         return (to_fraction(number) - to_fraction(self.lower)) / to_fraction(self.step)
 
     def find(self, value: Value) -> Value | NotFound:
-        """Return the member equal to `value` as an int or a float, or MISSING if there is none."""
+        """Return the member equal to `value` as an int or a float, or NOT_FOUND if there is none."""
         number = exact_integer(value) if self.is_integral else exact_float(value)
         if number is None or not self.lower <= number <= self.upper:
             return NOT_FOUND
@@ -234,7 +234,7 @@ class Categorical(CachedPropertyMixin):
         return self.index[identity_key(member)]
 
     def find(self, value: Value) -> Value | NotFound:
-        """Return the member that is the same as `value`, as the space writes it, or MISSING if there is none."""
+        """Return the member that is the same as `value`, as the space writes it, or NOT_FOUND if there is none."""
         place = self.index.get(identity_key(value))
         return NOT_FOUND if place is None else self.values[place]
 
@@ -274,7 +274,7 @@ class Union:
         return total
 
     def find(self, value: Value) -> Value | NotFound:
-        """Return the member equal to `value`, or MISSING if there is none."""
+        """Return the member equal to `value`, or NOT_FOUND if there is none."""
         for part in self.parts:
             found = part.find(value)
             if not isinstance(found, NotFound):
@@ -312,7 +312,7 @@ BOOLEANS: Final = Categorical((True, False))
 
 
 @lru_cache(maxsize=4096)
-def integer_coefficients(grid: Grid) -> tuple[int, int, int]:
+def affine_integer_coefficients(grid: Grid) -> tuple[int, int, int]:
     """Return integers (a, b, c) such that the member of `grid` with index i is (a + b i) / c.
 
     The division is the only operation that rounds.
@@ -419,7 +419,7 @@ def is_bare_word(text: str) -> bool:
     return text.isascii() and text.isidentifier() and text not in KEYWORDS | _PYTHON_KEYWORDS
 
 
-def parameter_name(name: str) -> str:
+def spell_parameter_name(name: str) -> str:
     """Return the name of a hyperparameter or nested decision in the syntax of the language.
 
     It is put in backticks if it is not a bare word.

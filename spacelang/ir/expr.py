@@ -18,15 +18,15 @@ from spacelang.ir.value import Value, are_same, identity_key
 from spacelang.text import NO_SPAN, Span
 
 
-class Inactive:
+class InactiveValue:
     """The type of `INACTIVE`, the value of an inactive hyperparameter and of undefined arithmetic."""
 
     def __repr__(self) -> str:
         return "INACTIVE"
 
 
-INACTIVE: Final = Inactive()
-ExpressionValue: TypeAlias = Value | Inactive
+INACTIVE: Final = InactiveValue()
+ExpressionValue: TypeAlias = Value | InactiveValue
 ComputedValue: TypeAlias = ExpressionValue | Fraction | NumberInterval
 """The result of an expression; arithmetic may give numbers that no value literal can express."""
 Lookup: TypeAlias = Callable[[str], ExpressionValue]
@@ -207,7 +207,7 @@ def _is_comparison_true(expression: Compare, lookup: Lookup) -> bool:
 
 
 def _is_relation_true(relation: ComparisonSign, left: ComputedValue, right: ComputedValue) -> bool:
-    if isinstance(left, Inactive) or isinstance(right, Inactive):
+    if isinstance(left, InactiveValue) or isinstance(right, InactiveValue):
         return False
     if (type(left) is int and type(right) is int) or (type(left) is float and type(right) is float):
         return COMPARISON_FUNCTIONS[relation](left, right)  # floats are ordered like the decimals that they print as
@@ -280,13 +280,13 @@ def scope(expression: Expr) -> tuple[str, ...]:
     return (*found[0], *found[1], *found[2])
 
 
-def leaves(expression: Expr) -> Iterator[Expr]:
+def logical_atoms(expression: Expr) -> Iterator[Expr]:
     """Yield the subexpressions that `and`, `or` and `not` combine, from left to right."""
     if not isinstance(expression, And | Or | Not):
         yield expression
         return
     for term in children(expression):
-        yield from leaves(term)
+        yield from logical_atoms(term)
 
 
 def with_children(expression: Expr, change: Callable[[Expr], Expr]) -> Expr:

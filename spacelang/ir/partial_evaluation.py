@@ -17,7 +17,7 @@ from spacelang.ir.expr import (
     Expr,
     ExpressionValue,
     In,
-    Inactive,
+    InactiveValue,
     Is,
     Not,
     Or,
@@ -131,19 +131,19 @@ def _substitute(expression: Expr, known: KnownValues) -> Expr:
     if isinstance(expression, And | Or | Not):
         return with_children(expression, lambda term: _substitute(term, known))
     left = _evaluate_known(expression, known)
-    if isinstance(left, Inactive):
+    if isinstance(left, InactiveValue):
         return Constant(False, expression.span)
     return left if scope(left) else Constant(is_true(left, _always_inactive), expression.span)
 
 
-def _evaluate_known(expression: Expr, known: KnownValues) -> Expr | Inactive:
+def _evaluate_known(expression: Expr, known: KnownValues) -> Expr | InactiveValue:
     """Return the remainder of an expression as a value, or INACTIVE if it is undefined."""
     match expression:
         case Constant():
             return expression
         case Reference():
             found = known(expression.address)
-            if isinstance(found, Unknown | Inactive):
+            if isinstance(found, Unknown | InactiveValue):
                 return expression if isinstance(found, Unknown) else INACTIVE
             return Constant(found, expression.span)
         case Is() | Active():
@@ -155,13 +155,15 @@ def _evaluate_known(expression: Expr, known: KnownValues) -> Expr | Inactive:
             return _evaluate_operands(expression, [_evaluate_known(part, known) for part in children(expression)])
 
 
-def _evaluate_operands(expression: Compare | In | Arithmetic | Call, parts: list[Expr | Inactive]) -> Expr | Inactive:
+def _evaluate_operands(
+    expression: Compare | In | Arithmetic | Call, parts: list[Expr | InactiveValue]
+) -> Expr | InactiveValue:
     """Return an expression with simplified operands.
 
     If an operand is undefined, a test becomes false and arithmetic becomes INACTIVE.
     """
     is_test = isinstance(expression, Compare | In)
-    terms = [part for part in parts if not isinstance(part, Inactive)]
+    terms = [part for part in parts if not isinstance(part, InactiveValue)]
     words = (term for term in terms if isinstance(term, Constant) and not is_number(term.value))
     if len(terms) < len(parts) or (not is_test and any(words)):
         return Constant(False, expression.span) if is_test else INACTIVE
@@ -174,5 +176,5 @@ def _evaluate_operands(expression: Compare | In | Arithmetic | Call, parts: list
     return INACTIVE if evaluate(left, _always_inactive) is INACTIVE else left
 
 
-def _always_inactive(address: str) -> Inactive:  # noqa: ARG001
+def _always_inactive(address: str) -> InactiveValue:  # noqa: ARG001
     return INACTIVE

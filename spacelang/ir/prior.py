@@ -38,7 +38,10 @@ def make_prior(name: str, numbers: Sequence[float]) -> Prior | None:
 
 
 def name_and_parameters(prior: Prior) -> tuple[str, tuple[float, ...]]:
-    """Return the distribution name and the parameters of a prior, so that `make_prior(*named(prior)) == prior`."""
+    """Return the distribution name and the parameters of a prior.
+
+    `make_prior(*name_and_parameters(prior)) == prior`.
+    """
     match prior:
         case Normal(mean=mean, deviation=deviation):
             return NORMAL, (mean, deviation)

@@ -4,8 +4,8 @@ A float stands for the shortest decimal that it prints as, so that 0.1 + 0.2 is 
 logarithm is represented by the interval between two floats that contains it. Two numbers whose intervals overlap count
 as equal:
 
-    FUNCTIONS["sqrt"](Fraction(9, 100)) == Fraction(3, 10)
-    order(FUNCTIONS["sqrt"](2), decimal(1.4142)) == 1
+    NUMERIC_FUNCTIONS["sqrt"](Fraction(9, 100)) == Fraction(3, 10)
+    compare_numbers(NUMERIC_FUNCTIONS["sqrt"](2), to_fraction(1.4142)) == 1
 """
 
 import math

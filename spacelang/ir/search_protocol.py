@@ -1,18 +1,17 @@
 """The protocol between a search (a coroutine) and whoever evaluates its trials.
 
-A search is a generator. It yields an `Ask` and is sent a `SearchEvent` event, again and again. Its behaviour depends
-only on its seed and on the events that it receives. The caller reports every started trial exactly once, in the order
-in which the trials finish. A slow trial therefore delays only those parts of a search that need its result:
+A search is a generator. It yields an `Ask` and is sent a `SearchEvent`, again and again. Its behaviour depends only on
+its seed and on the events that it receives. The caller reports every started trial exactly once, in the order in which
+the trials finish. A slow trial therefore delays only those parts of a search that need its result:
 
-    told = yield Ask(begin=(first, second))   # start two trials, both committed
-    told.ended                                # the trial that finished first
-    told = yield Ask(begin=(third,))          # the other trial is still running
+    event = yield Ask(requests=(first, second))  # start two trials, both committed
+    event.finished                               # the trial that finished first
+    event = yield Ask(requests=(third,))         # the other trial is still running
 
-A request that is expensive to propose is asked for as a `LazyRequest` (a lazy request). A resumed run does not compute
-it again:
+A request that is expensive to propose is asked for as a `LazyRequest`. A resumed run does not compute it again:
 
-    told = yield Ask(begin=(Later(propose),))  # `propose` receives a random generator and returns a `Request`
-    told.asked, told.ended.request             # the `LazyRequest` itself, and the request that it returned
+    event = yield Ask(requests=(LazyRequest(propose),))  # `propose` takes a random generator and returns a `Request`
+    event.request, event.finished.request                # the `LazyRequest` itself, and the request that it returned
 """
 
 from collections import deque
@@ -202,7 +201,7 @@ class _RunningParts(Generic[T]):
             ask = next(part) if told is None else part.send(told)
         except StopIteration as end:
             self.results[number] = end.value
-            assert not self._pending[number], "a part must not return while it waits for trials"
+            assert not self._pending[number], "a search coroutine must not return while its trials are pending"
             del self._running[number], self._pending[number]
             self._speculative.pop(number, None)
             return ()

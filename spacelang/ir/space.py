@@ -111,7 +111,7 @@ class Choice(CachedPropertyMixin):
 class ColumnSelector:
     """A selector of the columns for one part of `columns(…)`: a kind of columns, or a pattern.
 
-    `kind` is one of SELECTORS or `pattern`. A pattern selects the columns in whose names it is found.
+    `kind` is one of COLUMN_KINDS or `pattern`. A pattern selects the columns in whose names it is found.
     """
 
     kind: str

@@ -50,7 +50,7 @@ def step_groups(nodes: Sequence[Node], prefix: str) -> list[str]:
 
 
 def _step_group(node: Node, prefix: str) -> str:
-    """Return the group that contains all of a step: OUTSIDE for the pipeline itself, empty if there is none."""
+    """Return the group that contains all of a step: PIPELINE_GROUP for the pipeline itself, empty if there is none."""
     if is_sequence(node):
         return ""
     before = f"{prefix}." if prefix else ""

@@ -70,7 +70,7 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
-class UnseenBound:
+class UnseenMeasurement:
     """The value of a bounded quantity on rows that no trial has seen, in the unit of the bound.
 
     `low` and `high` are the ends of a 95 % confidence interval, or None. If `value` is None, it could not be measured.
@@ -113,7 +113,7 @@ class TestScore:
     high: float | None
     rows: int
     reason: str = ""
-    constraints: tuple[UnseenBound, ...] = ()
+    constraints: tuple[UnseenMeasurement, ...] = ()
 
     @property
     def is_feasible(self) -> bool | None:

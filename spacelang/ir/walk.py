@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import NotFound
-from spacelang.ir.expr import INACTIVE, ExpressionValue, Inactive, is_true, scope
+from spacelang.ir.expr import INACTIVE, ExpressionValue, InactiveValue, is_true, scope
 from spacelang.ir.space import Choice, Context, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
 
@@ -86,7 +86,7 @@ def assemble(space: Space, structure: Structure, value_of: Callable[[Hyperparame
     values: dict[str, Value] = {}
     for variable, branch in walk_reached(space, lambda choice: structure[choice.address]):
         value = branch if branch is not None else assignment(variable.address)
-        if not isinstance(value, Inactive):
+        if not isinstance(value, InactiveValue):
             values[variable.key] = value
     return Configuration(values)
 

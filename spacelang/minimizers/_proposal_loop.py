@@ -66,7 +66,7 @@ def minimize_with_proposals(
         told = yield Ask(begin)
         room = told.idle_workers
         if told.finished is not None:
-            assert isinstance(told.request, LazyRequest), "a minimizer asks for lazy requests only"
+            assert isinstance(told.request, LazyRequest), "a minimizer must start every trial with a lazy request"
             left -= told.finished.cost
             made.record_trial(told.request, told.finished)
 
@@ -172,6 +172,6 @@ def _with_memo(request: Request, points: Sequence[Point]) -> Request:
 def _points_in_memo(request: Request, width: int) -> tuple[Point, ...]:
     """Return the points that are stored at the end of the memo of a request."""
     count = request.memo[-1]
-    assert isinstance(count, int), "the memo ends with the number of points"
+    assert isinstance(count, int), "the last item in the memo of a request must be the number of its points"
     numbers = [float(number) for number in request.memo[-1 - count * width : -1]]
     return tuple(tuple(numbers[place * width : (place + 1) * width]) for place in range(count))

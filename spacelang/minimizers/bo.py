@@ -43,10 +43,10 @@ class Bo:
 
         from spacelang.surrogates.dimensions import round_to_members
         from spacelang.surrogates.improvement import make_closeness_test, maximise_expected_improvement
-        from spacelang.surrogates.incremental_process import IncrementalProcess
+        from spacelang.surrogates.incremental_process import IncrementalGaussianProcess
 
         design = latin_hypercube(max(2, min(self.initial, calls // 2)), len(box), value.rng)
-        growing = IncrementalProcess()
+        growing = IncrementalGaussianProcess()
 
         def propose(seen: Observations, rng: "Generator") -> "Array":
             model = growing.model(seen.points, seen.numbers, seen.pending)

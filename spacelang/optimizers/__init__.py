@@ -19,8 +19,8 @@ class Optimizer(Protocol):
     each trial, where it can be measured. `draws_configurations: ClassVar[bool]` says that `hyperparameters=sample`
     tries many values per pipeline, not one.
 
-    An optimizer may have a method `form(structures)`. It returns the `LoweringResult` result of compiling the space for
-    the optimizer. Its report lists every approximation. It may raise RefusedError, OptionError or MissingLibraryError,
+    An optimizer may have a method `form(structures)`. It returns the `LoweringResult` of compiling the space for the
+    optimizer. Its report lists every approximation. It may raise RefusedError, OptionError or MissingLibraryError,
     which stop a run before it starts.
 
     An optimizer may have a method `check_initial(initial)`. It raises OptionError if the search cannot start from these

@@ -86,7 +86,7 @@ class Arms:
         """Return the bounds of a pipeline that was trained; raises KeyError otherwise."""
         return self._arms[pipeline].bounds
 
-    def increase_and_train(self, pipeline: Pipeline) -> Iterator[Pipeline]:
+    def next_training(self, pipeline: Pipeline) -> Iterator[Pipeline]:
         """Yield the pipeline if it can be trained on another rung (IncreaseAndTrain of the paper).
 
         The caller trains it and records the trial before taking the next item. Nothing is yielded if the pipeline is
@@ -95,7 +95,7 @@ class Arms:
         if not self.is_fully_trained(pipeline):
             yield pipeline
 
-    def current_performance(self, pipeline: Pipeline, times: int = 1) -> Iterator[Pipeline]:
+    def trainings_until(self, pipeline: Pipeline, times: int = 1) -> Iterator[Pipeline]:
         """Yield the pipeline until it was trained `times` times (GetCurrentPerformance of the paper)."""
         while self.times_trained(pipeline) < times:
             yield pipeline

@@ -23,7 +23,7 @@ def check_disc(disc: int) -> None:
     check(disc >= 1, f"`disc` is {disc}", "`disc` must be at least 1: a neighbour changes at least 1 decision")
 
 
-def check_grid(b: int, eta: float) -> None:
+def check_fidelity_grid(b: int, eta: float) -> None:
     """Raise OptionError for an invalid fidelity grid: `b` below 1, or `eta` not finite and above 1.
 
     `b` may exceed the number of rows.

@@ -84,7 +84,7 @@ class Descent:
         while True:
             pipeline, reference = self.state.pipeline, self.state.reference
             if reference is None:
-                yield from arms.increase_and_train(pipeline)
+                yield from arms.next_training(pipeline)
                 # The bounds are frozen here: a search compares with the bounds at its start.
                 reference = arms.bounds(pipeline)
                 self.state = DescentState(pipeline, reference)
@@ -122,12 +122,12 @@ def _is_better(pipeline: Pipeline, reference: LossBounds, arms: Arms, times: int
     The pipeline is trained at least `times` times, and once more if its bounds overlap with `reference`. Yields the
     pipelines to be trained.
     """
-    yield from arms.current_performance(pipeline, times)
+    yield from arms.trainings_until(pipeline, times)
     bounds = arms.bounds(pipeline)
     if bounds.is_surely_better(reference):
         return True
     if bounds.may_be_better(reference):
-        yield from arms.increase_and_train(pipeline)
+        yield from arms.next_training(pipeline)
     return arms.bounds(pipeline).is_better(reference)
 
 

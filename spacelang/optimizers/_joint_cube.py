@@ -74,7 +74,7 @@ class JointCube:
             np.asarray(places, float), [self._decisions, self._decisions + len(self._form.theta_c)], axis=1
         )
         alternatives = np.minimum(np.floor(chosen * self._sizes), self._sizes - 1).astype(int)
-        blank, rows = self._form.default_points(len(places)), np.arange(len(places))
+        blank, rows = self._form.points_with_default_theta(len(places)), np.arange(len(places))
         for block, column in zip(self._form.blocks, alternatives.T, strict=False):
             blank.z[rows, block.start + column] = 1
         for order, matrices, column in zip(

@@ -1,7 +1,7 @@
 """Search with an external optimization library that keeps a full log of trials.
 
-Compared with `_proposing`, the library can tell running trials from failed ones. A configuration may be started again.
-The library stores its own data with a trial in the memo of the request.
+Compared with `_proposer_search`, the library can tell running trials from failed ones. A configuration may be started
+again. The library stores its own data with a trial in the memo of the request.
 """
 
 from collections.abc import Iterator, Sequence

@@ -13,7 +13,7 @@ import numpy as np
 from spacelang.optimizers._random_leaves import RandomLeaves
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.improvement import log_expected_improvement
-from spacelang.surrogates.incremental_process import IncrementalProcess
+from spacelang.surrogates.incremental_process import IncrementalGaussianProcess
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Pipeline
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class PromisingPipelines:
     def __init__(self, tree: DiscrepancyTree) -> None:
         self._tree = tree
         self._coding = OneHot(tree)
-        self._growing = IncrementalProcess()
+        self._growing = IncrementalGaussianProcess()
 
     def ranked(
         self, numbers: Mapping[Pipeline, float], pending: Collection[Pipeline], rng: "Generator"

@@ -109,7 +109,7 @@ class SelectorCall(Generic[K]):
 
         If no candidate was trained on all rows, the best on any number of rows. Failures come after every success.
         """
-        assert self._best is not None, "a selector call sees at least one trial"
+        assert self._best is not None, "a selector call must have at least one finished trial"
         return self._best[1]
 
     def normalized_value(self, trial: Trial) -> float:

@@ -25,7 +25,7 @@ class Bracket:
     candidates: int
     sizes: tuple[int, ...]
 
-    def survivors(self, eta: float) -> tuple[int, ...]:
+    def survivor_counts(self, eta: float) -> tuple[int, ...]:
         """Return the number of survivors of each rung.
 
         On rung i these are floor(n_i / eta) candidates, at least one, with n_i = floor(n eta^-i). The last entry is 0,
@@ -64,7 +64,7 @@ class BracketRun(Generic[K]):
     def __init__(self, candidates: Sequence[K], bracket: Bracket, eta: float) -> None:
         self.candidates = candidates
         self.sizes = bracket.sizes
-        self._survivors = bracket.survivors(eta)
+        self._survivors = bracket.survivor_counts(eta)
         self._results: list[list[tuple[SortKey, int]]] = [[] for _ in bracket.sizes]
         """For each rung the sorted results: sort key and position among the candidates."""
 

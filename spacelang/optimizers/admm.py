@@ -13,10 +13,10 @@ from spacelang.ir.search_protocol import Search
 from spacelang.ir.task import AnyBound
 from spacelang.minimizers import MINIMIZERS
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._admm.iterations import IterationMethod, Iterations
+from spacelang.optimizers._admm.iterations import Iterations, IterationSettings
 from spacelang.optimizers._admm.presets import PRESETS
 from spacelang.optimizers._admm.residuals import Residuals
-from spacelang.optimizers._admm.schedule import Schedule
+from spacelang.optimizers._admm.schedule import CallSchedule
 from spacelang.optimizers._admm.splitting import Splitting
 from spacelang.optimizers._common_options import check
 from spacelang.plugins import NestedPlugin, nested_plugin, option
@@ -112,7 +112,9 @@ class Admm:
             return
         form = Target(self.conditions).lower(structures).form
         splitting = Splitting.from_box(form.theta_d, self.rho, self.penalty)
-        yield from Iterations(self.method(), problem, form, splitting, self._constraints(problem.bounds)).run()
+        yield from Iterations(
+            self.iteration_settings(), problem, form, splitting, self._constraints(problem.bounds)
+        ).run()
 
     def _selector_plugin(self) -> NestedPlugin:
         """Return the plug-in `z` with the option `f_hat`.
@@ -127,12 +129,12 @@ class Admm:
         check(not has_own, message, f"`{self.z}` sets another value: give `f_hat` only once")
         return replace(self.z, plugin=replace(self.z.plugin, f_hat=self.f_hat))
 
-    def method(self) -> IterationMethod:
-        """Return the iteration method that the options describe, with a new selector."""
-        return IterationMethod(
+    def iteration_settings(self) -> IterationSettings:
+        """Return the settings of the iterations that the options describe, with a new selector."""
+        return IterationSettings(
             self.theta.plugin,
             self.z.plugin.selector(),
-            Schedule(self.i0, self.factor, self.imax) if self.adaptive else Schedule.fixed(self.i0),
+            CallSchedule(self.i0, self.factor, self.imax) if self.adaptive else CallSchedule.fixed(self.i0),
             self.first,
             self.hp_scope,
             self.slack == "bo",

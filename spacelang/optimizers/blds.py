@@ -56,7 +56,7 @@ class Blds:
     def __post_init__(self) -> None:
         """Raise OptionError for a value out of bounds."""
         settings.check_disc(self.disc)
-        settings.check_grid(self.b, self.eta)
+        settings.check_fidelity_grid(self.b, self.eta)
         check(0 < self.log_const < inf, f"`log_const` is {self.log_const}", "`log_const` must be greater than 0")
         check(0 <= self.log_floor < inf, f"`log_floor` is {self.log_floor}", "`log_floor` must be at least 0")
         check(0 < self.c < inf, f"`c` is {self.c}", "`c` must be greater than 0")
@@ -80,12 +80,14 @@ class Blds:
     def _descend(self, turn: SelectorCall[Pipeline]) -> SearchCoroutine[None]:
         """Run the descents of one selector call."""
         sizes = rungs(turn.selection.size, self.b, self.eta)
-        arms = Arms(turn, sizes, widths(self, sizes, turn.selection.tree.leaf_count), turn.selection.normalized_value)
+        arms = Arms(
+            turn, sizes, bound_half_widths(self, sizes, turn.selection.tree.leaf_count), turn.selection.normalized_value
+        )
         rules = DescentRules(self.disc, self.examine_init, end_rule_for(sizes, self.until_rule))
         yield from Descents(turn, rules, InitialPipelines(turn)).run(arms)
 
 
-def widths(options: Blds, sizes: tuple[int, ...], leaves: int) -> tuple[float, ...]:
+def bound_half_widths(options: Blds, sizes: tuple[int, ...], leaves: int) -> tuple[float, ...]:
     """Return the half widths w_k of the bounds after the k-th training, k = 1, 2, ...
 
     w_k = sqrt(max(log_floor, ln(C D_k^2)) / D_k). With the paper's C = 1/9600 and b = 100 they are not monotone: w_1 is

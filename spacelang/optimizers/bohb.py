@@ -30,7 +30,7 @@ class Bohb:
 
     def __post_init__(self) -> None:
         """Raise OptionError for a value out of bounds."""
-        settings.check_grid(max(self.b, 1), self.eta)
+        settings.check_fidelity_grid(max(self.b, 1), self.eta)
         check(self.b >= 0, f"`b` is {self.b}", "`b` must be at least 1 row, or 0 to use `b_min`")
         check(
             0 < self.b_min <= 1,

@@ -51,7 +51,7 @@ class Daub:
 
     def __post_init__(self) -> None:
         """Raise OptionError for a value out of bounds."""
-        settings.check_grid(self.b, self.eta)
+        settings.check_fidelity_grid(self.b, self.eta)
 
     def search(self, problem: Problem) -> Search:
         """Run DAUB until every pipeline was trained on all rows.
@@ -184,7 +184,7 @@ class _Curve:
         rows = selection.size if trial.request.fidelity is None else trial.request.fidelity
         training = None if trial.normalized_training_loss is None else 1 - trial.normalized_training_loss
         # The minimum keeps a penalized success from comparing worse than failures.
-        points = repair((*self.points, (rows, 1 - min(selection.normalized_value(trial), 1.0))))
+        points = restore_monotonicity((*self.points, (rows, 1 - min(selection.normalized_value(trial), 1.0))))
         return _Curve(points[-BOOTSTRAP:], training, trial.loss is None)
 
     def queue_key(self, size: int) -> _QueueKey:
@@ -196,7 +196,7 @@ class _Curve:
         return upper_bound(self.points, self.training, size)
 
 
-def repair(points: tuple[CurvePoint, ...]) -> tuple[CurvePoint, ...]:
+def restore_monotonicity(points: tuple[CurvePoint, ...]) -> tuple[CurvePoint, ...]:
     """Return the points with the last two set to their mean if the last one is lower.
 
     The repair assumes that more data never lowers the accuracy.

@@ -41,7 +41,7 @@ class Hyperband:
 
     def __post_init__(self) -> None:
         """Raise OptionError for a value out of bounds."""
-        settings.check_grid(self.b, self.eta)
+        settings.check_fidelity_grid(self.b, self.eta)
 
     def search(self, problem: Problem) -> Search:
         """Run all brackets again and again until every configuration was trained on all rows.

@@ -29,7 +29,7 @@ from spacelang.targets.blds import DiscrepancyTree
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from spacelang.surrogates.incremental_process import IncrementalProcess
+    from spacelang.surrogates.incremental_process import IncrementalGaussianProcess
 
 
 CHUNK: Final = 10
@@ -188,11 +188,11 @@ class _Run:
         return self._points[int(np.argmin(self._values))]
 
     @cached_property
-    def _model_process(self) -> "IncrementalProcess":
+    def _model_process(self) -> "IncrementalGaussianProcess":
         """The Gaussian process, which grows with the trials; its module is imported on first use."""
-        from spacelang.surrogates.incremental_process import IncrementalProcess
+        from spacelang.surrogates.incremental_process import IncrementalGaussianProcess
 
-        return IncrementalProcess()
+        return IncrementalGaussianProcess()
 
 
 def _to_float32(place: Array) -> Array:
@@ -208,5 +208,5 @@ def _to_memo(place: Array) -> Memo:
 def _from_memo(request: Request) -> Array:
     """Return the point that the memo of a request stores."""
     (text,) = request.memo
-    assert isinstance(text, str), "the memo is an encoded point"
+    assert isinstance(text, str), "the memo of a request must be an encoded point"
     return np.frombuffer(b64decode(text), "<f4")

@@ -36,7 +36,7 @@ class Mlds:
     def __post_init__(self) -> None:
         """Raise OptionError for a value out of bounds."""
         settings.check_disc(self.disc)
-        settings.check_grid(self.b, self.eta)
+        settings.check_fidelity_grid(self.b, self.eta)
 
     def search(self, problem: Problem) -> Search:
         """Run MLDS: BLDS with bounds of width 0, until every leaf is fully trained.

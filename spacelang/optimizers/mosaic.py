@@ -17,7 +17,7 @@ from spacelang.optimizers._idle_workers import run_requests
 from spacelang.optimizers._mosaic.nodes import SearchTree
 from spacelang.optimizers._mosaic.playout import ExhaustedNode, Playout, PlayoutCandidates
 from spacelang.optimizers._mosaic.policy import Policy
-from spacelang.optimizers._mosaic.surrogate import Surrogate, SurrogateSizes, draw_below
+from spacelang.optimizers._mosaic.surrogate import Surrogate, SurrogateSettings, draw_below
 from spacelang.optimizers._unique_configurations import UniqueConfigurations
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
@@ -107,7 +107,7 @@ class _Run:
         self._options, self._rng = options, problem.rng
         self._initial = problem.initial
         self._tree = options.form(structures).form
-        sizes = SurrogateSizes(options.trees, options.features, options.n_s)
+        sizes = SurrogateSettings(options.trees, options.features, options.n_s)
         self._surrogate = Surrogate(self._tree, sizes, int(problem.rng.integers(1 << 63)))
         self._candidates = PlayoutCandidates(self._tree, self._surrogate, options.n_r)
         self._nodes = SearchTree()
@@ -191,7 +191,7 @@ class _Run:
 
     def _propose_again(self, failed: Playout, configuration: Configuration, _: "Generator") -> Request:
         """Return the request of a playout's next best candidate, or the failed one again if there is none."""
-        assert failed.seed is not None, "only playouts are retried"
+        assert failed.seed is not None, "an evaluation outside a playout is not retried"
         found = self._best_new_candidate(failed.prefix, failed.seed)
         playout = failed.next_attempt(is_last=found is None)
         return Request(configuration if found is None else found, memo=playout.memo)
@@ -257,7 +257,7 @@ class _Run:
             self._slow.add(configuration)
         if playout is None:
             return
-        if trial.loss is None and not playout.is_last and not self._is_exhausted:
+        if trial.loss is None and not playout.is_last_attempt and not self._is_exhausted:
             self._failed_playouts.append((playout, configuration))
             return
         reward = 1.0 - trial.normalized_loss

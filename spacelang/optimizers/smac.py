@@ -29,7 +29,7 @@ from spacelang.targets.configspace import Configspace, ConfigSpaceForm, Encoding
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-NEXT_BEST_USED: Final = "the next best were used instead"
+NEXT_BEST_USED: Final = "SMAC's next best proposals were used instead"
 PRIOR_IGNORED: Final = (
     "SMAC supports a normal prior only for hyperparameters that are active in every configuration; it is ignored here"
 )

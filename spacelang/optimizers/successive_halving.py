@@ -36,7 +36,7 @@ class SuccessiveHalving:
 
     def __post_init__(self) -> None:
         """Raise OptionError for a value out of bounds."""
-        settings.check_grid(self.b, self.eta)
+        settings.check_fidelity_grid(self.b, self.eta)
         check(self.n >= 1, f"`n` is {self.n}", "`n` must be at least 1")
 
     def search(self, problem: Problem) -> Search:

@@ -1,6 +1,6 @@
 """Reductions of a simple domain to one that a library supports; `decode(encode(value)) == value`.
 
-If steps are not supported, `reduce_domain(Grid(0.0, 0.3, step=0.1), accepts)` is `MemberIndices`: its domain is
+If steps are not supported, `reduce_domain(Grid(0.0, 0.3, step=0.1), accepts)` is `MemberIndexReduction`: its domain is
 `Grid(0, 3)`, in which 0.2 becomes 2.
 """
 
@@ -40,7 +40,7 @@ class Reduction(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class IdentityReduction:
     """The reduction of a domain to itself."""
 
     part: SimpleDomain
@@ -60,7 +60,7 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class ClosedRange(Identity):
+class ClosedRangeReduction(IdentityReduction):
     """The reduction of a continuous range to a closed one; an excluded end becomes the next float inside."""
 
     part: Real
@@ -72,7 +72,7 @@ class ClosedRange(Identity):
 
 
 @dataclass(frozen=True)
-class RenamedMembers:
+class MemberRenamingReduction:
     """The reduction of a finite domain to a set of other names, one for each member, in the order of their indices.
 
     The set is ordered if the members are.
@@ -95,7 +95,7 @@ class RenamedMembers:
 
 
 @dataclass(frozen=True, slots=True)
-class MemberIndices:
+class MemberIndexReduction:
     """The reduction of a finite domain to the indices of its members: consecutive integers from 0."""
 
     part: Categorical | Grid
@@ -117,25 +117,25 @@ class MemberIndices:
         return self.part.value_at(index)
 
 
-def close_range(part: SimpleDomain) -> ClosedRange | None:
+def close_range(part: SimpleDomain) -> ClosedRangeReduction | None:
     """Return the reduction of a continuous range to a closed range; None for other domains."""
-    return ClosedRange(part) if isinstance(part, Real) else None
+    return ClosedRangeReduction(part) if isinstance(part, Real) else None
 
 
-def name_by_literals(part: SimpleDomain) -> RenamedMembers | None:
+def name_by_literals(part: SimpleDomain) -> MemberRenamingReduction | None:
     """Return the reduction of a set to the literals of its values, which all differ; None for other domains."""
     if not isinstance(part, Categorical):
         return None
-    return RenamedMembers(part, type(part)(tuple(map(literal, part.values))))
+    return MemberRenamingReduction(part, type(part)(tuple(map(literal, part.values))))
 
 
-def number_by_indices(part: SimpleDomain) -> MemberIndices | None:
+def number_by_indices(part: SimpleDomain) -> MemberIndexReduction | None:
     """Return the reduction of a finite domain to indices; None for a continuous range."""
-    return None if isinstance(part, Real) else MemberIndices(part)
+    return None if isinstance(part, Real) else MemberIndexReduction(part)
 
 
 REDUCTIONS: Final[tuple[Callable[[SimpleDomain], Reduction | None], ...]] = (
-    Identity,
+    IdentityReduction,
     close_range,
     name_by_literals,
     number_by_indices,
@@ -152,7 +152,7 @@ def reduce_domain(part: SimpleDomain, accepts: DomainPredicate) -> Reduction:
         found = made(part)
         if found is not None and accepts(found.domain):
             return found
-    raise ValueError(f"no reduction of `{part}` is accepted")
+    raise ValueError(f"no accepted domain can replace the domain `{part}`")
 
 
 def split_into_simple(domain: Domain) -> tuple[SimpleDomain, ...]:

@@ -1,7 +1,7 @@
 """Orders of T steps as permutation matrices: x[i, k] is 1 if step i is at position k.
 
-Each row and each column sums to 1. For the steps a and b, `Permutation(("a", "b"), ("a, b", "b, a")).matrices` are [[1,
-0], [0, 1]] and [[0, 1], [1, 0]].
+Each row and each column sums to 1. For the steps a and b, `PermutationSet(("a", "b"), ("a, b", "b, a")).matrices` are
+[[1, 0], [0, 1]] and [[0, 1], [1, 0]].
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from spacelang.sampling.value_codes import Array
 
 
 @dataclass(frozen=True)
-class Permutation:
+class PermutationSet:
     """The allowed orders (`branches`) of labelled steps."""
 
     labels: tuple[str, ...]
@@ -39,7 +39,7 @@ class Permutation:
         found[[self.labels.index(label) for label in order], np.arange(self.size)] = 1
         return found
 
-    def nearest_branches(self, matrices: Array) -> Array:
+    def nearest_order_indices(self, matrices: Array) -> Array:
         """Return for each of n matrices the index of the best allowed order: shape (n,).
 
         This is the order whose entries in the matrix have the largest sum, the first one in a tie. NaN counts as 0.

@@ -65,7 +65,7 @@ Piece: TypeAlias = FixedPiece | DrawnPiece
 
 
 @dataclass(frozen=True, slots=True)
-class FreeDraw:
+class FreeHyperparameterDraw:
     """The questions of a free hyperparameter: one of its pieces, and a value in that piece.
 
     If there are several pieces, `choice` is the name of the question that selects one; else it is empty.
@@ -93,7 +93,7 @@ class FreeDraw:
         return piece.reduction.decode(answer(piece.name, piece)) if isinstance(piece, DrawnPiece) else piece.value
 
 
-Question: TypeAlias = Fork | FreeDraw | DrawnPiece
+Question: TypeAlias = Fork | FreeHyperparameterDraw | DrawnPiece
 """A question; the answer is the index of a case, the index of a piece, or a member of the domain of a `DrawnPiece`."""
 Answer: TypeAlias = Callable[[str, Question], Any]
 """A function that returns the answer to a question, given its name; raises LookupError if it has none."""
@@ -114,7 +114,7 @@ class Questions:
         self.space = space = structures.space
         self.parts = unfolded
         self.forks: dict[int, str] = {}
-        self.draws: dict[int, FreeDraw] = {}
+        self.draws: dict[int, FreeHyperparameterDraw] = {}
         self.by_name: dict[str, Question] = {}
         self._accepts = accepts
         self.names = VariableNames(space)
@@ -208,11 +208,11 @@ class Questions:
             elif isinstance(part, FreeHyperparameter):
                 found[part.node.key] = self.draws[id(part)].ask_value(answer)
 
-    def _make_draw(self, free: FreeHyperparameter) -> FreeDraw:
+    def _make_draw(self, free: FreeHyperparameter) -> FreeHyperparameterDraw:
         pieces = split_into_simple(free.domain)
         name = self.base_name(free)
         choice = self.names.make_unique(f"{name}:part") if len(pieces) > 1 else ""
-        return FreeDraw(choice, tuple(self._make_piece(piece, name) for piece in pieces))
+        return FreeHyperparameterDraw(choice, tuple(self._make_piece(piece, name) for piece in pieces))
 
     def _make_piece(self, part: SimpleDomain, name: str) -> Piece:
         if part.size == 1:
@@ -226,7 +226,7 @@ def _answer_domain(question: Question) -> SimpleDomain:
     match question:
         case Fork():
             return Grid(0, len(question.cases) - 1)
-        case FreeDraw():
+        case FreeHyperparameterDraw():
             return Grid(0, len(question.pieces) - 1)
         case DrawnPiece():
             return question.domain

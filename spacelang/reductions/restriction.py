@@ -44,7 +44,7 @@ def restrict_space(
 
     Defaults stay where possible. Otherwise a decision defaults to its first remaining branch, and a hyperparameter to
     the middle of its domain. If these together violate a constraint, the nearest valid configuration becomes the
-    default. Raises UndecidableError and TooTangledError like `Structures`.
+    default. Raises UndecidableError and TooManyConnectedVariablesError like `Structures`.
     """
     part = _Restriction(space, branches, domains).apply(space)
     while True:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from spacelang.ir.domain import Domain, SimpleDomain, contains
-from spacelang.ir.expr import Compare, Inactive, Lookup, is_true, references
+from spacelang.ir.expr import Compare, InactiveValue, Lookup, is_true, references
 from spacelang.ir.space import Choice, Context, Hyperparameter, Variable
 from spacelang.solver.counting import Structures
 from spacelang.solver.domain_pieces import join_pieces
@@ -71,8 +71,8 @@ Parts: TypeAlias = tuple[UnfoldedPart, ...]
 def unfold(structures: Structures) -> Parts:
     """Return the parts that together generate each configuration of a space exactly once.
 
-    They are also empty if the space is empty, so check `Structures.count` first. Raises TooTangledError if constraints
-    connect too many variables.
+    They are also empty if the space is empty, so check `Structures.count` first. Raises TooManyConnectedVariablesError
+    if constraints connect too many variables.
     """
     return _Unfolding(structures).parts_below(())
 
@@ -81,7 +81,7 @@ def network_unfolder(structures: Structures) -> Callable[[Network], Parts]:
     """Return a function that unfolds one network of a space, with everything below it.
 
     It is for targets that represent the other networks by other means. Equal parts of different networks are one
-    object. Raises TooTangledError like `unfold`.
+    object. Raises TooManyConnectedVariablesError like `unfold`.
     """
     return _Unfolding(structures).parts_of_network
 
@@ -152,7 +152,7 @@ def _find_case(fork: Fork, lookup: Lookup) -> tuple[int, list[tuple[UnfoldedPart
 
 def _may_be_case(case: Case, node: Choice | Hyperparameter, lookup: Lookup) -> bool:
     worth = lookup(node.address)
-    if isinstance(worth, Inactive):
+    if isinstance(worth, InactiveValue):
         return case.branch is None  # a case with a value contains a `FreeHyperparameter`, which is not satisfied then
     return case.branch == worth if case.domain is None else contains(case.domain, worth)
 
@@ -161,7 +161,7 @@ def _is_satisfied(part: UnfoldedPart, lookup: Lookup) -> bool:
     match part:
         case FreeHyperparameter():
             worth = lookup(part.node.address)
-            return not isinstance(worth, Inactive) and contains(part.domain, worth)
+            return not isinstance(worth, InactiveValue) and contains(part.domain, worth)
         case RangeComparison():
             return is_true(part.atom, lookup) is part.truth
         case Fork():
@@ -229,7 +229,7 @@ class _EliminatedNetwork:
         for name in self._network.states:
             turns.setdefault(self._elimination_turn(name), set()).add(name)
         graph = self._network.with_factors(self._branch_factors())
-        with self._network.blame_constraints():
+        with self._network.attribute_errors_to_constraints():
             return eliminate(graph, *((turns[turn], EXISTS) for turn in sorted(turns, reverse=True))).buckets
 
     def _elimination_turn(self, name: str) -> tuple[int, int]:

@@ -12,10 +12,10 @@ import numpy as np
 
 from spacelang.grouping import group_by_key
 from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, ReadOptions
-from spacelang.runtime.ensembles.hard_vote import HardVote
+from spacelang.runtime.ensembles.hard_vote import OneHotProbabilityClassifier
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.catalogue_access import CODES_ONLY, catalogue
-from spacelang.runtime.pipelines.columns import EachColumn, Strings
+from spacelang.runtime.pipelines.columns import EachColumn, StringColumnSelector
 from spacelang.runtime.pipelines.label_encoding import is_single_vote, needs_codes
 
 WIDTH: Final = 100
@@ -60,7 +60,7 @@ def fit_line(reference: str, label: str, name: str = "pipeline", reading: ReadOp
         return None
     column = _quoted(label)
     others = f"[{', '.join(map(_quoted, (label, *reading.drop_columns)))}]" if reading.drop_columns else column
-    said = "".join(f", {option}={_quoted(value)}" for option, value in reading.text_options.items())
+    said = "".join(f", {option}={_quoted(value)}" for option, value in reading.non_default_text_file_options.items())
     table = f"table = pandas.read_csv({_quoted(reference)}, low_memory=False{said})"
     return f"import pandas; {table}; {name}.fit(table.drop(columns={others}), table[{column}])"
 
@@ -149,7 +149,7 @@ class CodeWriter:
                 f"{name}={self.one_line(argument)}" for name, argument in vars(value).items() if argument is not None
             )
             return f"{self.class_name(value)}({', '.join(given)})"
-        if isinstance(value, Strings | EachColumn):
+        if isinstance(value, StringColumnSelector | EachColumn):
             raise BuildError(NEEDS_DATA, "run the space on data")
         if not _is_estimator(value):
             raise TypeError(f"an object of the type {type(value).__name__} cannot be written as code")
@@ -170,12 +170,12 @@ class CodeWriter:
     def class_name(self, estimator: Any) -> str:
         """Return the name of an estimator's class, and import it.
 
-        `HardVote` is not imported: its source is copied into the code.
+        `OneHotProbabilityClassifier` is not imported: its source is copied into the code.
         """
-        if not isinstance(estimator, HardVote):
+        if not isinstance(estimator, OneHotProbabilityClassifier):
             return self.import_name(type(estimator).__name__, type(estimator))
         self.hard_votes.append(estimator)
-        return str(HardVote.__name__)
+        return str(OneHotProbabilityClassifier.__name__)
 
     def set_output_call(self, estimator: Any) -> str:
         """Return the call of `set_output` to append to a constructor, or an empty string if none is needed."""
@@ -199,12 +199,12 @@ class CodeWriter:
 def _member_pipelines(estimator: Any) -> list[Any]:
     """Return the pipeline itself, or the member pipelines of a vote."""
     members = [each for _, each in estimator.estimators] if hasattr(estimator, "estimators") else [estimator]
-    return [each.estimator if isinstance(each, HardVote) else each for each in members]
+    return [each.estimator if isinstance(each, OneHotProbabilityClassifier) else each for each in members]
 
 
 def _hard_vote_source() -> str:
-    """Return the source of `HardVote`, without its module's docstring and comments for type checkers."""
-    text = inspect.getsource(import_module(HardVote.__module__)).split('"""', 2)[2].strip()
+    """Return the source of `OneHotProbabilityClassifier`, without docstring and type-checker comments."""
+    text = inspect.getsource(import_module(OneHotProbabilityClassifier.__module__)).split('"""', 2)[2].strip()
     return text.replace("  # type: ignore[misc]", "")
 
 

@@ -21,21 +21,21 @@ def chain(steps: Sequence[tuple[str | None, Any]]) -> Any:
 PIPELINE: Final = '''\
 def pipeline(steps: Sequence[Step]) -> Any:
     """Return the pipeline of the steps, with unique names."""
-    return Pipeline(named_apart(steps))
+    return Pipeline(with_distinct_names(steps))
 '''
 
 RESAMPLING: Final = '''\
 def pipeline(steps: Sequence[Step]) -> Any:
     """Return the pipeline of the steps, with unique names; that of imbalanced-learn if a step resamples rows."""
     chained = flattened(steps)
-    return pipeline_class(chained)(named_apart(chained))
+    return pipeline_class(chained)(with_distinct_names(chained))
 '''
 
 UNION: Final = '''\
 def union(sides: Sequence[tuple[str | None, Any]]) -> Any:
     """Return the union of the parts that are not left out, or None if all are left out."""
     kept = there(sides)
-    return FeatureUnion(named_apart(kept)) if kept else None
+    return FeatureUnion(with_distinct_names(kept)) if kept else None
 '''
 
 PASSED: Final = '''\

@@ -34,12 +34,12 @@ def describe_counts(counts: Mapping[Status, int]) -> str:
     return ", ".join(f"{counts[kind]} {words[counts[kind] > 1]}" for kind, words in WORDS.items() if counts.get(kind))
 
 
-def count_by_status(records: Iterable[TrialRecord]) -> Counter[Status]:
+def count_failures_by_status(records: Iterable[TrialRecord]) -> Counter[Status]:
     """Count the failed trials by status."""
     return Counter(each.trial.status for each in records if each.trial.status is not Status.SUCCESS)
 
 
-def count_by_reason(records: Iterable[TrialRecord]) -> Counter[Reason]:
+def count_failures_by_reason(records: Iterable[TrialRecord]) -> Counter[Reason]:
     """Count the failed trials by status and reason."""
     failed = (each.trial for each in records if each.trial.status is not Status.SUCCESS)
     return Counter((trial.status, trial.reason) for trial in failed)

@@ -39,10 +39,10 @@ RECORDED: Final = ("training_score", "predictions")
 
 CONTINUATIONS: Final = {
     RunState.FINISHED: "with a larger budget:",
-    RunState.RUNNING: "it is running; once it has ended:",
-    RunState.INTERRUPTED: "where it stopped:",
-    RunState.KILLED: "where it was killed:",
-    RunState.UNKNOWN: "unless it is still running:",
+    RunState.RUNNING: "once the run, which is still running, has ended:",
+    RunState.INTERRUPTED: "from where the run stopped:",
+    RunState.KILLED: "from where the run was killed:",
+    RunState.UNKNOWN: "unless the run is still running:",
 }
 """When or from where a run continues, before the command that continues it."""
 

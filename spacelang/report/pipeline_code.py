@@ -56,7 +56,7 @@ from spacelang.targets._exports.python_nodes import (
 
 GIVEN: Final = "given"
 SEED: Final = "random_state"
-STRINGS_CLASS: Final = columns.Strings.__name__
+STRINGS_CLASS: Final = columns.StringColumnSelector.__name__
 TRANSFORMER_FUNCTION: Final = columns.transformer_of.__name__
 """The class that finds columns of text when it is fitted, and the function that reads them one by one."""
 
@@ -74,12 +74,12 @@ class PipelineCode:
     def imports(self) -> str:
         """The import statements."""
         first = ["from collections.abc import Iterable, Mapping, Sequence"]
-        first += ["from dataclasses import dataclass"] if self.finds_text else []
+        first += ["from dataclasses import dataclass"] if self.detects_text_columns else []
         first += ["from itertools import permutations"] if "ordered" in self.used else []
         return "\n".join([*first, "from typing import Any", "", self.writer.imports])
 
     @property
-    def finds_text(self) -> bool:
+    def detects_text_columns(self) -> bool:
         """True if the code finds columns of text when a pipeline is fitted."""
         return bool(self.used & {STRINGS_CLASS, TRANSFORMER_FUNCTION})
 
@@ -91,13 +91,13 @@ class PipelineCode:
         if "union" in self.used:
             self.writer.import_name("FeatureUnion", FeatureUnion)
         yield f"Step = tuple[str, Any]\nTAKEN = {{{', '.join(map(literal_source, sorted(step_chain.TAKEN)))}}}"
-        wanted: list[Any] = [step_chain.named_apart]
+        wanted: list[Any] = [step_chain.with_distinct_names]
         if resamples:
             wanted = [
                 step_chain.pipeline_class,
-                step_chain.flattened,
-                step_chain.named_apart,
-                step_chain.dissolved,
+                step_chain.flatten_for_resampling,
+                step_chain.with_distinct_names,
+                step_chain.expand_nested_pipelines,
                 step_chain.resamples,
             ]
         yield from map(inspect.getsource, wanted)
@@ -105,16 +105,16 @@ class PipelineCode:
         yield UNKNOWN
         yield RESAMPLING if resamples else PIPELINE
         yield from (found for name, found in USES.items() if name in self.used)
-        if self.finds_text:
-            yield from self.text_readers()
+        if self.detects_text_columns:
+            yield from self.text_column_helpers()
 
-    def text_readers(self) -> Iterator[str]:
+    def text_column_helpers(self) -> Iterator[str]:
         """Yield the source of the classes and functions that find columns of text, copied from `columns.py`."""
         self.writer.import_name("FeatureUnion", FeatureUnion)
         for each in (BaseEstimator, TransformerMixin, clone, make_column_selector):
             self.writer.import_name(each.__name__, each)
         yield f"TEXT_VALUES = {TEXT_VALUES}\nSTRINGS = {STRINGS}\nREADERS = {literal_source(READERS)}"
-        for each in (is_mostly_different, is_text, columns.Strings, columns.texts_of, columns.EachColumn):
+        for each in (is_mostly_different, is_text, columns.StringColumnSelector, columns.texts_of, columns.EachColumn):
             yield source_code_of(each)
         yield from map(source_code_of, (columns.reads_text, columns.transformer_of))
 
@@ -180,7 +180,7 @@ class PipelineCode:
                 remainder = taken
             else:
                 named.append((selector.kind, TupleNode((taken, self.column_selection(selector, node.selectors)))))
-        entries = (TupleNode((LiteralNode(name), *pair.items)) for name, pair in step_chain.named_apart(named))
+        entries = (TupleNode((LiteralNode(name), *pair.items)) for name, pair in step_chain.with_distinct_names(named))
         transformer = self.writer.import_name(ColumnTransformer.__name__, ColumnTransformer)
         return CallNode(transformer, (ListNode(tuple(entries)),), (("remainder", remainder),))
 
@@ -239,7 +239,7 @@ class PipelineCode:
             return self.hyperparameter_value(operator, node)
         if known is not None and known.takes_operator_list and isinstance(node, Product):
             sides = ListNode(tuple(map(self.named_step, node.children)))
-            return call("named_apart", call("there", sides))
+            return call("with_distinct_names", call("there", sides))
         return self.node_code(node)
 
     def estimator(self, operator: Operator) -> Code:

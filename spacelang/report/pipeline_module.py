@@ -11,7 +11,7 @@ import pandas as pd
 
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.report.code_writer import literal_expression, pipeline_source
-from spacelang.runtime.pipelines.taking import columns_cast_to_float
+from spacelang.runtime.pipelines.input_conversion import columns_cast_to_float
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
@@ -76,7 +76,7 @@ def pipeline_module_text(pipeline: Any, objective: "DataObjective", provenance: 
 
     It defines `pipeline` (unfitted), `build()`, `take(table)` and `fit(table, labels)`, and the constants `FEATURES`,
     `LABEL`, `SEED` and `CLASSES` (in the order of probabilities). The lines of `provenance` become comments; they may
-    contain foreign text. Raises TypeError and BuildError as `code.source` does.
+    contain foreign text. Raises TypeError and BuildError as `pipeline_source` does.
     """
     data = objective.dataset
     said = "".join(f"# {make_visible(line)}\n" for line in provenance)

@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from spacelang.diagnostics.terminal_cells import make_visible
-from spacelang.ir.domain import describe, literal, parameter_name
+from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Product, Space, children_of, subtree
 from spacelang.serialization.expression_printer import show_expression
-from spacelang.serialization.syntax_nodes import spell_space
+from spacelang.serialization.syntax_nodes import with_spelled_names
 
 if TYPE_CHECKING:
     from spacelang.report.search_coverage import SearchCoverage
@@ -148,7 +148,7 @@ def _cut(line: str) -> str:
 def space_html(space: Space, structures: int, configurations: int | None) -> str:
     """Return a space as a collapsible tree in HTML. All texts are escaped."""
     title = f" — {_safe(space.title)}" if space.title else ""
-    shown = spell_space(space)
+    shown = with_spelled_names(space)
     constraints = [
         f"<code>{'forbid' if each.forbidden else 'require'} {_safe(show_expression(each.expression))}</code>"
         for each in shown.constraints
@@ -200,10 +200,10 @@ def _node_html(node: Node) -> list[str]:
         case Hyperparameter():
             active = "" if node.condition is None else f" when {show_expression(node.condition)}"
             said = f"{describe(node.domain)} = {literal(node.default)}{active}"
-            return [f"{_safe(parameter_name(node.name))} : <code>{_safe(said)}</code>"]
+            return [f"{_safe(spell_parameter_name(node.name))} : <code>{_safe(said)}</code>"]
         case Choice():
             several = [_branch_html(each, is_default=at == node.default) for at, each in enumerate(node.branches)]
-            head = f"{parameter_name(node.name)}: {_alternatives(node, WIDTH)}"
+            head = f"{spell_parameter_name(node.name)}: {_alternatives(node, WIDTH)}"
             return [f"<details><summary>{_safe(head)}</summary>{_list(several)}</details>"]
         case _:
             return [line for child in children_of(node) for line in _node_html(child)]

@@ -80,7 +80,7 @@ def tree_of_run(run: StoredRun, records: Iterable[TrialRecord] | None = None) ->
     """
     if run.header.optimizer != "mosaic":
         message = f"`{run.path}` is a run of `{run.header.optimizer}`, which has no search tree"
-        raise InputError(message, "name a run of `mosaic`")
+        raise InputError(message, "choose a run whose optimizer is `mosaic`")
     tree = StructuralTree(Structures(from_json(json.loads(run.header.definition))))
     nodes = replay_trials(tree, _trials(run, run.records() if records is None else records))
     rows = tuple(_rows(tree, nodes.root, 0, MIN_SHARE * nodes.root.visits))
@@ -101,7 +101,7 @@ def _trials(run: StoredRun, records: Iterable[TrialRecord]) -> Iterator[Trial]:
 
 
 def _rows(tree: StructuralTree, node: Node, depth: int, least: float) -> Iterator[TreeLine]:
-    yield TreeLine(depth, _label(tree, node), node.visits, node.quality())
+    yield TreeLine(depth, _label(tree, node), node.visits, node.median_reward())
     children = sorted(node.children.values(), key=lambda child: -child.visits)
     others = [child for child in children if child.visits < least]
     for child in children[: len(children) - len(others)]:

@@ -10,13 +10,15 @@ from typing import Any
 from spacelang.runtime.errors import BuildError, InputError
 from spacelang.runtime.failures import describe_exception
 
-AS_CODE = "write it as code: a file that ends in `.py`"
+AS_CODE = "write the pipeline as Python code, to a file that ends in `.py`"
 
 
 def check_skops_installed() -> None:
     """Raise InputError if skops is not installed."""
     if find_spec("skops") is None:
-        raise InputError("a `.skops` file needs `skops`", f"install `spacelang[skops]`, or {AS_CODE}")
+        raise InputError(
+            "writing a `.skops` file needs the package `skops`", f"install `spacelang[skops]`, or {AS_CODE}"
+        )
 
 
 def dump_model(fitted: Any) -> tuple[bytes, list[str]]:

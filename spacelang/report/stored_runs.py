@@ -19,7 +19,7 @@ from spacelang.ir.trial import Status
 from spacelang.report.failures import describe_counts, most_frequent
 from spacelang.report.next_steps import next_steps, parse_options
 from spacelang.report.unseen_rows import (
-    describe_bounds,
+    describe_constraints,
     describe_interval,
     finite_or_none,
     format_value,
@@ -92,7 +92,7 @@ def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
         "versions": dict(header.versions),
         "sessions": [_session(each) for each in run.sessions],
         "failed": failures.total(),
-        "failures": {kind.value: number for kind, number in count_by_status(failures).items()},
+        "failures": {kind.value: number for kind, number in count_failures_by_status(failures).items()},
         "reasons": _by_reason(failures),
         "infeasible": run.infeasible,
         "trial": best[0].index if best else None,
@@ -140,7 +140,7 @@ def _jsonable(value: "Value") -> object:
     return str(value) if isinstance(value, float) and not isfinite(value) else value
 
 
-def count_by_status(failures: Counter[tuple[Status, str]]) -> Counter[Status]:
+def count_failures_by_status(failures: Counter[tuple[Status, str]]) -> Counter[Status]:
     """Count the failed trials by status."""
     counts: Counter[Status] = Counter()
     for (kind, _), number in failures.items():
@@ -228,7 +228,7 @@ def _incumbent_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterato
     if test is not None:
         which = "" if test.trial == record.index else f" for trial {test.trial}"
         yield _line(f"  test set ({test.score.rows} rows){which}: {describe_interval(test.score, header.metric)}")
-        yield from (_line(f"  {each}") for each in describe_bounds(test.score, trial))
+        yield from (_line(f"  {each}") for each in describe_constraints(test.score, trial))
     yield ""
     yield from _table((key, value_text(value)) for key, value in trial.request.configuration.items())
 
@@ -280,7 +280,8 @@ def _failure_lines(failures: Counter[tuple[Status, str]]) -> Iterator[str]:
     if not failures:
         return
     chosen, others = most_frequent(failures)
-    yield f"{count_with_noun(failures.total(), 'trial')} failed ({describe_counts(count_by_status(failures))}):"
+    by_status = describe_counts(count_failures_by_status(failures))
+    yield f"{count_with_noun(failures.total(), 'trial')} failed ({by_status}):"
     yield from (_line(f"  {number} x {reason}") for reason, number in chosen)
     if others:
         yield f"  and {count_with_noun(others, 'other reason')}"

@@ -14,7 +14,7 @@ from spacelang.ir.domain import literal
 from spacelang.ir.loss_scale import UNIT_SCALE, describe_scale
 from spacelang.ir.task import Validation, describe_bound, describe_validation, describe_validation_rows
 from spacelang.ir.trial import Measurement, sort_key
-from spacelang.report.failures import count_by_reason, count_by_status, describe_counts, most_frequent
+from spacelang.report.failures import count_failures_by_reason, count_failures_by_status, describe_counts, most_frequent
 from spacelang.report.search_coverage import ENDINGS, SearchCoverage
 from spacelang.report.unseen_rows import format_value, score_document
 from spacelang.runtime.history import Outcome, Overhead, TrialRecord
@@ -53,12 +53,12 @@ def document(
       says whether all hold; `excess` is the sum over the violated bounds of how many times the bound is exceeded.
     - `feasible_share`: the share of feasible trials among the successful ones, from 0 to 1.
     - `incumbent`: the improvements over time, feasible trials only.
-    - `failures` counts failed trials by status, `count_by_reason` by reason.
-    - `unfinished`: trials cut short by the end of the run; `wasted_speculative`: speculative trials that were not used.
+    - `failures` counts failed trials by status, `reasons` by reason.
+    - `unfinished`: trials cut short by the end of the run; `unneeded`: speculative trials that were not used.
     - `refit`: the trial whose pipeline was fitted on all rows, or None; `passed_over`: better trials that could not be
       fitted; `test`: the score on the test set, with the value of each bound there.
     - `scale`: the optimizer's normalized loss is (loss - origin) / width; None before the first success.
-    - `hyperparameters`: `searched`, drawn `once` per pipeline, or at their `default`; `keys_at_default` are the keys
+    - `hyperparameters`: `searched`, drawn `once` per pipeline, or at their `default`; `at_defaults` are the keys
       that stayed there.
     - `initial`: the given initial configurations; `remarks`: remarks of the optimizer; `ensemble`: as given, None
       if none was asked for.
@@ -92,7 +92,7 @@ def document(
         "incumbent": [{"seconds": point.seconds, "trial": point.trial, "loss": point.loss} for point in outcome.curve],
         "ended": outcome.ended.value,
         "preparation": run.preparation,
-        "failures": {kind.value: count for kind, count in count_by_status(outcome.records).items()},
+        "failures": {kind.value: count for kind, count in count_failures_by_status(outcome.records).items()},
         "reasons": _reasons(outcome),
         "unfinished": outcome.unfinished,
         "unneeded": outcome.wasted_speculative,
@@ -133,7 +133,7 @@ def skipped_trial_document(each: "SkippedTrial") -> dict[str, object]:
 
 def _reasons(outcome: Outcome) -> dict[str, int]:
     counts: Counter[str] = Counter()
-    for (_, reason), count in count_by_reason(outcome.records).most_common():
+    for (_, reason), count in count_failures_by_reason(outcome.records).most_common():
         counts[reason] += count
     return dict(counts)
 
@@ -222,8 +222,8 @@ def _initial_line(outcome: Outcome, run: RunFacts) -> list[Text]:
     text = f"Started from {_count(len(initial), 'given configuration')}"
     if known:
         best = min(known, key=lambda each: sort_key(each.trial))
-        which = "which" if len(initial) == 1 else "the best of which"
-        text += f", {which} has the loss {best.trial.loss:.6g} (trial {best.index})"
+        loss = f"{best.trial.loss:.6g} (trial {best.index})"
+        text += f", which has the loss {loss}" if len(initial) == 1 else f", the best of which has the loss {loss}"
     return [Text(f"{text}.")]
 
 
@@ -292,8 +292,8 @@ def _measurement(measured: Measurement) -> dict[str, object]:
 def _failures(outcome: Outcome) -> list[Text]:
     if not outcome.failed:
         return []
-    shown, others = most_frequent(count_by_reason(outcome.records))
-    kinds = count_by_status(outcome.records)
+    shown, others = most_frequent(count_failures_by_reason(outcome.records))
+    kinds = count_failures_by_status(outcome.records)
     which = f" ({describe_counts(kinds)})" if len(kinds) > 1 else ""
     lines = [Text(f"{_count(outcome.failed, 'trial')} failed{which}:", style="yellow")]
     lines.extend(Text(f"  {count} x {reason}") for reason, count in shown)
@@ -314,12 +314,12 @@ def _overhead(outcome: Outcome) -> list[Text]:
     overhead = outcome.overhead
     if overhead is None or not overhead.seconds:
         return []
-    share = "" if overhead.share is None else f" ({_multiple(overhead.share)} the median trial)"
+    share = "" if overhead.share is None else f" ({_compared_with_median(overhead.share)})"
     return [Text(f"Optimizer overhead: {overhead.seconds_per_trial:.2g} s per trial{share}.", style="dim")]
 
 
-def _multiple(share: float) -> str:
-    return f"{100 * share:.2g} % of" if share < 1 else f"{share:,.0f} times"
+def _compared_with_median(share: float) -> str:
+    return f"{100 * share:.2g} % of the median trial" if share < 1 else f"{share:,.0f} times the median trial"
 
 
 def _effort(outcome: Outcome, run: RunFacts) -> Text:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from spacelang.ir.task import AnyBound, describe_bound
 
 if TYPE_CHECKING:
-    from spacelang.ir.trial import TestScore, Trial, UnseenBound
+    from spacelang.ir.trial import TestScore, Trial, UnseenMeasurement
 
 DIGITS: Final = ".4g"
 """The format of measured values: they are noisy, so that four digits suffice."""
@@ -47,7 +47,7 @@ def describe_interval(score: "TestScore", formula: str) -> str:
     return f"{said} [{score.low:.3g}, {score.high:.3g}]"
 
 
-def _document(each: "UnseenBound") -> dict[str, object]:
+def _document(each: "UnseenMeasurement") -> dict[str, object]:
     numbers = {"value": finite_or_none(each.value), "low": finite_or_none(each.low), "high": finite_or_none(each.high)}
     return {**numbers, "bound": each.bound.limit, "holds": each.holds, "reason": each.reason}
 
@@ -57,7 +57,7 @@ def finite_or_none(value: float | None) -> float | None:
     return None if value is None or not isfinite(value) else value
 
 
-def describe_bounds(score: "TestScore", searched: "Trial") -> Iterator[str]:
+def describe_constraints(score: "TestScore", searched: "Trial") -> Iterator[str]:
     """Yield a line for each bound: its value on the test set, and whether it holds there and held in the search."""
     held = {each.bound.name: each.holds for each in searched.constraints}
     for each in score.constraints:
@@ -70,7 +70,7 @@ def format_value(bound: AnyBound, value: float) -> str:
     return bound.format_value(float(format(value, DIGITS)))
 
 
-def _value(each: "UnseenBound") -> str:
+def _value(each: "UnseenMeasurement") -> str:
     if each.value is None:
         return f"unknown, {each.reason}"
     value = format_value(each.bound, each.value)
@@ -79,7 +79,7 @@ def _value(each: "UnseenBound") -> str:
     return f"{value} [{format_value(each.bound, each.low)}, {format_value(each.bound, each.high)}]"
 
 
-def _verdict(each: "UnseenBound", held: bool) -> str:
+def _verdict(each: "UnseenMeasurement", held: bool) -> str:
     chance = "; this may be chance" if each.is_uncertain else ""
     if each.value is None:
         return ""
@@ -90,6 +90,6 @@ def _verdict(each: "UnseenBound", held: bool) -> str:
     return f", which violates the bound, unlike in the search{chance}"
 
 
-def _missing_interval(each: "UnseenBound") -> str:
+def _missing_interval(each: "UnseenMeasurement") -> str:
     """Return the reason why a value has no interval; empty for a missing value, whose text has the reason."""
     return f"; {each.reason}" if each.reason and each.value is not None else ""

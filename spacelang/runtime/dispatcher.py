@@ -61,8 +61,8 @@ class Dispatcher:
         Events come in this order: requests answered from memory, a change in the number of idle workers, trials of
         earlier sessions, finished jobs. If none of them is available, this waits for the executor.
 
-        Raises IdleSearchError if there can never be another event, and OtherSearchError if an earlier session was a
-        different search.
+        Raises StalledSearchError if there can never be another event, and DifferentSearchError if an earlier session
+        was a different search.
         """
         while not self._is_over():
             if self._from_memory:
@@ -81,8 +81,8 @@ class Dispatcher:
     def close(self, *, is_interrupted: bool = False) -> None:
         """Store all finished jobs and the remaining trials of earlier sessions, without sending them to the search.
 
-        Raises OtherSearchError if an earlier session has sent further trials to its search. An interrupted run may end
-        before they are replayed, so it raises nothing.
+        Raises DifferentSearchError if an earlier session has sent further trials to its search. An interrupted run may
+        end before they are replayed, so it raises nothing.
         """
         while self._finished_jobs:
             self._finish_job(self._finished_jobs.popleft())
@@ -114,7 +114,7 @@ class Dispatcher:
     def _replay_next(self) -> SearchEvent:
         """Return the event that an earlier session sent for the next stored trial.
 
-        Raises OtherSearchError if this search has not asked for that trial.
+        Raises DifferentSearchError if this search has not asked for that trial.
         """
         record = self.history.trials_to_replay.popleft()
         self._workers = record.workers
@@ -131,7 +131,7 @@ class Dispatcher:
     def _advance(self) -> bool:
         """Start jobs and wait for one to finish; return False if no committed request may run.
 
-        That is so if the budget is used up. Raises IdleSearchError if no committed request is pending.
+        That is so if the budget is used up. Raises StalledSearchError if no committed request is pending.
         """
         if not self._committed:
             raise StalledSearchError
@@ -254,7 +254,7 @@ class Dispatcher:
         self._reported_idle_workers, self._has_worker_change = self._idle_workers, False
         if wish is None:
             return SearchEvent(None, self._idle_workers)
-        answer = self.history.answer_from_memory if is_known else self.history.report_charged
+        answer = self.history.answer_from_memory if is_known else self.history.charge_budget_and_get_trial
         return SearchEvent(answer(wish.request), self._idle_workers, request=wish.asked)
 
     @property

@@ -39,7 +39,7 @@ def exception_failure(error: BaseException, seconds: float = 0.0) -> Failure:
         case MemoryError():
             return Failure(Status.MEMORY, describe_exception(error), seconds)
         case SystemExit():
-            return Failure(Status.CRASH, f"it exited with {_exit_code(error)}", seconds)
+            return Failure(Status.CRASH, f"the evaluation exited with {_exit_code(error)}", seconds)
         case _:
             return Failure(Status.ERROR, describe_exception(error), seconds)
 
@@ -82,8 +82,8 @@ def memory_failure(limit: float, taken: float, seconds: float) -> Failure:
 def exit_failure(exit_code: int, seconds: float) -> Failure:
     """Return the failure of an evaluation whose process ended; a negative exit code is that of a signal."""
     if exit_code >= 0:
-        return Failure(Status.CRASH, f"its process exited with code {exit_code}", seconds)
-    return Failure(Status.CRASH, f"its process was ended by {signal_name(-exit_code)}", seconds)
+        return Failure(Status.CRASH, f"the worker process exited with code {exit_code}", seconds)
+    return Failure(Status.CRASH, f"the worker process was ended by {signal_name(-exit_code)}", seconds)
 
 
 def kill_failure(limit: float | None, taken: float, seconds: float, *, is_memory_out: bool = False) -> Failure:
@@ -94,8 +94,8 @@ def kill_failure(limit: float | None, taken: float, seconds: float, *, is_memory
     more than `MEMORY_KILL_SHARE` of the limit was in use.
     """
     if is_memory_out:
-        return Failure(Status.MEMORY, "the system ended its process because memory ran out", seconds)
-    by = f"its process was ended by {signal_name(signal.SIGKILL)}"
+        return Failure(Status.MEMORY, "the system ended the worker process because memory ran out", seconds)
+    by = f"the worker process was ended by {signal_name(signal.SIGKILL)}"
     if limit is not None and taken > MEMORY_KILL_SHARE * limit:
         reason = f"{by} when it took {format_megabytes(taken)} of memory, of {format_quantity(limit, BYTES)}"
         return Failure(Status.MEMORY, reason, seconds)

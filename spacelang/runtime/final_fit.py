@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any, Final
 
 from spacelang.ir.task import UNLIMITED, AnyBound, Limits
-from spacelang.ir.trial import Status, TestScore, Trial, UnseenBound
+from spacelang.ir.trial import Status, TestScore, Trial, UnseenMeasurement
 from spacelang.runtime.evaluation.refitting import (
     RefitRequest,
     RefitTrial,
@@ -82,7 +82,7 @@ def fit_best_pipeline(
         request = RefitRequest(configuration, form=form, returns_pipeline=is_wanted or objective.test_rows > 0)
         seconds = allowed_seconds(record, outcome, objective, limits)
         (trial,) = run_jobs(executor, Job(-number, request, seconds))
-        trial = fail_if_unreadable(trial) if is_wanted else trial
+        trial = replace_unreadable_by_failure(trial) if is_wanted else trial
         if isinstance(trial, RefitTrial) and trial.status is Status.SUCCESS:
             pipeline = trial.pipeline.open() if is_wanted and trial.pipeline is not None else None
             wish = UnseenScoreRequest(configuration, form=form, pipeline=trial.pipeline, has_interval=has_interval)
@@ -116,12 +116,12 @@ def _score_and_bounds(
     return replace(score, constraints=_bounds_on_unseen_rows(executor, job, objective.bounds))
 
 
-def _bounds_on_unseen_rows(executor: Executor, job: Job, bounds: tuple[AnyBound, ...]) -> tuple[UnseenBound, ...]:
+def _bounds_on_unseen_rows(executor: Executor, job: Job, bounds: tuple[AnyBound, ...]) -> tuple[UnseenMeasurement, ...]:
     """Run a job that measures each bound on the test rows; if it fails, every bound says why."""
     (trial,) = run_jobs(executor, job)
     if isinstance(trial, UnseenBoundsTrial) and trial.status is Status.SUCCESS:
         return trial.reached
-    return tuple(UnseenBound(bound, None, reason=trial.reason) for bound in bounds)
+    return tuple(UnseenMeasurement(bound, None, reason=trial.reason) for bound in bounds)
 
 
 def rank_candidates(outcome: Outcome, training_size: int) -> Iterator[TrialRecord]:
@@ -168,7 +168,7 @@ def run_jobs(executor: Executor, *jobs: Job) -> list[Trial]:
     return [found[job.number] for job in jobs]
 
 
-def fail_if_unreadable(trial: Trial) -> Trial:
+def replace_unreadable_by_failure(trial: Trial) -> Trial:
     """Return the trial unchanged, or a failed trial if its fitted pipeline cannot be unpickled here."""
     if not isinstance(trial, RefitTrial) or trial.pipeline is None:
         return trial

@@ -274,7 +274,7 @@ class History:
         kept = ((record.proposal, record.trial.request) for record in self.trials_to_replay)
         return {proposal: request for proposal, request in kept if proposal is not None}
 
-    def report_charged(self, request: Request) -> Trial:
+    def charge_budget_and_get_trial(self, request: Request) -> Trial:
         """Return the trial of a committed request that is reported for the first time.
 
         It counts in the trial budget. The first success sets the loss scale if there is none yet.
@@ -301,7 +301,7 @@ class History:
         seconds.
         """
         if self.memory[self.cache_key(request)].index in self.wasted_speculative:
-            return self.report_charged(request)
+            return self.charge_budget_and_get_trial(request)
         self.answered_from_memory += 1
         return replace(self.trial_for(request), cost=0.0)
 

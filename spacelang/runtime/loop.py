@@ -15,7 +15,7 @@ from spacelang.runtime.dispatcher import Dispatcher
 from spacelang.runtime.executors import Executor, PendingJobsError
 from spacelang.runtime.history import Clock, EndReason, History, NullTrialStorage, Outcome, TrialStorage
 from spacelang.runtime.listeners import Listener, SilentListener
-from spacelang.runtime.manual_steps import Steps, run_to_completion
+from spacelang.runtime.pausable_generators import Steps, run_to_completion
 from spacelang.runtime.proposals import LazyRequestRegistry
 from spacelang.runtime.request_queue import PrefixKeyFunction, RequestQueue
 
@@ -83,9 +83,9 @@ def steps(  # noqa: PLR0913 - each is an independent setting of a run
 
     Raises
     ------
-    IdleSearchError
+    StalledSearchError
         The search waits, but no trial is pending.
-    OtherSearchError
+    DifferentSearchError
         The storage belongs to a different search.
     """
     told = SilentListener() if listener is None else listener

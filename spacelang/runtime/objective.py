@@ -150,7 +150,7 @@ class EnsembleObjective(Refittable, Protocol):
 
 
 @runtime_checkable
-class FixedFidelityObjective(Protocol):
+class FixedFidelitySetObjective(Protocol):
     """A protocol for objectives with a fixed set of fidelities."""
 
     def check_fidelities(self, sizes: tuple[int, ...]) -> None:
@@ -158,7 +158,7 @@ class FixedFidelityObjective(Protocol):
 
 
 @runtime_checkable
-class PartialObjective(Protocol):
+class PartiallyDefinedObjective(Protocol):
     """A protocol for objectives without trials for some configurations."""
 
     def missing_reason(self, configuration: Configuration) -> str:

@@ -96,7 +96,7 @@ def _add_entry(entries: _ColumnEntries, address: str, row: int, entry: object) -
 
 
 def encode_values(domain: Domain, values: Sequence[Value]) -> ValueCodes:
-    """Return the codes of values of a domain; the inverse of `decoded`."""
+    """Return the codes of values of a domain; the inverse of `decode_values`."""
     found = parts(domain)
     if len(found) > 1:
         both = [code_of(domain, value) for value in values]

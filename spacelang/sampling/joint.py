@@ -76,7 +76,7 @@ class JointSampler:
     def draw(self, count: int, rng: Generator) -> Iterator[tuple[str, Array, ValueCodes]]:
         """Yield for each hyperparameter its address, the entries in which it is active, and its values there.
 
-        Raises UnlikelyError if too few draws satisfy the constraints.
+        Raises SamplingFailedError if too few draws satisfy the constraints.
         """
         states, codes = self._draw_once(count, rng) if not self._ranges else self._draw_with_rejection(count, rng)
         for address, values in codes.items():

@@ -41,8 +41,8 @@ class Sampler:
     Structures are uniform over all admissible ones. Values are uniform or log-uniform over their domains, conditional
     on the constraints; a declared `@prior` is ignored. This is exact without rejection if constraints compare
     hyperparameters with constants or finite hyperparameters with each other. Comparisons between ranges use rejection
-    sampling. Drawing raises ValueError if the space is empty, and UnlikelyError if rejection sampling does not find a
-    valid configuration.
+    sampling. Drawing raises ValueError if the space is empty, and SamplingFailedError if rejection sampling does not
+    find a valid configuration.
     """
 
     def __init__(self, structures: Structures) -> None:

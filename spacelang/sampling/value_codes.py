@@ -8,7 +8,16 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from spacelang.ir.domain import Categorical, Domain, Grid, NotFound, Real, SimpleDomain, integer_coefficients, parts
+from spacelang.ir.domain import (
+    Categorical,
+    Domain,
+    Grid,
+    NotFound,
+    Real,
+    SimpleDomain,
+    affine_integer_coefficients,
+    parts,
+)
 from spacelang.ir.value import Value
 
 Array: TypeAlias = NDArray[Any]
@@ -114,7 +123,7 @@ def nearest_float(value: Value) -> float:
 
 
 def _float_grid_codes_at(part: Grid, indices: Array) -> Array:
-    start, step, below = integer_coefficients(part)
+    start, step, below = affine_integer_coefficients(part)
     if max(abs(start), abs(start + step * part.last_index), below) < EXACT_INTEGER_LIMIT:
         return np.asarray((start + step * indices) / below)  # exact integers as floats: the division rounds once
     return np.array([part.value_at(int(index)) for index in indices.ravel().tolist()], float).reshape(indices.shape)

@@ -1,8 +1,8 @@
 """Codecs that write, read and describe (as JSON schema) the parts of a JSON document.
 
-For example, `ObjectKey("weight", ABOVE_ZERO, "How good it is.", 1.0)` is a key with the default 1. It is left out when
-a weight of 1 is written, read as 1 when it is missing, and optional in the JSON schema. The function that constructs an
-object from its parts checks what a schema cannot express, such as a default outside of its domain.
+For example, `ObjectKey("weight", POSITIVE_NUMBER, "How good it is.", 1.0)` is a key with the default 1. It is left out
+when a weight of 1 is written, read as 1 when it is missing, and optional in the JSON schema. The function that
+constructs an object from its parts checks what a schema cannot express, such as a default outside of its domain.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -105,7 +105,7 @@ class NamedCodec(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class MappedCodec(Generic[T]):
+class ConversionCodec(Generic[T]):
     """A codec that wraps another one: `make` converts after reading, `take` converts back for writing."""
 
     codec: JsonCodec[Any]
@@ -226,7 +226,7 @@ class ObjectCodec(Generic[T]):
 
     `make` constructs an object from its parts, its path and the context. `take` returns the parts that are not
     attributes of the object. If `has_span` is set, objects have a source span, which is written as the keys `file` and
-    `expect_line_number`.
+    `line`.
     """
 
     description: str

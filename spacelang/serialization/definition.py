@@ -32,7 +32,7 @@ from spacelang.serialization.codec import (
 from spacelang.serialization.definition_expressions import EXPRESSION
 from spacelang.serialization.definition_nodes import NODE
 from spacelang.serialization.definition_task import TASK
-from spacelang.serialization.document_context import JsonObject, ReadingContext, WritingContext, read_lines
+from spacelang.serialization.document_context import JsonObject, ReadingContext, WritingContext, read_source_lines
 from spacelang.serialization.json_fields import DefinitionError
 from spacelang.serialization.validation import validate
 from spacelang.text import NO_SPAN
@@ -72,7 +72,7 @@ def from_json(definition: object, path: str = "definition") -> Space:
         raise DefinitionError(path, f"is nested more than {MAX_NESTING} levels deep")
     try:
         given = definition if isinstance(definition, dict) else {}
-        lines = read_lines(given.get("lines", {}), f"{path}.lines")
+        lines = read_source_lines(given.get("lines", {}), f"{path}.lines")
         context = ReadingContext((TEXT.convert(given.get("file", ""), f"{path}.file"), 0), *lines)
         space = _DEFINITION.read(definition, path, context)
         validate(space, context.paths)

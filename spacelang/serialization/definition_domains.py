@@ -146,7 +146,8 @@ def _kind_of_domain(domain: Domain) -> str:
 
 
 _SIMPLE_DOMAIN: Final[JsonCodec[Any]] = NamedCodec(
-    "simpleDomain", lambda: UnionCodec("A domain without parts.", "a domain without parts", _SIMPLE, _kind_of_domain)
+    "simpleDomain",
+    lambda: UnionCodec("A single range or set of values.", "a single range or set of values", _SIMPLE, _kind_of_domain),
 )
 DOMAIN: Final[JsonCodec[Domain]] = NamedCodec("domain", lambda: _DOMAIN)
 _UNION: Final = ObjectCodec(

@@ -26,8 +26,8 @@ from spacelang.serialization.codec import (
     TEXT,
     VALUE,
     ArrayCodec,
+    ConversionCodec,
     JsonCodec,
-    MappedCodec,
     NamedCodec,
     ObjectCodec,
     ObjectKey,
@@ -122,5 +122,5 @@ _EXPRESSION: Final[JsonCodec[Expr]] = UnionCodec(
         **{function: _function_codec(function) for function in NUMERIC_FUNCTIONS},
     },
     _key_of_expression,
-    untagged=MappedCodec(VALUE, Constant, attrgetter("value")),
+    untagged=ConversionCodec(VALUE, Constant, attrgetter("value")),
 )

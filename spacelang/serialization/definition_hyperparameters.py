@@ -27,7 +27,8 @@ from spacelang.serialization.json_fields import DefinitionError
 def naming_keys(kind: str, form: JsonCodec[str], about: str) -> tuple[ObjectKey, ...]:
     """Return the keys for the name, address and configuration key of a decision or hyperparameter."""
     key = (
-        "Its key in configurations, by default the address. Only things that are never active together may share a key."
+        "The key in configurations, by default the address. Decisions and hyperparameters that can be active together "
+        "need different keys."
     )
     return (
         ObjectKey(kind, form, about, part="name"),
@@ -59,7 +60,7 @@ def _condition(parts: Parts, path: str, context: ReadingContext) -> Expr:
 _CONDITION: Final[JsonCodec[Expr]] = NamedCodec(
     "condition",
     lambda: ObjectCodec(
-        "When a hyperparameter is active.",
+        "The condition under which a hyperparameter is active.",
         (ObjectKey("when", EXPRESSION),),
         _condition,
         lambda each: {"when": each},
@@ -87,13 +88,13 @@ HYPERPARAMETER: Final[JsonCodec[Hyperparameter]] = NamedCodec(
         (
             *naming_keys("hyperparameter", PARAMETER_NAME, "The name of the parameter."),
             ObjectKey("domain", DOMAIN),
-            ObjectKey("default", VALUE, "A member of the domain."),
+            ObjectKey("default", VALUE, "The default value, a member of the domain."),
             ObjectKey("condition", _CONDITION, default=None),
             ObjectKey(
                 "named", ArrayCodec(NAME), "The values that are names of functions or objects of the catalogue.", ()
             ),
             ObjectKey("prior", PRIOR, default=None),
-            ObjectKey("split", integer_from(1), "The number of parts into which its domain may be split.", None),
+            ObjectKey("split", integer_from(1), "The number of parts into which the domain may be split.", None),
         ),
         _hyperparameter,
         lambda node: {"key": key_if_not_address(node)},

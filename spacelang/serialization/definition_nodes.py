@@ -33,8 +33,8 @@ from spacelang.serialization.codec import (
     TEXT,
     VALUE,
     ArrayCodec,
+    ConversionCodec,
     JsonCodec,
-    MappedCodec,
     MappingCodec,
     NamedCodec,
     ObjectCodec,
@@ -121,7 +121,7 @@ _SELECTOR: Final[JsonCodec[ColumnSelector]] = UnionCodec(
         )
     },
     lambda selector: "pattern" if selector.kind == "pattern" else "",
-    MappedCodec(one_of_words(*COLUMN_KINDS), ColumnSelector, attrgetter("kind")),
+    ConversionCodec(one_of_words(*COLUMN_KINDS), ColumnSelector, attrgetter("kind")),
 )
 
 

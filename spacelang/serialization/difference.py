@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
 
-from spacelang.ir.domain import describe, literal, parameter_name
+from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.expr import Is, rename_addresses
 from spacelang.ir.prior import describe as describe_prior
 from spacelang.ir.space import (
@@ -26,7 +26,7 @@ from spacelang.ir.space import (
 from spacelang.ir.task import task_lines as describe_task
 from spacelang.serialization.expression_printer import show_expression
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyTiesError
+from spacelang.solver.network import TooManyConnectedVariablesError
 
 
 class Aspect(StrEnum):
@@ -109,19 +109,19 @@ def differences(first: Space, second: Space) -> tuple[Difference, ...]:
     If only one space has a decision, an alternative or an operator, the facts inside it are not listed.
     """
     # This import brings in the syntax tree of the language, which nothing else here needs.
-    from spacelang.serialization.syntax_nodes import spell_branch, spell_space, spelled_names
+    from spacelang.serialization.syntax_nodes import spell_branch, spelled_names, with_spelled_names
 
     def path(address: str, aspect: Aspect) -> str:
         around, _, name = address.rpartition(".")
         if aspect is Aspect.FIXED and around:
-            return f"{path(around, Aspect.ALTERNATIVE)}.{parameter_name(name)}"
+            return f"{path(around, Aspect.ALTERNATIVE)}.{spell_parameter_name(name)}"
         if address in names or not around:
             return names.get(address, address)
         # The address of an alternative. Its name may contain dots.
         decision = max((each for each in names if address.startswith(f"{each}.")), key=len, default="")
         return f"{names[decision]}.{spell_branch(address[len(decision) + 1 :])}" if decision else address
 
-    before, after = dict(_facts(spell_space(first))), dict(_facts(spell_space(second)))
+    before, after = dict(_facts(with_spelled_names(first))), dict(_facts(with_spelled_names(second)))
     names = {**spelled_names(second), **spelled_names(first)}
     lone = {address for (address, aspect) in before.keys() ^ after.keys() if aspect in _EXISTENCE}
     found = []
@@ -258,7 +258,7 @@ def count_common(first: Space, second: Space) -> int | None:
         return 0
     try:
         return Structures(union.space()).count
-    except TooManyTiesError:
+    except TooManyConnectedVariablesError:
         return None
 
 

@@ -60,7 +60,7 @@ class ReadingContext:
     def enter(self, given: JsonObject, path: str) -> "ReadingContext":
         """Return the context for the parts of an object.
 
-        `file` and `expect_line_number` default to those of this context.
+        `file` and `line` default to those of this context.
 
         Raises DefinitionError for a line whose text is unknown.
         """
@@ -72,13 +72,15 @@ class ReadingContext:
             number = expect_line_number(given["line"], f"{path}.line")
             if (file, number) not in self.known_lines:
                 problem = f"is a line of `{file}` whose text is missing in `lines`"
-                raise DefinitionError(f"{path}.line", problem, "add its text there, or leave out `line`")
+                raise DefinitionError(
+                    f"{path}.line", problem, "add the text of the line to `lines`, or leave out `line`"
+                )
         return ReadingContext((file, number), self.sources, self.known_lines, self.paths)
 
     def span(self, said: str = "") -> Span:
         """Return the span of the text `said`, which starts in the current line.
 
-        Returns the span of the whole line (without indentation) if the text does not occur there, and NOWHERE if the
+        Returns the span of the whole line (without indentation) if the text does not occur there, and NO_SPAN if the
         line is unknown.
         """
         if self.position not in self.known_lines:
@@ -91,7 +93,7 @@ class ReadingContext:
         return Span(source, found, found + len(said))
 
 
-def read_lines(value: object, path: str) -> tuple[dict[str, Source], frozenset[FileLine]]:
+def read_source_lines(value: object, path: str) -> tuple[dict[str, Source], frozenset[FileLine]]:
     """Return the sources (by file) and the known lines from the `lines` of a document.
 
     Lines that the document does not state are empty in the sources. Raises DefinitionError for an invalid line number

@@ -62,9 +62,9 @@ def as_text(space: Space) -> str:
     Decisions, constraints and the orders of permutations may come in a different order. An order that a permutation of
     the space does not have is written as forbidden.
 
-    Raises UnwritableError for a space that cannot come from a text or from restricting one: a hyperparameter outside of
-    any operator, a step whose address does not match its place, or an annotated order. It is also raised for a
-    condition on a stage that has the same name as another parameter of the operator.
+    Raises UnwritableSpaceError for a space that cannot come from a text or from restricting one: a hyperparameter
+    outside of any operator, a step whose address does not match its place, or an annotated order. It is also raised for
+    a condition on a stage that has the same name as another parameter of the operator.
     """
     # The printer imports the parser, which is slow. It is imported only when text is written.
     from spacelang.syntax.printer import format_file
@@ -104,11 +104,11 @@ class _SpaceWriter:
         )
         used = {(operator.catalogue, operator.name) for operator in operators(space.root)}
         head += [
-            ast.Use(make_dotted_name(each), NO_SPAN)
+            ast.CatalogueUse(make_dotted_name(each), NO_SPAN)
             for each in sorted({name for name, _ in used} - {DEFAULT_CATALOGUE, ABSTRACT_CATALOGUE})
         ]
         head += [
-            ast.Abstract(make_word(name), None, NO_SPAN)
+            ast.AbstractOperator(make_word(name), None, NO_SPAN)
             for catalogue, name in sorted(used)
             if catalogue == ABSTRACT_CATALOGUE
         ]
@@ -140,7 +140,7 @@ class _SpaceWriter:
             case Product(kind=ProductKind.PERMUTATION):
                 return self._permutation(node, prefix)
             case _:
-                raise UnwritableSpaceError("a hyperparameter outside of any operator")
+                raise UnwritableSpaceError("the language cannot express a hyperparameter outside of any operator")
 
     def _sequence(self, children: Sequence[Node], prefix: str) -> ast.Structure:
         """Return steps joined by `->`; neighbouring steps whose addresses share a group name form a named group."""
@@ -168,7 +168,7 @@ class _SpaceWriter:
         order, *steps = node.children
         assert isinstance(order, Choice)
         if order.first or any(branch.weight != 1.0 for branch in order.branches):
-            raise UnwritableSpaceError(f"an annotation of the orders of `{order.key}`")
+            raise UnwritableSpaceError(f"the language cannot express an annotation of the orders of `{order.key}`")
         natural = self._reserve_name("order", order.name, order.address, prefix)
         labels = next(e for e in permutations(node.labels) if order_name(e) == order.branches[order.default].name)
         parts = tuple(self._step(steps[node.labels.index(label)], prefix) for label in labels)
@@ -201,7 +201,7 @@ class _SpaceWriter:
         """Return a reference to the stage of a decision; declare the stage at the first reference."""
         called = choice.address
         if not is_bare_word(called):
-            raise UnwritableSpaceError(f"a decision named `{choice.key}`")
+            raise UnwritableSpaceError(f"the language cannot express a decision named `{choice.key}`")
         self._used_names.setdefault("", set()).add(called)
         name = self._stage_of[called]
         if name not in self._stages:
@@ -220,7 +220,9 @@ class _SpaceWriter:
         marks = _annotations(weight=branch.weight, default=is_default)
         prefix, node = f"{choice.address}.{branch.name}", branch.node
         if branch.value is not None:
-            raise UnwritableSpaceError(f"the plain value `{branch.name}` as an alternative of `{choice.key}`")
+            raise UnwritableSpaceError(
+                f"the language cannot express the plain value `{branch.name}` as an alternative of `{choice.key}`"
+            )
         if isinstance(node, Product) and not node.children and branch.name == "none":
             return ast.NoneStep(marks, NO_SPAN)
         if isinstance(node, Operator) and operator_address(node) in ("", prefix):
@@ -247,10 +249,12 @@ class _SpaceWriter:
     def _value(self, branch: Branch, choice: Choice) -> ast.Domain:
         """Return a plain value, as an alternative of a decision, as a set with one member.
 
-        Raises UnwritableError if the value has a weight or another name: a set cannot express them.
+        Raises UnwritableSpaceError if the value has a weight or another name: a set cannot express them.
         """
         if branch.weight != 1.0 or branch.name != value_name(branch.value) or not _has_structures(choice):
-            raise UnwritableSpaceError(f"the value `{branch.name}` of `{choice.key}` with its name and weight")
+            raise UnwritableSpaceError(
+                f"the language cannot express the value `{branch.name}` of `{choice.key}` with its name and weight"
+            )
         return ast.Values((make_value(branch.value),), False, NO_SPAN)
 
     def _range(self, branch: Branch, node: Hyperparameter, choice: Choice) -> ast.Domain:
@@ -263,7 +267,9 @@ class _SpaceWriter:
         is_usual = choice.branches[choice.default] is branch or node.default == node.domain.middle
         is_own = node.address == f"{choice.address}.{RANGE_NAME}.value" and _has_structures(choice)
         if not (is_own and is_plain and is_usual):
-            raise UnwritableSpaceError(f"the range of `{choice.key}` with its default and annotations")
+            raise UnwritableSpaceError(
+                f"the language cannot express the range of `{choice.key}` with its default and annotations"
+            )
         return domain_node(node.domain)
 
     # ---- names
@@ -285,10 +291,12 @@ class _SpaceWriter:
     def _reserve_name(self, usual: str, called: str, address: str, prefix: str) -> bool:
         """Reserve a name at a place; return True if reading the text gives the same name automatically.
 
-        Raises UnwritableError if the address does not consist of the prefix and this name.
+        Raises UnwritableSpaceError if the address does not consist of the prefix and this name.
         """
         if address != join_address(prefix, called) or not is_bare_word(called):
-            raise UnwritableSpaceError(f"`{address}` as the name of a step in `{prefix or 'the pipeline'}`")
+            raise UnwritableSpaceError(
+                f"the language cannot express `{address}` as the name of a step in `{prefix or 'the pipeline'}`"
+            )
         taken = self._used_names.setdefault(prefix, set())
         name, number, stages = usual, 1, {*self._stage_of.values()}
         while name in taken or (name in stages and (number > 1 or usual == FIRST_CHOICE_NAME)):
@@ -335,7 +343,8 @@ class _SpaceWriter:
             shadowed = self._wording.find_shadowed(child.condition, shadowing)
             if shadowed is not None:
                 raise UnwritableSpaceError(
-                    f"a condition of `{child.key}` on the stage `{shadowed}`: a parameter next to it has the same name"
+                    f"the language cannot express a condition of `{child.key}` on the stage `{shadowed}`: "
+                    "a parameter of the operator has the same name"
                 )
             around = child.address.removesuffix(f".{child.name}")
             condition = self._wording.expression_node(child.condition, around, siblings)
@@ -431,5 +440,5 @@ def _task_block(task: Task) -> ast.Task:
     for limit in describe_limits(task.limits):
         limited, kind, quantities = limit.split(" ", 2)
         found.append((f"{limited} {kind}", (quantities,)))
-    settings = tuple(ast.Setting(keyword, tuple(map(make_word, each)), NO_SPAN) for keyword, each in found)
+    settings = tuple(ast.TaskSetting(keyword, tuple(map(make_word, each)), NO_SPAN) for keyword, each in found)
     return ast.Task(make_word(task.kind), settings, NO_SPAN)

@@ -135,7 +135,11 @@ def _logical_node(expression: Expr, names: Mapping[str, Path], paths: Mapping[st
         case And(terms) | Or(terms):
             is_all = isinstance(expression, And)
             written = tuple(_logical_node(term, names, paths) for term in terms)
-            return ast.Logical("and" if is_all else "or", written, NO_SPAN) if terms else ast.Keyword(is_all, NO_SPAN)
+            return (
+                ast.Logical("and" if is_all else "or", written, NO_SPAN)
+                if terms
+                else ast.NamedConstant(is_all, NO_SPAN)
+            )
         case Not(term):
             return ast.Unary("not", _logical_node(term, names, paths), NO_SPAN)
         case Compare(relation, left, right):
@@ -210,7 +214,7 @@ def expression_speller(space: Space) -> Callable[[Expr], Expr]:
     return spell
 
 
-def spell_space(space: Space) -> Space:
+def with_spelled_names(space: Space) -> Space:
     """Return the space for display, with names as texts write them in its conditions and constraints.
 
     These conditions and constraints can no longer be evaluated.

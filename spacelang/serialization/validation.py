@@ -60,7 +60,7 @@ def _join_keys(before: set[str], more: set[str], node: Node, paths: DocumentPath
         key = min(before & more)
         named = (each for each in subtree(node) if isinstance(each, Hyperparameter | Choice) and each.key == key)
         where = next((paths.nodes[each.address] for each in named), "definition.root")
-        problem = f"is `{key}`, which is also the key of something that can be active at the same time"
+        problem = f"is `{key}`, the key of another decision or hyperparameter that can be active at the same time"
         raise DefinitionError(f"{where}.key", problem, "choose another key")
     return _merge_into_larger(before, more)
 

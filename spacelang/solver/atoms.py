@@ -3,7 +3,19 @@
 from collections.abc import Iterator, Sequence
 
 from spacelang.ir.domain import Domain, SimpleDomain, parts
-from spacelang.ir.expr import Active, Compare, Constant, Expr, In, Is, Reference, is_true, leaves, nodes, references
+from spacelang.ir.expr import (
+    Active,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    Is,
+    Reference,
+    is_true,
+    logical_atoms,
+    nodes,
+    references,
+)
 from spacelang.ir.rationals import Rational, to_rational
 from spacelang.ir.value import Value, identity_key
 from spacelang.solver.cells import MAX_ENUMERATED, cut_into_cells, singleton_cells
@@ -12,7 +24,7 @@ from spacelang.solver.linear import difference
 
 def atoms_of(expression: Expr) -> Iterator[Expr]:
     """Return an iterator over the atoms of a condition that use the value of a hyperparameter."""
-    return (leaf for leaf in leaves(expression) if references(leaf))
+    return (leaf for leaf in logical_atoms(expression) if references(leaf))
 
 
 def is_multivariate(atom: Expr) -> bool:

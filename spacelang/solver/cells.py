@@ -46,7 +46,7 @@ def probability_of_cell(cell: SimpleDomain, domain: Domain) -> float:
         share = _share_of_length(cell, part) if part.size is None else _share_of_members(cell, part)
         if share is not None:
             return share / len(parts(domain))
-    raise ValueError("the cell does not belong to the domain")
+    raise ValueError("the given piece of a domain does not lie in this domain")
 
 
 def _cells_of(part: SimpleDomain, cuts: Sequence[Rational], signature: Signature) -> list[SimpleDomain]:

@@ -15,7 +15,7 @@ from spacelang.ir.walk import Structure, default_structure
 from spacelang.solver.atoms import is_always_decidable
 from spacelang.solver.elimination import FEWEST, Factor, Polynomials, State, Table
 from spacelang.solver.model import Solver, SolverModel, Weights
-from spacelang.solver.network import UNREACHED, TooManyTiesError
+from spacelang.solver.network import UNREACHED, TooManyConnectedVariablesError
 
 
 class CountWeights(Weights):
@@ -72,6 +72,7 @@ def index_of_minimum(weights: Sequence[float]) -> int:
 
 
 @renamed_attributes(
+    configurations="configuration_count",
     decisive="structure_model",
     existence="existence_solver",
     by_discrepancy="count_by_discrepancy",
@@ -87,7 +88,10 @@ class Structures:
     """
 
     def __init__(self, space: Space) -> None:
-        """Compile the model that determines which structures exist; raise UndecidableError or TooTangledError."""
+        """Compile the model that determines which structures exist.
+
+        Raise UndecidableError or TooManyConnectedVariablesError.
+        """
         self.space = space
         self.structure_model = SolverModel(_without_irrelevant_conditions(space), space.constraints)
         """The model without the conditions that cannot affect which structures exist."""
@@ -130,7 +134,7 @@ class Structures:
         )
 
     @cached_property
-    def configurations(self) -> int | None:
+    def configuration_count(self) -> int | None:
         """The number of configurations; None if it is infinite or not counted.
 
         It is infinite with a continuous hyperparameter. It is not counted where large integer ranges are compared with
@@ -141,7 +145,7 @@ class Structures:
             return None
         try:
             return int(Solver(self.model, CountWeights()).total())
-        except TooManyTiesError:
+        except TooManyConnectedVariablesError:
             return None
 
     def count_by_discrepancy(self, reference: Structure) -> tuple[int, ...]:

@@ -11,8 +11,8 @@ from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, U
 def join_pieces(domain: Domain, pieces: Sequence[SimpleDomain]) -> Domain:
     """Return one domain with the values of one or more disjoint pieces of `domain`.
 
-    It has the order, scale and steps of `domain`. The pieces are those that `cells` and `singletons` return. All pieces
-    together give the original domain.
+    It has the order, scale and steps of `domain`. The pieces are those that `cut_into_cells` and `singleton_cells`
+    return. All pieces together give the original domain.
     """
     found = [part for whole in parts(domain) for part in _joined_part(whole, _pieces_within(whole, pieces))]
     if tuple(found) == parts(domain):

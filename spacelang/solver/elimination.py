@@ -111,7 +111,7 @@ class FactorGraph:
         """Return the graph with some variables restricted to the states in `left`.
 
         A variable with a single state is removed. For example, `FactorGraph(u: 0 1, v: 0 1; (u, v): 01 10
-        11).given({"u": [0]})` contains only v, with the row 1.
+        11).restrict({"u": [0]})` contains only v, with the row 1.
         """
         states = {name: left.get(name, mine) for name, mine in self.states.items() if len(left.get(name, ())) != 1}
         return FactorGraph(states, tuple([factor.restrict(left) for factor in self.factors]))
@@ -119,7 +119,8 @@ class FactorGraph:
     def project_out(self, names: Collection[str]) -> "FactorGraph":
         """Return the graph of the other variables: the variables in `names` are eliminated with `EXISTS`.
 
-        A joint state has a positive weight if some states of the eliminated variables give it one. Raise TangledError.
+        A joint state has a positive weight if some states of the eliminated variables give it one. Raise
+        TooManyJointStatesError.
         """
         return _eliminate_variables(self, names, EXISTS)[0]
 
@@ -162,7 +163,7 @@ def eliminate(graph: FactorGraph, *turns: Phase, keep_trivial: bool = False) -> 
     one by one, beginning with those of the last turn. Every state of a variable without a factor weighs 1.
 
     With `keep_trivial`, factors in which every state weighs 1 are retained; `supported_states` needs them. Raise
-    TangledError if a joint table becomes too large.
+    TooManyJointStatesError if a joint table becomes too large.
     """
     buckets: list[Bucket] = []
     for names, semiring in (*turns, (graph.states, SUM)):

@@ -38,7 +38,7 @@ def difference(atom: Compare) -> LinearSum | None:
 
 
 @frozen
-class IntegerSum:
+class IntegerComparison:
     """A linear comparison scaled to integers, to be evaluated for many values at once.
 
     It compares a sum with 0: one entry of each tuple of `summands`, plus `constant`.
@@ -48,7 +48,7 @@ class IntegerSum:
     constant: int
 
 
-def integer_sum(atom: Compare, worths: Mapping[str, Sequence[object]]) -> IntegerSum | None:
+def to_integer_comparison(atom: Compare, worths: Mapping[str, Sequence[object]]) -> IntegerComparison | None:
     """Return the integer form of a comparison for the given values of each hyperparameter.
 
     The summands of a hyperparameter are in the order of its values. The result is None if the comparison is not linear
@@ -64,7 +64,7 @@ def integer_sum(atom: Compare, worths: Mapping[str, Sequence[object]]) -> Intege
         if len(columns[-1]) < len(numbers):
             return None
     whole = math.lcm(form.constant.denominator, *(term.denominator for column in columns for term in column))
-    return IntegerSum(
+    return IntegerComparison(
         tuple(tuple([int(term * whole) for term in column]) for column in columns), int(form.constant * whole)
     )
 

@@ -59,7 +59,10 @@ class SolverModel:
     """Variables and the constraints over them, compiled to networks by context; see `Solver` for queries."""
 
     def __init__(self, variables: Mapping[str, Variable], constraints: Sequence[Constraint]) -> None:
-        """Compile the networks; raise UndecidableError for undecidable arithmetic, or TooTangledError."""
+        """Compile the networks.
+
+        Raise UndecidableError for undecidable arithmetic, or TooManyConnectedVariablesError.
+        """
         self.variables = variables
         networks = compile_networks(variables, constraints)
         self.by_context: dict[Context, list[Network]] = group_by_key((each.context, each) for each in networks)
@@ -99,7 +102,7 @@ class Solver:
     def condition(self, taken: Structure) -> "ConditionedSolver":
         """Return a solver conditioned on the branches that some decisions take.
 
-        If a decision is nested, the branches that lead to it must be included. For example, `given({"model":
+        If a decision is nested, the branches that lead to it must be included. For example, `condition({"model":
         "GaussianNB"}).exists` is True if some admissible structure uses naive Bayes.
         """
         return ConditionedSolver(self, taken)
@@ -161,7 +164,7 @@ class Solver:
 
         `fixed` are decisions with known branches; the weights must then be existential. With `last`, only the part
         connected to this decision is solved, and it is eliminated last, so its bucket holds its weights. Raise
-        TooTangledError.
+        TooManyConnectedVariablesError.
         """
         if not fixed and not last:
             if network not in self._solved:
@@ -173,14 +176,14 @@ class Solver:
                 self._conditioned.clear()
             left = network.decision_graph.restrict({address: (place,) for address, place in fixed})
             graph = self._with_weights(left.connected_part(last) if last else left, network)
-            with network.blame_constraints():
+            with network.attribute_errors_to_constraints():
                 self._conditioned[key] = eliminate(graph, (graph.states.keys() - {last}, self.weights.semiring))
         return self._conditioned[key]
 
     def _eliminated(self, network: Network, *, keep_trivial: bool) -> Elimination:
         graph = self._with_weights(network, network)
         existential = network.existential_variables if self.weights.existential else ()
-        with network.blame_constraints():
+        with network.attribute_errors_to_constraints():
             turns = (existential, EXISTS), (graph.states, self.weights.semiring)
             return eliminate(graph, *turns, keep_trivial=keep_trivial)
 

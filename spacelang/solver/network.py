@@ -27,7 +27,7 @@ class UndecidableError(Exception):
         self.atom = atom
 
 
-class TooManyTiesError(Exception):
+class TooManyConnectedVariablesError(Exception):
     """Constraints that connect so many variables that configurations cannot be counted exactly."""
 
     def __init__(self, constraints: tuple[Constraint, ...]) -> None:
@@ -74,9 +74,9 @@ class Network(FactorGraph):
     def decision_graph(self) -> FactorGraph:
         """The graph of the decisions alone: a joint state is positive if the hyperparameters can have values.
 
-        Raise TooTangledError.
+        Raise TooManyConnectedVariablesError.
         """
-        with self.blame_constraints():
+        with self.attribute_errors_to_constraints():
             return self.project_out(self.existential_variables)
 
     def fixed_decisions(self, taken: Mapping[str, str | None]) -> FixedDecisions:
@@ -106,12 +106,15 @@ class Network(FactorGraph):
         return {address: numbers[address] for address in self.cells if address in numbers}, needed
 
     @contextmanager
-    def blame_constraints(self) -> Iterator[None]:
-        """Turn a TangledError in the `with` block into a TooTangledError that names the constraints of this network."""
+    def attribute_errors_to_constraints(self) -> Iterator[None]:
+        """Make errors in the `with` block name the constraints of this network.
+
+        TooManyJointStatesError becomes TooManyConnectedVariablesError.
+        """
         try:
             yield
         except TooManyJointStatesError as error:
-            raise TooManyTiesError(self.constraints) from error
+            raise TooManyConnectedVariablesError(self.constraints) from error
 
 
 def alternative_systems(atom: Compare, truth: bool) -> tuple[InequalitySystem, ...]:

@@ -19,7 +19,7 @@ from spacelang.ir.expr import (
     Not,
     Or,
     is_true,
-    leaves,
+    logical_atoms,
     references,
     scope,
     with_children,
@@ -30,8 +30,14 @@ from spacelang.solver.atoms import atoms_of, can_be_cut, distinguished_cells, is
 from spacelang.solver.cells import MAX_ENUMERATED, singleton_cells
 from spacelang.solver.elimination import Factor, State, Table
 from spacelang.solver.inequalities import SearchTooLongError
-from spacelang.solver.linear import InequalitySystem, difference, integer_sum, is_feasible_system
-from spacelang.solver.network import UNREACHED, Network, TooManyTiesError, UndecidableError, alternative_systems
+from spacelang.solver.linear import InequalitySystem, difference, is_feasible_system, to_integer_comparison
+from spacelang.solver.network import (
+    UNREACHED,
+    Network,
+    TooManyConnectedVariablesError,
+    UndecidableError,
+    alternative_systems,
+)
 from spacelang.solver.variable_groups import UnionFind, VariableGroup, group_variables
 
 MAX_JOINT_VALUES: Final = 100_000
@@ -50,7 +56,7 @@ def compile_networks(variables: Mapping[str, Variable], constraints: Sequence[Co
     """Return an iterator over the networks of some variables, in the order of their first members.
 
     Every variable is in exactly one network, and each network is solved on its own. Joint states of variables that no
-    expression connects are therefore never enumerated. Raise UndecidableError or TooTangledError.
+    expression connects are therefore never enumerated. Raise UndecidableError or TooManyConnectedVariablesError.
     """
     return (_NetworkCompiler(each).run() for each in group_variables(variables, constraints))
 
@@ -155,7 +161,7 @@ class _NetworkCompiler:
         """Add one factor for all constraints over the same variables, which saves joining their tables later."""
         sizes = {frozenset(scope(c.expression)): self._joint_size(c.expression) for c in self.tied.constraints}
         if sum(min(size, MAX_PAIR_TABLE if len(names) <= 2 else MAX_TABLE) for names, size in sizes.items()) > MAX_ROWS:
-            raise TooManyTiesError(self.tied.constraints)
+            raise TooManyConnectedVariablesError(self.tied.constraints)
         tests_of = map(self._constraint_test, self.tied.constraints)
         for names, tests in group_by_key((tuple(sorted(set(scope(test)))), test) for test in tests_of).items():
             self._tabulate(names, tests)
@@ -224,7 +230,7 @@ class _NetworkCompiler:
         """
         alone: dict[str, list[Expr]] = {name: [] for name in names}
         whole: set[str] = set()
-        for leaf in leaves(expression):
+        for leaf in logical_atoms(expression):
             named = dict.fromkeys(scope(leaf))
             if len(named) == 1:
                 alone[next(iter(named))].append(leaf)
@@ -309,7 +315,7 @@ def evaluate_combinations(expression: Expr, options: Mapping[str, Sequence[Expre
     `options` holds the possible values of each variable. The last variable changes fastest. Linear comparisons use
     integer arithmetic for speed.
     """
-    whole = integer_sum(expression, options) if isinstance(expression, Compare) else None
+    whole = to_integer_comparison(expression, options) if isinstance(expression, Compare) else None
     if isinstance(expression, Compare) and whole is not None:
         relation, constant = COMPARISON_FUNCTIONS[expression.relation], whole.constant
         for summands in product(*whole.summands):

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import SimpleDomain, index_of_part
-from spacelang.ir.expr import ExpressionValue, Inactive
+from spacelang.ir.expr import ExpressionValue, InactiveValue
 from spacelang.ir.space import Choice, Context, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment, Structure, assemble, structure_of
 from spacelang.solver.counting import CountWeights, Structures
 from spacelang.solver.elimination import Bucket, State
 from spacelang.solver.model import Solver, context_below
-from spacelang.solver.network import UNREACHED, Network, TooManyTiesError
+from spacelang.solver.network import UNREACHED, Network, TooManyConnectedVariablesError
 
 
 def structure_at(structures: Structures, number: int) -> dict[str, str]:
@@ -46,7 +46,7 @@ class ConfigurationNumbers:
             raise ValueError(f"the configurations cannot be numbered: {reason}")
         try:
             self.count = int(solver.total())
-        except TooManyTiesError as error:
+        except TooManyConnectedVariablesError as error:
             raise ValueError(f"the configurations cannot be numbered: {error}") from error
         self._numbering = _Numbering(self._space, solver)
 
@@ -236,11 +236,11 @@ def _states(network: Network, structure: Structure, values: Mapping[str, Express
 
 
 def _cell_of(cells: Sequence[SimpleDomain], value: ExpressionValue) -> State:
-    if isinstance(value, Inactive):
+    if isinstance(value, InactiveValue):
         return UNREACHED
     return index_of_part(cells, value)
 
 
 def _index_in_cell(cell: SimpleDomain, value: ExpressionValue) -> int:
-    assert not isinstance(value, Inactive)
+    assert not isinstance(value, InactiveValue)
     return cell.index_of(value)

@@ -14,7 +14,7 @@ from spacelang.ir.value import Value
 from spacelang.ir.walk import with_dependencies
 from spacelang.solver.cells import singleton_cells
 from spacelang.solver.model import Solver, SolverModel, Weights
-from spacelang.solver.network import UNREACHED, TooManyTiesError
+from spacelang.solver.network import UNREACHED, TooManyConnectedVariablesError
 from spacelang.solver.network_compiler import evaluate_combinations
 from spacelang.solver.variable_groups import UnionFind, common_context
 
@@ -181,7 +181,7 @@ def _solve_truths_together(space: Space, statements: Sequence[Statement]) -> lis
     """Return the truths of statements solved together, or one by one if they connect too many variables."""
     try:
         return _solve_truths(space, statements)
-    except TooManyTiesError:
+    except TooManyConnectedVariablesError:
         if len(statements) == 1:
             raise
     return [_solve_truths(space, (statement,))[0] for statement in statements]

@@ -81,7 +81,7 @@ def statistics(structures: Structures) -> Statistics:
         by_algorithm,
         len(space.conditions),
         len(space.constraints),
-        structures.configurations,
+        structures.configuration_count,
     )
 
 

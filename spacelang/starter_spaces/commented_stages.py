@@ -57,12 +57,12 @@ def encoder(data: Profile) -> str:
     return as_comment(joined) + stage_text.encoder(data.kind, min(stage_text.MAX_CATEGORIES, most.distinct))
 
 
-def reader(data: Profile) -> str:
+def text_vectorizer(data: Profile) -> str:
     """Return the stage that converts free text to numbers."""
     if not data.texts:
         return ""
     said = f"Free text: {_names(data.texts)}. `->` joins steps to a sequence, here within an alternative."
-    return as_comment(said) + stage_text.READER
+    return as_comment(said) + stage_text.TEXT_VECTORIZER
 
 
 def calendar(data: Profile) -> str:

@@ -45,7 +45,7 @@ def tabular_space(kind: Kind, packages: Iterable[str] = ()) -> str:
         ("Numbers: fill in missing values.", stage_text.IMPUTER),
         ("Numbers: bring all columns to the same scale.", stage_text.SCALER),
         ("Categories: rare values are merged into one.", stage_text.encoder(kind, stage_text.MAX_CATEGORIES)),
-        ("Free text: each column is encoded by itself.", stage_text.READER),
+        ("Free text: each column is encoded by itself.", stage_text.TEXT_VECTORIZER),
         (stage_text.DATES_REMARK, stage_text.CALENDAR),
         ("Fewer columns: keep the best ones, or combine them.", stage_text.selector(kind)),
         ("", stage_text.estimator(among, weighs=kind == "classification")),

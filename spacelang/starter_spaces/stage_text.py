@@ -33,7 +33,7 @@ SPARSE_SCALER: Final = "stage scaler = MaxAbsScaler | none\n"
 
 # Hashing needs no vocabulary, which could be empty or too small: texts may have only single letters, no words or few
 # different words, and `TruncatedSVD` needs at least as many features as components.
-READER: Final = """\
+TEXT_VECTORIZER: Final = """\
 stage reader = (HashingVectorizer {
     ngram_range : {(1, 1), (1, 2)} = (1, 1)
     n_features = 16384

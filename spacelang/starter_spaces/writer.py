@@ -31,7 +31,7 @@ def starter_space(data: Profile, reference: str, options: str = "", place: str |
         commented_stages.imputer(data),
         commented_stages.scaler(data),
         commented_stages.encoder(data),
-        commented_stages.reader(data),
+        commented_stages.text_vectorizer(data),
         commented_stages.calendar(data),
         commented_stages.selector(data),
         commented_stages.estimator(data),
@@ -91,7 +91,7 @@ _NUMBERS: Final = (("imputer", commented_stages.imputer), ("scaler", commented_s
 
 
 def _task(data: Profile) -> str:
-    folds = min(FOLDS, data.rarest)
+    folds = min(FOLDS, data.rarest_class_size)
     is_folded = data.rows <= MAX_CV_ROWS and folds >= 2
     validate = f"cv({folds})" if is_folded else "holdout(0.3)"
     said = "The goal of the search. To add a constraint, write a line such as `subject to predict_latency <= 1ms`."

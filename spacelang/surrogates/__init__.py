@@ -4,11 +4,11 @@ They work on encoded points (rows of floats in [0, 1]) and on numbers to be mini
 these data, in their order, and of a random generator. It does not depend on earlier fits, nor on whether the search was
 interrupted. Callers compute proposals under `threads.one_thread()`, which makes them reproducible to the last bit.
 
-    gaussian_process    Matern 5/2 kernel with a length per dimension, updated row by row; `likelihood` fits the kernel
-    growth              a Gaussian process for growing data: when to refit, and to which points
-    improvement         expected improvement, and the point that maximises it
-    cubic_rbf           the interpolating cubic spline
-    forest              scikit-learn's random forest with the standard deviation over its trees
-    kernel_density      multivariate densities of good and of bad points, as in BOHB
-    tpe                 univariate densities of good and of bad points: tree-structured Parzen estimators
+    gaussian_process     Matern 5/2 kernel with a length per dimension, updated row by row; `likelihood` fits the kernel
+    incremental_process  a Gaussian process for growing data: when to refit, and to which points
+    improvement          expected improvement, and the point that maximises it
+    cubic_rbf            the interpolating cubic spline
+    forest               scikit-learn's random forest with the standard deviation over its trees
+    kernel_density       multivariate densities of good and of bad points, as in BOHB
+    tpe                  univariate densities of good and of bad points: tree-structured Parzen estimators
 """

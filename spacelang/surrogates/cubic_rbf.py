@@ -55,8 +55,8 @@ def propose_point(points: Array, numbers: Array, pending: Array, rng: "Generator
     """Return the next point: a candidate with a small spline value and a large distance to known points.
 
     The two criteria are combined in a weighted sum. The weights alternate from call to call (`VALUE_WEIGHTS`). If there
-    are more points than a model may have, the spline uses the best and the latest ones (`growth.chosen`). Pending
-    points count with the median of all numbers.
+    are more points than a model may have, the spline uses the best and the latest ones (`choose_training_rows`).
+    Pending points count with the median of all numbers.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from spacelang.deprecation import renamed_attributes
 from spacelang.sampling.value_codes import Array
 
 
-@renamed_attributes(places="member_indices")
+@renamed_attributes(edges="cell_edges", places="member_indices")
 @dataclass(frozen=True)
 class Dimension:
     """One coordinate: all of [0, 1] if there are no `members`, else one of these, which ascend without duplicates.
@@ -23,7 +23,7 @@ class Dimension:
     is_ordered: bool = field(default=True, kw_only=True)
 
     @cached_property
-    def edges(self) -> Array:
+    def cell_edges(self) -> Array:
         """The k + 1 edges of the cells around k members.
 
         An inner edge is half-way between two members. The outer members have cells that extend equally far to both
@@ -37,7 +37,7 @@ class Dimension:
 
     def member_indices(self, values: Array) -> Array:
         """Return the index of the nearest member for each value; the dimension must have members."""
-        return np.searchsorted(self.edges[1:-1], values, side="right")
+        return np.searchsorted(self.cell_edges[1:-1], values, side="right")
 
 
 def round_to_members(dimensions: Sequence[Dimension], points: Array) -> Array:

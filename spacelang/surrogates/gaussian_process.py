@@ -38,7 +38,7 @@ class Matern:
         far = self._distances(left, right)
         return np.asarray(self.variance * np.exp(-far) * (1 + far + far * far / 3))
 
-    def with_gradient_factor(self, left: Array, right: Array) -> tuple[Array, Array]:
+    def covariance_and_gradient_factor(self, left: Array, right: Array) -> tuple[Array, Array]:
         """Return the covariances of n points with m others, and a factor of their gradients: shape (n, m) each.
 
         The derivative of a covariance by coordinate i of the right point is this factor times (right_i - left_i) /
@@ -118,7 +118,7 @@ class GaussianProcess:
         The gradient of a standard deviation of 0 is 0.
         """
         kernel, points = self._factor.kernel, self._factor.points
-        covariances, steepness = kernel.with_gradient_factor(points, places)
+        covariances, steepness = kernel.covariance_and_gradient_factor(points, places)
         known = self._factor.solve(covariances)
         deviations = np.sqrt(np.maximum(kernel.variance - np.einsum("nm,nm->m", known, known), 0.0))
 

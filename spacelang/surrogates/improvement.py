@@ -123,7 +123,7 @@ def _ascend(process: Posterior, best: float, starts: Array) -> Array:
 def _log_improvement_and_gradients(process: Posterior, best: float, places: Array) -> tuple[Array, Array]:
     """Return the logarithms of the expected improvement at m points, (m,), and their gradients, (m, d).
 
-    Where the standard deviation is 0, the value is `-LOWEST` and the gradient 0.
+    Where the standard deviation is 0, the value is `-CERTAIN_PENALTY` and the gradient 0.
     """
     means, deviations, mean_slopes, deviation_slopes = process.posterior_with_gradients(places)
     is_certain = deviations < MIN_DEVIATION

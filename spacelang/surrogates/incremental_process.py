@@ -23,7 +23,7 @@ MAX_NEW_ROWS: Final = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StandardisedProcess:
+class StandardisedGaussianProcess:
     """A Gaussian process of standardised numbers, with the mean and the standard deviation of the original numbers."""
 
     process: GaussianProcess
@@ -55,13 +55,13 @@ class _FittedFactor:
         )
 
 
-class IncrementalProcess:
+class IncrementalGaussianProcess:
     """A model of growing data; caches the last Cholesky factor, so that only new rows must be added."""
 
     def __init__(self) -> None:
         self._last: _FittedFactor | None = None
 
-    def model(self, points: Array, numbers: Array, pending: Array) -> StandardisedProcess:
+    def model(self, points: Array, numbers: Array, pending: Array) -> StandardisedGaussianProcess:
         """Return the model of n > 0 points, shape (n, d), and of their finite numbers, shape (n,).
 
         `pending` are the points that are being evaluated, shape (m, d).
@@ -76,7 +76,7 @@ class IncrementalProcess:
         for point in under_way:
             factor = factor.with_point(point)
         taken = np.concatenate([known, np.full(len(under_way), np.median(numbers))])
-        return StandardisedProcess(GaussianProcess(factor, (taken - mean) / deviation), mean, deviation)
+        return StandardisedGaussianProcess(GaussianProcess(factor, (taken - mean) / deviation), mean, deviation)
 
     @property
     def rows(self) -> Array:

@@ -83,13 +83,15 @@ class ParzenSettings:
             return _categorical_density(dimension, values, self.prior_weight)
         from hyperopt.tpe import adaptive_parzen_normal
 
-        low, high = (dimension.edges[0], dimension.edges[-1]) if dimension.members else (0.0, 1.0)
+        low, high = (dimension.cell_edges[0], dimension.cell_edges[-1]) if dimension.members else (0.0, 1.0)
         weights, centres, widths = adaptive_parzen_normal(
             values, self.prior_weight, (low + high) / 2, high - low, FULL_WEIGHT_COUNT
         )
         mixture = NormalMixture(weights, centres, widths, low, high)
         return (
-            CategoricalDensity(dimension, mixture.cell_probabilities(dimension.edges)) if dimension.members else mixture
+            CategoricalDensity(dimension, mixture.cell_probabilities(dimension.cell_edges))
+            if dimension.members
+            else mixture
         )
 
 

@@ -11,5 +11,5 @@ MAX_POINTS: Final = 500
 POINTS_WHEN_FITTED: Final = 384
 """The number of points to which a model is fitted if there are more: half the best, half the latest."""
 
-SUBSAMPLING_NOTE: Final = f"Models use at most {MAX_POINTS} trials: of more, the best and the latest ones."
+SUBSAMPLING_NOTE: Final = f"Surrogate models use at most {MAX_POINTS} trials: the best ones and the latest ones."
 """The sentence in the summary of a search that had more trials than a model uses."""

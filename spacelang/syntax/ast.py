@@ -52,7 +52,7 @@ class Text:
 
 
 @frozen
-class Keyword:
+class NamedConstant:
     """One of the constants `true`, `false` and `none`."""
 
     value: bool | None
@@ -76,7 +76,7 @@ class OperatorValue:
     span: Span = field(compare=False, repr=False)
 
 
-Value: TypeAlias = Number | Text | Keyword | Tuple | DottedName | OperatorValue
+Value: TypeAlias = Number | Text | NamedConstant | Tuple | DottedName | OperatorValue
 """A value. A bare word is a `DottedName` with a single word."""
 
 
@@ -159,7 +159,7 @@ class FunctionCall:
 Expression: TypeAlias = (
     Number
     | Text
-    | Keyword
+    | NamedConstant
     | DottedName
     | Tuple
     | Quantity
@@ -363,7 +363,7 @@ class Import:
 
 
 @frozen
-class Use:
+class CatalogueUse:
     """A line that takes a catalogue into use: `use catalogue`."""
 
     name: DottedName
@@ -371,7 +371,7 @@ class Use:
 
 
 @frozen
-class Params:
+class ParameterGroup:
     """A declaration of a parameter group: `params name { ... }`."""
 
     name: Word
@@ -380,7 +380,7 @@ class Params:
 
 
 @frozen
-class Abstract:
+class AbstractOperator:
     """A declaration of an abstract operator: `abstract name { ... }`."""
 
     name: Word
@@ -407,7 +407,7 @@ class Pipeline:
 
 
 @frozen
-class Setting:
+class TaskSetting:
     """One line of a task block: its keyword and the arguments after it."""
 
     keyword: str
@@ -420,11 +420,21 @@ class Task:
     """A task block: `task kind { ... }`."""
 
     kind: Word
-    settings: tuple[Setting, ...]
+    settings: tuple[TaskSetting, ...]
     span: Span = field(compare=False, repr=False)
 
 
-Item: TypeAlias = SpaceName | Import | Use | Params | Abstract | Stage | Pipeline | ConstraintStatement | Task
+Item: TypeAlias = (
+    SpaceName
+    | Import
+    | CatalogueUse
+    | ParameterGroup
+    | AbstractOperator
+    | Stage
+    | Pipeline
+    | ConstraintStatement
+    | Task
+)
 
 
 @frozen

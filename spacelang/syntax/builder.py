@@ -52,15 +52,15 @@ class Builder:
     def import_(self, children: list[Child]) -> ast.Import:
         return ast.Import(self._text(children[1]), self._alias(children), self._span(children))
 
-    def use(self, children: list[Child]) -> ast.Use:
-        return ast.Use(children[1], self._span(children))
+    def use(self, children: list[Child]) -> ast.CatalogueUse:
+        return ast.CatalogueUse(children[1], self._span(children))
 
-    def params(self, children: list[Child]) -> ast.Params:
-        return ast.Params(self._word(children[1]), children[2], self._span(children))
+    def params(self, children: list[Child]) -> ast.ParameterGroup:
+        return ast.ParameterGroup(self._word(children[1]), children[2], self._span(children))
 
-    def abstract(self, children: list[Child]) -> ast.Abstract:
+    def abstract(self, children: list[Child]) -> ast.AbstractOperator:
         body = children[2] if len(children) > 2 else None
-        return ast.Abstract(self._word(children[1]), body, self._span(children))
+        return ast.AbstractOperator(self._word(children[1]), body, self._span(children))
 
     def stage(self, children: list[Child]) -> ast.Stage:
         return ast.Stage(
@@ -178,8 +178,8 @@ class Builder:
     def word(self, children: list[Child]) -> ast.DottedName:
         return children[0]  # type: ignore[no-any-return]
 
-    def constant(self, children: list[Child]) -> ast.Keyword:
-        return ast.Keyword({"TRUE": True, "FALSE": False, "NONE": None}[children[0].type], self._span(children))
+    def constant(self, children: list[Child]) -> ast.NamedConstant:
+        return ast.NamedConstant({"TRUE": True, "FALSE": False, "NONE": None}[children[0].type], self._span(children))
 
     literal_constant = constant
 
@@ -278,12 +278,12 @@ class Builder:
     # ---- the task block
 
     def task(self, children: list[Child]) -> ast.Task:
-        return ast.Task(self._word(children[1]), _of_type(children, ast.Setting), self._span(children))
+        return ast.Task(self._word(children[1]), _of_type(children, ast.TaskSetting), self._span(children))
 
-    def goal(self, children: list[Child]) -> ast.Setting:
+    def goal(self, children: list[Child]) -> ast.TaskSetting:
         keyword, *rest = children
         arguments = tuple(self._argument(child) for child in rest if not _is_sign(child))
-        return ast.Setting(" ".join(str(keyword).split()), arguments, self._span(children))
+        return ast.TaskSetting(" ".join(str(keyword).split()), arguments, self._span(children))
 
     subject = validate = fidelity = limit = goal
 

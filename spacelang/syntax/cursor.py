@@ -4,7 +4,7 @@ from bisect import bisect_left
 from typing import Final
 
 from spacelang.syntax import ast
-from spacelang.syntax.layout import Blank, Document
+from spacelang.syntax.layout import Document, Spacing
 from spacelang.syntax.lexemes import Comment, Lexeme
 
 _NO_SPACE_BEFORE: Final = frozenset({",", ")", "]", "}", "?", ".", ""})
@@ -65,7 +65,7 @@ class Cursor:
             before = self.lexemes[self.place - 1].text if self.place else ""
             text = self.peek()
             if not self.after_unary_minus and _needs_space(before, text):
-                found.append(Blank())
+                found.append(Spacing())
             found.append(self.take())
             self.after_unary_minus = text == "-" and not _ends_term(before)
         return found

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from spacelang.syntax.tables import load
+from spacelang.syntax.parser_tables import load
 
 KINDS: Final = {
     "COMMENT": "comment",

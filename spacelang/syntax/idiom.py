@@ -12,7 +12,7 @@ _STRING: Final = r'"(?:[^"\\\r\n]|\\[^\r\n])*"'
 
 
 @dataclass(frozen=True, slots=True)
-class Idiom:
+class ForeignIdiom:
     """A notation of another language, recognised by a regular expression, and its replacement.
 
     The reported place is the group `at` of the pattern if it has one, or the whole match otherwise. If `behind` is
@@ -29,10 +29,10 @@ class Idiom:
 
 
 @dataclass(frozen=True, slots=True)
-class IdiomMatch:
+class ForeignIdiomMatch:
     """An idiom that was found in a text, from `start` to `end`."""
 
-    idiom: Idiom
+    idiom: ForeignIdiom
     match: re.Match[str]
     start: int
     end: int
@@ -80,7 +80,7 @@ def idiom_of(
     *,
     everywhere: bool = False,
     behind: str | None = None,
-) -> Idiom:
+) -> ForeignIdiom:
     """Return an idiom. Without a remedy, the remedy is to write `instead`."""
     before = None if behind is None else re.compile(behind, re.MULTILINE)
-    return Idiom(re.compile(pattern, re.MULTILINE), remedy or f"write `{instead}`", instead, everywhere, before)
+    return ForeignIdiom(re.compile(pattern, re.MULTILINE), remedy or f"write `{instead}`", instead, everywhere, before)

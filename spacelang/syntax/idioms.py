@@ -6,17 +6,17 @@ They are tried only where the parser has found an error, so correct text is neve
 from collections.abc import Sequence
 from typing import Final
 
-from spacelang.syntax.idiom import Idiom, IdiomMatch, idiom_of
+from spacelang.syntax.idiom import ForeignIdiom, ForeignIdiomMatch, idiom_of
 from spacelang.syntax.remedies import (
     BACKTICK_REMEDY,
     as_alternatives,
+    as_alternatives_or_set,
     as_constraint,
-    as_declared,
     as_fraction,
     as_name,
-    as_one_or_several,
-    as_parameter,
+    as_parameter_name,
     as_range,
+    as_range_from_configspace,
     as_range_or_set,
     as_set,
     as_steps,
@@ -28,7 +28,7 @@ _SEARCHED_CHARACTERS: Final = 400
 """The number of characters searched before and after the place of a mistake."""
 
 
-def idiom_at(text: str, place: int) -> IdiomMatch | None:
+def idiom_at(text: str, place: int) -> ForeignIdiomMatch | None:
     """Return the first idiom of the list that covers a place in the text, or None."""
     start = text.rfind("\n", 0, place) + 1
     for idiom in IDIOMS:
@@ -40,7 +40,7 @@ def idiom_at(text: str, place: int) -> IdiomMatch | None:
             begin, end = match.span("at" if "at" in idiom.pattern.groupindex else 0)
             fits = idiom.behind is None or idiom.behind.search(text, start, begin)
             if begin <= place < end and fits:
-                return IdiomMatch(idiom, match, begin, end)
+                return ForeignIdiomMatch(idiom, match, begin, end)
     return None
 
 
@@ -177,7 +177,7 @@ _DOMAINS: Final = (
         + r"),[ \t]*(?P<high>"
         + _BOUND
         + r")[ \t]*[)\]](?P<log>[^\n()]*log[ \t]*=[ \t]*True)?[^\n()]*\)",
-        as_declared,
+        as_range_from_configspace,
     ),
     idiom_of(
         r":[ \t]*(?P<at>\{[ \t]*\"?(?:type|kind|low(?:er)?|min|bounds?|values|choices|range)\"?[ \t]*:[^{}\n]*\})",
@@ -204,10 +204,10 @@ _DOMAINS: Final = (
     idiom_of(r"\b(?P<number>\d+\.?\d*)[fFdDlL]\b", r"write numbers without a letter: `\g<number>`", r"\g<number>"),
     idiom_of(
         r"\blog[ \t]*(?P<at>[(_]?[ \t]*base[ \t]*=?[ \t]*(?:\d+|e)[ \t]*\)?)",
-        "remove it: a logarithmic range is the same for any base",
+        "remove the base: a logarithmic range is the same for any base",
         "",
     ),
-    idiom_of(r":[ \t]*(?P<at>True|False)\b", "`: bool` lets it vary, `= true` and `= false` fix it", "bool"),
+    idiom_of(r":[ \t]*(?P<at>True|False)\b", "`: bool` lets the value vary, `= true` and `= false` fix it", "bool"),
     idiom_of(r"(?<=[\])])[ \t]*(?P<at>\([ \t]*log[ \t]*\))", "write `log`", " log"),
     idiom_of(
         r"\b(?:log_?(float|int)|(float|int)_?log)[ \t]*(" + _BRACKETED_BOUNDS + ")",
@@ -345,7 +345,7 @@ _MEMBERS: Final = (
     idiom_of(_MEMBER_START + r"\w+[ \t]*(?P<at>::|: :)", "write `:`", ":"),
     idiom_of(_MEMBER_START + r'(?P<at>"(\w+)")[ \t]*(?=:)', r"write `\2`: names have no quotes", r"\2"),
     idiom_of(_MEMBER_START + r'(?P<at>"([^"`\\\n]+)")[ \t]*(?=:)', BACKTICK_REMEDY, r"`\2`"),
-    idiom_of(_MEMBER_START + r"(?P<at>\w+(?:-\w+)+)[ \t]*(?=[:=])", as_parameter),
+    idiom_of(_MEMBER_START + r"(?P<at>\w+(?:-\w+)+)[ \t]*(?=[:=])", as_parameter_name),
     idiom_of(r"(?P<at>\bunless[ \t]+([^,{}\n]+?))[ \t]*(?=[,}\n]|$)", r"write `when not (\2)`"),
     idiom_of(
         _MEMBER_START + r"(?!pipeline\b)(?P<name>\w+)[ \t]*(?P<at>=[ \t]*(?P<group>\([^()\n]*->[^()\n]*\)))",
@@ -353,7 +353,7 @@ _MEMBERS: Final = (
     ),
     idiom_of(
         _MEMBER_START + r"(?!pipeline\b)(?P<name>\w+)[ \t]*(?P<at>=[ \t]*(?P<list>[\w.]+(?:[ \t]*\|[ \t]*[\w.]+)+))",
-        as_one_or_several,
+        as_alternatives_or_set,
     ),
     idiom_of(
         r"\bwhen\b(?P<condition>[^,{}=\n]*(?:[=!<>]=|\bin[ \t]*\{[^{}\n]*\})?[^,{}=\n]*?)[ \t]*"
@@ -430,7 +430,7 @@ _TASKS: Final = (
     idiom_of(r"\blimit[ \t]+(?P<at>[\d.]+[A-Za-z]+)", r"name what is limited: `limit trial \g<at>`"),
 )
 
-IDIOMS: Final[Sequence[Idiom]] = (
+IDIOMS: Final[Sequence[ForeignIdiom]] = (
     *_COMMENTS,
     *_QUOTES,
     *_ITEMS,

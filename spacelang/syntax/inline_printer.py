@@ -17,7 +17,7 @@ _NO_REFERENCES: Final = RESERVED_VALUES | {"not"}
 _WORD: Final = r"(?!(?:True|False|None)\Z)[A-Za-z_][A-Za-z0-9_]*"
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _MINUS, _ATOM = range(8)
-_GROUPED_ITEMS: Final = ((ast.Import, ast.Use), (ast.Abstract,), (ast.ConstraintStatement,))
+_GROUPED_ITEMS: Final = ((ast.Import, ast.CatalogueUse), (ast.AbstractOperator,), (ast.ConstraintStatement,))
 _STRUCTURE_PRECEDENCE: Final = {"|": 0, "->": 1, "&": 2}
 _ARITHMETIC: Final = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT}
 
@@ -43,7 +43,7 @@ def spell_item(item: ast.Item) -> str:
             return f"space {name.text}" + (f" {spell_text(title.value)}" if title is not None else "")
         case ast.Import(path=path):
             return f"import {spell_text(path.value)}{spell_alias(item)}"
-        case ast.Use(name=dotted):
+        case ast.CatalogueUse(name=dotted):
             return f"use {dotted.text}"
         case ast.ConstraintStatement():
             return spell_member(item)
@@ -51,11 +51,11 @@ def spell_item(item: ast.Item) -> str:
             return _spell_block(item)
 
 
-def _spell_block(item: ast.Params | ast.Abstract | ast.Stage | ast.Pipeline | ast.Task) -> str:
+def _spell_block(item: ast.ParameterGroup | ast.AbstractOperator | ast.Stage | ast.Pipeline | ast.Task) -> str:
     match item:
-        case ast.Params(name=name, body=body):
+        case ast.ParameterGroup(name=name, body=body):
             return f"params {name.text} {spell_body(body)}"
-        case ast.Abstract(name=name, body=inside):
+        case ast.AbstractOperator(name=name, body=inside):
             return f"abstract {name.text}" + (f" {spell_body(inside)}" if inside is not None else "")
         case ast.Stage(name=name, annotations=annotations):
             return f"stage {name.text}{spell_annotations(annotations)} = {spell_structure(item.structure)}"
@@ -67,7 +67,7 @@ def _spell_block(item: ast.Params | ast.Abstract | ast.Stage | ast.Pipeline | as
             assert_never(item)
 
 
-def spell_setting(setting: ast.Setting) -> str:
+def spell_setting(setting: ast.TaskSetting) -> str:
     """Return the text of one line of a task block."""
     first, *rest = map(_spell_argument, setting.arguments)
     match setting.keyword:
@@ -96,7 +96,7 @@ def spell_value(value: ast.Value) -> str:
             return spell_number(number)
         case ast.Text(value=text):
             return spell_text(text)
-        case ast.Keyword(value=constant):
+        case ast.NamedConstant(value=constant):
             return {True: "true", False: "false", None: "none"}[constant]
         case ast.DottedName(words=words):
             return spell_text(value.text) if words[0].text in RESERVED_VALUES else spell_path(value)
@@ -184,7 +184,7 @@ def _precedence(expression: ast.Expression) -> int:
             return _ARITHMETIC.get(operator, _COMPARISON)
         case ast.Membership() | ast.IsTest():
             return _COMPARISON
-        case ast.Number() | ast.Text() | ast.Keyword() | ast.DottedName() | ast.Tuple():
+        case ast.Number() | ast.Text() | ast.NamedConstant() | ast.DottedName() | ast.Tuple():
             return _ATOM
         case ast.Quantity() | ast.FunctionCall():
             return _ATOM
@@ -212,7 +212,7 @@ def _spell_bare(expression: ast.Expression) -> str:
 
 
 def _spell_atom(
-    atom: ast.FunctionCall | ast.Quantity | ast.DottedName | ast.Number | ast.Text | ast.Keyword | ast.Tuple,
+    atom: ast.FunctionCall | ast.Quantity | ast.DottedName | ast.Number | ast.Text | ast.NamedConstant | ast.Tuple,
 ) -> str:
     match atom:
         case ast.FunctionCall(function=function, arguments=arguments):

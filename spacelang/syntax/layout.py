@@ -20,7 +20,7 @@ _INDENT_AFTER_COMMENT: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Blank:
+class Spacing:
     """Spaces between lexemes. They are dropped at the beginning and the end of a line."""
 
     width: int = 1
@@ -65,7 +65,7 @@ class Either:
     broken: tuple["Document", ...]
 
 
-Document: TypeAlias = Lexeme | Blank | Break | Group | Indented | Either
+Document: TypeAlias = Lexeme | Spacing | Break | Group | Indented | Either
 
 
 @dataclass(slots=True)
@@ -123,7 +123,7 @@ def _outer_lexemes(part: Document) -> Iterator[tuple[Lexeme, Lexeme]]:
             inside = [end for inner in parts for end in _outer_lexemes(inner)]
             if inside:
                 yield inside[-1][0], inside[0][1]
-        case Blank() | Break():
+        case Spacing() | Break():
             pass
         case _:
             assert_never(part)
@@ -153,7 +153,7 @@ class Writer:
             match part:
                 case Lexeme():
                     self._lexeme(part, indent)
-                case Blank(width=width):
+                case Spacing(width=width):
                     self.pending_spaces = " " * max(width, len(self.pending_spaces))
                 case Break():
                     self._break(part, indent, flat, stack)
@@ -231,7 +231,7 @@ class Writer:
                     begun, gap = True, 0
                     if part.trailing and room >= 0:
                         return True
-                case Blank(width=wide):
+                case Spacing(width=wide):
                     gap = max(gap, wide)
                 case Break(flat=text):
                     if not flat:

@@ -47,7 +47,7 @@ class Lexeme:
     """The comment after it on its line, and comments directly below in the same column that continue it."""
 
 
-def normalise(text: str) -> str:
+def normalise_line_ends(text: str) -> str:
     r"""Return the text without a byte order mark and with `\n` for every line end."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 

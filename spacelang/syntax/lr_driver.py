@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from spacelang.frozen import frozen
-from spacelang.syntax.tables import END, Tables
+from spacelang.syntax.parser_tables import END, ParserTables
 
 NodeFactory: TypeAlias = Callable[[list[Any]], Any]
 
@@ -54,7 +54,7 @@ class LrDriver:
     It calls a method of the builder for each kind of node.
     """
 
-    def __init__(self, tables: Tables, builder: object) -> None:
+    def __init__(self, tables: ParserTables, builder: object) -> None:
         self._states = tables.states
         self._rules = [
             (symbol, size, _node_factory(builder, name, parts)) for symbol, size, name, parts in tables.rules
@@ -111,7 +111,7 @@ class Lexer:
     So keywords are ordinary names wherever the grammar does not allow them.
     """
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: ParserTables) -> None:
         self._tables = tables
         self._blank = f"(?>(?:{'|'.join(tables.terminals[name] for name in tables.ignored)})*)"
         fixed = {"NAME", *tables.ignored, *tables.keywords.values(), *tables.signs.values()}

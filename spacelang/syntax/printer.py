@@ -15,25 +15,30 @@ from spacelang.syntax.cursor import Cursor
 from spacelang.syntax.inline_printer import spell_file
 from spacelang.syntax.layout import (
     INDENT,
-    Blank,
     Break,
     Document,
     Either,
     FormattedLine,
     Indented,
+    Spacing,
     Writer,
     is_broken,
     render_lines,
 )
 from spacelang.syntax.layout import make_group as grouped
-from spacelang.syntax.lexemes import Comment, Lexeme, lexemes, normalise
+from spacelang.syntax.lexemes import Comment, Lexeme, lexemes, normalise_line_ends
 from spacelang.syntax.read_items import read
 from spacelang.text import Source
 
 MAX_STAGE_LINE: Final = 80
 """The longest line on which the alternatives of a stage are written side by side."""
 
-_GROUPED_ITEMS: Final = ((ast.Import, ast.Use), (ast.Abstract,), (ast.ConstraintStatement,), (ast.Stage,))
+_GROUPED_ITEMS: Final = (
+    (ast.Import, ast.CatalogueUse),
+    (ast.AbstractOperator,),
+    (ast.ConstraintStatement,),
+    (ast.Stage,),
+)
 """Kinds of items between which a blank line is optional."""
 
 
@@ -50,10 +55,10 @@ def format_text(text: str) -> str:
 
     Raises ValueError for a text with syntax errors.
     """
-    text = normalise(text)
+    text = normalise_line_ends(text)
     reading = read(Source("", text), text)
     if reading.error is not None:
-        raise ValueError("a text with syntax errors has no layout")
+        raise ValueError("a text with syntax errors cannot be formatted")
     layout = _Layout(lexemes(text))
     blocks = [
         layout.item_lines(item, following) for item, following in pairwise((*reading.items, None)) if item is not None
@@ -112,14 +117,14 @@ class _Layout(Cursor):
 
     def _item(self, item: ast.Item, *, long: bool) -> list[Document]:
         match item:
-            case ast.SpaceName() | ast.Import() | ast.Use():
+            case ast.SpaceName() | ast.Import() | ast.CatalogueUse():
                 return self.take_until_offset(item.span.end)
-            case ast.Params(body=body):
-                return [*self.take_until_offset(body.span.start), Blank(), *self._body(body, long=True)]
-            case ast.Abstract(body=inside):
+            case ast.ParameterGroup(body=body):
+                return [*self.take_until_offset(body.span.start), Spacing(), *self._body(body, long=True)]
+            case ast.AbstractOperator(body=inside):
                 if inside is None:
                     return self.take_until_offset(item.span.end)
-                return [*self.take_until_offset(inside.span.start), Blank(), *self._body(inside)]
+                return [*self.take_until_offset(inside.span.start), Spacing(), *self._body(inside)]
             case ast.Stage() | ast.Pipeline():
                 return self._assignment(item, long=long)
             case ast.ConstraintStatement():
@@ -135,7 +140,7 @@ class _Layout(Cursor):
         bar = self.take() if self.peek() == "|" else None
         if not isinstance(structure, ast.JoinedStructures):
             self.pass_comments_on(bar)
-            return [*head, Blank(), *self._structure(structure)]
+            return [*head, Spacing(), *self._structure(structure)]
         if structure.sign != "|" or isinstance(item, ast.Pipeline):
             self.pass_comments_on(bar)
             inside = self._joined(structure)
@@ -143,25 +148,25 @@ class _Layout(Cursor):
         first = self.lexemes[self.place]
         if bar is None:
             bar, first.leading, first.blank = Lexeme("|", first.start, first.leading), [], False
-        inside = [Either((), (bar,)), Blank(), Indented((*self._structure(structure.parts[0]),))]
+        inside = [Either((), (bar,)), Spacing(), Indented((*self._structure(structure.parts[0]),))]
         for part in structure.parts[1:]:
-            inside += [Break(keeps_blank=True), self.take(), Blank(), Indented((*self._structure(part),))]
+            inside += [Break(keeps_blank=True), self.take(), Spacing(), Indented((*self._structure(part),))]
         return [grouped([*head, Indented((Break(), *inside))], broken=long or is_broken(inside), width=MAX_STAGE_LINE)]
 
     def _constraint(self, rule: ast.ConstraintStatement) -> list[Document]:
-        return [self.take(), Blank(), *self._expression(rule.expression)]
+        return [self.take(), Spacing(), *self._expression(rule.expression)]
 
     def _task(self, task: ast.Task) -> list[Document]:
-        head: list[Document] = [self.take(), Blank(), self.take(), Blank(), self.take()]
+        head: list[Document] = [self.take(), Spacing(), self.take(), Spacing(), self.take()]
         width = max((len(setting.keyword) for setting in task.settings), default=0)
         inside: list[Document] = []
         for place, setting in enumerate(task.settings):
             inside += [Break(keeps_blank=place > 0), self.take()]
-            inside += [Blank(), self.take()] if " " in setting.keyword else []
-            inside += [Blank(1 + width - len(setting.keyword)), *self._setting(setting)]
+            inside += [Spacing(), self.take()] if " " in setting.keyword else []
+            inside += [Spacing(1 + width - len(setting.keyword)), *self._setting(setting)]
         return self._braced([*head], inside, long=True)
 
-    def _setting(self, setting: ast.Setting) -> list[Document]:
+    def _setting(self, setting: ast.TaskSetting) -> list[Document]:
         (first, *rest) = setting.arguments
         if rest or isinstance(first, ast.Word):
             return self.take_until_offset(setting.span.end)
@@ -175,7 +180,7 @@ class _Layout(Cursor):
                 return self.take_until_offset(structure.span.end)
             case ast.Operator(body=body):
                 inside = (
-                    [*self.take_until_offset(body.span.start), Blank(), *self._body(body)] if body is not None else []
+                    [*self.take_until_offset(body.span.start), Spacing(), *self._body(body)] if body is not None else []
                 )
                 return [*inside, *self.take_until_offset(structure.span.end)]
             case ast.JoinedStructures():
@@ -194,10 +199,10 @@ class _Layout(Cursor):
 
     def _joined(self, joined: ast.JoinedStructures) -> list[Document]:
         # In parentheses, a leading `|` may mark this as a decision.
-        bar: list[Document] = [self.take(), Blank()] if self.peek() == "|" else []
+        bar: list[Document] = [self.take(), Spacing()] if self.peek() == "|" else []
         inside = [*bar, *self._structure(joined.parts[0])]
         for part in joined.parts[1:]:
-            inside += [Break(keeps_blank=joined.sign == "|"), self.take(), Blank(), *self._structure(part)]
+            inside += [Break(keeps_blank=joined.sign == "|"), self.take(), Spacing(), *self._structure(part)]
         return inside
 
     def _parenthesised(
@@ -210,7 +215,7 @@ class _Layout(Cursor):
             inside.append(Break("" if place == 0 else " ", keeps_blank=place > 0))
             labels = structure.labels if isinstance(structure, ast.Permute) else ()
             is_called = isinstance(structure, ast.Columns) or any(labels[place : place + 1])
-            inside += [self.take(), self.take(), Blank()] if is_called else []
+            inside += [self.take(), self.take(), Spacing()] if is_called else []
             inside += (
                 self._joined(part)
                 if isinstance(part, ast.JoinedStructures) and len(parts) == 1
@@ -271,7 +276,7 @@ class _Layout(Cursor):
             case ast.Parameter():
                 return self._parameter(member, width)
             case ast.FixedParameter(name=name, value=value):
-                start = [self.take(), _padding(name, width), self.take(), Blank()]
+                start = [self.take(), _padding(name, width), self.take(), Spacing()]
                 return [*start, *self._conditional(self._value_or_arithmetic(value), member.condition)]
             case ast.Include():
                 return self.take_until_offset(member.span.end)
@@ -281,10 +286,10 @@ class _Layout(Cursor):
                 assert_never(member)
 
     def _parameter(self, parameter: ast.Parameter, width: int) -> list[Document]:
-        name = [self.take(), _padding(parameter.name, width), self.take(), Blank()]
+        name = [self.take(), _padding(parameter.name, width), self.take(), Spacing()]
         inside = self._domain(parameter.domain)
         if parameter.default is not None:
-            inside += [Blank(), self.take(), Blank(), *self._value_or_arithmetic(parameter.default)]
+            inside += [Spacing(), self.take(), Spacing(), *self._value_or_arithmetic(parameter.default)]
         return [*name, *self._conditional(inside, parameter.condition), *self.take_until_offset(parameter.span.end)]
 
     def _conditional(self, inside: list[Document], condition: ast.Expression | None) -> list[Document]:
@@ -293,7 +298,7 @@ class _Layout(Cursor):
             return inside
         when = self.index_at(condition.span.start) - 1
         before = [*inside, *self.take_until_offset(self.lexemes[when].start)]
-        behind = [Break(), self.take(), Blank(), *self._expression(condition)]
+        behind = [Break(), self.take(), Spacing(), *self._expression(condition)]
         return [grouped([*before, Indented((Indented((*behind,)),))])]
 
     def _domain(self, domain: ast.Domain) -> list[Document]:
@@ -301,7 +306,7 @@ class _Layout(Cursor):
             case ast.UnionDomain(parts=parts):
                 inside = self._domain(parts[0])
                 for part in parts[1:]:
-                    inside += [Indented((Break(), self.take(), Blank(), *self._domain(part)))]
+                    inside += [Indented((Break(), self.take(), Spacing(), *self._domain(part)))]
                 return [grouped(inside, broken=is_broken(inside))]
             case ast.Range(lower=lower, upper=upper):
                 bounds = [*self.take_until_offset(lower.span.start), *self._expression(lower)]
@@ -310,12 +315,12 @@ class _Layout(Cursor):
                     return [*bounds, *self.take_until_offset(domain.span.end)]
                 step = [
                     *self.take_until_offset(domain.step.span.start),
-                    Blank(),
+                    Spacing(),
                     *self._value_or_arithmetic(domain.step),
                 ]
                 return [*bounds, *step, *self.take_until_offset(domain.span.end)]
             case ast.Values(values=values, ordered=ordered):
-                head: list[Document] = [self.take(), Blank()] if ordered else []
+                head: list[Document] = [self.take(), Spacing()] if ordered else []
                 return [*head, *self._list(values)]
             case ast.Booleans():
                 return self.take_until_offset(domain.span.end)
@@ -331,10 +336,10 @@ class _Layout(Cursor):
             case ast.Tuple(items=items):
                 return self._list(items, only=len(items) == 1)
             case ast.OperatorValue(body=body):
-                return [*self.take_until_offset(body.span.start), Blank(), *self._body(body)]
+                return [*self.take_until_offset(body.span.start), Spacing(), *self._body(body)]
             case ast.Number():
                 return self._number(value)
-            case ast.Text() | ast.Keyword() | ast.DottedName():
+            case ast.Text() | ast.NamedConstant() | ast.DottedName():
                 return self.take_until_offset(value.span.end)
             case _:
                 assert_never(value)
@@ -384,7 +389,7 @@ class _Layout(Cursor):
             case ast.Logical(terms=terms):
                 inside = [*self.take_until_offset(terms[0].span.start), *self._expression(terms[0])]
                 for term in terms[1:]:
-                    inside += [Indented((Break(), self.take(), Blank(), *self._expression(term)))]
+                    inside += [Indented((Break(), self.take(), Spacing(), *self._expression(term)))]
                 inside = [grouped(inside)]
             case ast.Unary(term=term):
                 inside = [*self.take_until_offset(term.span.start), *self._expression(term)]
@@ -396,10 +401,10 @@ class _Layout(Cursor):
                     inside += [*self.take_until_offset(argument.span.start), *self._expression(argument)]
             case ast.Membership(item=item, values=values):
                 inside = [*self.take_until_offset(item.span.start), *self._expression(item)]
-                inside += [Blank(), self.take(), Blank(), *self._list(values)]
+                inside += [Spacing(), self.take(), Spacing(), *self._list(values)]
             case ast.IsTest(decision=decision):
                 inside = [*self.take_until_offset(decision.span.start), *self._expression(decision)]
-            case ast.Number() | ast.Text() | ast.Keyword() | ast.DottedName() | ast.Tuple() | ast.Quantity():
+            case ast.Number() | ast.Text() | ast.NamedConstant() | ast.DottedName() | ast.Tuple() | ast.Quantity():
                 pass
             case _:
                 assert_never(expression)
@@ -429,7 +434,7 @@ def _width(name: ast.Word) -> int:
 
 
 def _padding(name: ast.Word, width: int) -> Document:
-    return Either((Blank(),), (Blank(1 + width - _width(name)),))
+    return Either((Spacing(),), (Spacing(1 + width - _width(name)),))
 
 
 def _needs_comma(member: ast.Member) -> bool:

@@ -7,7 +7,7 @@ from spacelang.frozen import frozen
 from spacelang.syntax import ast
 from spacelang.syntax.builder import Builder
 from spacelang.syntax.lr_driver import LrDriver, UnexpectedToken
-from spacelang.syntax.tables import load
+from spacelang.syntax.parser_tables import load
 from spacelang.text import Source, Span
 
 _LOCK = Lock()
@@ -15,7 +15,7 @@ _LOCK = Lock()
 
 
 @frozen
-class ReadItems:
+class ParsedItems:
     """The items and bodies before the first syntax error (all, if there is none), and the error."""
 
     items: tuple[ast.Item, ...]
@@ -26,18 +26,18 @@ class ReadItems:
     error: UnexpectedToken | None
 
 
-def read(source: Source, text: str, shift: int = 0) -> ReadItems:
+def read(source: Source, text: str, shift: int = 0) -> ParsedItems:
     """Parse `text`, which begins at offset `shift` of the source."""
     driver, builder = _driver_and_builder()
     with _LOCK:
         builder.reset(source, shift)
         outcome = driver.parse(text)
         if outcome.error is None:
-            return ReadItems(outcome.value.items, tuple(builder.bodies), builder.highest_expression, None)
+            return ParsedItems(outcome.value.items, tuple(builder.bodies), builder.highest_expression, None)
         items = tuple(outcome.value)
         end = items[-1].span.end if items else shift
         bodies = tuple(body for body in builder.bodies if body.span.end <= end)
-        return ReadItems(items, bodies, builder.highest_expression if items else None, outcome.error)
+        return ParsedItems(items, bodies, builder.highest_expression if items else None, outcome.error)
 
 
 @cache

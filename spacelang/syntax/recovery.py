@@ -12,7 +12,7 @@ from typing import Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.syntax.lr_driver import UnexpectedToken
-from spacelang.syntax.read_items import ReadItems, read
+from spacelang.syntax.read_items import ParsedItems, read
 from spacelang.syntax.syntax_errors import WHITESPACE, SyntaxMistake, diagnose, locate
 from spacelang.text import Source
 
@@ -45,15 +45,15 @@ class _Progress:
     """The items, diagnostics and damaged names that have been found so far."""
 
     source: Source
-    readings: list[ReadItems]
+    readings: list[ParsedItems]
     mistakes: list[Diagnostic] = field(default_factory=list)
     damaged: set[str] = field(default_factory=set)
     left: int = MAX_REREAD_CHARACTERS
 
 
 def recover(
-    source: Source, reading: ReadItems, error: UnexpectedToken
-) -> tuple[ReadItems, tuple[Diagnostic, ...], frozenset[str]]:
+    source: Source, reading: ParsedItems, error: UnexpectedToken
+) -> tuple[ParsedItems, tuple[Diagnostic, ...], frozenset[str]]:
     """Return the readable part of a text after a first error, with all errors.
 
     The last value has the names of the stages and parameter groups that are damaged.
@@ -70,8 +70,8 @@ def recover(
     return _merge(progress.readings, error), tuple(progress.mistakes), frozenset(progress.damaged)
 
 
-def _merge(readings: Sequence[ReadItems], error: UnexpectedToken) -> ReadItems:
-    return ReadItems(
+def _merge(readings: Sequence[ParsedItems], error: UnexpectedToken) -> ParsedItems:
+    return ParsedItems(
         tuple(item for reading in readings for item in reading.items),
         tuple(body for reading in readings for body in reading.bodies),
         max(

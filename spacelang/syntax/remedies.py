@@ -42,7 +42,7 @@ def as_name(match: re.Match[str]) -> str:
     return f"names consist of letters, digits and `_`: write `{re.sub(r'[-. ]+', '_', match['at'].strip())}`"
 
 
-def as_one_or_several(match: re.Match[str]) -> str:
+def as_alternatives_or_set(match: re.Match[str]) -> str:
     """Return a remedy for alternatives after `=`: operators joined by `|`, other values as a set."""
     name, parts = match["name"], [part.strip() for part in match["list"].split("|")]
     is_of_operators = any(part[:1].isupper() for part in parts)
@@ -75,7 +75,7 @@ def as_range_or_set(match: re.Match[str]) -> str:
     return f"{as_range(match)} for a range, `{{{ends}}}` for two values{or_tuple}"
 
 
-def as_declared(match: re.Match[str]) -> str:
+def as_range_from_configspace(match: re.Match[str]) -> str:
     """Return a remedy that writes a hyperparameter of ConfigSpace as a range."""
     kind = "int" if match["kind"].startswith("Int") else "float"
     return f"write `{kind}[{match['low']}, {match['high']}]{' log' if match['log'] else ''}`"
@@ -88,10 +88,10 @@ def as_union_with_range(match: re.Match[str]) -> str:
     return f"a set cannot contain a range: write `{ordinary}{match['range']}`"
 
 
-BACKTICK_REMEDY: Final = "write other names of parameters in backticks"
+BACKTICK_REMEDY: Final = "write parameter names with other characters in backticks"
 """The remedy for parameter names with characters that plain words do not have."""
 
 
-def as_parameter(match: re.Match[str]) -> str:
+def as_parameter_name(match: re.Match[str]) -> str:
     """Return a remedy for a parameter name with signs: replace them, or write the name in backticks."""
     return f"{as_name(match)}; {BACKTICK_REMEDY}"

@@ -121,7 +121,9 @@ def find_import(reference: str, importer: Source, at: Span) -> ImportLocation | 
         near = nearest_name(reference, [*bundled_names(), *_importable_paths(reference, importer.origin)])
         return UnreadableImport(primary=at, path=reference, reason=_error_reason(error), near=near)
     if not real.is_relative_to(importer.origin.root):
-        return OutsideImport(primary=at, path=reference, reason="it is a link to a place outside the folder")
+        return OutsideImport(
+            primary=at, path=reference, reason="the path is a link to a place outside the folder of the space"
+        )
     name = str(Path(importer.name).parent / reference)
     return ImportLocation(name, Origin(real, importer.origin.root))
 
@@ -196,7 +198,7 @@ def _refusal_reason(reference: str) -> str | None:
         return "the path is empty"
     windows = PureWindowsPath(reference)
     if reference.startswith(("/", "\\")) or windows.drive or windows.root:
-        return "it is an absolute path"
+        return "the path is absolute"
     return "it contains `..`" if ".." in windows.parts else None
 
 

@@ -9,12 +9,12 @@ from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.syntax import ForeignSyntax, UnclosedString, UnexpectedEnd, UnexpectedText
 from spacelang.suggest import nearest_name
 from spacelang.syntax.lr_driver import UnexpectedToken
-from spacelang.syntax.tables import END
-from spacelang.syntax.terminal_names import describe_token, expectation, keywords
+from spacelang.syntax.parser_tables import END
+from spacelang.syntax.terminal_names import expectation, first_token, keywords
 from spacelang.text import Source, Span
 
 if TYPE_CHECKING:
-    from spacelang.syntax.idiom import IdiomMatch
+    from spacelang.syntax.idiom import ForeignIdiomMatch
 
 _STRING = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"')
 _TICKED = re.compile(r"`[^`\r\n]*`")
@@ -70,7 +70,7 @@ class SyntaxMistake:
         return not self.found
 
     @property
-    def idiom(self) -> "IdiomMatch | None":
+    def idiom(self) -> "ForeignIdiomMatch | None":
         """The idiom of another language that the mistake is, or None.
 
         The patterns of idioms are compiled only if there is a mistake.
@@ -92,7 +92,7 @@ def locate(error: UnexpectedToken, text: str, shift: int = 0) -> SyntaxMistake:
     if error.token.type == END or not text[place:].strip(WHITESPACE):
         end = len(text.rstrip(WHITESPACE))
         return SyntaxMistake(text, shift, end, end, "", accepted)
-    found = describe_token(text[place:])
+    found = first_token(text[place:])
     unfinished = _UNFINISHED.search(text, max(place - _LOOKBACK_CHARACTERS, 0), place) if found in (":", "=") else None
     if unfinished:
         return SyntaxMistake(

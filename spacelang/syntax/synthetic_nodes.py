@@ -19,11 +19,11 @@ def make_dotted_name(text: str) -> ast.DottedName:
     return ast.DottedName(tuple(map(make_word, text.split("."))), NO_SPAN)
 
 
-def make_value(given: Value) -> ast.Number | ast.Text | ast.Keyword | ast.Tuple | ast.DottedName:
+def make_value(given: Value) -> ast.Number | ast.Text | ast.NamedConstant | ast.Tuple | ast.DottedName:
     """Return a value as a tree node. A string that is a plain word is written without quotes."""
     match given:
         case None | bool():
-            return ast.Keyword(given, NO_SPAN)
+            return ast.NamedConstant(given, NO_SPAN)
         case int() | float():
             return ast.Number(given, NO_SPAN)
         case str():
@@ -47,7 +47,7 @@ def make_fixed_parameter(name: str, written: ast.Value) -> ast.FixedParameter:
 def make_choice_test(decision: ast.DottedName, alternatives: Sequence[str]) -> ast.Expression:
     """Return the expression that a decision chooses one of the alternatives. It is `false` if there are none."""
     if not alternatives:
-        return ast.Keyword(value=False, span=NO_SPAN)
+        return ast.NamedConstant(value=False, span=NO_SPAN)
     if len(alternatives) == 1:
         (only,) = alternatives
         return ast.IsTest(decision, None if only == "none" else ast.DottedName((make_word(only),), NO_SPAN), NO_SPAN)

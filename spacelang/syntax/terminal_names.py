@@ -43,7 +43,7 @@ _TOKEN = re.compile(
 )
 
 
-def describe_token(text: str) -> str:
+def first_token(text: str) -> str:
     """Return the first token of a text. The text may be invalid."""
     found = _TOKEN.match(text)
     return found[0] if found else ""

@@ -3,4 +3,4 @@
 from spacelang.plugins import PluginRegistry
 
 TARGETS = PluginRegistry("spacelang.targets", "spacelang.targets")
-"""Every target by its name; each loads to a class that fits `_lowered.Target`."""
+"""Every target by its name; each loads to a class that fits `_lowering.Target`."""

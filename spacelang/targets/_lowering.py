@@ -266,10 +266,10 @@ class LoweringResult(Generic[F_co, E]):
     origin: "tuple[Target, Structures] | None" = field(default=None, compare=False, repr=False)
 
     def __reduce__(self) -> Any:
-        return object.__reduce_ex__(self, 2) if self.origin is None else (recompile, self.origin)
+        return object.__reduce_ex__(self, 2) if self.origin is None else (compile_picklable, self.origin)
 
 
-def recompile(target: "Target", structures: Structures) -> LoweringResult[Any, Any]:
+def compile_picklable(target: "Target", structures: Structures) -> LoweringResult[Any, Any]:
     """Compile structures with a target and return the result, which can be pickled.
 
     Raises the errors of `Target.lower`.
@@ -310,7 +310,7 @@ def compiled_document(
         The name of the target.
     space : Space
         The compiled space.
-    lowered : Lowered
+    lowered : LoweringResult
         The result of the target.
     options : mapping, optional
         The options of the target.

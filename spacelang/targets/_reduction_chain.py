@@ -3,8 +3,8 @@
 A target declares its verdicts with `preserved_by_reductions`, and overrides those for which it has more specific words.
 `build_questions` applies the chain to a space:
 
-    keeps = {**keeps_of(accepts), Construct.FLOATS: (exact("a dial"),)}
-    chain = questions(structures, accepts, keeps)
+    preserves = {**preserved_by_reductions(accepts), Construct.FLOATS: (exact("a dial"),)}
+    chain = build_questions(structures, accepts, preserves)
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,17 +15,17 @@ from spacelang.ir.expr import Expr, references
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import Constraint, Hyperparameter, Space
 from spacelang.reductions.domains import (
-    ClosedRange,
+    ClosedRangeReduction,
     DomainPredicate,
-    MemberIndices,
+    MemberIndexReduction,
+    MemberRenamingReduction,
     Reduction,
-    RenamedMembers,
     reduce_domain,
 )
 from spacelang.reductions.questions import DrawnPiece, Questions
 from spacelang.reductions.unfolding import RangeComparison, all_parts, unfold
 from spacelang.solver.counting import Structures
-from spacelang.solver.network import TooManyTiesError
+from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.targets._constructs import Construct, constructs_in
 from spacelang.targets._lowering import (
     GUIDANCE,
@@ -47,7 +47,7 @@ L = TypeVar("L")
 
 NESTED: Final = rewritten("choices are nested so that only valid configurations remain")
 TOO_ENTANGLED: Final = refused(
-    "it compares large ranges with each other or connects too many variables to be written as nested choices"
+    "the expression compares large ranges with each other, or connects too many variables for nested choices"
 )
 UNIFORM: Final = exact("values are drawn uniformly")
 
@@ -107,7 +107,7 @@ def build_questions(structures: Structures, accepts: DomainPredicate, keeps: Pre
     (refusal,) = (verdict for verdict in keeps[Construct.CONDITIONS] if verdict.status is Preservation.REFUSED)
     try:
         found = unfold(structures)
-    except TooManyTiesError as error:
+    except TooManyConnectedVariablesError as error:
         make_report(space, keeps, _refusals(space, error.constraints, refusal))
         raise
     if related := [part for part in all_parts(found) if isinstance(part, RangeComparison)]:
@@ -174,15 +174,15 @@ def _severity(verdict: Verdict) -> int:
 def _verdict(link: Reduction, construct: Construct) -> Verdict:
     """Return the verdict of a reduction on a construct of the domain to which it is applied."""
     match link:
-        case ClosedRange() if construct is Construct.OPEN:
+        case ClosedRangeReduction() if construct is Construct.OPEN:
             return rewritten("the bounds are moved inward to the next float")
-        case RenamedMembers():
+        case MemberRenamingReduction():
             return rewritten("values are encoded as strings")
-        case MemberIndices(part=Grid(log=True)) if construct is Construct.LOG:
+        case MemberIndexReduction(part=Grid(log=True)) if construct is Construct.LOG:
             return approximated("encoded as the index of the step, without the log scale")
-        case MemberIndices(part=Grid()):
+        case MemberIndexReduction(part=Grid()):
             return rewritten("encoded as the index of the step")
-        case MemberIndices():
+        case MemberIndexReduction():
             return rewritten("encoded as the index of the value")
         case _:
             return exact("unchanged")

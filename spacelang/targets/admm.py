@@ -58,10 +58,13 @@ INTEGERS_OVER_LIMIT = rewritten(
 TWO_VARIABLES = rewritten(
     "an integer of theta_d for the member or range, and a variable of theta_c for the value in the range"
 )
-ENFORCED_BY_PROJECTION = rewritten("enforced by `project`, which moves points to the nearest values that satisfy them")
+ENFORCED_BY_PROJECTION = rewritten(
+    "enforced by `project`, which moves points to the nearest values that satisfy the constraints"
+)
 AS_LINEAR_CONSTRAINTS = rewritten("linear constraints over z")
 NOT_LINEAR_OVER_Z = rewritten(
-    "enforced by `project`: it depends on integers of theta_d, or connects too many variables for constraints over z"
+    "enforced by `project`: the constraint depends on integers of theta_d, or connects too many variables for "
+    "constraints over z"
 )
 
 

@@ -53,7 +53,7 @@ class Blds:
         **dict.fromkeys(DOMAIN_CONSTRUCTS, (NOT_SEARCHED,)),
         Construct.CONDITIONS: (exact("the configuration of a leaf has exactly the active hyperparameters"),),
         Construct.RULES_ON_DECISIONS: (exact("excluded structures are not in the tree"),),
-        Construct.RULES_ON_VALUES: (exact("a structure is a leaf if some values satisfy them"),),
+        Construct.RULES_ON_VALUES: (exact("a structure is a leaf if some values satisfy the constraints"),),
         Construct.DEFAULTS: (exact("defaults are the heuristic's choices"),),
     }
 

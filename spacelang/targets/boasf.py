@@ -24,7 +24,7 @@ from spacelang.serialization.definition import to_json as definition_of
 from spacelang.serialization.space_text import UnwritableSpaceError, as_text
 from spacelang.solver.counting import Structures
 from spacelang.suggest import suggestion
-from spacelang.targets._boasf.partition import Partition, Subspace, Vector
+from spacelang.targets._boasf.partition import ArmKey, Partition, Subspace
 from spacelang.targets._boasf.pieces import describe_piece, is_single_piece, pieces_of
 from spacelang.targets._constructs import Construct
 from spacelang.targets._lowering import LoweringResult, PreservationTable, exact, make_report, rewritten
@@ -132,20 +132,20 @@ class Boasf:
         if most > CANDIDATE_FACTOR * self.cap:
             self._raise_too_many_pieces(partition, most)
         found = [
-            (vector, part) for vector in partition.vectors() if (part := partition.subspace_of(vector)) is not None
+            (arm_key, part) for arm_key in partition.arm_keys() if (part := partition.subspace_of(arm_key)) is not None
         ]
         if len(found) > self.cap:
             self._raise_too_many_pieces(partition, len(found))
         arms: list[Arm] = []
-        vectors: list[Vector] = []
-        for vector, part in found:
-            arm = Arm(space, len(arms) + 1, partition.arm_name(vector, part) or "all of it", part)
+        arm_keys: list[ArmKey] = []
+        for arm_key, part in found:
+            arm = Arm(space, len(arms) + 1, partition.arm_name(arm_key, part) or "all of it", part)
             # Without constraints, only conditions can make an arm empty, and `Partition.subspace_of` has found those.
             if not (space.constraints or part.rules) or arm.space_or_none is not None:
                 arms.append(arm)
-                vectors.append(vector)
+                arm_keys.append(arm_key)
         title = f"pieces of {count_with_noun(len(partition.cuts), 'hyperparameter')}"
-        return ArmSpaces(space, tuple(arms), title, partition=partition, vectors=tuple(vectors))
+        return ArmSpaces(space, tuple(arms), title, partition=partition, arm_keys=tuple(arm_keys))
 
     def _pieces(self, node: Hyperparameter) -> tuple[Domain, ...]:
         number = self.k if node.split is None else node.split
@@ -217,9 +217,9 @@ class ArmSpaces:
         *,
         stage: Choice | None = None,
         partition: Partition | None = None,
-        vectors: Sequence[Vector] = (),
+        arm_keys: Sequence[ArmKey] = (),
     ) -> None:
-        """Take arms that are identified by the alternative of a stage, or by their vectors in a partition.
+        """Take arms that are identified by the alternative of a stage, or by their keys in a partition.
 
         A single arm needs neither.
         """
@@ -228,13 +228,13 @@ class ArmSpaces:
         self._title = title
         self._stage = stage
         self._partition = partition
-        self._indices = {vector: index for index, vector in enumerate(vectors)}
+        self._indices = {arm_key: index for index, arm_key in enumerate(arm_keys)}
         self._index_by_name = {arm.name: index for index, arm in enumerate(arms)}
 
     def index_of(self, configuration: Configuration) -> int:
         """Return the index of the arm to which a member of the space belongs."""
         if self._partition is not None:
-            return self._indices[self._partition.vector_of(configuration)]
+            return self._indices[self._partition.arm_key_of(configuration)]
         return 0 if self._stage is None else self._index_by_name[str(configuration[self._stage.key])]
 
     def encode(self, configuration: Configuration) -> Pull:

@@ -27,19 +27,19 @@ from spacelang.ir.value import Value, to_python_scalar
 from spacelang.ir.walk import Assignment
 from spacelang.optional_imports import import_optional
 from spacelang.plugins import option
-from spacelang.reductions.domains import MemberIndices, RenamedMembers
+from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
-from spacelang.targets._configspace.decode_code import decode_source
+from spacelang.targets._configspace.decoder_source import decoder_source
 from spacelang.targets._configspace.json_form import Document, space_source, to_document
 from spacelang.targets._configspace.normal_form import FlatValue
 from spacelang.targets._configspace.pieces import (
     EncodedDomain,
-    ExactIntegers,
+    ExactIntegerReduction,
     FlatHyperparameter,
-    HeldPiece,
+    HyperparameterPiece,
     Piece,
-    Scaled,
+    ScaledRangeReduction,
 )
 from spacelang.targets._configspace.plan import Plan, UnsupportedHyperparameterError
 from spacelang.targets._configspace.planning import RefusedConstraintsError, make_plan
@@ -154,11 +154,11 @@ class ConfigSpaceForm:
     def native(self) -> "ConfigurationSpace":
         """The space as a `ConfigSpace.ConfigurationSpace`."""
         theirs = import_optional("ConfigSpace").ConfigurationSpace
-        space: ConfigurationSpace = theirs.from_json(StringIO(json.dumps(self.configuration_space)))
+        space: ConfigurationSpace = theirs.from_json(StringIO(json.dumps(self.configuration_space_document)))
         return space
 
     @cached_property
-    def configuration_space(self) -> Document:
+    def configuration_space_document(self) -> Document:
         """The document that `ConfigurationSpace.to_json` writes, made without ConfigSpace."""
         return to_document(self.plan, self.space.name, self._defaults)
 
@@ -212,22 +212,22 @@ class ConfigSpaceForm:
     def to_json(self) -> Document:
         """Return the document of ConfigSpace, and how its hyperparameters encode those of the space."""
         return {
-            "configuration_space": self.configuration_space,
+            "configuration_space": self.configuration_space_document,
             "codes": [entry for node, coded in self.plan.coded for entry in _codes(node, coded)],
         }
 
     def to_text(self) -> str:
         """Return a listing of the hyperparameters with their conditions, and of the forbidden clauses."""
-        return text_listing(self.configuration_space)
+        return text_listing(self.configuration_space_document)
 
     def to_dot(self) -> str:
         """Return a graph of the dependencies between hyperparameters, in the DOT language."""
-        return dot_graph(self.configuration_space)
+        return dot_graph(self.configuration_space_document)
 
     def to_python(self) -> str:
         """Return a module that builds the space with ConfigSpace alone, and has `decode(configuration)`."""
-        decode = decode_source(self.plan)
-        built, theirs = space_source(self.configuration_space), "import ConfigSpace as cs"
+        decode = decoder_source(self.plan)
+        built, theirs = space_source(self.configuration_space_document), "import ConfigSpace as cs"
         if "math." in decode:
             built = built.replace(theirs, f"import math\n\n{theirs}", 1)
         return f"{built}\n\n\n{decode}"
@@ -261,9 +261,9 @@ def _codes(node: Choice | Hyperparameter, coded: EncodedDomain | FlatHyperparame
 
 def _is_unchanged(coded: EncodedDomain) -> bool:
     match coded.pieces[0]:
-        case HeldPiece(reduction=RenamedMembers(part=part)):
+        case HyperparameterPiece(reduction=MemberRenamingReduction(part=part)):
             return not needs_literals([*members(part)])
-        case HeldPiece(reduction=Scaled(exponent=0) | ExactIntegers()):
+        case HyperparameterPiece(reduction=ScaledRangeReduction(exponent=0) | ExactIntegerReduction()):
             return True
         case _:
             return False
@@ -290,13 +290,15 @@ def _findings(plan: Plan) -> Iterator[Finding]:
 def _piece_verdicts(_: Hyperparameter, piece: Piece) -> Iterator[tuple[Construct, Verdict]]:
     """Yield the verdicts on a piece of a domain."""
     match piece:
-        case HeldPiece(reduction=RenamedMembers(), part=Categorical() as part) if needs_literals(part.values):
+        case HyperparameterPiece(reduction=MemberRenamingReduction(), part=Categorical() as part) if needs_literals(
+            part.values
+        ):
             yield Construct.ORDERED if isinstance(part, Ordinal) else Construct.SETS, AS_STRINGS
-        case HeldPiece(reduction=RenamedMembers(), parameter=FlatHyperparameter(weights=tuple())):
+        case HyperparameterPiece(reduction=MemberRenamingReduction(), parameter=FlatHyperparameter(weights=tuple())):
             yield Construct.LOG, LOG_WEIGHTS
-        case HeldPiece(reduction=Scaled(exponent=exponent)) if exponent:
+        case HyperparameterPiece(reduction=ScaledRangeReduction(exponent=exponent)) if exponent:
             yield Construct.FLOATS, SCALED
-        case HeldPiece(reduction=MemberIndices()) if _is_log(piece.part):
+        case HyperparameterPiece(reduction=MemberIndexReduction()) if _is_log(piece.part):
             yield Construct.LOG, UNIFORM_INDICES
         case _:
             pass

@@ -16,7 +16,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains
 from spacelang.ir.value import is_number, to_python_scalar
 from spacelang.optional_imports import import_optional
-from spacelang.reductions.questions import DrawnPiece, FreeDraw
+from spacelang.reductions.questions import DrawnPiece, FreeHyperparameterDraw
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter
 from spacelang.solver.counting import Structures
 from spacelang.targets._constructs import Construct
@@ -30,8 +30,8 @@ from spacelang.targets._exports.python_nodes import (
     assignment_source,
     call,
     evaluate,
+    grid_member_code,
     infix,
-    member_of,
     names_used,
     one_line,
 )
@@ -206,7 +206,7 @@ class HyperoptSpace(QuestionForm):
     def _draw_code(self, free: FreeHyperparameter) -> Code:
         return draw_code(self.questions.draws[id(free)])
 
-    def drawing_functions(self, part: Fork | FreeHyperparameter) -> str:
+    def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
         """Return the names of the `hp` functions that draw a part."""
         if isinstance(part, Fork):
             return "hp.choice" if case_shares(part) is None else "hp.pchoice"
@@ -236,7 +236,7 @@ def _choice_code(name: str, options: Sequence[Code], shares: Sequence[float] | N
     return call("hp.pchoice", name, ListNode(tuple(pairs)))
 
 
-def draw_code(draw: FreeDraw) -> Code:
+def draw_code(draw: FreeHyperparameterDraw) -> Code:
     """Return the code that draws a value of an independent hyperparameter."""
     pieces = [_slot_code(piece) if isinstance(piece, DrawnPiece) else LiteralNode(piece.value) for piece in draw.pieces]
     return call("hp.choice", draw.choice, ListNode(tuple(pieces))) if len(pieces) > 1 else pieces[0]
@@ -251,7 +251,7 @@ def _slot_code(slot: DrawnPiece) -> Code:
         case Categorical(values=values):
             return call("hp.choice", slot.name, ListNode(tuple(map(LiteralNode, values))))
         case Grid() as part if not accepts(part):
-            return member_of(part, _number_code(slot.name, slot.domain))
+            return grid_member_code(part, _number_code(slot.name, slot.domain))
         case _:
             return _number_code(slot.name, slot.domain)
 
@@ -274,13 +274,13 @@ def _log_integer_code(name: str, part: Grid) -> Code:
     bounds = call("log", part.lower), call("log", last)
     if part.step == 1:
         whole = call("scope.int", call("hp.qloguniform", name, *bounds, 1))
-        # Below LARGE, rounding errors of logarithms cannot move a bound.
+        # Below EXACT_LOG_LIMIT, rounding errors of logarithms cannot move a bound.
         return whole if last < EXACT_LOG_LIMIT else call("scope.max", part.lower, call("scope.min", last, whole))
     # Round to the nearest step: `int` truncates.
     away = infix(infix(call("hp.loguniform", name, *bounds), "-", part.lower), "/", part.step)
     place = call("scope.int", infix(away, "+", 0.5))
     inside = call("scope.max", 0, call("scope.min", part.size - 1, place))
-    return member_of(part, inside)
+    return grid_member_code(part, inside)
 
 
 def _real_code(name: str, part: Real) -> Code:

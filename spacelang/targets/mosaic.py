@@ -35,7 +35,7 @@ from spacelang.targets._lowering import (
 )
 from spacelang.targets._mosaic.order import tree_order
 from spacelang.targets._mosaic.outline import Level, dot_graph, outline
-from spacelang.targets._mosaic.vectors import Vectors
+from spacelang.targets._mosaic.vectors import MosaicVectorEncoding
 from spacelang.targets._reduction_chain import preserved_by_reductions, uniform_prior_findings
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class StructuralTree:
         """Draw `count` configurations below a node: uniformly over structures, then over admissible values.
 
         This is the set D(X(s)) of the paper. Values are drawn as by `Sampler`, log-uniformly under `log`; it may raise
-        UnlikelyError.
+        SamplingFailedError.
         """
         return self._sampler.batch(count, rng, self._node(prefix).taken)
 
@@ -236,8 +236,8 @@ class StructuralTree:
         return Neighbourhood(self.structures)
 
     @cached_property
-    def _vectors(self) -> Vectors:
-        return Vectors(self.space, self.decisions)
+    def _vectors(self) -> MosaicVectorEncoding:
+        return MosaicVectorEncoding(self.space, self.decisions)
 
     @cached_property
     def _keys(self) -> dict[str, str]:

@@ -158,7 +158,7 @@ class OptunaFunction(QuestionForm):
         """Return the code that asks for the case of a fork."""
         return self._question_codes[self.questions.forks[id(fork)]]
 
-    def drawing_functions(self, part: Fork | FreeHyperparameter) -> str:
+    def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
         """Return the names of the trial methods that suggest a part."""
         if isinstance(part, Fork):
             return "suggest_categorical"

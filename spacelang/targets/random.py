@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from spacelang.encodings.domains import EncodedRows, selector_encoding
+from spacelang.encodings.domains import EncodedRows, exact_encoding
 from spacelang.encodings.rows import RowEncoding
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, SimpleDomain, literal
@@ -39,7 +39,7 @@ from spacelang.targets._text_and_dot import quote_dot
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-RARELY_SATISFIED = refused("values drawn from the compared ranges almost never satisfy it")
+RARELY_SATISFIED = refused("values drawn from the compared ranges almost never satisfy the constraint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ class RandomArrays:
 
     @cached_property
     def _row_encoding(self) -> RowEncoding:
-        return RowEncoding(self.space, selector_encoding)
+        return RowEncoding(self.space, exact_encoding)
 
     @cached_property
     def _matrix_columns(self) -> tuple[MatrixColumn, ...]:

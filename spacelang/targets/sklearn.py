@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, asse
 
 from spacelang.grouping import group_by_key
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, contains, integer_coefficients, members
+from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, affine_integer_coefficients, contains, members
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.ir.space import Hyperparameter
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 Parameters: TypeAlias = dict[str, Any]
-"""The parameters of one candidate, as in `best_params_`; a whole configuration is under the single key WHOLE."""
+"""The parameters of one candidate, as in `best_params_`; a whole configuration is under CONFIGURATION_KEY."""
 CONFIGURATION_KEY: Final = "configuration"
 
 NORMAL: Final = exact("values are drawn from the normal distribution within the bounds")
@@ -247,7 +247,7 @@ class SearchDictionaries(QuestionForm):
     def _code(self) -> ListNode | DictNode:
         if self.is_joint:
             tree = NestedCode(self.questions, _choice_code, self._values_code).entries(self.questions.parts)
-            return DictNode(((CONFIGURATION_KEY, call("Together", tree)),))
+            return DictNode(((CONFIGURATION_KEY, call("JointDistribution", tree)),))
 
         def code(entry: FreeHyperparameter | tuple[str, ...]) -> Code:
             if not isinstance(entry, FreeHyperparameter):
@@ -297,7 +297,7 @@ class SearchDictionaries(QuestionForm):
         pieces = [_piece_code(piece, normal) for piece in draw.pieces]
         return call("OneOf", ListNode(tuple(pieces))) if len(pieces) > 1 else pieces[0]
 
-    def drawing_functions(self, part: Fork | FreeHyperparameter) -> str:
+    def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
         """Return the names of the distributions of a part, or `list` if its values are listed."""
         if isinstance(part, Fork):
             return "one of"
@@ -342,7 +342,7 @@ def _piece_code(piece: Piece, normal: Normal | None) -> Code:
             flags: dict[str, object] = {"step": part.step} if part.step != 1 else {}
             return call("Whole", part.lower, part.greatest, **flags, **({"log": True} if part.log else {}))
         case Grid() as part:
-            return call("Steps", *integer_coefficients(part), 0, part.last_index)
+            return call("UniformGrid", *affine_integer_coefficients(part), 0, part.last_index)
         case Real() as part:
             log = {"log": True} if part.log else {}
             if normal is None:

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from hypothesis import strategies as st
 
-from spacelang.deprecation import renamed_names
+from spacelang.deprecation import make_module_getattr
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ def draw_one(draw: st.DrawFn, several: Sequence[T]) -> T:
     return several[draw_integer(draw, 0, len(several) - 1)]
 
 
-__getattr__ = renamed_names(
+__getattr__ = make_module_getattr(
     __name__,
     {
         "FLAGS": "BOOLEAN_STRATEGY",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from zlib import crc32
 
-from spacelang.deprecation import renamed_names
+from spacelang.deprecation import make_module_getattr
 from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
 from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchEvent
 from spacelang.ir.trial import Request, Status, Trial
@@ -169,7 +169,7 @@ def failing_loss(request: Request) -> None:
     """Return None: every request fails."""
 
 
-__getattr__ = renamed_names(
+__getattr__ = make_module_getattr(
     __name__,
     {
         "Driven": "SearchLog",

@@ -206,7 +206,10 @@ class BoundingConformance(ExecutorTests):
     def test_a_job_can_have_its_own_time_limit(self, make: Make) -> None:
         executor = make(evaluate, Limits(trial_seconds=0.1))
         (name, *_) = executor.free
-        for request, seconds in ((make_request(1, "share_with_children"), 20.0), (make_request(2, "sleep"), 0.3)):
+        for request, seconds in (
+            (make_request(1, "share_memory_with_children"), 20.0),
+            (make_request(2, "sleep"), 0.3),
+        ):
             executor.start(name, Job(1, request, seconds))
             (finished,) = executor.wait(20)
             if seconds == 20:
@@ -248,7 +251,7 @@ class BoundingConformance(ExecutorTests):
         assert 0.15 < time.monotonic() - started < MAX_SECONDS / 3
 
     def test_closing_is_quick_whatever_jobs_do(self, make: Make, marked: MarkedProcesses) -> None:
-        for action in ("sleep_in_c", "ignore_signals", "hang_in_a_child", "be_stopped"):
+        for action in ("sleep_in_c", "ignore_signals", "hang_in_a_child", "stop_own_process"):
             executor = make(evaluate)
             executor.ready()
             for number, name in enumerate(executor.free):

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from spacelang.deprecation import renamed_names
+from spacelang.deprecation import make_module_getattr
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Limits
 from spacelang.ir.trial import Request, Status, Trial
@@ -74,17 +74,17 @@ def leave(_: Request) -> NoReturn:
     sys.exit(4)
 
 
-def leave_with_words(_: Request) -> NoReturn:
+def exit_with_message(_: Request) -> NoReturn:
     """Exit with a message."""
     sys.exit("enough of this")
 
 
-def be_killed(_: Request) -> None:
+def kill_own_process(_: Request) -> None:
     """Kill the own process with SIGKILL."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def be_stopped(_: Request) -> None:
+def stop_own_process(_: Request) -> None:
     """Stop the own process with SIGSTOP."""
     os.kill(os.getpid(), signal.SIGSTOP)
 
@@ -113,7 +113,7 @@ def ignore_signals(_: Request) -> None:
     time.sleep(MAX_SECONDS)
 
 
-def eat(_: Request | None = None) -> None:
+def allocate_beyond_limit(_: Request | None = None) -> None:
     """Allocate memory beyond the limit and keep it."""
     eaten: list[bytearray] = []
     while sum(map(len, eaten)) < MAX_BYTES:
@@ -121,21 +121,21 @@ def eat(_: Request | None = None) -> None:
     time.sleep(MAX_SECONDS)
 
 
-def eat_in_children(_: Request) -> None:
+def allocate_in_several_children(_: Request) -> None:
     """Allocate memory in several children: each stays below the limit, all together exceed it."""
     for _child in range(6):
-        run_in_child(lambda: hold(60_000_000))
+        run_in_child(lambda: hold_memory(60_000_000))
     time.sleep(MAX_SECONDS)
 
 
-def hold(size: int) -> None:
+def hold_memory(size: int) -> None:
     """Allocate `size` bytes and keep them."""
     held = bytearray(b"x") * size
     time.sleep(MAX_SECONDS)
     assert held
 
 
-def share_with_children(_: Request) -> None:
+def share_memory_with_children(_: Request) -> None:
     """Allocate memory below the limit and fork children that share it without allocating more."""
     held = bytearray(b"x") * 60_000_000
     children = [run_in_child(lambda: time.sleep(0.2)) for _ in range(8)]
@@ -144,9 +144,9 @@ def share_with_children(_: Request) -> None:
     assert held
 
 
-def eat_in_a_child(_: Request) -> None:
+def allocate_beyond_limit_in_a_child(_: Request) -> None:
     """Allocate memory beyond the limit in a child."""
-    os.waitpid(run_in_child(eat), 0)
+    os.waitpid(run_in_child(allocate_beyond_limit), 0)
 
 
 def hang_in_a_child(_: Request) -> None:
@@ -176,7 +176,7 @@ def run_out_of_memory(_: Request) -> None:
     bytearray(1 << 60)
 
 
-class LocalError(Exception):
+class UnpicklableError(Exception):
     """An error that cannot be pickled."""
 
     def __init__(self, number: int, *, lock: Any) -> None:
@@ -188,19 +188,19 @@ class LocalError(Exception):
 
 def raise_the_unpicklable(_: Request) -> NoReturn:
     """Raise an error that cannot be pickled."""
-    raise LocalError(3, lock=threading.Lock())
+    raise UnpicklableError(3, lock=threading.Lock())
 
 
-class NoMessageError(Exception):
+class UnprintableError(Exception):
     """An error whose `str` raises."""
 
     def __str__(self) -> str:
         raise RuntimeError("not a word")
 
 
-def raise_the_unspeakable(_: Request) -> NoReturn:
+def raise_unprintable_error(_: Request) -> NoReturn:
     """Raise an error whose `str` raises."""
-    raise NoMessageError
+    raise UnprintableError
 
 
 def recurse(request: Request) -> None:
@@ -225,23 +225,23 @@ def raise_import_error() -> NoReturn:
     raise ImportError("no such thing")
 
 
-def return_one_way(request: Request) -> Trial:
+def return_unreadable_pickle(request: Request) -> Trial:
     """Return a trial that can be pickled but not unpickled."""
     return Trial(request, 0.0, predictions=UnreadablePickle())
 
 
-def return_nothing_of_use(_: Request) -> Any:
+def return_wrong_type(_: Request) -> Any:
     """Return an object that is no trial."""
     return "done"
 
 
-def close_everything(_: Request) -> None:
+def close_file_descriptors(_: Request) -> None:
     """Close all file descriptors above standard error, and sleep."""
     os.closerange(3, 1000)
     time.sleep(MAX_SECONDS)
 
 
-def flood(_: Request) -> None:
+def write_large_output(_: Request) -> None:
     """Write megabytes to standard output and standard error."""
     for _time in range(20):
         os.write(1, b"x" * 1_000_000)
@@ -249,7 +249,7 @@ def flood(_: Request) -> None:
         print("z" * 1_000_000)
 
 
-def return_much(request: Request) -> Trial:
+def return_large_trial(request: Request) -> Trial:
     """Return a trial with megabytes of predictions."""
     return Trial(request, float(str(request.configuration["number"])), predictions=b"x" * 20_000_000)
 
@@ -292,7 +292,7 @@ def run_in_child(act: Callable[[], Any]) -> int:
     return child
 
 
-def leak(_: Request) -> None:
+def leak_memory(_: Request) -> None:
     """Allocate memory and never free it."""
     LEAKED.append(bytearray(b"x") * 60_000_000)
 
@@ -305,40 +305,45 @@ FAULTS = (
     Fault("abort", Status.CRASH, "signal 6 (SIGABRT)"),
     Fault("exit_at_once", Status.CRASH, "exited with code 3"),
     Fault("leave", Status.CRASH, "exited with code 4"),
-    Fault("leave_with_words", Status.CRASH, "enough of this"),
-    Fault("be_killed", Status.CRASH, "signal 9 (SIGKILL), which the system sends when memory runs out", 3),
+    Fault("exit_with_message", Status.CRASH, "enough of this"),
+    Fault("kill_own_process", Status.CRASH, "signal 9 (SIGKILL), which the system sends when memory runs out", 3),
     Fault("crash_with_children", Status.CRASH, "signal 11 (SIGSEGV)"),
-    Fault("close_everything", Status.CRASH, "closed the connection"),
-    Fault("be_stopped", Status.TIMEOUT, "it took longer than 500ms"),
+    Fault("close_file_descriptors", Status.CRASH, "closed the connection"),
+    Fault("stop_own_process", Status.TIMEOUT, "it took longer than 500ms"),
     Fault("sleep", Status.TIMEOUT, "it took longer than 500ms"),
     Fault("sleep_in_c", Status.TIMEOUT, "it took longer than 500ms"),
     Fault("spin", Status.TIMEOUT, "it took longer than 500ms"),
     Fault("ignore_signals", Status.TIMEOUT, "it took longer than 500ms"),
     Fault("hang_in_a_child", Status.TIMEOUT, "it took longer than 500ms"),
-    Fault("eat", Status.MEMORY, "more than 250MB"),
-    Fault("eat_in_a_child", Status.MEMORY, "more than 250MB"),
-    Fault("eat_in_children", Status.MEMORY, "more than 250MB"),
+    Fault("allocate_beyond_limit", Status.MEMORY, "more than 250MB"),
+    Fault("allocate_beyond_limit_in_a_child", Status.MEMORY, "more than 250MB"),
+    Fault("allocate_in_several_children", Status.MEMORY, "more than 250MB"),
     Fault("run_out_of_memory", Status.MEMORY, "MemoryError"),
     Fault("raise_an_error", Status.ERROR, "ValueError: the number is wrong"),
     Fault("interrupt", Status.ERROR, "KeyboardInterrupt"),
-    Fault("raise_the_unpicklable", Status.ERROR, "LocalError"),
-    Fault("raise_the_unspeakable", Status.ERROR, NoMessageError.__name__),
+    Fault("raise_the_unpicklable", Status.ERROR, "UnpicklableError"),
+    Fault("raise_unprintable_error", Status.ERROR, UnprintableError.__name__),
     Fault("recurse", Status.ERROR, "RecursionError"),
-    Fault("return_the_unpicklable", Status.ERROR, "its result cannot be sent to the search: TypeError", 3),
-    Fault("return_one_way", Status.ERROR, "its result cannot be read by the search: ImportError: no such thing", 3),
-    Fault("return_nothing_of_use", Status.ERROR, "the evaluation returned `str` instead of a trial"),
+    Fault("return_the_unpicklable", Status.ERROR, "the result of the trial cannot be sent to the search: TypeError", 3),
+    Fault(
+        "return_unreadable_pickle",
+        Status.ERROR,
+        "the result of the trial cannot be read by the search: ImportError: no such thing",
+        3,
+    ),
+    Fault("return_wrong_type", Status.ERROR, "the evaluation returned `str` instead of a trial"),
 )
 """Actions whose trials fail within `LIMITS`."""
 
 NUISANCES = (
-    "flood",
-    "return_much",
-    "share_with_children",
+    "write_large_output",
+    "return_large_trial",
+    "share_memory_with_children",
     "fork_and_both_return",
     "leave_a_child",
     "leave_a_program",
     "leave_a_daemon",
-    "leak",
+    "leak_memory",
 )
 """Actions whose trials succeed, although they leave something behind or interfere."""
 
@@ -348,7 +353,7 @@ ACTIONS: dict[str, Callable[[Request], Trial | None]] = {
 """All actions by name, which is the name of the function."""
 
 
-__getattr__ = renamed_names(
+__getattr__ = make_module_getattr(
     __name__,
     {
         "DEEDS": "ACTIONS",

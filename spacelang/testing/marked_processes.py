@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import psutil
 
-from spacelang.runtime.executors._processes.process_tree import is_marked
+from spacelang.runtime.executors._processes.process_tree import is_alive_with_environment_variable
 
 MARK_VARIABLE = "SPACELANG_TEST"
 
@@ -21,7 +21,11 @@ class MarkedProcesses:
 
     def __call__(self) -> list[psutil.Process]:
         """Return the marked processes that are alive; a terminated child that was not waited for is not."""
-        return [process for process in psutil.process_iter() if is_marked(process, MARK_VARIABLE, self._mark)]
+        return [
+            process
+            for process in psutil.process_iter()
+            if is_alive_with_environment_variable(process, MARK_VARIABLE, self._mark)
+        ]
 
     def wait_until_gone(self, seconds: float = 1.0) -> bool:
         """Wait at most `seconds` and return True if no marked process is left."""

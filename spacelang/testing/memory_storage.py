@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from spacelang.deprecation import renamed_names
+from spacelang.deprecation import make_module_getattr
 from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchEvent
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.history import SessionStart, TrialRecord
@@ -89,12 +89,12 @@ class EventLog:
         requests = [None if told.finished is None else told.finished.request for told in self.events]
         return [None if each is None else (each.seconds, repr(each.memo)) for each in requests]
 
-    def events_before(self, count: int) -> list[SearchEvent]:
+    def events_of_first_trials(self, count: int) -> list[SearchEvent]:
         """Return the events before the first event of trial number `count` + 1."""
-        return events_before(self.events, count)
+        return events_of_first_trials(self.events, count)
 
 
-def events_before(tolds: Sequence[SearchEvent], count: int) -> list[SearchEvent]:
+def events_of_first_trials(tolds: Sequence[SearchEvent], count: int) -> list[SearchEvent]:
     """Return the events before the first event of trial number `count` + 1.
 
     A trial is recognized by its request and its cost. So trials of cost 0 are not counted, and a repeated trial with
@@ -111,11 +111,11 @@ def events_before(tolds: Sequence[SearchEvent], count: int) -> list[SearchEvent]
     return [*tolds]
 
 
-__getattr__ = renamed_names(
+__getattr__ = make_module_getattr(
     __name__,
     {
         "Heard": "EventLog",
         "MemoryJournal": "MemoryTrialStorage",
-        "until": "events_before",
+        "until": "events_of_first_trials",
     },
 )

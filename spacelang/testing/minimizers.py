@@ -133,7 +133,7 @@ class MinimizerConformance(ConformanceSuite):
         _, driven = self.drive_minimizer(QuadraticBowl(BOXES["three"], idle_workers=workers), CALLS, workers)
         assert len(driven.trials) == CALLS
         for memo in memos(driven.trials):
-            assert (len(memo), memo[0]) == (1 + 3 + 1, "bowl"), "the memo of the objective comes first"
+            assert (len(memo), memo[0]) == (1 + 3 + 1, "bowl"), "each memo begins with the memo of the objective"
 
     @WORKERS
     def test_the_same_arguments_and_answers_give_the_same_points(self, workers: int) -> None:
@@ -191,7 +191,7 @@ class MinimizerConformance(ConformanceSuite):
         for stop in range(0, len(whole), 3):
             later, again = journal.killed_after(stop), QuadraticBowl(bowl.box, 5, True, idle_workers=workers)
             run_search(self.search(again), SimulatedExecutor(again.evaluate, workers=workers), journal=later)
-            begun = len(whole) if workers == 1 else count_started(heard, stop)
+            begun = len(whole) if workers == 1 else count_proposals_started(heard, stop)
             resumed = memos_by_proposal([*later.earlier, *later.appended])
             both = {each for each in whole.keys() & resumed.keys() if each <= begun}
             assert {each: resumed[each] for each in both} == {each: whole[each] for each in both}
@@ -248,7 +248,7 @@ def points_of(trial: Trial, width: int) -> list[Point]:
     return [tuple(point) for point in points]
 
 
-def count_started(heard: EventLog, count: int) -> int:
+def count_proposals_started(heard: EventLog, count: int) -> int:
     """Return how many proposals had been started when `count` trials were reported and the search had answered."""
     told = list(accumulate(int(each.finished is not None) for each in heard.events))
     asks = heard.asks[: told.index(count) + 2] if count else heard.asks[:1]

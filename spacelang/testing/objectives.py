@@ -19,7 +19,7 @@ from spacelang.optimizers.random import Random
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.loop import run
-from spacelang.runtime.objective import FixedFidelityObjective, Objective
+from spacelang.runtime.objective import FixedFidelitySetObjective, Objective
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.testing.search_tests import Clock
@@ -121,7 +121,7 @@ class ObjectiveConformance(ConformanceSuite):
         assert first.validation == second.validation
         assert isinstance(first.is_cheap, bool)
 
-    def test_the_route_depends_only_on_the_request(self) -> None:
+    def test_the_prefix_key_depends_only_on_the_request(self) -> None:
         route = self.objective().route
         if route is not None:
             for request in self.requests():
@@ -129,7 +129,7 @@ class ObjectiveConformance(ConformanceSuite):
 
     def test_unavailable_fidelities_are_refused(self) -> None:
         objective = self.objective()
-        if isinstance(objective, FixedFidelityObjective):
+        if isinstance(objective, FixedFidelitySetObjective):
             objective.check_fidelities((*self.fidelities, objective.training_size))
             with pytest.raises(InputError) as caught:
                 objective.check_fidelities((objective.training_size + 1,))

@@ -80,7 +80,7 @@ class OptimizerConformance(ResumeTests):
 
     def test_another_seed_gives_other_requests(self) -> None:
         if not self.draws:
-            pytest.skip("the optimizer draws nothing")
+            pytest.skip("the optimizer draws no random numbers")
         space = plain_space(5, 5, 5)
         runs = {drive(self.start(space, seed), hash_loss, 20, seed=seed).requests for seed in range(5)}
         assert len(runs) > 1

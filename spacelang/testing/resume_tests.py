@@ -20,10 +20,10 @@ from spacelang.testing.search_tests import (
     TRIALS,
     WORKERS,
     SearchTests,
+    configuration_prefix,
     evaluate,
-    evaluate_timed,
     evaluate_unscaled,
-    route,
+    evaluate_with_varied_cost,
     sample_members,
     space_name,
 )
@@ -54,14 +54,16 @@ class ResumeTests(SearchTests):
         def law(space: Space, order: int, kills: list[tuple[int, int]]) -> None:
             journal, told, initial = MemoryTrialStorage(), EventLog(), sample_members(space, order % 4)
             crew = ShuffledWorkers(evaluate, workers, order)
-            whole = self.run(space, crew, initial=initial, journal=journal, heard=told, route=route)
+            whole = self.run(space, crew, initial=initial, journal=journal, heard=told, route=configuration_prefix)
             for place, (stop, others) in enumerate(kills):
                 journal = journal.killed_after(
                     min(max(stop, len(journal.earlier)), len(journal.earlier) + len(journal.appended))
                 )
                 again, crew = EventLog(), ShuffledWorkers(evaluate, others, order + place)
-                outcome = self.run(space, crew, initial=initial, journal=journal, heard=again, route=route)
-                before = told.events_before(len(journal.earlier))
+                outcome = self.run(
+                    space, crew, initial=initial, journal=journal, heard=again, route=configuration_prefix
+                )
+                before = told.events_of_first_trials(len(journal.earlier))
                 assert again.events[: len(before)] == before
                 assert again.seconds_and_memos[: len(before)] == told.seconds_and_memos[: len(before)]
                 assert outcome.records[: len(journal.earlier)] == tuple(journal.earlier)
@@ -82,15 +84,15 @@ class ResumeTests(SearchTests):
     @pytest.mark.parametrize("space", [nested_space(), continuous_space()], ids=space_name)
     def test_a_resumed_run_equals_one_whose_trials_were_restarted(self, space: Space, workers: int) -> None:
         first, heard = MemoryTrialStorage(), EventLog()
-        self.run(space, SimulatedExecutor(evaluate_timed, workers=workers), journal=first, heard=heard)
+        self.run(space, SimulatedExecutor(evaluate_with_varied_cost, workers=workers), journal=first, heard=heard)
         if any(ask.speculative for ask in heard.asks):
             pytest.skip("the optimizer makes speculative requests, which need not be repeated after a resumption")
         for stop in range(1, len(first.appended), 2 + self.stops):
             anew, resumed = EventLog(), EventLog()
-            self.run(space, RestartingWorkers(evaluate_timed, workers, stop), heard=anew)
+            self.run(space, RestartingWorkers(evaluate_with_varied_cost, workers, stop), heard=anew)
             self.run(
                 space,
-                SimulatedExecutor(evaluate_timed, workers=workers),
+                SimulatedExecutor(evaluate_with_varied_cost, workers=workers),
                 journal=first.killed_after(stop),
                 heard=resumed,
             )
@@ -100,7 +102,10 @@ class ResumeTests(SearchTests):
     def test_every_started_request_is_reported_once(self, workers: int) -> None:
         heard = EventLog()
         outcome = self.run(
-            plain_space(2, 3, 2), SimulatedExecutor(evaluate_timed, workers=workers), EXHAUSTIVE_TRIALS, heard=heard
+            plain_space(2, 3, 2),
+            SimulatedExecutor(evaluate_with_varied_cost, workers=workers),
+            EXHAUSTIVE_TRIALS,
+            heard=heard,
         )
         assert Counter(told.request for told in heard.events if told.finished) == Counter(heard.committed_requests)
         assert outcome.ended is EndReason.EXHAUSTED
@@ -114,21 +119,29 @@ class ResumeTests(SearchTests):
         This also holds with fewer or more workers than before, and with a smaller budget.
         """
         first = MemoryTrialStorage()
-        whole = self.run(plain_space(4, 4, 3), ShuffledWorkers(evaluate, 3), journal=first, route=route)
+        whole = self.run(plain_space(4, 4, 3), ShuffledWorkers(evaluate, 3), journal=first, route=configuration_prefix)
         second = first.next_session()
-        again = self.run(plain_space(4, 4, 3), ShuffledWorkers(evaluate, workers), trials, journal=second, route=route)
+        again = self.run(
+            plain_space(4, 4, 3), ShuffledWorkers(evaluate, workers), trials, journal=second, route=configuration_prefix
+        )
         assert not second.appended
         assert (again.records, again.ended, again.best) == (whole.records, whole.ended, whole.best)
 
-    def test_the_first_success_does_not_depend_on_where_a_run_was_stopped(self) -> None:
+    def test_the_loss_scale_does_not_depend_on_where_a_run_was_stopped(self) -> None:
         first = MemoryTrialStorage()
         crowd = self.run(
-            plain_space(3, 3, 2), ShuffledWorkers(evaluate_unscaled, 3, seed=3), journal=first, scale=None, route=route
+            plain_space(3, 3, 2),
+            ShuffledWorkers(evaluate_unscaled, 3, seed=3),
+            journal=first,
+            scale=None,
+            route=configuration_prefix,
         )
         assert crowd.scale not in (None, UNIT_SCALE)
         for stop in range(1, len(first.appended), 4):
             later = first.killed_after(stop)
-            resumed = self.run(plain_space(3, 3, 2), Here(evaluate_unscaled), journal=later, scale=None, route=route)
+            resumed = self.run(
+                plain_space(3, 3, 2), Here(evaluate_unscaled), journal=later, scale=None, route=configuration_prefix
+            )
             if any(each.trial.loss is not None and not each.is_speculative for each in later.earlier):
                 assert resumed.scale == crowd.scale
 

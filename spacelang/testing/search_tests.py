@@ -152,11 +152,11 @@ def evaluate_unscaled(request: Request) -> Trial:
     return make_trial(request, None if loss is None else 40 * loss)
 
 
-def evaluate_timed(request: Request) -> Trial:
+def evaluate_with_varied_cost(request: Request) -> Trial:
     """Return a trial whose cost varies by a factor of fifty."""
     return replace(evaluate(request), cost=0.02 + hash_loss(replace(request, fidelity=(request.fidelity or SIZE) + 1)))
 
 
-def route(request: Request) -> tuple[str, ...]:
+def configuration_prefix(request: Request) -> tuple[str, ...]:
     """Return the prefix of a request; requests with the same prefix share work."""
     return tuple(request.configuration.identity[:20])

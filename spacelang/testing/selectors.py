@@ -21,7 +21,7 @@ from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 from spacelang.testing.driving import LossFunction, drive, failing_loss, flaky_loss, hash_loss, make_trial
 from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
-from spacelang.testing.search_tests import EXHAUSTIVE_TRIALS, SIZE, WORKERS, evaluate_timed, run_search
+from spacelang.testing.search_tests import EXHAUSTIVE_TRIALS, SIZE, WORKERS, evaluate_with_varied_cost, run_search
 from spacelang.testing.small_spaces import forbid, make_space, plain_space, spaces
 from spacelang.testing.suite import ConformanceSuite
 
@@ -29,12 +29,12 @@ Theta = Callable[[Pipeline], int]
 """A function from a pipeline to (an index of) its hyperparameters."""
 
 
-def first_theta(_: Pipeline) -> int:
+def first_hyperparameters(_: Pipeline) -> int:
     """Return the hyperparameters of the first call, the same for every pipeline."""
     return 0
 
 
-def second_theta(_: Pipeline) -> int:
+def other_hyperparameters(_: Pipeline) -> int:
     """Return other hyperparameters."""
     return 1
 
@@ -43,7 +43,7 @@ def second_theta(_: Pipeline) -> int:
 class CallArguments:
     """The arguments of one call of a selector: hyperparameters, penalty and limits."""
 
-    theta: Theta = first_theta
+    theta: Theta = first_hyperparameters
     iterations: int | None = 2
     start: Pipeline | None = None
     seconds: float | None = None
@@ -65,7 +65,7 @@ class SelectorCalls:
     def __post_init__(self) -> None:
         self.tree = DiscrepancyTree(Structures(self.space))
 
-    def configuration(self, pipeline: Pipeline, theta: Theta = first_theta) -> Configuration:
+    def configuration(self, pipeline: Pipeline, theta: Theta = first_hyperparameters) -> Configuration:
         """Return the configuration of a pipeline with its hyperparameters."""
         return Configuration({**self.tree.complete(pipeline), "theta": theta(pipeline)})
 
@@ -104,7 +104,7 @@ class SelectorCalls:
         """Return the requests of one call."""
         return [trial.request for trial in self.trials[number]]
 
-    def full_trials(self, number: int) -> dict[Pipeline, Trial]:
+    def full_trials_of_call(self, number: int) -> dict[Pipeline, Trial]:
         """Return the trials of one call on all rows, by pipeline."""
         return {self.pipeline(trial.request): trial for trial in self.trials[number] if trial.request.fidelity is None}
 
@@ -114,14 +114,16 @@ class SelectorCalls:
         return self.tree.encode(Configuration(values)).pipeline
 
 
-def exact_loss(request: Request) -> float:
+def exactly_summable_loss(request: Request) -> float:
     """Return a loss from 0 to 1/2 whose sum with another such number is exact in floating point."""
     return int(hash_loss(request) * 512) / 1024
 
 
-def exact_penalty(trial: Trial) -> float:
+def exactly_summable_penalty(trial: Trial) -> float:
     """Return a penalty of the same kind, from a different hash."""
-    return exact_loss(Request(Configuration({**trial.request.configuration, "other": True}), trial.request.fidelity))
+    return exactly_summable_loss(
+        Request(Configuration({**trial.request.configuration, "other": True}), trial.request.fidelity)
+    )
 
 
 class SelectorConformance(ConformanceSuite):
@@ -159,7 +161,7 @@ class SelectorConformance(ConformanceSuite):
             made_of = self.run_calls(
                 space, CallArguments(iterations=iterations), seed=seed, objective=objective, workers=workers
             )
-            (found,), full = made_of.results, made_of.full_trials(0)
+            (found,), full = made_of.results, made_of.full_trials_of_call(0)
             assert made_of.tree.is_leaf(found)
             assert made_of.trials[0]
             successes = [trial.loss for trial in full.values() if trial.loss is not None]
@@ -172,14 +174,21 @@ class SelectorConformance(ConformanceSuite):
 
     @WORKERS
     def test_the_same_seed_and_objective_give_the_same_requests(self, workers: int) -> None:
-        space, calls = plain_space(3, 2, 3), (CallArguments(), CallArguments(iterations=3), CallArguments(second_theta))
+        space, calls = (
+            plain_space(3, 2, 3),
+            (CallArguments(), CallArguments(iterations=3), CallArguments(other_hyperparameters)),
+        )
         once, again = (self.run_calls(space, *calls, workers=workers, objective=flaky_loss) for _ in range(2))
         assert (once.results, once.trials) == (again.results, again.trials)
 
     def test_a_sequential_selector_ignores_the_number_of_workers(self) -> None:
         def law(space: Space, seed: int, workers: int, changed: int) -> None:
             assume(has_leaves(space))
-            calls = (CallArguments(), CallArguments(mixed_theta(changed), iterations=3), CallArguments(iterations=1))
+            calls = (
+                CallArguments(),
+                CallArguments(mixed_hyperparameters(changed), iterations=3),
+                CallArguments(iterations=1),
+            )
             alone, crowd = (
                 self.run_calls(space, *calls, seed=seed, objective=flaky_loss, workers=each) for each in (1, workers)
             )
@@ -194,7 +203,7 @@ class SelectorConformance(ConformanceSuite):
     def test_known_trials_are_never_requested_again(self) -> None:
         def law(space: Space, seed: int, changed: int, workers: int) -> None:
             assume(has_leaves(space))
-            theta = mixed_theta(changed)
+            theta = mixed_hyperparameters(changed)
             calls = (
                 CallArguments(iterations=3),
                 CallArguments(theta, iterations=3),
@@ -221,12 +230,12 @@ class SelectorConformance(ConformanceSuite):
             assume(has_leaves(space))
             selector = self.selector()
             self.run_calls(
-                space, CallArguments(second_theta, iterations=before), objective=flaky_loss, selector=selector
+                space, CallArguments(other_hyperparameters, iterations=before), objective=flaky_loss, selector=selector
             )
             asked = [
                 self.run_calls(
                     space,
-                    CallArguments(mixed_theta(theta, first_theta, lambda _: 2)),
+                    CallArguments(mixed_hyperparameters(theta, first_hyperparameters, lambda _: 2)),
                     seed=seed,
                     objective=flaky_loss,
                     selector=each,
@@ -246,7 +255,7 @@ class SelectorConformance(ConformanceSuite):
             one = self.run_calls(
                 space, CallArguments(iterations=None), CallArguments(iterations=None, forgotten=(leaf,)), seed=seed
             )
-            assert one.full_trials(1).keys() == {leaf}
+            assert one.full_trials_of_call(1).keys() == {leaf}
             assert {one.pipeline(request) for request in {*one.requests(0)} & {*one.requests(1)}} == {leaf}
             selector = self.selector()
             self.run_calls(space, CallArguments(), selector=selector)
@@ -268,23 +277,23 @@ class SelectorConformance(ConformanceSuite):
                 CallArguments(iterations=1),
             )
             made_of = self.run_calls(space, *calls, seed=seed, objective=flaky_loss, workers=workers)
-            assert len(made_of.full_trials(0)) + len(made_of.full_trials(1)) == made_of.tree.leaf_count
-            assert made_of.full_trials(2) == made_of.full_trials(3) == {}
+            assert len(made_of.full_trials_of_call(0)) + len(made_of.full_trials_of_call(1)) == made_of.tree.leaf_count
+            assert made_of.full_trials_of_call(2) == made_of.full_trials_of_call(3) == {}
 
         self.check_law(law, space=spaces(), seed=st.integers(0, 9), workers=st.sampled_from([1, 3]))
 
     def test_a_penalty_has_the_effect_of_an_equally_larger_loss(self) -> None:
         def augmented(request: Request) -> float:
-            return exact_loss(request) + exact_penalty(make_trial(request, 0.0))
+            return exactly_summable_loss(request) + exactly_summable_penalty(make_trial(request, 0.0))
 
         def law(space: Space, seed: int, workers: int) -> None:
             assume(has_leaves(space))
             bearing = self.run_calls(
                 space,
-                CallArguments(penalty=exact_penalty),
-                CallArguments(iterations=3, penalty=exact_penalty),
+                CallArguments(penalty=exactly_summable_penalty),
+                CallArguments(iterations=3, penalty=exactly_summable_penalty),
                 seed=seed,
-                objective=exact_loss,
+                objective=exactly_summable_loss,
                 workers=workers,
             )
             larger = self.run_calls(
@@ -299,11 +308,13 @@ class SelectorConformance(ConformanceSuite):
         def law(space: Space, seed: int) -> None:
             assume(has_leaves(space))
             call = CallArguments(iterations=None)
-            made_of = self.run_calls(space, call, replace(call, penalty=exact_penalty), objective=exact_loss, seed=seed)
-            assert not made_of.full_trials(1)
+            made_of = self.run_calls(
+                space, call, replace(call, penalty=exactly_summable_penalty), objective=exactly_summable_loss, seed=seed
+            )
+            assert not made_of.full_trials_of_call(1)
             numbers = {
-                leaf: trial.loss + exact_penalty(trial)
-                for leaf, trial in made_of.full_trials(0).items()
+                leaf: trial.loss + exactly_summable_penalty(trial)
+                for leaf, trial in made_of.full_trials_of_call(0).items()
                 if trial.loss is not None
             }
             assert numbers[made_of.results[1]] == min(numbers.values())
@@ -326,7 +337,7 @@ class SelectorConformance(ConformanceSuite):
     def test_a_resumed_run_replays_the_same_events(self, workers: int) -> None:
         space, calls = (
             plain_space(3, 2, 3),
-            (CallArguments(), CallArguments(second_theta, iterations=3), CallArguments(iterations=3)),
+            (CallArguments(), CallArguments(other_hyperparameters, iterations=3), CallArguments(iterations=3)),
         )
 
         def session(journal: MemoryTrialStorage, heard: EventLog) -> SelectorCalls:
@@ -334,7 +345,7 @@ class SelectorConformance(ConformanceSuite):
             search = made_of.search(self.selector(), calls)
             run_search(
                 search,
-                SimulatedExecutor(evaluate_timed, workers=workers),
+                SimulatedExecutor(evaluate_with_varied_cost, workers=workers),
                 EXHAUSTIVE_TRIALS,
                 journal=journal,
                 heard=heard,
@@ -346,7 +357,7 @@ class SelectorConformance(ConformanceSuite):
         for stop in range(1, len(first.appended), 7):
             again = EventLog()
             resumed = session(first.killed_after(stop), again)
-            before = told.events_before(stop)
+            before = told.events_of_first_trials(stop)
             assert again.events[: len(before)] == before
             assert workers > 1 or resumed.results == whole.results
 
@@ -387,7 +398,9 @@ def has_leaves(space: Space) -> bool:
     return DiscrepancyTree(Structures(space)).leaf_count > 0
 
 
-def mixed_theta(changed: int, usual: Theta = first_theta, other: Theta = second_theta) -> Theta:
+def mixed_hyperparameters(
+    changed: int, usual: Theta = first_hyperparameters, other: Theta = other_hyperparameters
+) -> Theta:
     """Return hyperparameters that differ for a part of the pipelines.
 
     A pipeline gets the `other` ones if the sum of its indices modulo 3 is less than `changed`.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spacelang.bench.simulated_executor import SimulatedExecutor
-from spacelang.deprecation import renamed_names
+from spacelang.deprecation import make_module_getattr
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job
 from spacelang.runtime.job_slots import JobSlots
 
@@ -58,7 +58,7 @@ class RestartingWorkers(SimulatedExecutor):
         ]
 
 
-__getattr__ = renamed_names(
+__getattr__ = make_module_getattr(
     __name__,
     {
         "BegunAnew": "RestartingWorkers",

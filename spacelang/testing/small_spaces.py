@@ -5,7 +5,7 @@ from itertools import product
 
 from hypothesis import strategies as st
 
-from spacelang.deprecation import renamed_names
+from spacelang.deprecation import make_module_getattr
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, members, parts
 from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Expr, Is, Not, Or, Reference
@@ -255,7 +255,7 @@ def _draw_constraint(draw: st.DrawFn, space: Space) -> Constraint:
     return Constraint(expression, draw(BOOLEAN_STRATEGY))
 
 
-__getattr__ = renamed_names(
+__getattr__ = make_module_getattr(
     __name__,
     {
         "constrained": "constrained_space",

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 import spacelang as sl
-from spacelang.api.archives import make_archive
+from spacelang.api.archives import make_run_archive
 
 MIN_SETS = 25
 """The minimum number of sets of an archive that is shipped."""
@@ -40,12 +40,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     stores = {name: options.folder / f"{name}.db" for name in names}
     for name, data in sets.items():
         search(data, options, options.trials, store=stores[name])
-    make_archive(stores.values(), options.folder / "archive.json")
+    make_run_archive(stores.values(), options.folder / "archive.json")
     print(f"{options.space}, {options.metric}, {options.optimizer}, seed {options.seed}: at trial {options.early}")
     print(f"{'set':24} {'archive':>9} {'default':>9} {'difference':>11}")
     differences = []
     for name, data in sets.items():
-        others = make_archive([stores[each] for each in names if each != name], options.folder / f"without_{name}.json")
+        others = make_run_archive(
+            [stores[each] for each in names if each != name], options.folder / f"without_{name}.json"
+        )
         warm = search(data, options, options.early, archive=others.archive, store=options.folder / f"{name}_warm.db")
         cold = search(data, options, options.early, initial="default", store=options.folder / f"{name}_default.db")
         differences.append(warm - cold)

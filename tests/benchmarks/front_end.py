@@ -27,8 +27,8 @@ import spacelang
 from spacelang.analysis import check
 from spacelang.cli import OBJECTS_BETWEEN_COLLECTIONS
 from spacelang.syntax.parser import parse
+from spacelang.syntax.parser_tables import lark_parser
 from spacelang.syntax.sources import bundled_names
-from spacelang.syntax.tables import lark_parser
 from spacelang.text import Source
 
 REPEATS = 7

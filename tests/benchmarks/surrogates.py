@@ -29,7 +29,7 @@ from spacelang.sampling.value_codes import Array
 from spacelang.surrogates import cubic_rbf
 from spacelang.surrogates.dimensions import Dimension
 from spacelang.surrogates.improvement import make_closeness_test, maximise_expected_improvement
-from spacelang.surrogates.incremental_process import IncrementalProcess
+from spacelang.surrogates.incremental_process import IncrementalGaussianProcess
 from spacelang.surrogates.likelihood import STARTS, fit_kernel
 from spacelang.surrogates.threads import one_thread
 from spacelang.surrogates.tpe import ParzenSettings
@@ -98,7 +98,7 @@ def measure(make: Callable[[Array, Array], Proposer], size: int, proposals: int)
 
 def make_gaussian_process(_points: Array, _numbers: Array) -> Proposer:
     """Return a proposer with a Gaussian process and expected improvement."""
-    process, rng = IncrementalProcess(), np.random.default_rng(SEED)
+    process, rng = IncrementalGaussianProcess(), np.random.default_rng(SEED)
 
     def propose(points: Array, numbers: Array) -> Array:
         model = process.model(points, numbers, points[:0])

@@ -14,7 +14,7 @@ from spacelang.optimizers._selection import SelectionProblem, Selector, observe_
 from spacelang.plugins import NestedPlugin, nested_plugin
 from spacelang.testing import SelectorConformance
 from spacelang.testing.resume_tests import ResumeTests
-from spacelang.testing.selectors import exact_penalty
+from spacelang.testing.selectors import exactly_summable_penalty
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ class Alternating:
         plain = yield from observe_idle_workers(SelectionProblem.from_problem(problem, "default"))
         room, found = plain.idle_workers, None
         for iterations in (1, 2, 2, None):
-            selection = replace(plain, idle_workers=room, penalty=exact_penalty if found else plain.penalty)
+            selection = replace(plain, idle_workers=room, penalty=exactly_summable_penalty if found else plain.penalty)
             found, room = yield from with_room(selector.select(selection, iterations, found), room)
             selector.forget(found)
 

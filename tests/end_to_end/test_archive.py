@@ -128,7 +128,7 @@ def test_archive_tells_what_gives_no_row(made: Path, tmp_path: Path) -> None:
     boxed = command("run", "small.space", "--data", "artificial:7", "--trials", "1", "--store", "b.db", folder=made)
     assert boxed.returncode == 0
     ended = command("archive", "b.db", "runs/few.db", "-o", str(tmp_path / "b.json"), "--json", folder=made)
-    reason = "`b.db` has no meta-features: it had no rows, or is of an earlier version"
+    reason = "`b.db` has no meta-features: its run had no data, or is of an earlier version of spacelang"
     assert document(ended) == {"file": str(tmp_path / "b.json"), "rows": 1, "left_out": [reason]}
     assert f"note: skipped: {reason}" in ended.stderr
     alone = command("archive", "b.db", "-o", "c.json", folder=made)

@@ -56,7 +56,11 @@ def test_nothing_is_said_of_fitting(folder: Path) -> None:
     ("arguments", "status", "telling"),
     [
         (("sized.space", "artificial:7"), 1, ("`n_features` is not bound", "sized.space:2")),
-        (("bounded.space", "artificial:7"), 1, ("bounds `predict_latency`, which `artificial:7` does not have",)),
+        (
+            ("bounded.space", "artificial:7"),
+            1,
+            ("bounds `predict_latency`, but the objective `artificial:7` does not",),
+        ),
         (("toy.space", "artificial:x"), 1, ("`artificial:x` has no seed", "`artificial:7`")),
         (("toy.space", "artificial:7", "--metric", "f1"), 2, ("`--metric` has no effect on `artificial:7`",)),
         (("toy.space", "artificial:7", "--test", "0.2"), 2, ("`--test` needs rows, and `artificial:7` has none",)),

@@ -116,7 +116,12 @@ DATA = [
     case(*SMALL, "sklearn:iri", status=1, telling=("no data set `iri`", "did you mean `sklearn:iris`?")),
     case(*SMALL, "sklearn:linnerud", status=1, telling=("three labels",)),
     case(*SMALL, "openml:iris", status=1, telling=("`openml:iris` is not an OpenML ID", "`openml:31`")),
-    case(*SMALL, "cut.arff", status=1, telling=("line 46", "1 value, but 3 are declared", "truncated")),
+    case(
+        *SMALL,
+        "cut.arff",
+        status=1,
+        telling=("line 46", "1 value, but the number of declared attributes is 3", "truncated"),
+    ),
     case(*SMALL, "headless.arff", status=1, telling=("no `@data` line",)),
     case(*SMALL, "undeclared.arff", status=1, telling=("line 6", "`maybe`", "none of its declared values")),
     case(*SMALL, "cut.parquet", status=1, telling=("not a valid Parquet file", "truncated")),

@@ -398,4 +398,4 @@ def test_why_not_says_all_reasons_and_the_smallest_change(folder: Path) -> None:
     assert {"key": "estimator.n_neighbors", "given": 30, "needed": 20} in found["changes"]
     (folder / "mine.json").write_text(json.dumps(found["nearest"]), encoding="utf-8")
     member = spacelang("why-not", "toy.space", "mine.json", folder=folder)
-    assert (member.returncode, member.stdout) == (0, "it is a member\n")
+    assert (member.returncode, member.stdout) == (0, "the configuration is a member of the space\n")

@@ -232,14 +232,14 @@ def test_optimizers_data_and_repeats_may_be_added_and_nothing_else_changed(here:
     assert ended.returncode == 0
     assert "18 of 48 runs were already done" in ended.stderr
     for changed, told in {
-        ("--time", "8s"): "seconds per run: 9.0 there, 8.0 now",
-        ("--trials", "5"): "trials per run: none there, 5 now",
-        ("--seed", "1"): "seeds: 0 to 3 there, 1 to 4 now",
-        ("--repeats", "2"): "seeds: 0 to 3 there, 0 to 1 now",
-        ("--workers", "2"): "workers: 1 there, 2 now",
-        ("--trial-limit", "5s"): "limits: none there, limit trial 5s now",
-        ("--isolate",): "limits: none there, isolated trials now",
-        ("--optimizers", "random"): "optimizer `blds`: there, but not given now",
+        ("--time", "8s"): "seconds per run: 9.0 in the folder, 8.0 now",
+        ("--trials", "5"): "trials per run: none in the folder, 5 now",
+        ("--seed", "1"): "seeds: 0 to 3 in the folder, 1 to 4 now",
+        ("--repeats", "2"): "seeds: 0 to 3 in the folder, 0 to 1 now",
+        ("--workers", "2"): "workers: 1 in the folder, 2 now",
+        ("--trial-limit", "5s"): "limits: none in the folder, limit trial 5s now",
+        ("--isolate",): "limits: none in the folder, isolated trials now",
+        ("--optimizers", "random"): "optimizer `blds`: in the folder, but not given now",
     }.items():
         ended = here(*more, "--repeats", "4", "--time", "9s", *changed, "-o", "out")
         assert ended.returncode == 1
@@ -259,7 +259,7 @@ def test_other_content_behind_the_same_name_is_another_comparison(here: Here, fo
     write_table(folder / "two.npz", 1)
     ended = here(*COMPARE, "-o", "out")
     assert ended.returncode == 1
-    assert "space: `grid` there and `grid` now have different definitions" in ended.stderr
+    assert "space: `grid` in the folder and `grid` now have different definitions" in ended.stderr
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -279,7 +279,8 @@ def test_runs_without_a_score_are_told_and_end_nothing(here: Here) -> None:
     assert ended.returncode == 0
     assert ended.stderr.count("hopeless, ") == 4
     assert (
-        "hopeless, random, seed 1: none of 12 trials succeeded; 12 x it failed when the table was made" in ended.stdout
+        "hopeless, random, seed 1: none of 12 trials succeeded; 12 x the trial failed when the table was made"
+        in ended.stdout
     )
     assert "1.0000 [1.0000, 1.0000]" in ended.stdout
     ended = here(*command, "-d", "table:hopeless.npz", "-o", "nothing")

@@ -110,8 +110,8 @@ def test_a_run_that_was_stopped_while_it_was_scored_is_scored_later(
 def test_other_test_rows_make_another_comparison(here: Here) -> None:
     assert here(*TESTED).returncode == 0
     for changed, told in (
-        (["--test", "0.2"], "test rows: 0.3 of the rows there, 0.2 of the rows now"),
-        ([], "test rows: 0.3 of the rows there, none now"),
+        (["--test", "0.2"], "test rows: 0.3 of the rows in the folder, 0.2 of the rows now"),
+        ([], "test rows: 0.3 of the rows in the folder, none now"),
     ):
         ended = here(*COMPARE, "--optimizers", "random,lds", *changed, "-o", "out")
         assert ended.returncode == 1

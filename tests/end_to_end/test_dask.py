@@ -164,7 +164,7 @@ def test_a_job_that_ends_every_dask_worker_has_crashed(marked: MarkedProcesses) 
     answers = {each.job.number: each for each in finished}
     assert len(answers) == len(finished) == 8
     assert answers[0].trial.status is Status.CRASH
-    assert answers[0].trial.reason == "4 dask workers ended one after another while they evaluated it"
+    assert answers[0].trial.reason == "4 dask workers ended one after another while they evaluated this trial"
     assert answers[0].attempts == 4
     assert all(answers[each].trial.loss == each for each in range(1, 8))
     assert not marked()
@@ -172,7 +172,11 @@ def test_a_job_that_ends_every_dask_worker_has_crashed(marked: MarkedProcesses) 
 
 @pytest.mark.parametrize(
     ("deed", "status", "seconds"),
-    [("segfault", Status.CRASH, 30), ("sleep_in_c", Status.TIMEOUT, 0.5), ("eat_in_children", Status.MEMORY, 30)],
+    [
+        ("segfault", Status.CRASH, 30),
+        ("sleep_in_c", Status.TIMEOUT, 0.5),
+        ("allocate_in_several_children", Status.MEMORY, 30),
+    ],
 )
 def test_limits_hold_below_dask_workers(running: Any, deed: str, status: Status, seconds: float) -> None:
     limits = Limits(trial_seconds=seconds, trial_bytes=LIMITS.trial_bytes)

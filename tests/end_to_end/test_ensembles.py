@@ -68,7 +68,10 @@ def test_a_finished_store_gives_an_ensemble_of_another_size_and_its_code_is_plai
     assert ended.returncode == 0, ended.stderr
     assert "# ensemble of 1 pipeline with 1 vote, chosen from the best 8\n" in ended.stdout
     assert re.search(r"^# weights: trial \d+ 1/1$", ended.stdout, re.MULTILINE)
-    alone = f"1 - accuracy {kept['loss']:.6g} on the held-out rows, by which it was chosen; the best pipeline alone: "
+    alone = (
+        f"1 - accuracy {kept['loss']:.6g} on the held-out rows, by which the ensemble was chosen; "
+        "the best pipeline alone: "
+    )
     assert f"# {alone}{kept['loss']:.6g}\n" in ended.stdout
     assert "; the best pipeline alone: 1 - accuracy " in ended.stdout.splitlines()[-3]
     assert ended.stdout.splitlines()[-1].endswith("export kept.db --ensemble -o ensemble.py")
@@ -122,7 +125,10 @@ def test_a_store_knows_how_many_votes_its_run_asked_for(folder: Path, kept: dict
     votes, told = exported("kept.db", "--votes", "3")
     assert (votes, f"the number of votes is that of `--votes`; its run had {asked}" in told) == (3, True)
     votes, told = exported("bare.db")
-    assert (votes, "the number of votes is the default: the store does not have that of its run" in told) == (32, True)
+    assert (votes, "the number of votes is the default: the store does not record that of the run" in told) == (
+        32,
+        True,
+    )
 
 
 def test_a_store_without_predictions_is_refused_with_the_remedy(folder: Path) -> None:
@@ -161,7 +167,7 @@ def test_without_a_member_that_can_be_fitted_the_best_pipeline_stays(tmp_path: P
     ended = spacelang(*run, *options, "--ensemble", "3", folder=tmp_path)
     assert ended.returncode == status, ended.stderr
     assert "\n# to fit it: import pandas; " in ended.stdout
-    assert "class HardVote" in ended.stdout
+    assert "class OneHotProbabilityClassifier" in ended.stdout
     behind = ended.stdout.partition("ensemble = ")[2]
     if status:
         # The best in trials has all the votes, and does not behave on all rows.

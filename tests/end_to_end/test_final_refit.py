@@ -35,7 +35,7 @@ def test_the_next_best_is_printed_behind_the_one_that_dies(folder: Path) -> None
         for deed in ('deed="segfault", ', 'deed="raise_an_error", ', "")
     ]
     said = [line for line in code.splitlines() if line.startswith("#")]
-    assert said[0].startswith("# the fit on all 100 rows failed: its process was ended by signal 11 (SIGSEGV)")
+    assert said[0].startswith("# the fit on all 100 rows failed: the worker process was ended by signal 11 (SIGSEGV)")
     assert "# the next best is trial " in said[1]
     assert said[1].endswith("with 1 - accuracy 0.1:")
     assert said[2] == "# the fit on all 100 rows failed: ValueError: the number is wrong"
@@ -51,7 +51,7 @@ def test_where_none_can_be_fitted_it_is_said(folder: Path) -> None:
     assert "error: none of the 2 best pipelines can be fitted on all rows" in ended.stderr
     assert [(each["status"], each["reason"]) for each in found["passed_over"]] == [
         ("error", "ValueError: the number is wrong"),
-        ("crash", "its process exited with code 3"),
+        ("crash", "the worker process exited with code 3"),
     ]
     assert found["refit"] is None
     assert found["configuration"]["e.deed"] == "raise_an_error"

@@ -113,7 +113,7 @@ def test_a_module_says_why_it_builds_nothing_and_what_it_keeps_in_part(tmp_path:
     compile(ended.stdout, "module", "exec")
 
 
-@pytest.mark.parametrize("name", ["Strings", "Step", "BaseEstimator"])
+@pytest.mark.parametrize("name", ["StringColumnSelector", "Step", "BaseEstimator"])
 def test_an_operator_that_is_called_like_what_modules_have_is_not_built_by_another(name: str, tmp_path: Path) -> None:
     """It would hide that, or be hidden by it, and pipelines would be others in silence."""
     own = (

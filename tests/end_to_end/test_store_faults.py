@@ -19,7 +19,7 @@ from commands import environment
 from laws.settings import EXAMPLES
 from storing import header, read, stored, trial, trials
 
-from spacelang.runtime.storage.runs import default_path
+from spacelang.runtime.storage.runs import reserve_default_path
 from spacelang.runtime.storage.store import Store, StoredRun, StoreError, is_blank
 
 TESTS = Path(__file__).parent.parent
@@ -234,7 +234,7 @@ def test_a_read_only_folder_is_an_error() -> None:
         with pytest.raises(StoreError, match="is read-only"):
             Store.create(folder / "new.db", made)
         with pytest.raises(StoreError, match="a run cannot be stored in"):
-            default_path("space", datetime(2026, 1, 31), folder / "runs")
+            reserve_default_path("space", datetime(2026, 1, 31), folder / "runs")
         with pytest.raises(StoreError, match="read-only"):
             Store.open(folder / "done.db", made)
         assert len(read(folder / "done.db")) == 3, "it may still be read"
@@ -373,7 +373,7 @@ def test_a_log_of_zeros_is_missed(tmp_path: Path, since: int, length: int | None
     log.write_bytes((content[:since] + bytes(len(content) - since))[:length])
     (tmp_path / "run.db-shm").unlink(missing_ok=True)
     for _ in range(2):
-        with pytest.raises(StoreError, match=r"its log `run\.db-wal`.* is (corrupt|missing or truncated)"):
+        with pytest.raises(StoreError, match=r"log `run\.db-wal`.* is (corrupt|missing or truncated)"):
             how(path, made)
     assert path.read_bytes() == alone, "nothing is touched"
     log.write_bytes(content)

@@ -21,7 +21,7 @@ import pytest
 from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.api import parse
 from spacelang.api.compilation import CompilationError, compile_space
-from spacelang.api.initial_configurations import InitialError, members_of, read_initial
+from spacelang.api.initial_configurations import InitialError, read_initial, validate_initial_configurations
 from spacelang.catalog import Catalogue
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.registry import KINDS
@@ -79,7 +79,7 @@ def found(name: str) -> tuple[Diagnostic, ...]:
 def refused(path: str) -> tuple[Diagnostic, ...]:
     try:
         with chdir(FOLDER):
-            members_of(parse(STARTED, "small.space"), read_initial(path))
+            validate_initial_configurations(parse(STARTED, "small.space"), read_initial(path))
     except InitialError as error:
         return error.diagnostics
     return ()

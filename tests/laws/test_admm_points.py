@@ -26,7 +26,7 @@ SEED = st.integers(0, 2**32 - 1)
 
 def moved(form: AdmmForm, count: int, rng: Any) -> AdmmPoints:
     """Points as searches have them: an alternative of each block and an order, and theta anywhere in its box."""
-    points = form.default_points(count)
+    points = form.points_with_default_theta(count)
     for block in form.blocks:
         points.z[np.arange(count), block.start + rng.integers(len(block.alternatives), size=count)] = 1
     for order, matrices in zip(form.orders, points.orders, strict=True):

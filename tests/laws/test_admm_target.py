@@ -18,7 +18,7 @@ from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Constraint, Product
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
-from spacelang.solver.network import TooManyTiesError, UndecidableError
+from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.targets._lowering import compiled_document
 from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, AdmmPoints
 
@@ -48,7 +48,7 @@ def compiled(space: Space) -> Structures:
     try:
         structures = Structures(space)
         assume(structures.count > 0)
-    except (TooManyTiesError, UndecidableError):
+    except (TooManyConnectedVariablesError, UndecidableError):
         assume(False)
     return structures
 

@@ -16,7 +16,7 @@ from sklearn.model_selection import cross_val_score
 
 import spacelang as sl
 from spacelang.runtime.evaluation.splits import stratified_holdout, stratified_order
-from spacelang.runtime.scoring.stored_predictions import prediction_loss
+from spacelang.runtime.scoring.stored_predictions import make_prediction_loss_function
 
 ROWS, SEED = 60, 3
 EXAMPLES: Final = 150 if os.environ.get("SPACELANG_FULL") else 20
@@ -173,7 +173,9 @@ def test_an_ensemble_takes_and_predicts_the_same(drawn: tuple[Any, Any], votes: 
     # What was judged is the mean of what the members have predicted for the held-out rows.
     held_out, pairs = result.objective.held_out, zip(members["weight"], members["trial"], strict=True)
     together = sum(weight * result.predictions(trial) for weight, trial in pairs)
-    assert result.ensemble_loss == pytest.approx(prediction_loss(held_out, result.objective.metric)(together))
+    assert result.ensemble_loss == pytest.approx(
+        make_prediction_loss_function(held_out, result.objective.metric)(together)
+    )
 
 
 def training_rows(labels: Any) -> Any:

@@ -147,7 +147,7 @@ def check_json(form: Any) -> None:
     """The JSON is what ConfigSpace writes."""
     buffer = StringIO()
     form.native.to_json(buffer)
-    theirs, ours = json.loads(buffer.getvalue()), json.loads(json.dumps(form.configuration_space))
+    theirs, ours = json.loads(buffer.getvalue()), json.loads(json.dumps(form.configuration_space_document))
     for part in ("hyperparameters", "conditions", "forbiddens"):
         assert sorted(map(canonical, theirs[part])) == sorted(map(canonical, ours[part]))
     assert ours["name"] == theirs["name"]
@@ -227,7 +227,7 @@ def test_the_json_is_imported_with_as_many_members(space: Space) -> None:
     if not Structures(space).count:
         return
     form = Configspace(choices=True).lower(Structures(space)).form
-    again, diagnostics = import_space(Source("again.json", json.dumps(form.configuration_space)))
+    again, diagnostics = import_space(Source("again.json", json.dumps(form.configuration_space_document)))
     assert again is not None, [diagnostic.message for diagnostic in diagnostics]
     members_ = {Configuration.from_json(text) for text in brute.configurations(spacelang.parse(again.text).checked)}
     assert {brute.text(form.decode(again.encode(member)).to_dict()) for member in members_} == brute.configurations(

@@ -88,7 +88,7 @@ def test_a_text_means_what_it_says(drawn: Drawn) -> None:
     assert errors(found) == expected_errors(space, drawn)
     if found.space is None or found.structures is None:
         return
-    assert found.structures.configurations == len(members)
+    assert found.structures.configuration_count == len(members)
     assert found.structures.count == len(drawn.structures())
     for taken, hyperparameters in brute.pipelines(space.root)[:FOREIGN]:
         branches = {space.variables[address].key: branch for address, branch in taken.items()}
@@ -150,7 +150,7 @@ def test_annotations_never_change_the_set(drawn: Drawn) -> None:
     one, other = checked(drawn.text), checked(drawn.without_annotations)
     if one.structures is not None and other.structures is not None:
         assert one.structures.count == other.structures.count
-        assert one.structures.configurations == other.structures.configurations
+        assert one.structures.configuration_count == other.structures.configuration_count
     # Another alternative may be the default, so that this alone may be excluded.
     assert set(errors(one)) - {"SL507"} == set(errors(other)) - {"SL507"}
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("branches")
 def test_counts_equal_brute_force(space: Space) -> None:
     structures = Structures(space)
     assert structures.count == len(brute.structures(space))
-    assert structures.configurations == len(brute.configurations(space))
+    assert structures.configuration_count == len(brute.configurations(space))
 
 
 @settings(LAW)

@@ -15,7 +15,7 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import EndReason, Outcome
 from spacelang.runtime.loop import run
 from spacelang.testing.driving import flaky_loss, make_trial
-from spacelang.testing.memory_storage import MemoryTrialStorage, events_before
+from spacelang.testing.memory_storage import MemoryTrialStorage, events_of_first_trials
 from spacelang.testing.simulated_workers import ShuffledWorkers
 
 from .settings import LAW
@@ -139,7 +139,7 @@ def test_a_run_that_is_killed_anywhere_is_told_the_same_again(
         later = kept.killed_after(max(min(cut, len(records)), len(kept.earlier)))
         again = Whim(seed, steps)
         outcome = made(again, others, order + 1, journal=later)
-        before = events_before(told.tolds, len(later.earlier))
+        before = events_of_first_trials(told.tolds, len(later.earlier))
         assert again.tolds[: len(before)] == before
         assert [each.index for each in outcome.records] == [*range(1, len(outcome.records) + 1)]
         assert list(outcome.records[: len(later.earlier)]) == list(later.earlier)

@@ -11,10 +11,10 @@ from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
 from spacelang.encodings import simple_domains as members_coded
-from spacelang.encodings.domains import DomainEncoding, selector_encoding, unit_encoding
+from spacelang.encodings.domains import DomainEncoding, exact_encoding, unit_encoding
 from spacelang.encodings.integer_codes import IntegerEncoding
 from spacelang.encodings.rows import RowEncoding
-from spacelang.encodings.unit_interval import UnitInterval
+from spacelang.encodings.unit_interval import UnitIntervalMapping
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, grid, members, parts
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value, identity_key
@@ -100,8 +100,8 @@ def test_the_ends_are_the_outermost_members(part: Grid | Real) -> None:
 # --- one domain ----------------------------------------------------------------------------------------------------
 
 KINDS: tuple[Callable[[Domain], DomainEncoding], ...] = (
-    selector_encoding,
-    lambda domain: selector_encoding(domain, has_part=True),
+    exact_encoding,
+    lambda domain: exact_encoding(domain, has_part=True),
     unit_encoding,
 )
 held = st.builds(
@@ -234,7 +234,7 @@ def test_what_is_half_way_is_rounded_up(part: Grid, data: st.DataObject) -> None
 
 def test_rows_that_stand_for_no_value_are_not_read() -> None:
     domain = Union((Categorical(("a", "b")), Grid(2, 8, step=2), Real(0.0, 1.0, lower_open=True)))
-    coding = selector_encoding(domain)
+    coding = exact_encoding(domain)
     wrong = ((0, 2), (0, 0.5), (0, -1), (1, 3), (1, 10), (1, np.nan), (2, 0), (2, 1.5), (2, np.inf), (3, 0), (0.5, 0))
     for row in wrong:
         with pytest.raises(ValueError, match="no value"):
@@ -258,7 +258,7 @@ def test_values_come_back_from_their_whole_numbers(domain: Domain, data: st.Data
 @given(domain=some, shares=st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_between_whole_numbers_the_unit_interval_is_gone_through_once(domain: Domain, shares: list[float]) -> None:
     coding = IntegerEncoding(domain, domain)
-    interval = UnitInterval(coding.pieces, integral=coding.is_discrete)
+    interval = UnitIntervalMapping(coding.pieces, integral=coding.is_discrete)
     lower, upper = (coding.lower, coding.upper) if coding.is_discrete else ends_of(parts(domain)[0])
     numbers = np.clip([lower + share * (upper - lower) for share in sorted(shares)], lower, upper)  # type: ignore[operator]
     places = interval.to_unit(numbers)
@@ -274,7 +274,7 @@ def test_between_whole_numbers_the_unit_interval_is_gone_through_once(domain: Do
 @given(space=general_spaces(), kind=kinds, missing=st.sampled_from((math.nan, -1.0)), seed=st.integers(0, 2**32))
 def test_configurations_come_back_from_their_rows(space: Space, kind: Any, missing: float, seed: int) -> None:
     columns = drawn_rows(space, seed)
-    if missing == -1.0 and kind is selector_encoding:
+    if missing == -1.0 and kind is exact_encoding:
         kind = KINDS[1]  # -1 may be a value
     coding = RowEncoding(space, kind, missing=missing)
     rows = coding.encode(columns)

@@ -16,7 +16,10 @@ from spacelang.runtime.ensembles import selection
 from spacelang.runtime.ensembles.selection import ModelMultiset, average_predictions, indices_of_lowest, select_models
 from spacelang.runtime.scoring.metric import goal_metric
 from spacelang.runtime.scoring.pipeline_scorer import HeldOutRows
-from spacelang.runtime.scoring.stored_predictions import batch_prediction_loss, prediction_loss
+from spacelang.runtime.scoring.stored_predictions import (
+    make_batch_prediction_loss_function,
+    make_prediction_loss_function,
+)
 from spacelang.runtime.scoring.vectorised import vectorised_loss
 
 EXAMPLES: Final = 400 if os.environ.get("SPACELANG_FULL") else 40
@@ -138,7 +141,9 @@ def test_the_loss_of_predictions_is_a_mean_over_folds(seed: int, scorer: str) ->
     target[[0, 6, 10]], target[[1, 7, 11]] = 0, 1  # both classes in each
     first = rng.random(17)
     held_out = HeldOutRows(np.arange(17), target, folds, ("no", "yes"))
-    found = prediction_loss(held_out, goal_metric(Goal("minimize", scorer)))(np.column_stack([1 - first, first]))
+    found = make_prediction_loss_function(held_out, goal_metric(Goal("minimize", scorer)))(
+        np.column_stack([1 - first, first])
+    )
 
     class Knowing(DummyClassifier):  # type: ignore[misc]
         """A classifier that knows its answers by heart."""
@@ -180,16 +185,18 @@ def test_losses_of_many_are_those_of_each(seed: int, classes: int, is_coarse: bo
     for held_out, name, predictions in asked:
         metric = goal_metric(Goal("maximize", name))
         assert vectorised_loss(metric.formula, len(held_out.classes)) is not None
-        expected = [prediction_loss(held_out, metric)(each) for each in predictions]
-        np.testing.assert_allclose(batch_prediction_loss(held_out, metric)(predictions), expected, rtol=0, atol=1e-12)
+        expected = [make_prediction_loss_function(held_out, metric)(each) for each in predictions]
+        np.testing.assert_allclose(
+            make_batch_prediction_loss_function(held_out, metric)(predictions), expected, rtol=0, atol=1e-12
+        )
 
 
 def test_a_constant_target_has_the_r2_of_scikit_learn() -> None:
     held_out = HeldOutRows(np.arange(3), np.full(3, 2.0), np.zeros(3, np.int64), ())
     metric = goal_metric(Goal("maximize", "r2"))
     stack = np.array([[2.0, 2, 2], [2, 2, 3]])
-    assert batch_prediction_loss(held_out, metric)(stack).tolist() == [
-        prediction_loss(held_out, metric)(each) for each in stack
+    assert make_batch_prediction_loss_function(held_out, metric)(stack).tolist() == [
+        make_prediction_loss_function(held_out, metric)(each) for each in stack
     ]
 
 
@@ -199,13 +206,13 @@ def test_what_is_no_usual_loss_is_asked_one_by_one(scorer: str) -> None:
     held_out = HeldOutRows(np.arange(12), np.arange(12) % 2, np.repeat([0, 1], 6), ("no", "yes"))
     metric, stack = goal_metric(Goal("minimize", scorer)), rng.dirichlet(np.ones(2), (3, 12))
     assert vectorised_loss(metric.formula, 2) is None
-    assert batch_prediction_loss(held_out, metric)(stack).tolist() == [
-        prediction_loss(held_out, metric)(each) for each in stack
+    assert make_batch_prediction_loss_function(held_out, metric)(stack).tolist() == [
+        make_prediction_loss_function(held_out, metric)(each) for each in stack
     ]
 
 
 def test_where_a_metric_is_undefined_the_loss_is() -> None:
     held_out = HeldOutRows(np.arange(3), np.array([1, 1, 1]), np.zeros(3, np.int64), ("no", "yes"))
     metric = goal_metric(Goal("maximize", "roc_auc"))
-    assert math.isnan(prediction_loss(held_out, metric)(np.full((3, 2), 0.5)))
-    assert np.isnan(batch_prediction_loss(held_out, metric)(np.full((4, 3, 2), 0.5))).all()
+    assert math.isnan(make_prediction_loss_function(held_out, metric)(np.full((3, 2), 0.5)))
+    assert np.isnan(make_batch_prediction_loss_function(held_out, metric)(np.full((4, 3, 2), 0.5))).all()

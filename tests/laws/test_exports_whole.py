@@ -55,6 +55,6 @@ def test_a_text_is_exported_as_it_means(name: str, text: Drawn, seed: int) -> No
     for encoding in compiled.sample(3, np.random.default_rng(seed)):
         assert compiled.accepts(encoding)
         assert brute.accepts(plain, dict(compiled.decode(encoding)))
-    count = found.structures.configurations
+    count = found.structures.configuration_count
     if count is not None and count <= MOST:
         assert said(name, compiled) == brute.configurations(plain)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spacelang.resources import resource_folder
 from spacelang.syntax import ast
 from spacelang.syntax.inline_printer import spell_file
-from spacelang.syntax.lexemes import lexemes, normalise
+from spacelang.syntax.lexemes import lexemes, normalise_line_ends
 from spacelang.syntax.parser import ParseResult, parse
 from spacelang.syntax.printer import format_text
 from spacelang.text import Source
@@ -45,7 +45,7 @@ def comments(text: str) -> list[str]:
 
 def words(text: str) -> list[str]:
     """Words and signs without those that a layout may add or leave out."""
-    return [lexeme.text for lexeme in lexemes(normalise(text)) if lexeme.text not in (",", "|")]
+    return [lexeme.text for lexeme in lexemes(normalise_line_ends(text)) if lexeme.text not in (",", "|")]
 
 
 @st.composite

@@ -20,7 +20,7 @@ from spacelang.runtime.executors import Executor
 from spacelang.runtime.history import Outcome, TrialStorage
 from spacelang.runtime.loop import run
 from spacelang.testing.driving import hash_loss, make_trial
-from spacelang.testing.memory_storage import MemoryTrialStorage, events_before
+from spacelang.testing.memory_storage import MemoryTrialStorage, events_of_first_trials
 from spacelang.testing.simulated_workers import RestartingWorkers, ShuffledWorkers
 
 from .settings import EXAMPLES, LAW
@@ -108,7 +108,7 @@ def test_a_run_that_is_killed_anywhere_proposes_the_same_again(
         count = max(min(stop, len(journal.earlier) + len(journal.appended)), len(journal.earlier))
         journal, again = journal.killed_after(count), Climb()
         outcome = climbed(again, ShuffledWorkers(evaluate, others, order + place + 1), 60, journal)
-        same = len(events_before(before.told, count))
+        same = len(events_of_first_trials(before.told, count))
         assert again.bits[:same] == before.bits[:same]
         assert again.told[:same] == before.told[:same]
         assert outcome.records[:count] == tuple(journal.earlier)

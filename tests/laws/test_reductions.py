@@ -10,21 +10,21 @@ from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, SimpleDomain, contains, members
-from spacelang.ir.expr import INACTIVE, Inactive, Lookup
+from spacelang.ir.expr import INACTIVE, InactiveValue, Lookup
 from spacelang.ir.space import Space, order_name
 from spacelang.ir.value import identity_key
 from spacelang.ir.walk import Assignment
 from spacelang.reductions.domains import (
     REDUCTIONS,
-    ClosedRange,
-    Identity,
-    MemberIndices,
-    RenamedMembers,
+    ClosedRangeReduction,
+    IdentityReduction,
+    MemberIndexReduction,
+    MemberRenamingReduction,
     reduce_domain,
     split_into_simple,
 )
 from spacelang.reductions.flattening import BranchCase, flatten_branch
-from spacelang.reductions.permutations import Permutation
+from spacelang.reductions.permutations import PermutationSet
 from spacelang.reductions.questions import Question, Questions
 from spacelang.reductions.unfolding import unfold
 from spacelang.solver.counting import Structures
@@ -79,7 +79,7 @@ def test_a_reduction_is_applied_only_where_it_is_needed(domain: Domain, label: s
     for part in split_into_simple(domain):
         found = reduce_domain(part, accepts)
         assert accepts(found.domain)
-        assert (type(found) is Identity) == accepts(part)
+        assert (type(found) is IdentityReduction) == accepts(part)
 
 
 @settings(LAW)
@@ -170,8 +170,8 @@ def agrees(way: BranchCase, lookup: Lookup) -> bool:
             return False
     for address, domain in way.domains.items():
         worth = lookup(address)
-        if isinstance(worth, Inactive) or domain is None:
-            if not (isinstance(worth, Inactive) and domain is None):
+        if isinstance(worth, InactiveValue) or domain is None:
+            if not (isinstance(worth, InactiveValue) and domain is None):
                 return False
         elif not contains(domain, worth):
             return False
@@ -185,8 +185,8 @@ def test_an_order_comes_back_from_its_variables(size: int, data: st.DataObject) 
     labels = tuple("abcd"[:size])
     every = list(map(order_name, permutations(labels)))
     branches = tuple(data.draw(st.lists(st.sampled_from(every), min_size=1, unique=True)))
-    found = Permutation(labels, branches)
-    assert found.nearest_branches(found.matrices).tolist() == [*range(len(branches))]
+    found = PermutationSet(labels, branches)
+    assert found.nearest_order_indices(found.matrices).tolist() == [*range(len(branches))]
     assert (found.matrices.sum(axis=1) == 1).all()
     assert (found.matrices.sum(axis=2) == 1).all()
     assert {*branches, *map(order_name, found.missing_orders)} == set(every)
@@ -196,11 +196,11 @@ def test_an_order_comes_back_from_its_variables(size: int, data: st.DataObject) 
 @pytest.mark.parametrize(
     ("part", "accepts", "expected"),
     [
-        (Grid(0.0, 0.3, step=0.1), numbers, MemberIndices(Grid(0.0, 0.3, step=0.1))),
-        (Real(0.0, 1.0, lower_open=True), numbers, ClosedRange(Real(0.0, 1.0, lower_open=True))),
-        (Categorical((None, 1)), numbers, MemberIndices(Categorical((None, 1)))),
-        (Categorical((None, 1)), words, RenamedMembers(Categorical((None, 1)), Categorical(("none", "1")))),
-        (Ordinal(("low", "high")), words, MemberIndices(Ordinal(("low", "high")))),
+        (Grid(0.0, 0.3, step=0.1), numbers, MemberIndexReduction(Grid(0.0, 0.3, step=0.1))),
+        (Real(0.0, 1.0, lower_open=True), numbers, ClosedRangeReduction(Real(0.0, 1.0, lower_open=True))),
+        (Categorical((None, 1)), numbers, MemberIndexReduction(Categorical((None, 1)))),
+        (Categorical((None, 1)), words, MemberRenamingReduction(Categorical((None, 1)), Categorical(("none", "1")))),
+        (Ordinal(("low", "high")), words, MemberIndexReduction(Ordinal(("low", "high")))),
     ],
 )
 def test_the_first_that_is_accepted_is_taken(
@@ -210,17 +210,17 @@ def test_the_first_that_is_accepted_is_taken(
 
 
 def test_what_nothing_makes_acceptable_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no reduction of"):
+    with pytest.raises(ValueError, match="no accepted domain can replace"):
         reduce_domain(Real(0.0, 1.0), lambda part: isinstance(part, Categorical))
 
 
 def test_what_stands_for_no_member_is_an_error() -> None:
-    indices = MemberIndices(Grid(1, 9, step=2))
+    indices = MemberIndexReduction(Grid(1, 9, step=2))
     for wrong in (-1, 5, 0.5, "1", True):
         with pytest.raises(LookupError):
             indices.decode(wrong)
     named: Mapping[str, Any] = {"none": None}
-    renamed = RenamedMembers(Categorical((None,)), Categorical(("none",)))
+    renamed = MemberRenamingReduction(Categorical((None,)), Categorical(("none",)))
     assert {name: renamed.decode(name) for name in named} == named
     with pytest.raises(LookupError):
         renamed.decode("null")

@@ -170,7 +170,7 @@ def judged(
     trials = []
     for wish in wishes:
         trials.append(objective.evaluate(wish))
-        assert 0 <= objective.kept_bytes <= max(prefixes.limit, 0)
+        assert 0 <= objective.cached_bytes <= max(prefixes.limit, 0)
     return trials, objective
 
 
@@ -192,7 +192,7 @@ def test_trials_end_as_if_they_shared_nothing(
     shared, objective = judged(settings, asked, PrefixCache(limit, thrifty=False))
     assert [*map(told, shared)] == [*map(told, alone)]
     assert all(trial.cost_alone is None for trial in alone)
-    assert unshared.kept_bytes == 0
+    assert unshared.cached_bytes == 0
     assert pickle.loads(pickle.dumps(objective._prefixes)).bytes == 0
 
 

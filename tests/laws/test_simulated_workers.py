@@ -23,7 +23,15 @@ from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Outcome, TrialRecord
 from spacelang.runtime.loop import run
 from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
-from spacelang.testing.search_tests import SIZE, TRIALS, Clock, evaluate, evaluate_timed, route, run_search
+from spacelang.testing.search_tests import (
+    SIZE,
+    TRIALS,
+    Clock,
+    configuration_prefix,
+    evaluate,
+    evaluate_with_varied_cost,
+    run_search,
+)
 from spacelang.testing.simulated_workers import ShuffledWorkers
 from spacelang.testing.small_spaces import plain_space, spaces
 
@@ -52,7 +60,7 @@ def begun(name: str, space: Space, **options: object) -> Search:
 def searched(
     name: str, space: Space, executor: Executor, trials: int = TRIALS, heard: EventLog | None = None, **options: object
 ) -> Outcome:
-    return run_search(begun(name, space, **options), executor, trials, heard=heard, route=route)
+    return run_search(begun(name, space, **options), executor, trials, heard=heard, route=configuration_prefix)
 
 
 # ---- rounds
@@ -76,7 +84,7 @@ def test_rounds_are_answered_in_their_own_order_and_everything_is_evaluated_once
     many: list[tuple[Trial, ...]] = []
     alone = run(rounds(batches, one), Here(evaluate), Budget(), clock=Clock())
     crew = ShuffledWorkers(evaluate, workers, seed)
-    crowd = run(rounds(batches, many), crew, Budget(), clock=Clock(), route=route)
+    crowd = run(rounds(batches, many), crew, Budget(), clock=Clock(), route=configuration_prefix)
     assert [[each.loss for each in batch] for batch in many] == [[each.loss for each in batch] for batch in one]
     assert [[each.request for each in batch] for batch in many] == [[each.request for each in batch] for batch in one]
     assert kept(crowd.records) == kept(alone.records)
@@ -125,8 +133,8 @@ def test_what_is_wanted_one_by_one_depends_neither_on_workers_nor_on_who_ends_fi
 ) -> None:
     one, many = EventLog(), EventLog()
     trials = 2_000 if name == "daub" else TRIALS  # which of a round are told within a budget depends on who ends first
-    alone = searched(name, space, Here(evaluate_timed), trials, heard=one)
-    crowd = searched(name, space, ShuffledWorkers(evaluate_timed, workers, order), trials, heard=many)
+    alone = searched(name, space, Here(evaluate_with_varied_cost), trials, heard=one)
+    crowd = searched(name, space, ShuffledWorkers(evaluate_with_varied_cost, workers, order), trials, heard=many)
     assert many.committed_requests == one.committed_requests
     assert in_earnest(many, name) == in_earnest(one, name)
     assert crowd.ended == alone.ended
@@ -138,8 +146,10 @@ def test_what_is_wanted_one_by_one_depends_neither_on_workers_nor_on_who_ends_fi
 def test_what_is_wanted_one_by_one_is_the_same_in_any_time(name: str) -> None:
     one, many = EventLog(), EventLog()
     trials = 2_000 if name == "daub" else 60
-    searched(name, plain_space(4, 4, 3), SimulatedExecutor(evaluate_timed), trials, heard=one)
-    outcome = searched(name, plain_space(4, 4, 3), SimulatedExecutor(evaluate_timed, workers=5), trials, heard=many)
+    searched(name, plain_space(4, 4, 3), SimulatedExecutor(evaluate_with_varied_cost), trials, heard=one)
+    outcome = searched(
+        name, plain_space(4, 4, 3), SimulatedExecutor(evaluate_with_varied_cost, workers=5), trials, heard=many
+    )
     assert in_earnest(many, name) == in_earnest(one, name)
     assert any(each.is_speculative for each in outcome.records)
 
@@ -166,8 +176,8 @@ def test_the_trainings_of_each_bracket_are_the_same_whoever_ends_first(
     name: str, space: Space, workers: int, order: int
 ) -> None:
     """More workers may have begun more brackets when everything is known; those that both have are the same."""
-    alone, one = in_brackets(name, space, Here(evaluate_timed))
-    crowd, many = in_brackets(name, space, ShuffledWorkers(evaluate_timed, workers, order))
+    alone, one = in_brackets(name, space, Here(evaluate_with_varied_cost))
+    crowd, many = in_brackets(name, space, ShuffledWorkers(evaluate_with_varied_cost, workers, order))
     assert alone.ended == crowd.ended == "exhausted"
     both = list(zip(one, many, strict=False))
     assert [(each.candidates, each.sizes) for each, _ in both] == [(each.candidates, each.sizes) for _, each in both]
@@ -186,7 +196,7 @@ def on_all_rows(outcome: Outcome) -> set[tuple[str, int | None, float | None]]:
 @pytest.mark.parametrize("name", ["blds", "mlds"])
 def test_what_nobody_wanted_is_counted_also_after_a_resume(name: str) -> None:
     space, first = plain_space(4, 4, 3), MemoryTrialStorage()
-    whole = run_search(begun(name, space), ShuffledWorkers(evaluate, 4), journal=first, route=route)
+    whole = run_search(begun(name, space), ShuffledWorkers(evaluate, 4), journal=first, route=configuration_prefix)
     assert whole.wasted_speculative
-    again = run_search(begun(name, space), Here(evaluate), journal=first.next_session(), route=route)
+    again = run_search(begun(name, space), Here(evaluate), journal=first.next_session(), route=configuration_prefix)
     assert (again.wasted_speculative, again.records) == (whole.wasted_speculative, whole.records)

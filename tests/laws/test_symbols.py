@@ -207,7 +207,7 @@ def test_what_is_fixed_stands_for_what_it_is_made_of(value: Arithmetic, relation
     same = checked(body.format(0, relation, value.text), bound)
     assert codes(found) == codes(same)
     if found.structures is not None and same.structures is not None:
-        assert found.structures.configurations == same.structures.configurations
+        assert found.structures.configuration_count == same.structures.configuration_count
 
 
 @settings(LAW)
@@ -233,7 +233,7 @@ def test_a_bound_constraint_holds_where_python_says_so(
     assert codes(found) == ([] if holds else ["SL407"])
     assert found.space is not None
     assert found.structures is not None
-    assert found.structures.configurations == len(holds) + 1
+    assert found.structures.configuration_count == len(holds) + 1
     # The default moves as far as it must: to another value, or to another alternative where none is left.
     usual = default_configuration(found.space)
     assert first_exclusion(found.space, usual) is None
@@ -252,4 +252,4 @@ def test_an_unbound_constraint_is_the_limit(relation: str, right: Arithmetic, fa
     assert codes(unbound) == []
     assert unbound.structures is not None
     assert bound.structures is not None
-    assert unbound.structures.configurations == bound.structures.configurations
+    assert unbound.structures.configuration_count == bound.structures.configuration_count

@@ -19,8 +19,8 @@ from spacelang.syntax import ast
 from spacelang.syntax.builder import Builder
 from spacelang.syntax.lr_driver import LrDriver, Token
 from spacelang.syntax.parser import ParseResult, parse
+from spacelang.syntax.parser_tables import END, lark_parser, load
 from spacelang.syntax.printer import format_file
-from spacelang.syntax.tables import END, lark_parser, load
 from spacelang.text import Source
 from tests.laws import trees
 from tests.laws.example import EXAMPLE

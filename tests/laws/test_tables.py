@@ -31,7 +31,7 @@ OPTIMIZERS = st.sampled_from(("random", "blds", "lds", "mlds", "cmab", "daub", "
 
 def few(space: Space) -> Structures:
     structures = Structures(space)
-    assume(structures.configurations is not None and 0 < structures.configurations <= MOST)
+    assume(structures.configuration_count is not None and 0 < structures.configuration_count <= MOST)
     return structures
 
 

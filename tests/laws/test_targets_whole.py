@@ -59,7 +59,7 @@ def test_a_condition_on_operators_keeps_its_meaning(name: str, text: Text, seed:
 def test_values_that_read_like_each_other_keep_their_meaning(name: str) -> None:
     found = check(Source("law", ALIKE))
     assert found.structures is not None
-    assert (found.structures.count, found.structures.configurations) == (12, 17)
+    assert (found.structures.count, found.structures.configuration_count) == (12, 17)
     keeps_its_meaning(name, found, 0)
 
 

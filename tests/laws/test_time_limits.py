@@ -16,7 +16,7 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome, TrialRecord
 from spacelang.runtime.loop import run
 from spacelang.testing.driving import make_trial
-from spacelang.testing.memory_storage import MemoryTrialStorage, events_before
+from spacelang.testing.memory_storage import MemoryTrialStorage, events_of_first_trials
 from spacelang.testing.simulated_workers import ShuffledWorkers
 
 from .settings import LAW
@@ -168,7 +168,7 @@ def test_a_run_that_is_killed_anywhere_is_told_the_same_again(
         later = kept.killed_after(max(min(cut, len(kept.earlier) + len(kept.appended)), len(kept.earlier)))
         again = Hurry(seed, steps)
         outcome = hurried(again, others, order + 1, later)
-        same = len(events_before(before.told, len(later.earlier)))
+        same = len(events_of_first_trials(before.told, len(later.earlier)))
         assert heard(again.told[:same]) == heard(before.told[:same])
         assert list(outcome.records[: len(later.earlier)]) == list(later.earlier)
         assert [each.index for each in outcome.records] == [*range(1, len(outcome.records) + 1)]

@@ -15,7 +15,7 @@ from spacelang.analysis import CheckContext, CheckResult, check, imports
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader
-from spacelang.analysis.symbols import Symbols
+from spacelang.analysis.symbols import DataSymbols
 from spacelang.catalog import load
 from spacelang.catalog.catalogues import Catalogues
 from spacelang.diagnostics.diagnostic import Severity
@@ -65,7 +65,7 @@ def checked(drawn: Drawn) -> CheckResult:
 
 def resolved(drawn: Drawn) -> Space:
     """The space also where constraints leave nothing of it."""
-    report = DiagnosticCollector(Symbols(surroundings(drawn).bindings))
+    report = DiagnosticCollector(DataSymbols(surroundings(drawn).bindings))
     with TemporaryDirectory() as folder:
         source = read_source(str(drawn.save(Path(folder))))
         assert isinstance(source, Source)
@@ -84,7 +84,7 @@ def test_a_text_means_what_it_says(drawn: Drawn) -> None:
     assert brute.structures(space) == set(members.values())
     assert (found.space is None) >= (not members)
     if found.structures is not None:
-        assert found.structures.configurations == len(members)
+        assert found.structures.configuration_count == len(members)
         assert found.structures.count == len(set(members.values()))
 
 
@@ -194,7 +194,7 @@ def test_annotations_change_nothing_but_defaults(drawn: Drawn) -> None:
         assert isinstance(source, Source)
         other = check(source, surroundings(drawn))
     if found.structures is not None and other.structures is not None:
-        assert found.structures.configurations == other.structures.configurations
+        assert found.structures.configuration_count == other.structures.configuration_count
         assert found.structures.count == other.structures.count
 
 

@@ -49,7 +49,7 @@ nowhere = st.just(NO_SPAN)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 numbers = st.builds(ast.Number, st.one_of(st.integers(), st.integers(-(10**30), 10**30), finite), nowhere)
 texts = st.builds(ast.Text, st.text(max_size=8), nowhere)
-keywords = st.builds(ast.Keyword, st.sampled_from([True, False, None]), nowhere)
+keywords = st.builds(ast.NamedConstant, st.sampled_from([True, False, None]), nowhere)
 names = st.none() | words()
 quoted = st.builds(ast.Word, st.text(max_size=8), nowhere)
 called = st.none() | words() | quoted
@@ -216,18 +216,18 @@ def bodies(draw: st.DrawFn, depth: int) -> ast.Body:
 
 counts = st.builds(ast.Number, st.integers(0, 10**6) | st.floats(0, 1e6), nowhere)
 settings = st.one_of(
-    st.builds(ast.Setting, st.sampled_from(["minimize", "maximize"]), st.tuples(expressions), nowhere),
-    st.builds(ast.Setting, st.just("subject to"), st.tuples(expressions), nowhere),
-    st.builds(ast.Setting, st.just("validate"), st.tuples(words(), counts), nowhere),
-    st.builds(ast.Setting, st.just("fidelity"), st.tuples(words(), counts, counts), nowhere),
-    st.builds(lambda name, limits: ast.Setting("limit", (name, *limits), NO_SPAN), words(), tuples(quantities, 1)),
+    st.builds(ast.TaskSetting, st.sampled_from(["minimize", "maximize"]), st.tuples(expressions), nowhere),
+    st.builds(ast.TaskSetting, st.just("subject to"), st.tuples(expressions), nowhere),
+    st.builds(ast.TaskSetting, st.just("validate"), st.tuples(words(), counts), nowhere),
+    st.builds(ast.TaskSetting, st.just("fidelity"), st.tuples(words(), counts, counts), nowhere),
+    st.builds(lambda name, limits: ast.TaskSetting("limit", (name, *limits), NO_SPAN), words(), tuples(quantities, 1)),
 )
 items = st.one_of(
     st.builds(ast.SpaceName, words(), st.none() | texts, nowhere),
     st.builds(ast.Import, texts, names, nowhere),
-    st.builds(ast.Use, dotted(NOT_WORDS), nowhere),
-    st.builds(ast.Params, words(), bodies(DEPTH), nowhere),
-    st.builds(ast.Abstract, words(), st.none() | bodies(DEPTH), nowhere),
+    st.builds(ast.CatalogueUse, dotted(NOT_WORDS), nowhere),
+    st.builds(ast.ParameterGroup, words(), bodies(DEPTH), nowhere),
+    st.builds(ast.AbstractOperator, words(), st.none() | bodies(DEPTH), nowhere),
     st.builds(ast.Stage, words(), annotations, structures(DEPTH), nowhere),
     st.builds(ast.Pipeline, structures(DEPTH), nowhere),
     rules,

@@ -10,7 +10,7 @@ import spacelang as sl
 from spacelang.api import load_for_data
 from spacelang.api.experiment import Experiment
 from spacelang.api.tabular_data import TabularData
-from spacelang.bench.comparison_data import ComparisonData
+from spacelang.bench.comparison_data import ComparisonDataset
 from spacelang.bench.configured_optimizers import parse_optimizers
 from spacelang.bench.results_folder import plan_of
 from spacelang.runtime.budget import Budget
@@ -111,7 +111,7 @@ def test_comparisons_of_spaces_that_wait_for_data_are_told_apart(tmp_path: Path)
     for rule in ("", "forbid estimator is GaussianNB and selector.SelectKBest.k > 3\n"):
         path.write_text(GROWING.replace("BOUND", "4").replace("DEFAULT", "3") + rule, encoding="utf-8")
         said = Experiment(space=load_for_data(path), data=TabularData(make_table(*table(30))), budget=Budget(trials=1))
-        judged = ComparisonData("mine", said).check(0, parse_optimizers(["random"]))
+        judged = ComparisonDataset("mine", said).check(0, parse_optimizers(["random"]))
         plans.append(plan_of(said, (0,), {"mine": judged}, ()))
     assert [line.partition(":")[0] for line in plans[0].differences(plans[1])] == ["data `mine`, space"]
     assert plans[0].differences(plans[0]) == []

@@ -30,7 +30,7 @@ def test_a_winner_that_dies_on_all_rows_is_passed_over() -> None:
     assert pipeline is result.best_pipeline
     said = [(each.record.trial.request.configuration["e.deed"], each.reason) for each in result.passed_over]
     assert [deed for deed, _ in said] == ["segfault", "lock", "one_way"]
-    assert "its result cannot be sent to the search: TypeError: cannot pickle" in said[1][1]
+    assert "the result of the trial cannot be sent to the search: TypeError: cannot pickle" in said[1][1]
     assert "the fitted pipeline cannot be read by this process: ImportError: no such thing" in said[2][1]
     assert result.best_configuration is not None
     assert result.best_configuration["e.deed"] == "segfault"

@@ -94,7 +94,7 @@ class TestFunctions:
             ({}, "a dictionary without `loss`"),
             ({"loss": 1, "time": 3}, "the function returns the key `time`, which is none of loss, cost, constraints"),
             ({"loss": 1, "cost": -1}, "the cost is -1.0"),
-            ({"loss": 1, "constraints": {"size": 3}}, "`size` is not bounded; there are no bounds"),
+            ({"loss": 1, "constraints": {"size": 3}}, "`size` is not bounded; the task has no bounds"),
         ],
     )
     def test_what_is_no_loss_is_a_failure_with_its_reason(self, given: object, reason: str, space: sl.Space) -> None:
@@ -267,7 +267,9 @@ class TestArtificial:
         assert len(sl.search(bound, objective="artificial:7", trials=3, workers=0).trials) == 3
 
     def test_what_it_has_not(self, space: sl.Space) -> None:
-        with pytest.raises(InputError, match="bounds `predict_latency`, which `artificial:7` does not have"):
+        with pytest.raises(
+            InputError, match="bounds `predict_latency`, but the objective `artificial:7` does not measure it"
+        ):
             sl.search(sl.parse(BOUNDED), objective="artificial:7", trials=1)
         with pytest.raises(InputError, match="`fidelities` has no effect on `artificial:7`"):
             sl.search(space, objective="artificial:7", fidelities=(1, 3), trials=1)

@@ -53,7 +53,10 @@ def test_what_is_of_another_kind_is_refused_by_its_name(call: str, name: str) ->
         ({"allow": "xgboost"}, """takes names of packages, such as `["xgboost"]`, not `'xgboost'`"""),
         ({"ensemble": True}, "takes the number of votes, such as 32, not `True`"),
         ({"space": FEATURES}, "give features and labels after it, not a `ndarray`"),
-        ({"constraints": sl.Constraint("x", lambda *_: 1.0, 1.0)}, "takes several, such as `.sl.Constraint"),
+        (
+            {"constraints": sl.Constraint("x", lambda *_: 1.0, 1.0)},
+            "takes a list of constraints, such as `.sl.Constraint",
+        ),
     ],
     ids=lambda each: next(iter(each)) if isinstance(each, dict) else "",
 )

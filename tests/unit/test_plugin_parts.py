@@ -22,7 +22,7 @@ from spacelang.plugins import (
     nested_plugin,
     non_default_settings,
     option,
-    plugin_facts,
+    plugin_identity,
     split_outside_brackets,
 )
 
@@ -90,7 +90,7 @@ def test_a_part_is_what_its_text_says(toys: PluginRegistry, data: st.DataObject,
         made = NestedPlugin("twig", toys.load("twig")(z=made, b=data.draw(st.integers(0, 9))))
     assert toys.parse(str(made)) == made
     assert str(toys.parse(str(made))) == str(made)
-    assert json.loads(json.dumps(plugin_facts(made.plugin))) == plugin_facts(made.plugin)
+    assert json.loads(json.dumps(plugin_identity(made.plugin))) == plugin_identity(made.plugin)
     again = PluginRegistry.configure(toys.load("twig"), {"z": str(made)})
     assert again.z == made, "as an option"
     told = dict(each.split("=", 1) for each in non_default_settings(again))
@@ -205,11 +205,11 @@ def test_the_fidelity_of_a_task_is_that_of_parts_where_nothing_else_was_written(
 
 def test_all_fields_are_facts() -> None:
     made = PluginRegistry.configure(Chooser, {"z": "lds"})
-    assert plugin_facts(made) == {
+    assert plugin_identity(made) == {
         "z": {"name": "lds", "options": {"disc": 1, "hyperparameters": "default"}},
         "b": 5,
     }
-    assert plugin_facts(made).keys() == {entry.name for entry in fields(made)}
+    assert plugin_identity(made).keys() == {entry.name for entry in fields(made)}
 
 
 @pytest.mark.parametrize(

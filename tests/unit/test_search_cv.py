@@ -191,7 +191,10 @@ def test_weights_of_rows_reach_the_last_step() -> None:
 def test_what_takes_no_weights_is_named() -> None:
     weights = np.ones(len(LABELS))
     near = "space s\nstage estimator = KNeighborsClassifier\n"
-    named = "`KNeighborsClassifier` does not support sample weights, so leave out `sample_weight` or such operators"
+    named = (
+        "`KNeighborsClassifier` does not support sample weights, so omit `sample_weight`, "
+        "or remove operators without sample weights from the space"
+    )
     for routed in (False, True):
         with config_context(enable_metadata_routing=routed), pytest.raises(ValueError, match="trials failed") as raised:
             searching(near, trials=1).fit(FEATURES, LABELS, sample_weight=weights)

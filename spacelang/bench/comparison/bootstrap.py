@@ -45,7 +45,7 @@ class Resampling:
     number: int
 
     @property
-    def unseen_share(self) -> float:
+    def largest_undetected_share(self) -> float:
         """The share of all other data sets (or seeds) on which an effect may exist that none of these shows."""
         return float(1 - TAIL_PROBABILITY ** (1 / self.number))
 
@@ -98,7 +98,7 @@ def estimate_ranks(losses: Array, ranking: Ranking, tolerance: float, resampling
     if resampling is None:
         return RankEstimates(_without_interval(value), _without_interval(value[first] - value[second]))
     drawn = _resampled_ranks(losses, ranking, tolerance, resampling)
-    most, grain = len(value), resampling.unseen_share
+    most, grain = len(value), resampling.largest_undetected_share
     differences = [
         # If two optimizers swap ranks, their difference changes by two ranks.
         estimate(

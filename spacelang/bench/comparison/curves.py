@@ -47,7 +47,7 @@ def incumbent_curve(scores: Iterable[tuple[float, float]], until: float = inf) -
     return Curve(tuple(seconds for seconds, _ in points), tuple(loss for _, loss in points))
 
 
-def initial_loss(curves: Iterable[Curve]) -> float:
+def loss_before_first_score(curves: Iterable[Curve]) -> float:
     """Return the loss that counts before the first score.
 
     It is 1, or the worst first score of any curve if that is greater. So a curve never rises, and a run is never worse

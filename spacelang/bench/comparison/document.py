@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from math import isnan
 
 from spacelang.bench.comparison.bootstrap import LEVEL, Estimate
-from spacelang.bench.comparison.ranks import Lead, Ranking
-from spacelang.bench.comparison.results import IncumbentModels, Results, RunResult
+from spacelang.bench.comparison.ranks import LeadInterval, Ranking
+from spacelang.bench.comparison.results import IncumbentCandidates, Results, RunResult
 from spacelang.bench.comparison.text import TIME_SHARES
 from spacelang.bench.comparison.winner_losses import winner_losses
 from spacelang.report.unseen_rows import score_document
@@ -43,8 +43,8 @@ def comparison_document(results: Results) -> dict[str, object]:
             ranking.value: {models.value: _differences(results, each.differences) for models, each in by_models.items()}
             for ranking, by_models in sampled.rank_estimates.items()
         },
-        "ahead": {models.value: _ahead(results, models) for models in IncumbentModels},
-        "apart": {models.value: _apart(results, models) for models in IncumbentModels},
+        "ahead": {models.value: _ahead(results, models) for models in IncumbentCandidates},
+        "apart": {models.value: _apart(results, models) for models in IncumbentCandidates},
         "test": _test_document(results),
         "runs": [_run(run) for run in results.runs],
     }
@@ -58,7 +58,7 @@ def curves_document(results: Results) -> dict[str, object]:
 def _over_time(results: Results) -> dict[str, object]:
     return {
         "seconds": results.seconds.tolist(),
-        "losses": {models.value: _losses(results, models) for models in IncumbentModels},
+        "losses": {models.value: _losses(results, models) for models in IncumbentCandidates},
         "ranks": {
             ranking.value: {models.value: _ranks(results, ranked.ranks) for models, ranked in by_models.items()}
             for ranking, by_models in results.rank_estimates.items()
@@ -99,7 +99,7 @@ def _bounds(estimate: Estimate, row: int) -> dict[str, object]:
     return {name: [*map(_none_if_nan, found)] for name, found in bounds.items()}
 
 
-def _losses(results: Results, models: IncumbentModels) -> dict[str, object]:
+def _losses(results: Results, models: IncumbentCandidates) -> dict[str, object]:
     return {
         data: {
             optimizer: dict(zip(("lower", "median", "upper"), quartiles[:, row].tolist(), strict=True))
@@ -110,7 +110,7 @@ def _losses(results: Results, models: IncumbentModels) -> dict[str, object]:
 
 
 def _initial_losses(results: Results) -> Iterable[tuple[str, float]]:
-    return zip(results.data, results.initial_losses.tolist(), strict=True)
+    return zip(results.data, results.losses_before_first_score.tolist(), strict=True)
 
 
 def _test_document(results: Results) -> dict[str, object] | None:
@@ -144,25 +144,25 @@ def _none_if_nan(number: float) -> float | None:
     return None if isnan(number) else number
 
 
-def _ahead(results: Results, models: IncumbentModels) -> dict[str, object]:
+def _ahead(results: Results, models: IncumbentCandidates) -> dict[str, object]:
     by_data = {data: _intervals(results.leaders_by_median(data, models)) for data in results.data}
     by_ranks = {ranking.value: _intervals(results.leaders_by_rank(models, ranking)) for ranking in Ranking}
     return {**by_ranks, "median": by_data}
 
 
-def _apart(results: Results, models: IncumbentModels) -> list[object]:
+def _apart(results: Results, models: IncumbentCandidates) -> list[object]:
     return [
         {"optimizers": list(pair), "intervals": _intervals(results.leaders_beyond_noise(pair, models))}
         for pair in results.pairs
     ]
 
 
-def _intervals(intervals: Iterable[Lead]) -> list[object]:
+def _intervals(intervals: Iterable[LeadInterval]) -> list[object]:
     return [{"start": each.start, "end": each.end, "optimizers": list(each.leaders)} for each in intervals]
 
 
 def _run(run: RunResult) -> dict[str, object]:
-    losses = {models.value: next(reversed(run.curves[models].losses), None) for models in IncumbentModels}
+    losses = {models.value: next(reversed(run.curves[models].losses), None) for models in IncumbentCandidates}
     return {
         "data": run.key.data,
         "optimizer": run.key.optimizer,

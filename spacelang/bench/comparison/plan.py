@@ -53,15 +53,18 @@ class ComparisonPlan:
 
 def _differences(plan: ComparisonPlan, later: ComparisonPlan) -> Iterator[str]:
     if plan.identity != later.identity:
-        yield f"space: `{plan.space}` there and `{later.space}` now have different definitions (see `spacelang diff`)"
+        yield (
+            f"space: `{plan.space}` in the folder and `{later.space}` now have different definitions"
+            " (see `spacelang diff`)"
+        )
     names = {"seconds": "seconds per run", "trials": "trials per run", "workers": "workers", "limits": "limits"}
     for name, label in names.items():
         before, now = getattr(plan, name), getattr(later, name)
         if before != now:
-            yield f"{label}: {_format_value(before)} there, {_format_value(now)} now"
+            yield f"{label}: {_format_value(before)} in the folder, {_format_value(now)} now"
     left_out = [seed for seed in plan.seeds if seed not in later.seeds]
     if left_out:
-        yield f"seeds: {_format_seeds(plan.seeds)} there, {_format_seeds(later.seeds)} now"
+        yield f"seeds: {_format_seeds(plan.seeds)} in the folder, {_format_seeds(later.seeds)} now"
     yield from _mapping_differences("data", plan.data, later.data)
     yield from _mapping_differences("optimizer", plan.optimizers, later.optimizers)
 
@@ -69,12 +72,12 @@ def _differences(plan: ComparisonPlan, later: ComparisonPlan) -> Iterator[str]:
 def _mapping_differences(kind: str, there: Mapping[str, NamedValues], now: Mapping[str, NamedValues]) -> Iterator[str]:
     for label, facts in there.items():
         if label not in now:
-            yield f"{kind} `{label}`: there, but not given now"
+            yield f"{kind} `{label}`: in the folder, but not given now"
             continue
         for name in dict.fromkeys((*facts, *now[label])):
             before, later = facts.get(name), now[label].get(name)
             if before != later:
-                yield f"{kind} `{label}`, {name}: {_format_value(before)} there, {_format_value(later)} now"
+                yield f"{kind} `{label}`, {name}: {_format_value(before)} in the folder, {_format_value(later)} now"
 
 
 def _format_value(value: object) -> str:

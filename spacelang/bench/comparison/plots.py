@@ -11,7 +11,7 @@ import numpy as np
 
 from spacelang.bench.comparison.curves import Array
 from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import MODEL_LABELS, IncumbentModels, Results, with_count
+from spacelang.bench.comparison.results import MODEL_LABELS, IncumbentCandidates, Results, with_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,13 +77,13 @@ def is_available() -> bool:
 def render_plots(results: Results) -> dict[str, bytes]:
     """Return the contents of the plot files by file name.
 
-    The plots are `losses_full`, `losses_any`, `ranks` and `run_rank_table`, each as `.png` and `.svg`. `ranks` are
-    those of mean losses. Equal results give equal files with the same version of matplotlib. Raises ImportError without
-    matplotlib.
+    The plots are `losses_full`, `losses_any`, `ranks` and `ranks_of_runs`, each as `.png` and `.svg`. `ranks` are those
+    of mean losses, `ranks_of_runs` those of single runs. Equal results give equal files with the same version of
+    matplotlib. Raises ImportError without matplotlib.
     """
     files = {}
     with _style():
-        figures = {f"losses_{models.value}": _loss_figure(results, models) for models in IncumbentModels}
+        figures = {f"losses_{models.value}": _loss_figure(results, models) for models in IncumbentCandidates}
         figures |= {
             "ranks": _rank_figure(results, Ranking.MEAN_LOSSES),
             "ranks_of_runs": _rank_figure(results, Ranking.RUNS),
@@ -108,7 +108,7 @@ def _style() -> Iterator[None]:
         yield
 
 
-def _loss_figure(results: Results, models: IncumbentModels) -> "Figure":
+def _loss_figure(results: Results, models: IncumbentCandidates) -> "Figure":
     """Draw medians with bands between the quartiles, one panel per data set, both axes logarithmic."""
     figure, panels = _panels(results, len(results.data))
     between = "\n" if len(results.data) == 1 else ": "  # a single panel is narrower than the title
@@ -131,14 +131,14 @@ def _loss_figure(results: Results, models: IncumbentModels) -> "Figure":
 
 def _rank_figure(results: Results, ranking: Ranking) -> "Figure":
     """Draw average ranks with bands for their intervals, one panel for each kind of incumbent."""
-    figure, panels = _panels(results, len(IncumbentModels))
+    figure, panels = _panels(results, len(IncumbentCandidates))
     found = results.resampling
     bands = "" if found is None else f"; bands: 95 %, by bootstrap over {with_count(found.number, found.unit)}"
     figure.suptitle(
         f"{ranking!s}, averaged over {results.averaged_over}\n(1 is the best{bands})".capitalize(), fontsize=13
     )
     opacity = _band_opacity(results)
-    for axes, models in zip(panels, IncumbentModels, strict=True):
+    for axes, models in zip(panels, IncumbentCandidates, strict=True):
         ranks = results.rank_estimates[ranking][models].ranks
         for row, style in enumerate(_styles(len(results.optimizers))):
             if found is not None:

@@ -77,7 +77,7 @@ def _first_of_group(ascending: Array, tolerance: float) -> npt.NDArray[np.intp]:
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
+class LeadInterval:
     """An interval, from `start` to `end` in seconds, in which the optimizers in `leaders` led.
 
     `leaders` is empty where no optimizer has a score, or where a difference is within noise.
@@ -94,10 +94,11 @@ def leaders_by_column(values: Array, names: Sequence[str], tolerance: float) -> 
     return [tuple(name for name, is_near in zip(names, column, strict=True) if is_near) for column in near.T]
 
 
-def lead_intervals(seconds: Array, ahead: Sequence[tuple[str, ...]]) -> tuple[Lead, ...]:
+def lead_intervals(seconds: Array, ahead: Sequence[tuple[str, ...]]) -> tuple[LeadInterval, ...]:
     """Return the longest intervals with the same leaders; each starts where the one before ends."""
     starts = [place for place, names in enumerate(ahead) if place == 0 or names != ahead[place - 1]]
     ends = [*starts[1:], len(seconds) - 1]
     return tuple(
-        Lead(float(seconds[start]), float(seconds[end]), ahead[start]) for start, end in zip(starts, ends, strict=True)
+        LeadInterval(float(seconds[start]), float(seconds[end]), ahead[start])
+        for start, end in zip(starts, ends, strict=True)
     )

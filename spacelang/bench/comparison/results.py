@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from spacelang.bench.comparison.bootstrap import RankEstimates, Resampling, choose_resampling, estimate_ranks
-from spacelang.bench.comparison.curves import Array, Curve, initial_loss, logarithmic_times, sample_curves
-from spacelang.bench.comparison.ranks import TOLERANCE, Lead, Ranking, lead_intervals, leaders_by_column
+from spacelang.bench.comparison.curves import Array, Curve, logarithmic_times, loss_before_first_score, sample_curves
+from spacelang.bench.comparison.ranks import TOLERANCE, LeadInterval, Ranking, lead_intervals, leaders_by_column
 from spacelang.ir.trial import TestScore
 
 QUARTILES: Final = (0.25, 0.5, 0.75)
 """The lower quartile, the median and the upper quartile, with linear interpolation."""
 
 
-class IncumbentModels(StrEnum):
+class IncumbentCandidates(StrEnum):
     """The models that an incumbent is chosen from."""
 
     FULL = "full"
@@ -29,8 +29,8 @@ class IncumbentModels(StrEnum):
 
 
 MODEL_LABELS: Final = {
-    IncumbentModels.FULL: "models trained on all training rows",
-    IncumbentModels.ANY: "any trained model",
+    IncumbentCandidates.FULL: "models trained on all training rows",
+    IncumbentCandidates.ANY: "any trained model",
 }
 """Labels of the two kinds of incumbents."""
 
@@ -64,7 +64,7 @@ class RunResult:
     """
 
     key: RunKey
-    curves: Mapping[IncumbentModels, Curve]
+    curves: Mapping[IncumbentCandidates, Curve]
     trials: int
     failed: int
     seconds: float
@@ -101,7 +101,7 @@ class Results:
         end: float,
     ) -> "Results":
         """Return the results at logarithmic times, from the first score of any run to `end`."""
-        seconds = logarithmic_times((run.curves[IncumbentModels.ANY] for run in runs), end)
+        seconds = logarithmic_times((run.curves[IncumbentCandidates.ANY] for run in runs), end)
         return Results(space, data, optimizers, seeds, runs, formulas, seconds)
 
     def at_times(self, *seconds: float) -> "Results":
@@ -114,18 +114,18 @@ class Results:
         return float(self.seconds[-1])
 
     @cached_property
-    def initial_losses(self) -> Array:
+    def losses_before_first_score(self) -> Array:
         """The loss that counts before the first score, for each data set."""
         by_data = [[curve for run in self._runs_on(name) for curve in run.curves.values()] for name in self.data]
-        return np.array([initial_loss(curves) for curves in by_data])
+        return np.array([loss_before_first_score(curves) for curves in by_data])
 
     @cached_property
-    def losses(self) -> Mapping[IncumbentModels, Array]:
+    def losses(self) -> Mapping[IncumbentCandidates, Array]:
         """The losses of the incumbents, of shape (data, optimizers, seeds, times)."""
-        return {models: self._sample_losses(models) for models in IncumbentModels}
+        return {models: self._sample_losses(models) for models in IncumbentCandidates}
 
     @cached_property
-    def quartiles(self) -> Mapping[IncumbentModels, Array]:
+    def quartiles(self) -> Mapping[IncumbentCandidates, Array]:
         """The lower quartile, median and upper quartile over seeds, of shape (3, data, optimizers, times)."""
         return {models: np.quantile(losses, QUARTILES, axis=2) for models, losses in self.losses.items()}
 
@@ -135,7 +135,7 @@ class Results:
         return choose_resampling(len(self.data), len(self.seeds))
 
     @cached_property
-    def rank_estimates(self) -> Mapping[Ranking, Mapping[IncumbentModels, RankEstimates]]:
+    def rank_estimates(self) -> Mapping[Ranking, Mapping[IncumbentCandidates, RankEstimates]]:
         """The average ranks and pairwise rank differences, by ranking and by kind of incumbent.
 
         They are averages over all data, with confidence intervals. The differences are in the order of `pairs`.
@@ -143,7 +143,7 @@ class Results:
         return {
             ranking: {
                 models: estimate_ranks(self.losses[models], ranking, self.tolerance, self.resampling)
-                for models in IncumbentModels
+                for models in IncumbentCandidates
             }
             for ranking in Ranking
         }
@@ -158,12 +158,14 @@ class Results:
         """A phrase that says what averages are over: `4 data sets and 10 seeds`."""
         return f"{with_count(len(self.data), 'data set')} and {with_count(len(self.seeds), 'seed')}"
 
-    def leaders_by_rank(self, models: IncumbentModels, ranking: Ranking = Ranking.MEAN_LOSSES) -> tuple[Lead, ...]:
+    def leaders_by_rank(
+        self, models: IncumbentCandidates, ranking: Ranking = Ranking.MEAN_LOSSES
+    ) -> tuple[LeadInterval, ...]:
         """Return who had the smallest average rank over all data, and when."""
-        scored = np.any(self.losses[models] < self.initial_losses[:, None, None, None], axis=(0, 1, 2))
+        scored = np.any(self.losses[models] < self.losses_before_first_score[:, None, None, None], axis=(0, 1, 2))
         return self._lead_intervals(self.rank_estimates[ranking][models].ranks.value, 0.0, scored)
 
-    def leaders_beyond_noise(self, pair: tuple[str, str], models: IncumbentModels) -> tuple[Lead, ...]:
+    def leaders_beyond_noise(self, pair: tuple[str, str], models: IncumbentCandidates) -> tuple[LeadInterval, ...]:
         """Return which of two has the smaller average rank of mean losses, and when; nobody if it is within noise."""
         differences = self.rank_estimates[Ranking.MEAN_LOSSES][models].differences
         row = self.pairs.index(pair)
@@ -172,25 +174,29 @@ class Results:
         noise = differences.within_noise[row]
         return lead_intervals(self.seconds, [() if known else names for names, known in zip(ahead, noise, strict=True)])
 
-    def leaders_by_median(self, data: str, models: IncumbentModels) -> tuple[Lead, ...]:
+    def leaders_by_median(self, data: str, models: IncumbentCandidates) -> tuple[LeadInterval, ...]:
         """Return whose median was within the tolerance of the smallest one on a data set, and when."""
         place = self.data.index(data)
         medians = self.quartiles[models][1, place]
-        return self._lead_intervals(medians, self.tolerance, np.any(medians < self.initial_losses[place], axis=0))
+        return self._lead_intervals(
+            medians, self.tolerance, np.any(medians < self.losses_before_first_score[place], axis=0)
+        )
 
     def _runs_on(self, data: str) -> list[RunResult]:
         return [run for run in self.runs if run.key.data == data]
 
-    def _sample_losses(self, models: IncumbentModels) -> Array:
+    def _sample_losses(self, models: IncumbentCandidates) -> Array:
         by_key = {run.key: run.curves[models] for run in self.runs}
         found = np.empty((len(self.data), len(self.optimizers), len(self.seeds), len(self.seconds)))
         for place, data in enumerate(self.data):
             for row, optimizer in enumerate(self.optimizers):
                 curves = [by_key[RunKey(data, optimizer, seed)] for seed in self.seeds]
-                found[place, row] = sample_curves(curves, self.seconds, float(self.initial_losses[place]))
+                found[place, row] = sample_curves(curves, self.seconds, float(self.losses_before_first_score[place]))
         return found
 
-    def _lead_intervals(self, values: Array, tolerance: float, scored: npt.NDArray[np.bool_]) -> tuple[Lead, ...]:
+    def _lead_intervals(
+        self, values: Array, tolerance: float, scored: npt.NDArray[np.bool_]
+    ) -> tuple[LeadInterval, ...]:
         ahead = leaders_by_column(values, self.optimizers, tolerance)
         return lead_intervals(
             self.seconds, [names if known else () for names, known in zip(ahead, scored, strict=True)]

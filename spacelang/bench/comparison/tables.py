@@ -5,7 +5,7 @@ import pandas as pd
 
 from spacelang.bench.comparison.bootstrap import Estimate
 from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import IncumbentModels, Results
+from spacelang.bench.comparison.results import IncumbentCandidates, Results
 
 
 def curves(results: Results) -> pd.DataFrame:
@@ -13,7 +13,7 @@ def curves(results: Results) -> pd.DataFrame:
     rows = [
         (run.key.data, run.key.optimizer, run.key.seed, seconds, loss, models.value)
         for run in results.runs
-        for models in IncumbentModels
+        for models in IncumbentCandidates
         for seconds, loss in zip(run.curves[models].seconds, run.curves[models].losses, strict=True)
     ]
     return pd.DataFrame(rows, columns=["data", "optimizer", "seed", "seconds", "loss", "models"])
@@ -26,7 +26,7 @@ def quartiles(results: Results) -> pd.DataFrame:
     """
     names = ["models", "data", "optimizer", "seconds"]
     frames = []
-    for models in IncumbentModels:
+    for models in IncumbentCandidates:
         index = pd.MultiIndex.from_product([[models.value], results.data, results.optimizers, results.seconds])
         lower, median, upper = (part.ravel() for part in results.quartiles[models])
         frame = pd.DataFrame({"lower": lower, "median": median, "upper": upper}, index=index.set_names(names))
@@ -63,7 +63,9 @@ def differences(results: Results) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _frame(models: IncumbentModels, ranking: Ranking, who: pd.DataFrame, what: str, found: Estimate) -> pd.DataFrame:
+def _frame(
+    models: IncumbentCandidates, ranking: Ranking, who: pd.DataFrame, what: str, found: Estimate
+) -> pd.DataFrame:
     named = pd.DataFrame({"models": models.value, "ranking": ranking.value}, index=who.index)
     figures = pd.DataFrame({what: found.value.ravel(), "low": found.low.ravel(), "high": found.high.ravel()})
     return pd.concat([named, who, figures], axis=1)
@@ -76,7 +78,7 @@ def ahead(results: Results) -> pd.DataFrame:
     on one data set.
     """
     rows = []
-    for models in IncumbentModels:
+    for models in IncumbentCandidates:
         by_ranks = [(ranking.value, "", results.leaders_by_rank(models, ranking)) for ranking in Ranking]
         by_data = [("median", data, results.leaders_by_median(data, models)) for data in results.data]
         for by, data, found in [*by_ranks, *by_data]:
@@ -95,7 +97,10 @@ def runs(results: Results) -> pd.DataFrame:
             "data": run.key.data,
             "optimizer": run.key.optimizer,
             "seed": run.key.seed,
-            **{f"loss_{models.value}": next(reversed(run.curves[models].losses), np.nan) for models in IncumbentModels},
+            **{
+                f"loss_{models.value}": next(reversed(run.curves[models].losses), np.nan)
+                for models in IncumbentCandidates
+            },
             "trials": run.trials,
             "failed": run.failed,
             "seconds": run.seconds,

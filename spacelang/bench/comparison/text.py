@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from spacelang.bench.comparison.bootstrap import ResamplingUnit
-from spacelang.bench.comparison.ranks import Lead, Ranking
-from spacelang.bench.comparison.results import MODEL_LABELS, IncumbentModels, Results, with_count
+from spacelang.bench.comparison.ranks import LeadInterval, Ranking
+from spacelang.bench.comparison.results import MODEL_LABELS, IncumbentCandidates, Results, with_count
 from spacelang.bench.comparison.winner_losses import WinnerLosses, winner_losses
 from spacelang.diagnostics.terminal_cells import make_visible
 
@@ -63,12 +63,12 @@ def report_parts(results: Results) -> list[TitledTable | Text]:
     if judged is not None:
         found.append(Text(TEST_ROWS_NOTE))
     for data in results.data:
-        found += [loss_table(results, data, models) for models in IncumbentModels]
+        found += [loss_table(results, data, models) for models in IncumbentCandidates]
     found.append(Text(f"\n{_initial_loss_note(results)}"))
     if len(results.optimizers) > 1:
         at_times = _at_table_times(results)
         found += [
-            *(rank_table(at_times, models) for models in IncumbentModels),
+            *(rank_table(at_times, models) for models in IncumbentCandidates),
             run_rank_table(at_times),
             Text(f"\n{interval_note(results)}"),
         ]
@@ -90,7 +90,7 @@ def headline(results: Results) -> str:
     )
 
 
-def loss_table(results: Results, data: str, models: IncumbentModels) -> TitledTable:
+def loss_table(results: Results, data: str, models: IncumbentCandidates) -> TitledTable:
     """Return the table of median and quartiles of the incumbent's loss after some shares of the time."""
     sampled = _at_table_times(results)
     lower, median, upper = sampled.quartiles[models][:, results.data.index(data)]
@@ -108,7 +108,7 @@ def loss_table(results: Results, data: str, models: IncumbentModels) -> TitledTa
     return TitledTable(make_visible(title), ("after", *map(format_seconds, sampled.seconds)), rows)
 
 
-def rank_table(results: Results, models: IncumbentModels) -> TitledTable:
+def rank_table(results: Results, models: IncumbentCandidates) -> TitledTable:
     """Return the table of average ranks of mean losses, with their intervals."""
     found = results.rank_estimates[Ranking.MEAN_LOSSES][models].ranks
     rows = tuple(
@@ -123,16 +123,18 @@ def rank_table(results: Results, models: IncumbentModels) -> TitledTable:
 def run_rank_table(results: Results) -> TitledTable:
     """Return the table of average ranks of single runs, for both kinds of incumbents."""
     by_models = results.rank_estimates[Ranking.RUNS]
-    columns = [column for models in IncumbentModels for column in by_models[models].ranks.value.T]
+    columns = [column for models in IncumbentCandidates for column in by_models[models].ranks.value.T]
     rows = tuple(
         (make_visible(name), *(f"{value:.2f}" for value in values))
         for name, values in zip(results.optimizers, zip(*columns, strict=True), strict=True)
     )
     times = [*map(format_seconds, results.seconds)]
     head = [
-        f"{each}{' (any)' if models is IncumbentModels.ANY else ''}" for models in IncumbentModels for each in times
+        f"{each}{' (any)' if models is IncumbentCandidates.ANY else ''}"
+        for models in IncumbentCandidates
+        for each in times
     ]
-    note = f"{_tie_note(results)}; (any): {MODEL_LABELS[IncumbentModels.ANY]}"
+    note = f"{_tie_note(results)}; (any): {MODEL_LABELS[IncumbentCandidates.ANY]}"
     title = f"{Ranking.RUNS}, averaged over {results.averaged_over}, {note}"
     return TitledTable(title, ("after", *head), rows)
 
@@ -145,7 +147,8 @@ def interval_note(results: Results) -> str:
     number = with_count(found.number, found.unit)
     lines = [
         f"[95 % intervals] of ranks are by bootstrap over {number}, without correction for multiple comparisons."
-        f" They are widened because up to {found.unseen_share:.0%} of other {found.unit}s may behave as none of these."
+        f" They are widened because up to {found.largest_undetected_share:.0%} of other {found.unit}s"
+        " may behave as none of these."
     ]
     if found.unit is ResamplingUnit.SEEDS:
         data = with_count(len(results.data), ResamplingUnit.DATA)
@@ -153,7 +156,7 @@ def interval_note(results: Results) -> str:
     return " ".join(lines)
 
 
-def format_leaders(results: Results, intervals: Sequence[Lead]) -> str:
+def format_leaders(results: Results, intervals: Sequence[LeadInterval]) -> str:
     """Return a text of who was ahead when: `0.1 s to 3 s blds; 3 s to 60 s lds + daub`.
 
     Of many intervals, only those are listed that are longest on a logarithmic axis, as in the plots.
@@ -171,7 +174,7 @@ def format_seconds(number: float) -> str:
     return f"{number:.3g} s" if number < 1000 else f"{number:,.0f} s"
 
 
-def _longest_intervals(found: Sequence[Lead]) -> tuple[list[Lead], str]:
+def _longest_intervals(found: Sequence[LeadInterval]) -> tuple[list[LeadInterval], str]:
     """Return the intervals to list, in order, and a note on how many are left out."""
     longest = sorted(found, key=lambda each: each.start / each.end)[:MAX_INTERVALS]
     shown = [each for each in found if each in longest]
@@ -201,7 +204,7 @@ def _format_loss(number: float) -> str:
 
 
 def _initial_loss_note(results: Results) -> str:
-    worse = [name for name, before in zip(results.data, results.initial_losses, strict=True) if before > 1]
+    worse = [name for name, before in zip(results.data, results.losses_before_first_score, strict=True) if before > 1]
     also = f" (on {', '.join(map(make_visible, worse))}: the worst first score, which is greater)" if worse else ""
     return f"Before its first score, the loss of a run counts as 1{also}."
 
@@ -211,12 +214,14 @@ def _leader_lines(results: Results) -> list[Text]:
     for ranking in Ranking:
         lines.append(Text(f"\nahead by the {ranking}"))
         found = {
-            models: format_leaders(results, results.leaders_by_rank(models, ranking)) for models in IncumbentModels
+            models: format_leaders(results, results.leaders_by_rank(models, ranking)) for models in IncumbentCandidates
         }
         lines += [Text(f"  {MODEL_LABELS[models]}: {text}") for models, text in found.items()]
     lines.append(Text(f"\nahead by the median, or within {results.tolerance:g} of the best one"))
     for data in results.data:
-        found = {models: format_leaders(results, results.leaders_by_median(data, models)) for models in IncumbentModels}
+        found = {
+            models: format_leaders(results, results.leaders_by_median(data, models)) for models in IncumbentCandidates
+        }
         lines += [Text(f"  {make_visible(data)}, {MODEL_LABELS[models]}: {text}") for models, text in found.items()]
     return lines
 
@@ -226,7 +231,7 @@ def _difference_lines(results: Results) -> list[Text]:
     if results.resampling is None:
         return []
     lines = [Text(f"\ndifferences of {Ranking.MEAN_LOSSES}")]
-    for models in IncumbentModels:
+    for models in IncumbentCandidates:
         pairs, which = results.pairs, ""
         if len(pairs) > MAX_PAIRS:
             longest = _longest_leader(results, models)
@@ -239,7 +244,7 @@ def _difference_lines(results: Results) -> list[Text]:
     return lines
 
 
-def _longest_leader(results: Results, models: IncumbentModels) -> str:
+def _longest_leader(results: Results, models: IncumbentCandidates) -> str:
     """Return the optimizer that was ahead longest on a logarithmic axis."""
     spans = results.leaders_by_rank(models)
     decades = {
@@ -297,7 +302,7 @@ def winner_rank_table(results: Results, judged: WinnerLosses) -> TitledTable:
     return TitledTable(title, ("", *map(str, Ranking)), rows)
 
 
-def _describe_pair(results: Results, pair: tuple[str, str], models: IncumbentModels) -> str:
+def _describe_pair(results: Results, pair: tuple[str, str], models: IncumbentCandidates) -> str:
     """Return a text about a pair: `blds and lds: blds ahead from 0.1 s to 3 s; within noise from 3 s to 60 s`.
 
     Of many intervals, only those in which one is ahead are listed; the others are summarized as noise.
@@ -324,7 +329,7 @@ def _failure_lines(results: Results) -> list[Text]:
     partial = Counter(
         (run.key.data, run.key.optimizer)
         for run in results.runs
-        if not run.reason and not run.curves[IncumbentModels.FULL].losses
+        if not run.reason and not run.curves[IncumbentCandidates.FULL].losses
     )
     lines += [
         Text(

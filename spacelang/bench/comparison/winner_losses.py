@@ -38,7 +38,7 @@ def winner_losses(results: Results) -> WinnerLosses | None:
         _winner_values(results, lambda tested: tested.score.loss),
         _winner_values(results, lambda tested: tested.reported),
     )
-    worst = np.fmax(results.initial_losses, np.nanmax(found, axis=(1, 2), initial=-np.inf))
+    worst = np.fmax(results.losses_before_first_score, np.nanmax(found, axis=(1, 2), initial=-np.inf))
     losses = np.where(np.isnan(found), worst[:, None, None], found)
     return WinnerLosses(
         mean_over_seeds(losses),

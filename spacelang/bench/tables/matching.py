@@ -141,7 +141,7 @@ def _check_members(table: LossTable, structures: Structures, places: Mapping[byt
     All configurations are checked if the table has all values of hyperparameters. Otherwise each pipeline is checked at
     its defaults.
     """
-    size, space = structures.configurations, structures.space
+    size, space = structures.configuration_count, structures.space
     everything = size is not None and table.metadata.hyperparameters == "all"
     wanted = size if everything and size is not None else structures.count
     if wanted > len(places):

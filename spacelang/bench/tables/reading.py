@@ -30,7 +30,7 @@ PIPELINE_ARRAYS: Final = ("axes", "stages", "configurations")
 MAX_BYTES: Final = 2**31
 """The largest size of all arrays of a table together, in bytes."""
 
-UNKNOWN_REASON: Final = "it failed when the table was made"
+UNKNOWN_REASON: Final = "the trial failed when the table was made"
 """The reason of a failed trial whose reason the table does not record."""
 
 KINDS: Final = {"f": "numbers", "i": "whole numbers", "U": "texts"}
@@ -128,7 +128,7 @@ def _bytes(array: "npt.NDArray[Any]") -> bytes:
 
 
 def _format_shape(shape: Sequence[int]) -> str:
-    return " x ".join(map(str, shape)) or "of a single value"
+    return " x ".join(map(str, shape)) or "() (a single value)"
 
 
 # ---- the file

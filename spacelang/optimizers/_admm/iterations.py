@@ -16,13 +16,13 @@ from spacelang.optimizers._admm.pipeline_tree import PipelineChoiceTree
 from spacelang.optimizers._admm.pipeline_trials import PipelineTrials
 from spacelang.optimizers._admm.points import MemberCache, ThetaCube
 from spacelang.optimizers._admm.residuals import Residuals
-from spacelang.optimizers._admm.schedule import Schedule
+from spacelang.optimizers._admm.schedule import CallSchedule
 from spacelang.optimizers._admm.splitting import Iterate, Splitting
 from spacelang.optimizers._admm.starting_point import first_point
-from spacelang.optimizers._admm.theta_min import ThetaMin
-from spacelang.optimizers._admm.theta_scope import Scope, ThetaScope
+from spacelang.optimizers._admm.theta_min import ThetaSubproblem
+from spacelang.optimizers._admm.theta_scope import Scope, ThetaStateStore
 from spacelang.optimizers._admm.trial_cache import TrialCache
-from spacelang.optimizers._admm.z_min import ZMin
+from spacelang.optimizers._admm.z_min import ZSubproblem
 from spacelang.optimizers._selection import Selector
 from spacelang.optimizers._unique_configurations import UniqueConfigurations
 from spacelang.surrogates.training_limits import SUBSAMPLING_NOTE
@@ -31,12 +31,12 @@ from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 
 @dataclass(frozen=True, slots=True)
-class IterationMethod:
+class IterationSettings:
     """The settings of the iterations: the solvers of the two sub-problems, their order and their numbers of calls."""
 
     theta: Minimizer
     z: Selector
-    schedule: Schedule
+    schedule: CallSchedule
     first: Literal["theta", "z"] = "theta"
     scope: Scope = "algorithm"
     searches_slack: bool = False
@@ -65,7 +65,7 @@ class Iterations:
     """
 
     def __init__(
-        self, method: IterationMethod, problem: Problem, form: AdmmForm, splitting: Splitting, residuals: Residuals
+        self, method: IterationSettings, problem: Problem, form: AdmmForm, splitting: Splitting, residuals: Residuals
     ) -> None:
         self._method, self._problem, self._form = method, problem, form
         self._splitting, self._residuals = splitting, residuals
@@ -83,7 +83,7 @@ class Iterations:
         """The best trial at the end of an iteration, with its state."""
         self._tuned_pipelines: set[Pipeline] = set()
         """The pipelines that were tuned, or are about to be."""
-        self._thetas = ThetaScope(method.scope, self._choice_tree, self.state)
+        self._thetas = ThetaStateStore(method.scope, self._choice_tree, self.state)
 
     def run(self) -> Search:
         """Iterate until no configuration is left to evaluate."""
@@ -137,7 +137,7 @@ class Iterations:
             if self._method.reuses_history
             else ()
         )
-        problem = ThetaMin(
+        problem = ThetaSubproblem(
             self._form,
             self._splitting,
             self._residuals,
@@ -153,7 +153,7 @@ class Iterations:
         asking = self._method.theta.minimise(problem, problem.box, most, problem.start)
 
         def note(_: Trial) -> None:
-            if problem.trial_count > getattr(self._method.theta, "most_modelled", inf):
+            if problem.known_trial_count > getattr(self._method.theta, "most_modelled", inf):
                 self._problem.remark(SUBSAMPLING_NOTE)
 
         best = yield from self._cache.run(asking, note)
@@ -180,12 +180,12 @@ class Iterations:
         """Run z-min: switch to the best pipeline found if it is better than the current one."""
         if self._choice_tree.tree.leaf_count == 1:
             return
-        problem = ZMin(self._members, self._choice_tree, self._thetas, self._residuals, self.state)
+        problem = ZSubproblem(self._members, self._choice_tree, self._thetas, self._residuals, self.state)
         if self._current_trial is None:  # with `first="z"`, the result must be no worse than the start
             (self._current_trial,) = yield from self._cache.run(
                 ask_all([problem.request(self._current_pipeline)]), self._record
             )
-        selection = problem.selection(self._problem, self._cache.idle_workers)
+        selection = problem.selection_problem(self._problem, self._cache.idle_workers)
         asking = self._method.z.select(selection, calls, self._current_pipeline)
         found = yield from self._cache.run(asking, self._record)
         (trial,) = yield from self._cache.run(ask_all([problem.request(found)]), self._record)

@@ -41,7 +41,7 @@ class PipelineChoiceTree:
     def pipeline_of(self, point: AdmmPoint) -> Pipeline:
         """Return the pipeline of a point whose z and orders contain only 0 and 1."""
         taken = {
-            order.address: order.branches[int(order.nearest_branches(matrix[None])[0])]
+            order.address: order.branches[int(order.nearest_order_indices(matrix[None])[0])]
             for order, matrix in zip(self._form.orders, point.orders, strict=True)
         }
         structure = {order.address: taken[order.address] for order in self._top_level_orders}

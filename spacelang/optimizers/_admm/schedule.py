@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class CallSchedule:
     """A schedule of I_t = min(most, first + growth * t) calls in iteration t = 0, 1, 2, ...
 
     With `growth=0` the number of calls is constant. The adaptive schedules F8 and F16 of the papers have a growth of 8
@@ -27,7 +27,7 @@ class Schedule:
             raise ValueError(f"a schedule needs a growth of at least 0, but it is {self.growth}")
 
     @classmethod
-    def fixed(cls, calls: int) -> "Schedule":
+    def fixed(cls, calls: int) -> "CallSchedule":
         """Return a schedule with the same number of calls in every iteration."""
         return cls(calls, 0, calls)
 

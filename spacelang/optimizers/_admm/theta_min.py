@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 @renamed_attributes(number="value", room="idle_workers")
-class ThetaMin:
-    """The augmented loss as a function of theta, for the z of a state; it implements the protocol `Value`.
+class ThetaSubproblem:
+    """The augmented loss as a function of theta, for the z of a state; it implements the protocol `PointObjective`.
 
     Points are those of the unit cube of `ThetaCube`, followed by the slacks if these are searched. The augmented loss
     is the sum of
@@ -125,7 +125,7 @@ class ThetaMin:
         return self._trials.get(place)
 
     @property
-    def trial_count(self) -> int:
+    def known_trial_count(self) -> int:
         """The number of points with a known trial."""
         return len(self._trials)
 

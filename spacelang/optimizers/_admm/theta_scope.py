@@ -14,7 +14,7 @@ Scope: TypeAlias = Literal["algorithm", "pipeline"]
 """Where tuned hyperparameters apply: in every pipeline with the algorithm, or only in the tuned pipeline."""
 
 
-class ThetaScope:
+class ThetaStateStore:
     """The state of theta of each pipeline: shared by all pipelines, or one for each of them."""
 
     def __init__(self, scope: Scope, choosing: PipelineChoiceTree, start: Iterate) -> None:

@@ -9,20 +9,20 @@ from spacelang.optimizers._admm.pipeline_tree import PipelineChoiceTree
 from spacelang.optimizers._admm.points import MemberCache
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.splitting import Iterate
-from spacelang.optimizers._admm.theta_scope import ThetaScope
+from spacelang.optimizers._admm.theta_scope import ThetaStateStore
 from spacelang.optimizers._admm.trial_cache import NO_MEMBER_KEY
 from spacelang.optimizers._selection import SelectionProblem, no_penalty
 from spacelang.targets.blds import Pipeline
 
 
-class ZMin:
+class ZSubproblem:
     """The pipelines at the current theta, as the z-min of one iteration evaluates them."""
 
     def __init__(
         self,
         members: MemberCache,
         choosing: PipelineChoiceTree,
-        thetas: ThetaScope,
+        thetas: ThetaStateStore,
         residuals: Residuals,
         state: Iterate,
     ) -> None:
@@ -30,7 +30,7 @@ class ZMin:
         self._state = state
         self._configurations: dict[Pipeline, Configuration] = {}
 
-    def selection(self, problem: Problem, room: int) -> SelectionProblem:
+    def selection_problem(self, problem: Problem, room: int) -> SelectionProblem:
         """Return the selection problem; losses are augmented by the constraint penalty at the current slacks."""
         penalty = partial(self._residuals.trial_penalty, slack=self._state.slack, mu=self._state.mu)
         return SelectionProblem(

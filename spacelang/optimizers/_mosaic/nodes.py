@@ -27,7 +27,7 @@ class Node:
         """The number of visits, including running ones, so that idle workers are sent to other nodes."""
         return len(self.rewards) + self.running_visits
 
-    def quality(self, otherwise: float = 0.0) -> float:
+    def median_reward(self, otherwise: float = 0.0) -> float:
         """Return the median of the rewards; `otherwise` if there are none."""
         return median(self.rewards) if self.rewards else otherwise
 

@@ -41,7 +41,7 @@ class Playout:
         return self.seed is None or self.attempt == 1
 
     @property
-    def is_last(self) -> bool:
+    def is_last_attempt(self) -> bool:
         """True if no other candidate is tried when this one fails."""
         return self.attempt >= MAX_ATTEMPTS
 
@@ -52,7 +52,7 @@ class Playout:
     @property
     def memo(self) -> Memo:
         """The memo to store with the request, from which `from_request` restores the playout."""
-        assert self.seed is not None, "only playouts have a memo"
+        assert self.seed is not None, "an evaluation outside a playout has no memo"
         return (self.seed, self.attempt, json.dumps(self.prefix), *map(json.dumps, self.exhausted_nodes))
 
     @classmethod

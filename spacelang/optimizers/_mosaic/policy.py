@@ -66,7 +66,7 @@ class Policy:
     def _best_child(self, node: Node) -> Node:
         """Return the child with the highest score that is not exhausted, the first of equal ones."""
         children = [child for child in node.children.values() if not child.is_exhausted]
-        quality = np.array([child.quality(node.quality()) for child in children])
+        quality = np.array([child.median_reward(node.median_reward()) for child in children])
         visits = np.array([child.visits for child in children])
         promise = self.predict([child.prefix for child in children])
         return children[int(puct_scores(quality, promise, visits, node.visits, self.c_ucb).argmax())]

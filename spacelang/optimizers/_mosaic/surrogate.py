@@ -30,7 +30,7 @@ FOREST_STREAM, NODE_STREAM = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
-class SurrogateSizes:
+class SurrogateSettings:
     """The sizes of the surrogate: its number of trees, the share of features per split, and the draws per node."""
 
     trees: int
@@ -45,7 +45,7 @@ class Surrogate:
     same ones. Trials with the same first two decisions form a group, and all groups have the same weight.
     """
 
-    def __init__(self, tree: StructuralTree, sizes: SurrogateSizes, seed: int) -> None:
+    def __init__(self, tree: StructuralTree, sizes: SurrogateSettings, seed: int) -> None:
         self._tree, self._sizes, self._seed = tree, sizes, seed
         self._features: list[Array] = []
         self._rewards: list[float] = []

@@ -91,7 +91,7 @@ def axis_of(values: Iterable[float], *, margin: float = 0.04) -> Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class TimeAxis:
     """An axis of times from 0 on, whose `unit` has `length` seconds."""
 
     axis: Axis
@@ -103,11 +103,11 @@ class Times:
         return self.axis.position(seconds / self.length)
 
 
-def time_axis(end: float) -> Times:
+def time_axis(end: float) -> TimeAxis:
     """Return an axis of times from 0 to `end` seconds."""
     last = end if 0 < end < LARGEST else 1.0
     unit, length = _unit(last)
-    return Times(Axis(0.0, last / length), unit, length)
+    return TimeAxis(Axis(0.0, last / length), unit, length)
 
 
 def format_number(value: float) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from spacelang.report.page.axes import format_seconds
-from spacelang.report.page.curves import Curves, curves_of, line_classes
+from spacelang.report.page.curves import Curves, curves_of, line_css_classes
 from spacelang.report.stored_runs import setting_rows
 from spacelang.report.unseen_rows import describe_interval
 from spacelang.runtime.storage.header import SHOWN_DIGITS
@@ -22,7 +22,7 @@ class RunRow:
     """A row of the table of runs."""
 
     number: int
-    look: str
+    css_classes: str
     space: str
     data: str
     optimizer: str
@@ -74,7 +74,7 @@ def _row(number: int, run_data: "RunData") -> RunRow:
     found = run_data.summary
     return RunRow(
         number,
-        line_classes(number),
+        line_css_classes(number),
         found.space,
         found.data.name,
         found.optimizer,

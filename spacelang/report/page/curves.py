@@ -7,7 +7,7 @@ from math import isfinite
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from spacelang.report.page.axes import Axis, Times, axis_of, evenly_spaced, format_number, format_seconds, time_axis
+from spacelang.report.page.axes import Axis, TimeAxis, axis_of, evenly_spaced, format_number, format_seconds, time_axis
 from spacelang.text import count_with_noun
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ class CurveLine:
     whisker: ErrorBar | None = None
 
     @property
-    def look(self) -> str:
+    def css_classes(self) -> str:
         """The CSS classes for the colour and the dashes of the curve."""
-        return line_classes(self.number)
+        return line_css_classes(self.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Curves:
     notes: tuple[str, ...] = ()
 
 
-def line_classes(number: int) -> str:
+def line_css_classes(number: int) -> str:
     """Return the CSS classes for the colour and the dashes of a run. Dashes are used when the colours run out."""
     return f"c{(number - 1) % COLOURS + 1} k{(number - 1) // COLOURS % DASHES}"
 
@@ -109,12 +109,12 @@ def curves_of(runs: "Sequence[tuple[int, RunData]]") -> Curves | None:
     return Curves(x.axis, f"time in {x.unit}", y, tuple(_line(run_data, number, x, y) for number, run_data in some))
 
 
-def _dots(records: "Sequence[TrialRecord]", x: Times, y: Axis) -> str:
+def _dots(records: "Sequence[TrialRecord]", x: TimeAxis, y: Axis) -> str:
     places = ((x.position(each.finished), y.position(each.trial.loss or 0.0)) for each in records)
     return "".join(f"M{_to_units(at)} {UNITS - _to_units(height)}h0" for at, height in places)
 
 
-def _axes(runs: "Sequence[RunData]", *more: float) -> tuple[Times, Axis]:
+def _axes(runs: "Sequence[RunData]", *more: float) -> tuple[TimeAxis, Axis]:
     curves = [run_data.run.curve for run_data in runs]
     ends = [run_data.summary.seconds for run_data in runs] + [each.seconds for curve in curves for each in curve]
     tests = [each.score for run_data in runs if (each := run_data.run.test) is not None]
@@ -123,7 +123,7 @@ def _axes(runs: "Sequence[RunData]", *more: float) -> tuple[Times, Axis]:
     return time_axis(max(ends, default=1.0)), axis_of([*losses, *scores, *more])
 
 
-def _line(run_data: "RunData", number: int, x: Times, y: Axis) -> CurveLine:
+def _line(run_data: "RunData", number: int, x: TimeAxis, y: Axis) -> CurveLine:
     curve, end = run_data.run.curve, run_data.summary.seconds
     found = run_data.run.test
     whisker = None
@@ -146,7 +146,7 @@ def _line(run_data: "RunData", number: int, x: Times, y: Axis) -> CurveLine:
     )
 
 
-def _steps(curve: "Sequence[Improvement]", end: float, x: Times, y: Axis) -> str:
+def _steps(curve: "Sequence[Improvement]", end: float, x: TimeAxis, y: Axis) -> str:
     if not curve:
         return ""
     places = [(_to_units(x.position(each.seconds)), UNITS - _to_units(y.position(each.loss))) for each in curve]

@@ -89,29 +89,29 @@ class Importances:
     axis: Axis | None = None
 
     @property
-    def are_too_few(self) -> bool:
+    def has_too_few_trials(self) -> bool:
         """True if there are too few trials to estimate importances."""
         return self.trials < MIN_TRIALS
 
     @property
-    def zero(self) -> float | None:
+    def zero_position(self) -> float | None:
         """The position of zero on the axis, in percent."""
         return None if self.axis is None else self.axis.position(0.0)
 
     @property
-    def is_weak(self) -> bool:
+    def is_weak_evidence(self) -> bool:
         """True if forests explain so little that the importances are weak evidence."""
         return self.explained < WEAK
 
     @property
-    def percent(self) -> str:
+    def explained_percent(self) -> str:
         """The share of explained variance in percent, and 0 % if it is negative."""
         return f"{100 * max(0.0, self.explained):.0f} %"
 
 
 def importances(run_data: "RunData") -> Importances | None:
     """Return the importance of variables in a run, or None if its space is unknown or has no variables."""
-    members = run_data.members
+    members = run_data.trials_in_space
     if run_data.space is None or not run_data.space.variables or members is None:
         return None
     known = np.flatnonzero(~np.isnan(members.losses))
@@ -140,9 +140,9 @@ def importances(run_data: "RunData") -> Importances | None:
 def _encode(run_data: "RunData", used: "Array") -> "tuple[Array, Sequence[VariableColumns]]":
     """Return the encoded trials, and the fields of the variables; the last column is the share of training rows."""
     assert run_data.space is not None
-    assert run_data.members is not None
+    assert run_data.trials_in_space is not None
     coding = VectorEncoding(run_data.space)
-    requests = [run_data.members.records[row].trial.request for row in used]
+    requests = [run_data.trials_in_space.records[row].trial.request for row in used]
     size = run_data.run.header.training_size
     shares = [[1.0 if each.fidelity is None or not size else each.fidelity / size] for each in requests]
     points = coding.encode([each.configuration for each in requests])

@@ -65,7 +65,7 @@ class HeldOutSummary:
             case "1 - balanced_accuracy" if self.has_class_sizes:
                 return _compatible_losses(score, GRID * (1 - GRID) / (self.classes * self.fewest))
             case "1 - roc_auc" if self.has_class_sizes and self.classes == 2:
-                return _compatible_losses(score, area_variance(self.fewest, self.rows - self.fewest))
+                return _compatible_losses(score, roc_auc_variance(self.fewest, self.rows - self.fewest))
             case _:
                 return None
 
@@ -81,7 +81,7 @@ def held_out_rows(header: "RunHeader") -> HeldOutSummary:
     return HeldOutSummary(header.metric, rows, int(classes), rows * share)
 
 
-def area_variance(fewer: float, more: float) -> "Array":
+def roc_auc_variance(fewer: float, more: float) -> "Array":
     """Return the variance of an area under the ROC curve for each area of `GRID`.
 
     It is the formula of Hanley and McNeil for exponential scores. `fewer` and `more` are the numbers of rows of the two

@@ -36,7 +36,7 @@ MAX_ALTERNATIVES: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
-class BoundChart:
+class ConstraintChart:
     """The chart of a bound: the measured values of trials as dots, and statistics in the unit of the bound.
 
     `limit` is the position of the bound on the axis, in percent.
@@ -55,18 +55,18 @@ class BoundChart:
     figures: tuple[tuple[str, str], ...]
 
 
-def bound_charts(run_data: "RunData") -> tuple[BoundChart, ...]:
+def constraint_charts(run_data: "RunData") -> tuple[ConstraintChart, ...]:
     """Return a chart for each bound of the run; empty for a run without constraints."""
     limits = dict.fromkeys(each.bound for record in run_data.succeeded for each in record.trial.constraints)
     return tuple(_bound_chart(bound, run_data) for bound in limits)
 
 
-def _bound_chart(bound: AnyBound, run_data: "RunData") -> BoundChart:
+def _bound_chart(bound: AnyBound, run_data: "RunData") -> ConstraintChart:
     found = [each.value for record in run_data.succeeded for each in record.trial.constraints if each.bound == bound]
     values = [value for value in found if isfinite(value)]
     axis = axis_of([*values, bound.limit])
     drawn = [(place % LANES, value) for place, value in enumerate(evenly_spaced(values, MAX_DOTS))]
-    return BoundChart(
+    return ConstraintChart(
         name=describe_bound(bound),
         ticks=axis.ticks_with_labels(bound.format_value),
         limit=axis.position(bound.limit),
@@ -128,7 +128,7 @@ class AlternativeCosts:
 
 def alternative_costs(run_data: "RunData") -> AlternativeCosts | None:
     """Return the seconds of trials by alternative; None without a successful trial or a known space."""
-    members = run_data.members
+    members = run_data.trials_in_space
     if run_data.space is None or members is None or not run_data.succeeded:
         return None
     alone = np.array([each.trial.unshared_seconds for each in members.records])

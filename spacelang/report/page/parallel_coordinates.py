@@ -15,7 +15,7 @@ from spacelang.report.stored_runs import value_text
 if TYPE_CHECKING:
     from spacelang.encodings.rows import VariableColumns
     from spacelang.report.page.importance import Importances
-    from spacelang.report.page.run_data import MemberTrials, RunData
+    from spacelang.report.page.run_data import RunData, TrialsInSpace
     from spacelang.sampling.value_codes import Array
 
 MAX_AXES: Final = 9
@@ -69,7 +69,7 @@ class ParallelPlot:
 
 def parallel_plot(run_data: "RunData", importance: "Importances | None") -> ParallelPlot | None:
     """Return the plot of successful trials on all rows; None with fewer than two trials, or nothing that varies."""
-    members = run_data.members
+    members = run_data.trials_in_space
     if run_data.space is None or members is None:
         return None
     whole = np.array([run_data.is_on_all_rows(each) for each in members.records])
@@ -91,7 +91,7 @@ def parallel_plot(run_data: "RunData", importance: "Importances | None") -> Para
 
 
 def _axis_fields(
-    run_data: "RunData", members: "MemberTrials", drawn: "Array", importance: "Importances | None"
+    run_data: "RunData", members: "TrialsInSpace", drawn: "Array", importance: "Importances | None"
 ) -> "tuple[Sequence[VariableColumns], Array]":
     """Return the fields of the variables with an axis, in the order of the space, and the encoded trials."""
     assert run_data.space is not None

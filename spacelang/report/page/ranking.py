@@ -7,7 +7,7 @@ from spacelang.ir.task import describe_bound
 from spacelang.report.page.axes import format_number, format_seconds
 from spacelang.report.page.intervals import held_out_rows
 from spacelang.report.stored_runs import best_records, describe_alternatives, describe_measurement, value_text
-from spacelang.report.unseen_rows import describe_bounds, describe_interval
+from spacelang.report.unseen_rows import describe_constraints, describe_interval
 
 if TYPE_CHECKING:
     from spacelang.report.page.run_data import RunData
@@ -39,11 +39,11 @@ def ranking(run_data: "RunData") -> tuple[RankedPipeline, ...]:
     return tuple(_row(rank, each, run_data) for rank, each in enumerate(best_records(run_data.run), start=1))
 
 
-def bounds_on_test_set(run_data: "RunData") -> tuple[str, ...]:
+def constraints_on_test_set(run_data: "RunData") -> tuple[str, ...]:
     """Return the lines about each bound on the test set, compared with the search."""
     test = run_data.run.test
     record = None if test is None else run_data.run.record(test.trial)
-    return () if test is None or record is None else tuple(describe_bounds(test.score, record.trial))
+    return () if test is None or record is None else tuple(describe_constraints(test.score, record.trial))
 
 
 def _row(rank: int, record: "TrialRecord", run_data: "RunData") -> RankedPipeline:

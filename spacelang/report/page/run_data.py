@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class MemberTrials:
+class TrialsInSpace:
     """Trials whose configurations are members of the space, with these as columns: row i belongs to trial i."""
 
     records: "tuple[TrialRecord, ...]"
@@ -50,7 +50,7 @@ class RunData:
         return tuple(each for each in self.records if each.trial.loss is not None)
 
     @cached_property
-    def members(self) -> "MemberTrials | None":
+    def trials_in_space(self) -> "TrialsInSpace | None":
         """The trials as columns, or None without trials.
 
         Trials of a foreign file whose configurations are not members are left out.
@@ -65,7 +65,7 @@ class RunData:
                 each for each in found if first_exclusion(self.space, each.trial.request.configuration) is None
             )
             columns = tabulator.build([each.trial.request.configuration for each in found])
-        return MemberTrials(found, columns) if found else None
+        return TrialsInSpace(found, columns) if found else None
 
     @cached_property
     def decisions(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from spacelang.ir.domain import parameter_name
+from spacelang.ir.domain import spell_parameter_name
 from spacelang.ir.space import Choice, Node, children_of
 from spacelang.report.page.axes import format_number
 from spacelang.runtime.errors import InputError
@@ -45,9 +45,9 @@ class StructureTree:
     left: int = 0
 
 
-def decision_tree(run_data: "RunData") -> StructureTree | None:
+def tree_of_decisions(run_data: "RunData") -> StructureTree | None:
     """Return every decision of the space with its alternatives; None without decisions or trials."""
-    members = run_data.members
+    members = run_data.trials_in_space
     if run_data.space is None or members is None or not run_data.space.decisions:
         return None
     whole = np.array([run_data.is_on_all_rows(each) for each in members.records])
@@ -111,7 +111,7 @@ def _rows(node: Node, counting: _AlternativeStatistics, depth: int) -> Iterator[
         for child in children_of(node):
             yield from _rows(child, counting, depth)
         return
-    yield TreeRow(min(depth, MAX_DEPTH), parameter_name(node.name))
+    yield TreeRow(min(depth, MAX_DEPTH), spell_parameter_name(node.name))
     for place, branch in enumerate(node.branches):
         yield counting.line(node, place, depth + 1)
         yield from _rows(branch.node, counting, depth + 2)

@@ -7,23 +7,23 @@ from typing import Any
 from spacelang.report.failures import describe_counts as told_failures
 from spacelang.report.next_steps import next_steps
 from spacelang.report.page.axes import format_seconds
-from spacelang.report.page.curves import Curves, curve_of, line_classes
+from spacelang.report.page.curves import Curves, curve_of, line_css_classes
 from spacelang.report.page.importance import Importances, importances
 from spacelang.report.page.intervals import held_out_rows
 from spacelang.report.page.measures import (
     AlternativeCosts,
-    BoundChart,
+    ConstraintChart,
     FailureReason,
     alternative_costs,
-    bound_charts,
+    constraint_charts,
     failure_reasons,
 )
 from spacelang.report.page.parallel_coordinates import ParallelPlot, parallel_plot
-from spacelang.report.page.ranking import RankedPipeline, bounds_on_test_set, ranking
+from spacelang.report.page.ranking import RankedPipeline, constraints_on_test_set, ranking
 from spacelang.report.page.run_data import RunData
 from spacelang.report.page.space_source import Piece, space_lines
-from spacelang.report.page.structure_tree import StructureTree, decision_tree, searched_tree
-from spacelang.report.stored_runs import count_by_status, setting_rows
+from spacelang.report.page.structure_tree import StructureTree, searched_tree, tree_of_decisions
+from spacelang.report.stored_runs import count_failures_by_status, setting_rows
 from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.runs import RunSummary
 
@@ -57,7 +57,7 @@ class RunView:
     parallel: ParallelPlot | None
     tree: StructureTree | None
     searched: StructureTree | None
-    bounds: tuple[BoundChart, ...]
+    bounds: tuple[ConstraintChart, ...]
     costs: AlternativeCosts | None
     failures: tuple[FailureReason, ...]
     more_failures: int
@@ -65,9 +65,9 @@ class RunView:
     facts: tuple[tuple[str, str], ...]
 
     @property
-    def look(self) -> str:
+    def css_classes(self) -> str:
         """The CSS classes for the colour and the dashes of the run."""
-        return line_classes(self.number)
+        return line_css_classes(self.number)
 
     @property
     def tested(self) -> bool:
@@ -108,12 +108,12 @@ def run_view(run_data: RunData, number: int, *, is_one_of_several: bool) -> RunV
         curve=curve_of(run_data, number),
         ranking=ranking(run_data),
         on_intervals=" ".join(_interval_notes(run_data)),
-        kept_there=bounds_on_test_set(run_data),
+        kept_there=constraints_on_test_set(run_data),
         importance=importance,
         parallel=parallel_plot(run_data, importance),
-        tree=decision_tree(run_data),
+        tree=tree_of_decisions(run_data),
         searched=searched_tree(run_data),
-        bounds=bound_charts(run_data),
+        bounds=constraint_charts(run_data),
         costs=alternative_costs(run_data),
         failures=reasons,
         more_failures=more,
@@ -140,7 +140,7 @@ def _figures(run_data: RunData) -> Iterator[Statistic]:
             "" if score.low is None or score.high is None else f"95 % interval: {score.low:.3g} to {score.high:.3g}"
         )
         yield Statistic(f"{whose} on the test set", f"{score.loss:.3g}", between or score.reason)
-    counts = count_by_status(run_data.run.failures)
+    counts = count_failures_by_status(run_data.run.failures)
     yield Statistic("trials", f"{found.trials:,}", told_failures(counts) or "none failed")
     if run_data.run.header.bounds and run_data.succeeded:
         keeping = sum(each.trial.is_feasible for each in run_data.succeeded)
@@ -161,8 +161,8 @@ def _warnings(run_data: RunData) -> Iterator[str]:
         yield "No trial satisfies all constraints: the best one violates them least."
     if run_data.space is None:
         yield "The space of this run was stored by another version of spacelang: sections about it are missing."
-    elif run_data.members is not None and len(run_data.members.records) < len(run_data.records):
-        left = len(run_data.records) - len(run_data.members.records)
+    elif run_data.trials_in_space is not None and len(run_data.trials_in_space.records) < len(run_data.records):
+        left = len(run_data.records) - len(run_data.trials_in_space.records)
         yield f"{left:,} trials are not members of the stored space; sections about the space leave them out."
     if run_data.summary.state is RunState.KILLED:
         yield "This run was killed: the page shows all trials that it had stored."
@@ -184,5 +184,7 @@ def _interval_notes(run_data: RunData) -> Iterator[str]:
     if test is None:
         return
     is_best = best is not None and best[0] == test.trial
-    others = "the others were not" if is_best else "it is no longer the best trial"
-    yield f"Trial {test.trial} was fitted on all other rows and scored on the test set; {others}."
+    if is_best:
+        yield f"Trial {test.trial} was fitted on all other rows and scored on the test set; no other trial was."
+    else:
+        yield f"Trial {test.trial} was fitted on all other rows and scored on the test set, but is no longer the best."

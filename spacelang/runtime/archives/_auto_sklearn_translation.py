@@ -26,7 +26,7 @@ class UntranslatableError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Translation:
+class ComponentMapping:
     """The alternative of `mosaic` for a component of auto-sklearn, with a rule for each parameter.
 
     A rule takes the parameter's text and the number of columns, and returns our parameters. Parameters in `ignored`
@@ -44,7 +44,7 @@ def translate(given: SourceParameters, columns: float) -> TargetValues:
     """Return the translated configuration. It is not checked whether it is a member of the space.
 
     `given` holds the active parameters as text. `columns` is the number of columns of the data set. Raises
-    CannotBeSaidError, with the reason, if there is no equivalent.
+    UntranslatableError, with the reason, if there is no equivalent.
     """
     said: TargetValues = {"imputation": _required(given, f"{NUMERIC}:imputation:strategy")}
     said |= _component(given, f"{NUMERIC}:rescaling", "rescaling", RESCALINGS, columns)
@@ -63,7 +63,7 @@ def _required(given: SourceParameters, key: str) -> str:
 
 
 def _component(
-    given: SourceParameters, prefix: str, stage: str, known: Mapping[str, Translation], columns: float
+    given: SourceParameters, prefix: str, stage: str, known: Mapping[str, ComponentMapping], columns: float
 ) -> TargetValues:
     """Return the alternative of a stage with its parameters."""
     chosen = _required(given, f"{prefix}:{CHOICE}")
@@ -143,7 +143,7 @@ def _conversion_rules(
 def case_rule(name: str, said: Mapping[str, TargetValues]) -> dict[str, Callable[[str, float], TargetValues]]:
     """Return the rule for a parameter that maps each known text to parameters of ours.
 
-    Any other text raises CannotBeSaidError.
+    Any other text raises UntranslatableError.
     """
 
     def rule(text: str, columns: float) -> TargetValues:  # noqa: ARG001 - rule signature
@@ -157,7 +157,7 @@ def case_rule(name: str, said: Mapping[str, TargetValues]) -> dict[str, Callable
 def renamed_values_rule(name: str, **ours: str) -> dict[str, Callable[[str, float], TargetValues]]:
     """Return the rule for a parameter whose values have other names in the space (`theirs="ours"`).
 
-    Any other text raises CannotBeSaidError.
+    Any other text raises UntranslatableError.
     """
     return case_rule(name, {theirs: {name: value} for theirs, value in ours.items()})
 
@@ -188,14 +188,14 @@ def nested_rules(
 # ---- what stands for what
 
 RESCALINGS: Final = {
-    "none": Translation("none", {}),
-    "minmax": Translation("MinMaxScaler", {}),
-    "normalize": Translation("Normalizer", {}),
-    "standardize": Translation("StandardScaler", {}),
-    "quantile_transformer": Translation(
+    "none": ComponentMapping("none", {}),
+    "minmax": ComponentMapping("MinMaxScaler", {}),
+    "normalize": ComponentMapping("Normalizer", {}),
+    "standardize": ComponentMapping("StandardScaler", {}),
+    "quantile_transformer": ComponentMapping(
         "QuantileTransformer", integer_rules("n_quantiles") | string_rules("output_distribution")
     ),
-    "robust_scaler": Translation("RobustScaler", float_rules("q_min", "q_max")),
+    "robust_scaler": ComponentMapping("RobustScaler", float_rules("q_min", "q_max")),
 }
 
 LEAVES: Final = integer_rules("min_samples_leaf", "min_samples_split")
@@ -207,42 +207,44 @@ LINEAR: Final = ("dual", "fit_intercept", "intercept_scaling", "loss", "multi_cl
 KERNEL: Final = float_rules("gamma", "coef0") | integer_rules("degree") | string_rules("kernel")
 
 PREPROCESSORS: Final = {
-    "no_preprocessing": Translation("none", {}),
-    "extra_trees_preproc_for_classification": Translation(
+    "no_preprocessing": ComponentMapping("none", {}),
+    "extra_trees_preproc_for_classification": ComponentMapping(
         "extra_trees", nested_rules("estimator", TREES), (*ONE_TREE, "n_estimators")
     ),
-    "liblinear_svc_preprocessor": Translation("linear_svc", nested_rules("estimator", float_rules("C", "tol")), LINEAR),
-    "fast_ica": Translation(
+    "liblinear_svc_preprocessor": ComponentMapping(
+        "linear_svc", nested_rules("estimator", float_rules("C", "tol")), LINEAR
+    ),
+    "fast_ica": ComponentMapping(
         "FastICA",
         string_rules("algorithm", "fun")
         | integer_rules("n_components")
         | case_rule("whiten", {"True": {"whiten": "unit-variance"}, "False": {"whiten": False}}),
     ),
-    "feature_agglomeration": Translation(
+    "feature_agglomeration": ComponentMapping(
         "FeatureAgglomeration",
         integer_rules("n_clusters")
         | string_rules("linkage")
         | _conversion_rules(str, (), {"affinity": "metric"})
         | renamed_values_rule("pooling_func", mean="mean", median="median", max="max"),
     ),
-    "kernel_pca": Translation("KernelPCA", KERNEL | integer_rules("n_components")),
-    "kitchen_sinks": Translation("RBFSampler", float_rules("gamma") | integer_rules("n_components")),
-    "nystroem_sampler": Translation("Nystroem", KERNEL | integer_rules("n_components")),
-    "pca": Translation("PCA", float_rules(keep_variance="n_components") | boolean_rules("whiten")),
-    "polynomial": Translation(
+    "kernel_pca": ComponentMapping("KernelPCA", KERNEL | integer_rules("n_components")),
+    "kitchen_sinks": ComponentMapping("RBFSampler", float_rules("gamma") | integer_rules("n_components")),
+    "nystroem_sampler": ComponentMapping("Nystroem", KERNEL | integer_rules("n_components")),
+    "pca": ComponentMapping("PCA", float_rules(keep_variance="n_components") | boolean_rules("whiten")),
+    "polynomial": ComponentMapping(
         "PolynomialFeatures", integer_rules("degree") | boolean_rules("include_bias", "interaction_only")
     ),
-    "random_trees_embedding": Translation(
+    "random_trees_embedding": ComponentMapping(
         "RandomTreesEmbedding",
         integer_rules("n_estimators", "max_depth") | LEAVES,
         ("bootstrap", "max_leaf_nodes", "min_weight_fraction_leaf"),
     ),
-    "select_percentile_classification": Translation(
+    "select_percentile_classification": ComponentMapping(
         "SelectPercentile",
         float_rules("percentile")
         | renamed_values_rule("score_func", chi2="chi2", f_classif="f_classif", mutual_info="mutual_info_classif"),
     ),
-    "select_rates_classification": Translation(
+    "select_rates_classification": ComponentMapping(
         "GenericUnivariateSelect",
         float_rules(alpha="param")
         | string_rules("mode")
@@ -251,22 +253,22 @@ PREPROCESSORS: Final = {
 }
 
 CLASSIFIERS: Final = {
-    "adaboost": Translation(
+    "adaboost": ComponentMapping(
         "AdaBoostClassifier",
         float_rules("learning_rate")
         | integer_rules("n_estimators", max_depth="estimator.max_depth")
         | case_rule("algorithm", {"SAMME": {}}),
     ),
-    "bernoulli_nb": Translation("BernoulliNB", float_rules("alpha") | boolean_rules("fit_prior")),
-    "decision_tree": Translation(
+    "bernoulli_nb": ComponentMapping("BernoulliNB", float_rules("alpha") | boolean_rules("fit_prior")),
+    "decision_tree": ComponentMapping(
         "DecisionTreeClassifier",
         LEAVES | string_rules("criterion") | {"max_depth_factor": _max_depth_from_factor},
         ("max_features", "max_leaf_nodes", "min_impurity_decrease", "min_weight_fraction_leaf"),
         has_weights=True,
     ),
-    "extra_trees": Translation("ExtraTreesClassifier", TREES, ONE_TREE, has_weights=True),
-    "gaussian_nb": Translation("GaussianNB", {}),
-    "gradient_boosting": Translation(
+    "extra_trees": ComponentMapping("ExtraTreesClassifier", TREES, ONE_TREE, has_weights=True),
+    "gaussian_nb": ComponentMapping("GaussianNB", {}),
+    "gradient_boosting": ComponentMapping(
         "HistGradientBoostingClassifier",
         float_rules("learning_rate", "l2_regularization", "validation_fraction")
         | integer_rules("max_leaf_nodes", "min_samples_leaf", "n_iter_no_change")
@@ -281,10 +283,10 @@ CLASSIFIERS: Final = {
         ("loss", "max_bins", "max_depth", "scoring", "tol"),
         has_weights=True,
     ),
-    "k_nearest_neighbors": Translation(
+    "k_nearest_neighbors": ComponentMapping(
         "KNeighborsClassifier", integer_rules("n_neighbors", "p") | string_rules("weights")
     ),
-    "lda": Translation(
+    "lda": ComponentMapping(
         "LinearDiscriminantAnalysis",
         float_rules("tol", shrinkage_factor="shrinkage")
         | case_rule(
@@ -292,12 +294,12 @@ CLASSIFIERS: Final = {
             {"None": {"solver": "svd"}, "manual": {"solver": "lsqr"}, "auto": {"solver": "lsqr", "shrinkage": "auto"}},
         ),
     ),
-    "liblinear_svc": Translation("LinearSVC", float_rules("C", "tol"), LINEAR, has_weights=True),
-    "libsvm_svc": Translation(
+    "liblinear_svc": ComponentMapping("LinearSVC", float_rules("C", "tol"), LINEAR, has_weights=True),
+    "libsvm_svc": ComponentMapping(
         "SVC", KERNEL | float_rules("C", "tol") | boolean_rules("shrinking"), ("max_iter",), has_weights=True
     ),
-    "multinomial_nb": Translation("MultinomialNB", float_rules("alpha") | boolean_rules("fit_prior")),
-    "passive_aggressive": Translation(
+    "multinomial_nb": ComponentMapping("MultinomialNB", float_rules("alpha") | boolean_rules("fit_prior")),
+    "passive_aggressive": ComponentMapping(
         "PassiveAggressive",
         float_rules("tol", C="eta0")
         | boolean_rules("average")
@@ -305,8 +307,8 @@ CLASSIFIERS: Final = {
         ("fit_intercept",),
         has_weights=True,
     ),
-    "random_forest": Translation("RandomForestClassifier", TREES, ONE_TREE, has_weights=True),
-    "sgd": Translation(
+    "random_forest": ComponentMapping("RandomForestClassifier", TREES, ONE_TREE, has_weights=True),
+    "sgd": ComponentMapping(
         "SGD",
         float_rules("alpha", "l1_ratio", "eta0", "power_t", "tol")
         | string_rules("penalty", "learning_rate")

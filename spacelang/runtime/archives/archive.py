@@ -21,7 +21,7 @@ from spacelang.serialization.codec import (
     TEXT,
     VALUE,
     ArrayCodec,
-    MappedCodec,
+    ConversionCodec,
     MappingCodec,
     NamedCodec,
     ObjectCodec,
@@ -127,19 +127,21 @@ def _kind(value: object, path: str) -> str:
 
 def _version(value: object, path: str) -> int:
     if expect_integer(value, path, 1) != VERSION:
-        raise DefinitionError(path, f"is {value}, but this version of spacelang reads {VERSION}", "upgrade spacelang")
+        raise DefinitionError(
+            path, f"is {value}, but this version of spacelang reads only version {VERSION}", "upgrade spacelang"
+        )
     return VERSION
 
 
 _SPACE: Final = ObjectCodec(
     "The space of the configuration, by its name and a hash.",
     (
-        ObjectKey("name", NAME, "Its name, for users."),
+        ObjectKey("name", NAME, "The name of the space, for users."),
         ObjectKey(
             "vocabulary",
             TEXT,
-            "A hash of its decisions, their alternatives and the hyperparameters, without ranges and constraints, "
-            "which may depend on the data.",
+            "A hash of the decisions of the space, their alternatives and the hyperparameters, without ranges and "
+            "constraints, which may depend on the data.",
         ),
     ),
     from_parts(SpaceIdentity),
@@ -153,7 +155,7 @@ _ROW: Final = ObjectCodec(
         ObjectKey("loss", FLOAT, "The loss of the configuration; smaller is better."),
         ObjectKey(
             "configuration",
-            MappedCodec(
+            ConversionCodec(
                 MappingCodec(VALUE, expect_string),
                 lambda pairs: Configuration(dict(pairs)),
                 lambda each: [*each.items()],
@@ -168,7 +170,7 @@ _ROW: Final = ObjectCodec(
         ),
         ObjectKey(
             "meta_features",
-            MappedCodec(MappingCodec(FLOAT, expect_string), dict, lambda each: [*each.items()]),
+            ConversionCodec(MappingCodec(FLOAT, expect_string), dict, lambda each: [*each.items()]),
             "The finite meta-features of the training rows, with the names of auto-sklearn's archive.",
         ),
     ),

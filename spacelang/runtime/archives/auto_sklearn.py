@@ -22,6 +22,7 @@ from spacelang.runtime.archives.archive import ArchiveRow, space_facts
 from spacelang.runtime.data.arff import read_arff
 from spacelang.runtime.data.csv_files import read_text
 from spacelang.runtime.errors import DataError
+from spacelang.text import count_with_noun
 
 META_FEATURES_FILE: Final = "feature_values.arff"
 RUNS_FILE: Final = "{metric}.algorithm_runs.arff"
@@ -68,7 +69,10 @@ def read_auto_sklearn(folder: Path, space: Space) -> TranslatedRows:
         if (folder / RUNS_FILE.format(metric=metric)).is_file():
             reasons: Counter[str] = Counter()
             rows += _rows(folder, metric, formula, known, space, reasons)
-            left_out += [f"{count} of {metric}: {reason}" for reason, count in reasons.most_common()]
+            left_out += [
+                f"{count_with_noun(count, 'run')} with the metric {metric}: {reason}"
+                for reason, count in reasons.most_common()
+            ]
     return TranslatedRows(tuple(rows), tuple(left_out))
 
 

@@ -55,7 +55,7 @@ def make_archive(places: Iterable[Path], name: str, bundled: Callable[[str], Spa
         if before is None or found.loss < before.loss:
             best[key] = found
     if not best:
-        help_text = left_out[0] if left_out else "give stores, or folders with stores, of runs on data"
+        help_text = left_out[0] if left_out else "give files with stored runs on data, or folders with such files"
         raise ArchiveError("no run can be used for an archive", help_text)
     return NewArchive(Archive(name, tuple(best.values())), tuple(left_out))
 
@@ -77,13 +77,15 @@ def _row_of_store(path: Path) -> ArchiveRow | _UnusableRun:
     with Store.read(path) as run:
         header, best = run.header, run.best
         if not header.meta_features:
-            return _UnusableRun(f"`{path.name}` has no meta-features: it had no rows, or is of an earlier version")
+            return _UnusableRun(
+                f"`{path.name}` has no meta-features: its run had no data, or is of an earlier version of spacelang"
+            )
         if best is None or not best[2]:
             return _UnusableRun(f"`{path.name}` has no successful trial" + (" within all bounds" if best else ""))
         number, loss, _ = best
         winner = next(each for each in run.records() if each.index == number).trial.request
         if winner.fidelity is not None and winner.fidelity < header.training_size:
-            return _UnusableRun(f"`{path.name}` has no trial on all training rows")
+            return _UnusableRun(f"`{path.name}` has no trial that was trained on all training rows")
         return ArchiveRow(
             header.data.name,
             _space_facts(run, header),
@@ -99,4 +101,4 @@ def _space_facts(run: StoredRun, header: RunHeader) -> SpaceIdentity:
     try:
         return space_facts(from_json(json.loads(header.definition)))
     except (DefinitionError, ValueError) as error:
-        raise damaged_error(run.path, f"its space cannot be read: {error}") from error
+        raise damaged_error(run.path, f"the space of the run cannot be read: {error}") from error

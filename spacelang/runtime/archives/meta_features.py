@@ -125,7 +125,7 @@ def _column_types(numeric: int, nominal: int) -> dict[str, float]:
 def _symbols(counts: Iterable[int]) -> dict[str, float]:
     """Summarize the numbers of categories per categorical column; all are 0 without such columns."""
     found = np.array([count for count in counts if count > 0] or [0], dtype=np.float64)
-    return {**_summary("Symbols", found), "SymbolsSum": float(found.sum())}
+    return {**_summary("DataSymbols", found), "SymbolsSum": float(found.sum())}
 
 
 def _summary(name: str, values: Floats) -> dict[str, float]:

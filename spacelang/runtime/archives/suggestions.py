@@ -64,7 +64,7 @@ class ArchiveSuggestions:
         """A message with the number of configurations that are not members of the space. There must be at least one."""
         count, first = len(self.non_members), " ".join(self.non_members[0].reason.split())
         what, most = ("1 configuration", "") if count == 1 else (f"{count} configurations", "the first one: ")
-        return f"skipped {what} of `{self.archive}` not in the space for this data ({most}{first})"
+        return f"skipped {what} of `{self.archive}`: not in the space for this data ({most}{first})"
 
     def _messages(self) -> Iterator[str]:
         if self.left_out:
@@ -114,7 +114,7 @@ def _relevant_rows(archive: Archive, target: UpcomingRun) -> list[ArchiveRow]:
         names = _most_common(row.metric for row in same)
         raise ArchiveError(
             f"`{archive.name}` has configurations for {names}, but none for {target.metric}",
-            "use that metric, or create an archive of runs with this metric",
+            f"minimize a metric of the archive, or create an archive of runs with {target.metric}",
         )
     return judged
 

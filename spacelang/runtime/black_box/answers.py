@@ -57,7 +57,7 @@ def _check_constraints(constraints: Mapping[str, Any] | None, bounds: Sequence[A
     for name in constraints or {}:
         if name not in names:
             known = ", ".join(f"`{each}`" for each in names)
-            bounds_for = f"the bounds are for {known}" if names else "there are no bounds"
+            bounds_for = f"the bounded quantities are {known}" if names else "the task has no bounds"
             raise AnswerError(f"`{name}` is not bounded; {bounds_for}")
     return {name: parse_number(value, f"value of `{name}`") for name, value in (constraints or {}).items()}
 

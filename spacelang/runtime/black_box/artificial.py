@@ -92,7 +92,7 @@ def artificial(space: Space, seed: int, *, clock: Callable[[], float] = time.per
     name = f"{ARTIFICIAL_PREFIX}{seed}"
     bounds = () if space.task is None else space.task.bounds
     if bounds:
-        message = f"the space bounds `{bounds[0].name}`, which `{name}` does not have"
+        message = f"the task of the space bounds `{bounds[0].name}`, but the objective `{name}` does not measure it"
         raise DataError(message, "use a space without `subject to`, or give data")
     facts = DataFacts(name, 0, 0, sha256(f"{name} version {VERSION}".encode()).hexdigest())
     return ArtificialObjective(facts=facts, is_cheap=True, space=space, seed=seed, clock=clock)

@@ -64,7 +64,9 @@ def make_function_objective(function: Callable[..., Any], **aim: Any) -> Functio
     Raises InputError if `function` is not callable.
     """
     if not callable(function):
-        raise InputError(f"the objective must be a function, not `{function!r}`", "give one that takes a configuration")
+        raise InputError(
+            f"the objective must be a function, not `{function!r}`", "give a function that takes a configuration"
+        )
     facts = DataFacts(f"function:{function_name(function)}", 0, 0, function_identity(function))
     return FunctionObjective(facts=facts, function=function, **aim)
 

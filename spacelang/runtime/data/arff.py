@@ -147,7 +147,9 @@ def _row(line: str, width: int) -> list[ArffValue]:
     values = _values(line)
     if len(values) != width:
         held = "1 value" if len(values) == 1 else f"{len(values)} values"
-        raise LineError(f"has {held}, but {width} are declared", f"it may be truncated: {FETCH_AGAIN}")
+        raise LineError(
+            f"has {held}, but the number of declared attributes is {width}", f"it may be truncated: {FETCH_AGAIN}"
+        )
     return values
 
 

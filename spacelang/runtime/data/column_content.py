@@ -35,7 +35,7 @@ def content_of(column: pd.Series) -> ColumnContent:
     return ColumnContent.NUMBER if pd.api.types.is_numeric_dtype(column) else ColumnContent.OTHER
 
 
-def first_true_row(are: Any) -> int | None:
+def first_true_row_number(are: Any) -> int | None:
     """Return the 1-based number of the first true row of a boolean array; None if there is none."""
     return int(are.argmax()) + 1 if are.any() else None
 

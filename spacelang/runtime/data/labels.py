@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from spacelang.ir.task import Kind, PredefinedSplits
-from spacelang.runtime.data.column_content import first_true_row
+from spacelang.runtime.data.column_content import first_true_row_number
 from spacelang.runtime.data.loading import Table
 from spacelang.runtime.data.sparse import Features
 from spacelang.runtime.errors import DataError
@@ -53,7 +53,7 @@ class Dataset:
 def check_no_missing_labels(table: Table) -> None:
     """Raise DataError if a row has no label."""
     lacking = table.target.isna().to_numpy()
-    if (row := first_true_row(lacking)) is not None:
+    if (row := first_true_row_number(lacking)) is not None:
         missing = int(lacking.sum())
         rows, where = ("1 row has", "row") if missing == 1 else (f"{missing} rows have", "first in row")
         what = f"{rows} no label in the column `{table.target.name}` ({where} {row:,})"
@@ -104,9 +104,11 @@ def _refuse_continuous_labels(labels: pd.Series) -> None:
     distinct = labels.nunique()
     with_fractions = bool((labels % 1 != 0).any())
     if with_fractions or (distinct > MAX_NUMERIC_CLASSES and distinct > len(labels) / 4):
-        kind = "numbers with fractions" if with_fractions else f"numbers in {len(labels):,} rows"
+        held = f"{distinct:,} distinct numbers with fractions"
+        if not with_fractions:
+            held = f"{distinct:,} distinct numbers in {len(labels):,} rows"
         raise DataError(
-            f"the column `{labels.name}` looks continuous: it holds {distinct:,} distinct {kind}",
+            f"the column `{labels.name}` looks continuous: it holds {held}",
             "use a space that ends in regressors, choose another label column, or write the classes as words",
         )
 
@@ -118,11 +120,13 @@ def _check_counts(classes: Iterable[Any], counts: list[int], column: str, folds:
         raise DataError(f"all labels in the column `{column}` are `{only}`", "a classifier needs at least two classes")
     label, rows = min(named.items(), key=lambda item: item[1])
     if rows < folds:
-        more = "or give more rows" if rows == 1 else f"give more rows, or use at most {rows} folds"
+        remedy = "drop the class, merge it with another, or give more rows"
+        if rows > 1:
+            remedy = f"drop the class, merge it with another, give more rows, or use at most {rows} folds"
         raise DataError(
             f"the class `{label}` in the column `{column}` has {rows} row{'s' if rows > 1 else ''}, "
             f"but the split needs at least {folds}",
-            f"drop the class, merge it with another, {more}",
+            remedy,
         )
 
 
@@ -136,7 +140,7 @@ def regression_labels(table: Table) -> pd.Series:
             "use a space that ends in classifiers, or choose another label column",
         )
     numbers = labels.astype(np.float64)
-    if (row := first_true_row(~np.isfinite(numbers.to_numpy()))) is not None:
+    if (row := first_true_row_number(~np.isfinite(numbers.to_numpy()))) is not None:
         what = f"the column `{labels.name}` holds infinite labels, first in row {row:,}"
         raise DataError(what, "drop these rows")
     return numbers

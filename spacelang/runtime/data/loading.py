@@ -31,10 +31,13 @@ EXTENSIONS: Final = (*CSV_EXTENSIONS, ".parquet", *ARFF_EXTENSIONS)
 DEFAULT_NAME: Final = "data"
 """The name of data from a program, which has no name of its own. It does not identify the data."""
 
-MASKED_REMEDIES: Final = {"features": "`features.filled(numpy.nan)`", "labels": "the rows that have a label"}
+MASKED_REMEDIES: Final = {
+    "features": "give `features.filled(numpy.nan)`",
+    "labels": "give only the rows that have a label",
+}
 """What to give instead of a masked array."""
 
-SCALAR_COLUMNS_REMEDY: Final = "give each of their parts its own column, or drop the column"
+SCALAR_COLUMNS_REMEDY: Final = "give each part of these values a column of its own, or drop the column"
 SCALAR_LABELS_REMEDY: Final = "give one number or text per row"
 
 
@@ -69,7 +72,7 @@ def load_dataset(reference: str, target: str | None = None, reading: ReadOptions
     """
     scheme, _, name = reference.partition(":")
     if scheme in {"sklearn", "openml", "openml-task"}:
-        _refuse_options(reference, reading.text_options)
+        _refuse_options(reference, reading.non_default_text_file_options)
     match scheme:
         case "sklearn":
             return _split(reference, _load_sklearn(name), target, reading)
@@ -142,7 +145,7 @@ def _load_sklearn(name: str) -> pd.DataFrame:
 def _read_file(reference: str, reading: ReadOptions, words: Collection[str] = ()) -> pd.DataFrame | SparseTable:
     path = Path(reference)
     if path.is_dir():
-        raise DataError(f"`{reference}` is a folder", "give a file in it")
+        raise DataError(f"`{reference}` is a folder", "give a file in this folder")
     if not path.exists():
         raise DataError(f"the file `{reference}` does not exist", _suggest_file(path))
     if not path.is_file():
@@ -156,13 +159,14 @@ def _read_file(reference: str, reading: ReadOptions, words: Collection[str] = ()
         case ".parquet":
             from spacelang.runtime.data.parquet import read_parquet
 
-            _refuse_options(reference, reading.text_options)
+            _refuse_options(reference, reading.non_default_text_file_options)
             return read_parquet(read_bytes(path, reference), reference)
         case ".arff" | ".arff.gz":
             from spacelang.runtime.data.arff import read_arff
 
             _refuse_options(
-                reference, {name: told for name, told in reading.text_options.items() if name != "encoding"}
+                reference,
+                {name: told for name, told in reading.non_default_text_file_options.items() if name != "encoding"},
             )
             return read_arff(read_text(path, reference, reading.encoding), reference)
         case _:
@@ -244,9 +248,7 @@ def _array(given: Any, what: str) -> npt.NDArray[Any]:
     """Return the values as an array; raise DataError if that is impossible or if some values are masked."""
     if np.ma.is_masked(given):
         # A conversion to an array would expose the numbers below the mask.
-        raise DataError(
-            f"the {what} are a masked array, whose masked values would be used", f"give {MASKED_REMEDIES[what]}"
-        )
+        raise DataError(f"the {what} are a masked array, whose masked values would be used", MASKED_REMEDIES[what])
     try:
         return np.asarray(given)
     except ValueError as error:

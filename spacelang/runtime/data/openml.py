@@ -123,7 +123,7 @@ def _splits(task: Any, folder: Path, rows: int, reference: str) -> tuple[Split, 
         text = read_text(folder / "datasplits.arff", reference)
         splits = read_splits(text, str(procedure["type"]), procedure["parameters"] or {}, rows)
     except (ValueError, DataError) as error:
-        raise DamagedFileError(f"its splits do not match the task: {error}") from None
+        raise DamagedFileError(f"the splits do not match the task: {error}") from None
     check_splits(splits, rows, reference)
     return splits
 
@@ -152,7 +152,7 @@ def _dataset(client: Any, room: ClientWorkspace, reference: str, number: int, ta
 
 
 def _check_content(file: Path, checksum: str | None) -> bool:
-    """Return True if there is a checksum; raise DamagedError if the file does not match it."""
+    """Return True if there is a checksum; raise DamagedFileError if the file does not match it."""
     if not checksum:
         return False
     content = file.read_bytes()
@@ -172,7 +172,7 @@ def _table(file: Path, reference: str, *, is_checked: bool) -> pd.DataFrame | Sp
 
 
 def _check_rows(client: Any, dataset: Any, rows: int) -> None:
-    """Raise DamagedError if OpenML reports another number of rows.
+    """Raise DamagedFileError if OpenML reports another number of rows.
 
     Some data sets have no such number, and the server cannot always be reached. Nothing is checked then.
     """

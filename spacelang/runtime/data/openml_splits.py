@@ -27,7 +27,7 @@ def read_splits(text: str, procedure: str, parameters: dict[str, str], rows: int
     """
     listed = _parse(text.replace("\r\n", "\n"))
     if listed["rowid"].max() >= rows or listed["rowid"].min() < 0:
-        raise ValueError("they have row numbers outside the data")
+        raise ValueError("some splits have row numbers outside the data")
     groups = listed.groupby(["repeat", "fold"], sort=True)
     splits = tuple(
         Split(*(np.sort(part.loc[part["type"] == kind, "rowid"].to_numpy(np.int64)) for kind in ("TRAIN", "TEST")))

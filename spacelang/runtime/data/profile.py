@@ -15,7 +15,7 @@ from spacelang.runtime.data.column_content import (
     ColumnContent,
     as_numbers,
     content_of,
-    first_true_row,
+    first_true_row_number,
     is_mostly_different,
 )
 from spacelang.runtime.data.labels import MAX_NUMERIC_CLASSES, check_no_missing_labels
@@ -133,14 +133,14 @@ class Profile:
         return _warnings(self.columns)
 
     @property
-    def rarest(self) -> int:
+    def rarest_class_size(self) -> int:
         """The number of rows of the rarest class; all rows for a regression."""
         return min((count for _, count in self.classes), default=self.rows)
 
     @property
     def is_imbalanced(self) -> bool:
         """True if a class has less than half of the rows that it would have if all classes were equally large."""
-        return bool(self.classes) and 2 * self.rarest * len(self.classes) < self.rows
+        return bool(self.classes) and 2 * self.rarest_class_size * len(self.classes) < self.rows
 
 
 def profile(table: Table) -> Profile:
@@ -224,7 +224,7 @@ def _column(values: "pd.Series[Any]") -> ColumnProfile:
     distinct = int(values.nunique()) if content is ColumnContent.CATEGORY else 0
     suspicion = _suspicion(values, content, distinct)
     is_read = suspicion is None and is_mostly_different(distinct, len(values))
-    infinite = first_true_row(np.isinf(as_numbers(values))) if content is ColumnContent.NUMBER else None
+    infinite = first_true_row_number(np.isinf(as_numbers(values))) if content is ColumnContent.NUMBER else None
     missing = float(values.isna().mean())
     return ColumnProfile(str(values.name), content, is_read, distinct, missing, suspicion, infinite)
 
@@ -272,17 +272,22 @@ def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:
     Such a class cannot be on both sides of a split.
     """
     if kind == "regression":
-        if pd.api.types.is_numeric_dtype(labels) and (row := first_true_row(np.isinf(as_numbers(labels)))) is not None:
+        if (
+            pd.api.types.is_numeric_dtype(labels)
+            and (row := first_true_row_number(np.isinf(as_numbers(labels)))) is not None
+        ):
             yield f"labels are infinite, first in row {row:,}, which a run refuses: drop these rows"
         return
     values = labels.astype(object)
     alone = ~values.duplicated(keep=False)
     if alone.any():
-        names, row = [str(each) for each in values[alone]], first_true_row(alone.to_numpy())
-        what = f"the class {format_names(names)} has" if len(names) == 1 else f"the classes {format_names(names)} have"
+        names, row = [str(each) for each in values[alone]], first_true_row_number(alone.to_numpy())
+        what = f"the class {format_names(names)} has a single row"
+        if len(names) > 1:
+            what = f"the classes {format_names(names)} have a single row"
         where = f"row {row:,}" if len(names) == 1 else f"`{names[0]}` in row {row:,}"
         yield (
-            f"{what} a single row ({where}), which a run refuses: merge {'it' if len(names) == 1 else 'them'} with "
+            f"{what} ({where}), which a run refuses: merge {'it' if len(names) == 1 else 'them'} with "
             "another class, drop such rows, or add more of them"
         )
 

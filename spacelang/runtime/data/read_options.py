@@ -38,7 +38,7 @@ class ReadOptions:
     drop_columns: tuple[str, ...] = ()
 
     @property
-    def text_options(self) -> dict[str, str]:
+    def non_default_text_file_options(self) -> dict[str, str]:
         """The options for text files that differ from the defaults, by pandas' names."""
         said = {"sep": self.sep, "encoding": self.encoding, "decimal": self.decimal}
         plain = {"sep": DEFAULT_OPTIONS.sep, "encoding": DEFAULT_OPTIONS.encoding, "decimal": DEFAULT_OPTIONS.decimal}
@@ -56,7 +56,7 @@ class ReadOptions:
     def command_options(self) -> str:
         """The options as command-line arguments, each with a space before it; empty if all are at their defaults."""
         said = {
-            **self.text_options,
+            **self.non_default_text_file_options,
             **({"drop-columns": format_columns(self.drop_columns)} if self.drop_columns else {}),
         }
         return "".join(f" --{name} {quote(displayed_separator(value))}" for name, value in said.items())
@@ -70,7 +70,7 @@ def make_read_options(
 ) -> ReadOptions:
     r"""Return read options; None stands for the default. A tab in `sep` may be written `\t`.
 
-    Raises ReadingError for a separator that is not one character, an unknown encoding, or an invalid decimal sign.
+    Raises ReadOptionsError for a separator that is not one character, an unknown encoding, or an invalid decimal sign.
     """
     found = "\t" if sep == TAB else sep
     if found is not None and (len(found) != 1 or found in '"\r\n'):
@@ -88,7 +88,7 @@ def make_read_options(
 
 
 def _encoding_name(encoding: str) -> str:
-    """Return the canonical name of a text encoding; raise ReadingError if it is unknown."""
+    """Return the canonical name of a text encoding; raise ReadOptionsError if it is unknown."""
     try:
         known = codecs.lookup(encoding)
         "".encode(known.name)

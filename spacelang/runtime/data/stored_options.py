@@ -29,7 +29,11 @@ class DataOptions:
         """The options as texts by name, without those at their defaults."""
         said = {"target": self.target, "test": None if self.test is None else repr(self.test)}
         dropped = {"drop_columns": json.dumps(self.reading.drop_columns)} if self.reading.drop_columns else {}
-        return {name: value for name, value in said.items() if value is not None} | self.reading.text_options | dropped
+        return (
+            {name: value for name, value in said.items() if value is not None}
+            | self.reading.non_default_text_file_options
+            | dropped
+        )
 
     @property
     def command_options(self) -> str:

@@ -23,7 +23,7 @@ from spacelang.runtime.final_fit import (
     MIN_SECONDS,
     SkippedTrial,
     allowed_seconds,
-    fail_if_unreadable,
+    replace_unreadable_by_failure,
     run_jobs,
     score_on_unseen_rows,
 )
@@ -132,7 +132,10 @@ def select_members(
     EnsembleError if no trial is eligible, if no pipeline has usable predictions, or if the metric of an ensemble is
     undefined.
     """
-    from spacelang.runtime.scoring.stored_predictions import batch_prediction_loss, prediction_loss
+    from spacelang.runtime.scoring.stored_predictions import (
+        make_batch_prediction_loss_function,
+        make_prediction_loss_function,
+    )
 
     records = [record for record in outcome.records if is_eligible(record.trial, objective.training_size)]
     if not records:
@@ -153,12 +156,14 @@ def select_members(
     places = indices_of_lowest(losses, LIBRARY_SIZE, has_predictions)
     if not places:
         raise EnsembleError("an ensemble cannot be built: no pipeline predicts probabilities or numbers")
-    bag = select_models([known[place] for place in places], batch_prediction_loss(held_out, objective.metric), size)
+    bag = select_models(
+        [known[place] for place in places], make_batch_prediction_loss_function(held_out, objective.metric), size
+    )
     if not np.isfinite(bag.losses).all():
         raise EnsembleError(f"the metric `{objective.metric.name}` is undefined for the predictions of an ensemble")
     members = [Member(records[places[model]], votes) for model, votes in bag.votes.items()]
     of_trial = {records[place].index: known[place] for place in places}
-    judged = prediction_loss(held_out, objective.metric)
+    judged = make_prediction_loss_function(held_out, objective.metric)
 
     def loss_of(some: Sequence[Member]) -> float:
         return judged(
@@ -191,7 +196,7 @@ def fit_ensemble(
     wishes = [_refit_request(member.record, form, needed) for member in choice.members]
     seconds = [allowed_seconds(member.record, outcome, objective, limits) for member in choice.members]
     jobs = [Job(FIRST_JOB - place, wish, each) for place, (wish, each) in enumerate(zip(wishes, seconds, strict=True))]
-    trials = [fail_if_unreadable(trial) if needed else trial for trial in run_jobs(executor, *jobs)]
+    trials = [replace_unreadable_by_failure(trial) if needed else trial for trial in run_jobs(executor, *jobs)]
     pairs = [*zip(choice.members, trials, strict=True)]
     fitted = [(member, trial) for member, trial in pairs if _is_fitted(trial)]
     failed = [

@@ -9,13 +9,13 @@ from numpy import reshape
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 
-class HardVote(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OneHotProbabilityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier without probabilities that gives 1 to the predicted class and 0 to all others."""
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
-    def fit(self, features: Any, labels: Any) -> "HardVote":
+    def fit(self, features: Any, labels: Any) -> "OneHotProbabilityClassifier":
         """Fit a clone of the classifier."""
         self.estimator_ = clone(self.estimator).fit(features, labels)
         self.classes_ = self.estimator_.classes_

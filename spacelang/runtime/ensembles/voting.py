@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from spacelang.runtime.ensembles.hard_vote import HardVote
+from spacelang.runtime.ensembles.hard_vote import OneHotProbabilityClassifier
 
 
 def voting_member(pipeline: Any, *, is_classifier: bool) -> Any:
-    """Return an unfitted pipeline as a member of a vote; a classifier without probabilities gets a `HardVote`."""
-    return HardVote(pipeline) if is_classifier and not hasattr(pipeline, "predict_proba") else pipeline
+    """Return an unfitted pipeline as a member of a vote, wrapped if it is a classifier without probabilities."""
+    return (
+        OneHotProbabilityClassifier(pipeline) if is_classifier and not hasattr(pipeline, "predict_proba") else pipeline
+    )
 
 
 def make_vote(members: Mapping[str, Any], votes: Sequence[int], *, is_classifier: bool) -> Any:

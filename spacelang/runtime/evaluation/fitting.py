@@ -70,7 +70,8 @@ def fit(
 
     All steps but the last are taken from the cache `prefixes`, as far as other trials have fitted them. The caller must
     not change such shared steps: with `guarded`, the pipeline has copies of them instead. Raise what a step raises, or
-    RepeatedError for a failure that is in the cache. The seconds that the cache saved and took are added to `account`.
+    CachedFailureError for a failure that is in the cache. The seconds that the cache saved and took are added to
+    `account`.
     """
     if not _is_valid_pipeline(pipeline):
         pipeline.fit(*rows.training())  # the library raises the error that explains what is wrong
@@ -131,7 +132,7 @@ class _DataFlow:
     def training(self) -> tuple[Any, Any]:
         """Fit the steps, and return the features and labels for the last step, which may modify them.
 
-        Raise RepeatedError if the cache knows that a prefix fails.
+        Raise CachedFailureError if the cache knows that a prefix fails.
         """
         started = self.prefixes.clock()
         found = self.prefixes.find_longest(self.keys)

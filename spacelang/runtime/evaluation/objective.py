@@ -54,10 +54,10 @@ from spacelang.runtime.failures import exception_failure
 from spacelang.runtime.loss_name import PositiveClass
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.catalogue_access import class_of
+from spacelang.runtime.pipelines.input_conversion import make_table_step
 from spacelang.runtime.pipelines.inputs import PipelineInput
 from spacelang.runtime.pipelines.label_encoding import adapt_to_labels
 from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
-from spacelang.runtime.pipelines.taking import make_table_step
 from spacelang.runtime.random_state import preserve_global_random_state, seed_global_random_state
 from spacelang.runtime.scoring.bounds_on_unseen_rows import measure_bounds
 from spacelang.runtime.scoring.loss_on_unseen_rows import score_with_interval
@@ -174,7 +174,7 @@ class DataObjective:
         if self.tested is not None:
             facts = data_facts(self.tested.name, self.tested.features, self.tested.labels)
             found["test"] = f"{facts.rows} rows, content {facts.fingerprint[:SHOWN_DIGITS]}"
-        if numbered := self.preparation.imputation_change:
+        if numbered := self.preparation.formerly_imputed_columns_text:
             found[MISSING_VALUES_SETTING] = numbered
         return found
 
@@ -222,7 +222,7 @@ class DataObjective:
         return {"n_samples": rows, "n_features": columns, **({"n_classes": classes} if classes else {})}
 
     @property
-    def kept_bytes(self) -> int:
+    def cached_bytes(self) -> int:
         """The size of the prefix cache of this process, in bytes."""
         return self._prefixes.bytes
 

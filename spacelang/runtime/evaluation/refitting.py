@@ -4,7 +4,7 @@ import pickle
 from dataclasses import dataclass, field
 from typing import Any
 
-from spacelang.ir.trial import Request, TestScore, Trial, UnseenBound
+from spacelang.ir.trial import Request, TestScore, Trial, UnseenMeasurement
 from spacelang.runtime.pipelines.inputs import PipelineInput
 
 
@@ -62,7 +62,7 @@ class UnseenBoundsTrial(Trial):
     It answers an `UnseenBoundsRequest`. If a bound could not be measured, its `reason` says why.
     """
 
-    reached: tuple[UnseenBound, ...] = ()
+    reached: tuple[UnseenMeasurement, ...] = ()
 
 
 class SerializedPayload:

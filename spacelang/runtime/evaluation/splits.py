@@ -51,7 +51,7 @@ def check_splits(splits: Sequence[Split], rows: int, source: str) -> None:
     for place, split in enumerate(splits):
         named = f"split {place + 1} of {len(splits)} of `{source}`"
         if not (len(split.training) and len(split.held_out)):
-            raise DataError(f"{named} has no rows to {'judge' if len(split.training) else 'train'} on")
+            raise DataError(f"{named} has no rows to {'evaluate' if len(split.training) else 'train'} on")
         both = np.concatenate([split.training, split.held_out])
         if both.min() < 0 or both.max() >= rows:
             wrong = both.max() if both.max() >= rows else both.min()

@@ -13,7 +13,7 @@ from spacelang.runtime.data.loading import Table, load_dataset, make_table
 from spacelang.runtime.data.sparse import Features
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.splits import Rows, plain_holdout, stratified_holdout
-from spacelang.runtime.pipelines.taking import AsTable
+from spacelang.runtime.pipelines.input_conversion import AsTable
 from spacelang.runtime.scoring.metric import Metric, constant_prediction_loss
 
 SEED_STREAM: Final = 12_073
@@ -171,7 +171,7 @@ def _encode_labels(tested: Table, dataset: Dataset) -> "pd.Series[Any]":
     unknown = [label for label in dict.fromkeys(labels) if label not in known]
     if unknown:
         shown = ", ".join(f"`{label}`" for label in unknown[:3]) + (", ..." if len(unknown) > 3 else "")
-        what = f"the column `{tested.target.name}` of `{tested.name}` has labels that the other rows lack: {shown}"
+        what = f"the column `{tested.target.name}` of `{tested.name}` has labels that the training rows lack: {shown}"
         raise DataError(what, "drop these rows, or add rows of these classes to train on")
     codes = np.array([known[label] for label in labels], dtype=np.int64)
     return pd.Series(codes, name=tested.target.name)
@@ -188,7 +188,7 @@ def align_features(tested: Table, table: Table) -> Features:
         _check_types(tested, theirs, table, ours)
     elif ours.shape[1] != theirs.shape[1]:
         what = f"`{tested.name}` has {theirs.shape[1]} feature columns, but `{table.name}` has {ours.shape[1]}"
-        raise DataError(what, "test rows need the same columns as the other rows")
+        raise DataError(what, "test rows need the same columns as the training rows")
     try:
         found: Features = AsTable().fit(ours).transform(theirs)
     except (ValueError, TypeError) as error:
@@ -203,7 +203,7 @@ def _check_columns(tested: Table, theirs: list[Any], table: Table, ours: list[An
         return
     parts = [f"{kind} {format_names(names)}" for kind, names in (("missing", missing), ("unexpected", more)) if names]
     what = f"the columns of `{tested.name}` differ from those of `{table.name}`: {', '.join(parts)}"
-    raise DataError(what, "test rows need the same columns as the other rows")
+    raise DataError(what, "test rows need the same columns as the training rows")
 
 
 def _check_types(tested: Table, theirs: pd.DataFrame, table: Table, ours: pd.DataFrame) -> None:
@@ -212,7 +212,7 @@ def _check_types(tested: Table, theirs: pd.DataFrame, table: Table, ours: pd.Dat
         pair = [_value_type(each[name]) for each in (theirs, ours)]
         if None not in pair and pair[0] != pair[1]:
             what = f"the column `{name}` holds {pair[0]} in `{tested.name}`, but {pair[1]} in `{table.name}`"
-            raise DataError(what, "use the same type of values in both")
+            raise DataError(what, "use the same type of values in both tables")
 
 
 def _value_type(column: "pd.Series[Any]") -> str | None:

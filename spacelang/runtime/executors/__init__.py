@@ -109,8 +109,8 @@ class Executor(Protocol):
         Without a pending job it returns at once. Else it blocks until at least one job has ended, or until `seconds`
         have passed.
 
-        Raises errors of the executor as a whole, never those of a pipeline. Raises UnansweredError if the caller itself
-        evaluates the pending jobs.
+        Raises errors of the executor as a whole, never those of a pipeline. Raises PendingJobsError if the caller
+        itself evaluates the pending jobs.
         """
 
     def stop(self, workers: Collection[str] | None = None) -> None:
@@ -124,7 +124,7 @@ class Executor(Protocol):
 
 
 @runtime_checkable
-class SimulatedClock(Protocol):
+class HasSimulatedClock(Protocol):
     """An executor with a simulated clock, which is then the clock of the run; `now` is its time in seconds."""
 
     now: float

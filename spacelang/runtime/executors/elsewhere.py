@@ -29,7 +29,7 @@ class Elsewhere(JobSlots):
     def wait(self, seconds: float | None = None) -> Sequence[FinishedJob]:  # noqa: ARG002 - it never waits
         """Return the results that were reported since the last call.
 
-        Raises UnansweredError if there are none and a job is pending.
+        Raises PendingJobsError if there are none and a job is pending.
         """
         if self.busy and not self._finished:
             raise PendingJobsError

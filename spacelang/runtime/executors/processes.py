@@ -30,13 +30,13 @@ from spacelang.runtime.executors._processes.messages import (
     ANSWER_HEADER,
     REQUEST_HEADER,
     Answer,
-    CorruptMessage,
+    ConfigureWorkers,
     EndUnreachableWorker,
     ForkWorker,
-    LoadEvaluation,
+    JobStartNotice,
     LoadFailed,
     LoadSucceeded,
-    StartJob,
+    TransmissionFailure,
     WorkerEnded,
     ZygoteMessage,
 )
@@ -75,7 +75,7 @@ class Processes:
     `evaluate` is sent to the zygote once, serialized by cloudpickle; results come back by pickle. An exception in it
     makes a failed trial, except for InputError: that is a mistake of the user, and `wait` raises it.
 
-    If the evaluation has a number `kept_bytes`, a worker may keep that much memory between trials, as a cache does. A
+    If the evaluation has a number `cached_bytes`, a worker may keep that much memory between trials, as a cache does. A
     worker that holds much more is replaced. So is a worker whose global state a trial has changed. Memory that a worker
     held before a trial does not count as memory of the trial. With `isolate` every trial has a process of its own, and
     nothing is cached between trials.
@@ -193,7 +193,7 @@ class Processes:
         """Start a zygote."""
         self._loaded_at = None
         self._connections[:] = [
-            ZygoteConnection(self._evaluate, LoadEvaluation(self._limits, self._isolates), forks=self._forks)
+            ZygoteConnection(self._evaluate, ConfigureWorkers(self._limits, self._isolates), forks=self._forks)
         ]
         self._forks = False  # files may be open by now that a fork must not inherit
         self._selector.register(self._connections[0].channel, selectors.EVENT_READ)
@@ -206,7 +206,7 @@ class Processes:
         worker.attempts += 1
         worker.sequence = next(self._next_number)
         worker.started_at = time.monotonic()
-        self._connections[0].send(StartJob(worker.process_token, worker.sequence, self._time_limit(worker.job)))
+        self._connections[0].send(JobStartNotice(worker.process_token, worker.sequence, self._time_limit(worker.job)))
         try:
             channel.send(REQUEST_HEADER.pack(worker.sequence) + request)
         except OSError:
@@ -255,7 +255,7 @@ class Processes:
 
     def _handle_answer(self, worker: "_WorkerState", answer: Answer) -> None:
         """Handle an answer; start a job whose answer cannot be read again in another process."""
-        if not isinstance(answer, CorruptMessage):
+        if not isinstance(answer, TransmissionFailure):
             self._finish_job(worker, answer)
             return
         if worker.channel is not None:
@@ -324,7 +324,9 @@ class Processes:
         if news.failure is not None and news.sequence == worker.sequence and news.is_final:
             self._finish_job(worker, news.failure)
         else:
-            self._retry(worker, news.failure or Failure(Status.CRASH, "its process ended before the evaluation began"))
+            self._retry(
+                worker, news.failure or Failure(Status.CRASH, "the worker process ended before the evaluation began")
+            )
 
     def _restart_zygote(self, link: ZygoteConnection) -> None:
         """Start a new zygote, and start the jobs again that the old one was running."""
@@ -408,8 +410,8 @@ def _unpickle_answer(answer: memoryview) -> Answer:
     try:
         return pickle.loads(answer)  # type: ignore[no-any-return]
     except Exception as error:  # noqa: BLE001 - unpickling a user's result can raise anything
-        return CorruptMessage(
-            Failure(Status.ERROR, f"its result cannot be read by the search: {describe_exception(error)}")
+        return TransmissionFailure(
+            Failure(Status.ERROR, f"the result of the trial cannot be read by the search: {describe_exception(error)}")
         )
 
 

@@ -25,7 +25,7 @@ from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.catalogue_access import catalogue_entry, class_of, object_of, runtime_arguments
 from spacelang.runtime.pipelines.columns import Entry, TableColumn, reads_text, transformer_entries, transformer_of
 from spacelang.runtime.pipelines.preparation import Preparation
-from spacelang.runtime.pipelines.step_chain import Step, flattened, named_apart, pipeline_class
+from spacelang.runtime.pipelines.step_chain import Step, flatten_for_resampling, pipeline_class, with_distinct_names
 
 
 def build(
@@ -67,8 +67,8 @@ def build(
 
 
 def _make_pipeline(steps: list[Step]) -> Any:
-    chained = flattened(steps)
-    return pipeline_class(chained)(named_apart(chained))
+    chained = flatten_for_resampling(steps)
+    return pipeline_class(chained)(with_distinct_names(chained))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +130,10 @@ class _Builder:
         from sklearn.pipeline import FeatureUnion
 
         parts = [step for child in node.children for step in self.union_part(child)]
-        return FeatureUnion(named_apart(parts)) if parts else None
+        return FeatureUnion(with_distinct_names(parts)) if parts else None
 
     def column_transformer(self, node: Product) -> Any:
-        """Return a `ColumnTransformer` with an entry for each part of `column_transformer(…)`.
+        """Return a `ColumnTransformer` with an entry for each part of `columns(…)`.
 
         A part that is left out passes its columns through unchanged.
         """
@@ -151,11 +151,11 @@ class _Builder:
                 last = transformer_entries(selector, part, node.selectors, inside.table)
             else:
                 remainder = transformer_of(part)
-        named = named_apart((name, (part, columns)) for name, part, columns in [*chosen, *last])
+        named = with_distinct_names((name, (part, columns)) for name, part, columns in [*chosen, *last])
         return ColumnTransformer([(name, part, columns) for name, (part, columns) in named], remainder=remainder)
 
     def for_columns(self, selector: ColumnSelector, others: tuple[ColumnSelector, ...]) -> "_Builder":
-        """Return a builder for a part of `column_transformer(…)`.
+        """Return a builder for a part of `columns(…)`.
 
         If the table is known, that of the new builder has only the columns that the selector takes.
         """
@@ -204,7 +204,7 @@ class _Builder:
             return self.hyperparameter_value(operator, node, self.configuration[node.key])
         known = catalogue_entry(operator).parameters.get(decision.name)
         if known is not None and known.takes_operator_list and isinstance(node, Product):
-            return named_apart([step for child in node.children for step in self.union_part(child)])
+            return with_distinct_names([step for child in node.children for step in self.union_part(child)])
         return self.part(node)
 
     def fixed_value(self, operator: Operator, parameter: str, value: FixedValue) -> Any:

@@ -10,7 +10,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from spacelang.ir.space import ColumnSelector
 from spacelang.runtime.data.column_content import ColumnContent, is_text
-from spacelang.runtime.pipelines.step_chain import named_apart
+from spacelang.runtime.pipelines.step_chain import with_distinct_names
 
 READERS: Final = "sklearn.feature_extraction.text"
 """The module whose operators take one column of text; a missing text counts as an empty one."""
@@ -90,9 +90,9 @@ def _columns_of(
         case "pattern":
             return make_column_selector(pattern=selector.pattern)
         case "text":
-            return Strings(text=True) if taken is None else _names(taken)
+            return StringColumnSelector(text=True) if taken is None else _names(taken)
         case "categorical" if any(other.kind == "text" for other in others):
-            return Strings(text=False) if taken is None else _names(taken)
+            return StringColumnSelector(text=False) if taken is None else _names(taken)
         case kind:
             return make_column_selector(dtype_include=list(DTYPES[kind]))
 
@@ -116,11 +116,11 @@ def _text_entry(name: str, part: Any, column: TableColumn) -> Entry:
     imputer = SimpleImputer(strategy="constant", fill_value="", keep_empty_features=True)
     steps = clone(part).steps if isinstance(part, Pipeline) else [(type(part).__name__.lower(), clone(part))]
     filled = [("imputer", imputer), ("column", FunctionTransformer(np.ravel)), *steps]
-    return name, Pipeline(named_apart(filled)), [column.name]
+    return name, Pipeline(with_distinct_names(filled)), [column.name]
 
 
 @dataclass(frozen=True, slots=True)
-class Strings:
+class StringColumnSelector:
     """A column selector for string columns, either those with free text or those with categories.
 
     It is for pipelines that are built before their table is known: it looks at the table in `fit`.
@@ -137,7 +137,7 @@ class Strings:
 class EachColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A transformer that fits a copy of another transformer on each column, and joins their features.
 
-    It is for pipelines that are built before their table is known, like `Strings`.
+    It is for pipelines that are built before their table is known, like `StringColumnSelector`.
     """
 
     def __init__(self, transformer: Any) -> None:

@@ -10,12 +10,12 @@ from sklearn.utils import ClassifierTags, RegressorTags, Tags
 from sklearn.utils.metaestimators import available_if
 
 
-def _has(method: str) -> Callable[["Configured"], bool]:
+def _has(method: str) -> Callable[["ConfigurationEstimator"], bool]:
     """Return a function that tells whether the pipeline of an estimator's configuration has a method."""
     return lambda estimator: hasattr(getattr(estimator, "pipeline_", None) or estimator.build(), method)
 
 
-class Configured(BaseEstimator):  # type: ignore[misc]
+class ConfigurationEstimator(BaseEstimator):  # type: ignore[misc]
     """The pipeline of one configuration as an estimator; without a configuration, that of the default one.
 
     `set_params` accepts the keys of a configuration besides the estimator's own parameters, and replaces the
@@ -42,7 +42,7 @@ class Configured(BaseEstimator):  # type: ignore[misc]
         """The kind of estimator: `classification`, `regression`, or None if it is unknown."""
         return None
 
-    def set_params(self, **parameters: Any) -> "Configured":
+    def set_params(self, **parameters: Any) -> "ConfigurationEstimator":
         """Set the estimator's own parameters; all other parameters together become the new configuration.
 
         Text always belongs to the configuration, because a stage may have the name of a parameter.
@@ -54,11 +54,11 @@ class Configured(BaseEstimator):  # type: ignore[misc]
             self.configuration = others
         return self
 
-    def fit(self, features: Any, labels: Any = None, sample_weight: Any = None) -> "Configured":
+    def fit(self, features: Any, labels: Any = None, sample_weight: Any = None) -> "ConfigurationEstimator":
         """Build and fit the pipeline; the last step gets the sample weights, and raises TypeError if it takes none."""
         return self._fitted(self.build(), features, labels, sample_weight)
 
-    def _fitted(self, pipeline: Any, features: Any, labels: Any, weights: Any) -> "Configured":
+    def _fitted(self, pipeline: Any, features: Any, labels: Any, weights: Any) -> "ConfigurationEstimator":
         given = {} if weights is None else {f"{pipeline.steps[-1][0]}__sample_weight": weights}
         # With routing scikit-learn would raise an error if an earlier step, such as a scaler, accepts weights, too.
         with config_context(enable_metadata_routing=False):
@@ -91,7 +91,7 @@ class Configured(BaseEstimator):  # type: ignore[misc]
         """The classes that the fitted pipeline knows."""
         return self.pipeline_.classes_
 
-    def __sklearn_clone__(self) -> "Configured":
+    def __sklearn_clone__(self) -> "ConfigurationEstimator":
         """Return an unfitted copy."""
         configuration = None if self.configuration is None else dict(self.configuration)
         return type(self)(configuration, self.random_state)

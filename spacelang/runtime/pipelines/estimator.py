@@ -13,18 +13,18 @@ from spacelang.ir.space import Space
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.catalogue_access import task_kind
-from spacelang.runtime.pipelines.configured import Configured
+from spacelang.runtime.pipelines.configured import ConfigurationEstimator
+from spacelang.runtime.pipelines.input_conversion import make_table_step
 from spacelang.runtime.pipelines.inputs import PipelineInput
 from spacelang.runtime.pipelines.label_encoding import adapt_to_labels
 from spacelang.runtime.pipelines.preparation import Preparation
-from spacelang.runtime.pipelines.taking import make_table_step
 from spacelang.solver.defaults import default_configuration
 
-WITHOUT_WEIGHTS_HELP: Final = "so leave out `sample_weight` or such operators"
+WITHOUT_WEIGHTS_HELP: Final = "so omit `sample_weight`, or remove operators without sample weights from the space"
 """The help text for operators that do not support sample weights."""
 
 
-def step_without_weights(pipeline: Any) -> str | None:
+def last_step_without_sample_weights(pipeline: Any) -> str | None:
     """Return the class name of the last step if it does not support sample weights, else None."""
     last = pipeline.steps[-1][1]
     given = signature(last.fit).parameters.values() if hasattr(last, "fit") else ()
@@ -32,7 +32,7 @@ def step_without_weights(pipeline: Any) -> str | None:
     return None if may else type(last).__name__
 
 
-class SpaceEstimator(Configured):
+class SpaceEstimator(ConfigurationEstimator):
     """The pipeline of one configuration of a space as an estimator.
 
     Without a configuration, it is the pipeline of the default one. `set_params` accepts the keys of a configuration
@@ -44,7 +44,7 @@ class SpaceEstimator(Configured):
     them first. After `fit`, the fitted pipeline is `pipeline_`.
     """
 
-    own: ClassVar[frozenset[str]] = Configured.own | {"space", "preparation", "form"}
+    own: ClassVar[frozenset[str]] = ConfigurationEstimator.own | {"space", "preparation", "form"}
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class SpaceEstimator(Configured):
         pipeline = self.build()
         if labels is not None and is_classifier(self):
             pipeline = adapt_to_labels(pipeline, tuple(np.unique(labels).tolist()))
-        if sample_weight is not None and (name := step_without_weights(pipeline)) is not None:
+        if sample_weight is not None and (name := last_step_without_sample_weights(pipeline)) is not None:
             raise TypeError(f"`{name}` does not support sample weights, {WITHOUT_WEIGHTS_HELP}")
         self._fitted(pipeline, features, labels, sample_weight)
         return self

@@ -83,7 +83,7 @@ class Preparation:
         return f"Before the pipeline: {', '.join(done)}." if done else ""
 
     @property
-    def imputation_change(self) -> str:
+    def formerly_imputed_columns_text(self) -> str:
         """A text about the columns in `numbered`, which earlier versions imputed; empty if there are none."""
         # Stored in the headers of runs and compared with them: never change this text.
         return f"numbered by the space in {_format_columns(self.numbered)}" if self.numbered else ""
@@ -205,11 +205,11 @@ def _refuse_sparse(space: Space, features: Any) -> None:
 class _ValueFlow(Enum):
     """The fate of a problematic value, such as a missing one, in a part of a pipeline over all of its alternatives."""
 
-    PASSES = "it may come out again"
+    PASSES = "the value may be in the output"
     """Every alternative accepts the value, and at least one may output it again."""
-    ENDS = "it is taken, and never comes out"
+    ENDS = "the value is accepted, and is never in the output"
     """Every alternative accepts the value, and none outputs it again."""
-    BREAKS = "some alternative does not take it"
+    BREAKS = "some alternative does not accept the value"
     """At least one alternative does not accept the value."""
 
 

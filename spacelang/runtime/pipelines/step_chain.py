@@ -25,7 +25,7 @@ def pipeline_class(steps: Iterable[Step]) -> Any:
     return ResamplingPipeline
 
 
-def flattened(steps: Sequence[Step]) -> list[Step]:
+def flatten_for_resampling(steps: Sequence[Step]) -> list[Step]:
     """Return the steps in the form that their pipeline class accepts.
 
     If one of them resamples rows, pipelines before the last step are replaced by their steps; names may then occur
@@ -33,10 +33,10 @@ def flattened(steps: Sequence[Step]) -> list[Step]:
     """
     if not any(resamples(part) for _, part in steps):
         return [*steps]
-    return [*dissolved(steps[:-1]), steps[-1]]
+    return [*expand_nested_pipelines(steps[:-1]), steps[-1]]
 
 
-def named_apart(steps: Iterable[Step]) -> list[Step]:
+def with_distinct_names(steps: Iterable[Step]) -> list[Step]:
     """Return the steps with distinct names that scikit-learn allows."""
     result: dict[str, Any] = {}
     for wanted, part in steps:
@@ -50,13 +50,13 @@ def named_apart(steps: Iterable[Step]) -> list[Step]:
     return list(result.items())
 
 
-def dissolved(steps: Sequence[Step]) -> list[Step]:
+def expand_nested_pipelines(steps: Sequence[Step]) -> list[Step]:
     """Return the steps with every pipeline replaced by its own steps."""
     from sklearn.pipeline import Pipeline
 
     result: list[Step] = []
     for name, part in steps:
-        result += dissolved(part.steps) if isinstance(part, Pipeline) else [(name, part)]
+        result += expand_nested_pipelines(part.steps) if isinstance(part, Pipeline) else [(name, part)]
     return result
 
 

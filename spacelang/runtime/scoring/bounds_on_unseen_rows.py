@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from spacelang.ir.task import AnyBound, Bound, Measure
-from spacelang.ir.trial import UnseenBound
+from spacelang.ir.trial import UnseenMeasurement
 from spacelang.runtime.evaluation.folds import Fold, writes_in_place
 from spacelang.runtime.evaluation.splits import Rows
 from spacelang.runtime.failures import describe_exception
@@ -40,7 +40,7 @@ MAX_FUNCTION_SECONDS: Final = 10.0
 """The seconds that a user's function may take for all resamples."""
 
 
-def measure_bounds(judge: PipelineScorer, pipeline: Any, fold: Fold, seed: int) -> tuple[UnseenBound, ...]:
+def measure_bounds(judge: PipelineScorer, pipeline: Any, fold: Fold, seed: int) -> tuple[UnseenMeasurement, ...]:
     """Measure every bound of a fitted pipeline on the held-out rows of a fold, with 95 % intervals.
 
     Intervals of disparities and of functions of the user are bootstrap percentile intervals over the rows. Intervals of
@@ -80,26 +80,26 @@ class _MeasuredPipeline:
         return CachedPredictions(self.pipeline, self.fold.held_out, writes=self.writes)
 
 
-def _measure_or_reason(bound: AnyBound, measure: Callable[[], UnseenBound]) -> UnseenBound:
+def _measure_or_reason(bound: AnyBound, measure: Callable[[], UnseenMeasurement]) -> UnseenMeasurement:
     try:
         return measure()
     except Exception as error:  # noqa: BLE001 - a pipeline or a function may raise anything on unseen rows
-        return UnseenBound(bound, None, reason=describe_exception(error))
+        return UnseenMeasurement(bound, None, reason=describe_exception(error))
 
 
-def _measure(bound: Bound, subject: _MeasuredPipeline) -> UnseenBound:
+def _measure(bound: Bound, subject: _MeasuredPipeline) -> UnseenMeasurement:
     match bound.measure:
         case Measure.LATENCY:
             return _measure_latency(bound, subject)
         case Measure.SIZE:
-            return UnseenBound(bound, float(pickled_size(subject.pipeline)))
+            return UnseenMeasurement(bound, float(pickled_size(subject.pipeline)))
         case Measure.DISPARITY:
             return _measure_disparity(bound, subject)
         case _:
             assert_never(bound.measure)
 
 
-def _measure_latency(bound: Bound, subject: _MeasuredPipeline) -> UnseenBound:
+def _measure_latency(bound: Bound, subject: _MeasuredPipeline) -> UnseenMeasurement:
     rows = subject.fold.held_out
     found = np.array(
         time_predictions(subject.pipeline, rows, subject.count, subject.clock, TIMING_COUNT, writes=subject.writes)
@@ -108,12 +108,14 @@ def _measure_latency(bound: Bound, subject: _MeasuredPipeline) -> UnseenBound:
     return _with_interval(bound, median(found), np.array(medians))
 
 
-def _measure_disparity(bound: Bound, subject: _MeasuredPipeline) -> UnseenBound:
+def _measure_disparity(bound: Bound, subject: _MeasuredPipeline) -> UnseenMeasurement:
     target, groups, answers = subject.fold.held_out_target, subject.fold.groups[bound.column], subject.answers
     scorer, of_group = scorer_of(bound.scorer), np.full(subject.count, len(groups))
     value = _score_range(group_scores(scorer, answers, target, groups))
     if math.isnan(value):
-        return UnseenBound(bound, None, reason=f"fewer than two groups of `{bound.column}` have a score on these rows")
+        return UnseenMeasurement(
+            bound, None, reason=f"fewer than two groups of `{bound.column}` have a score on these rows"
+        )
     for group, places in enumerate(groups):
         of_group[places] = group
     drawn = bootstrap_rows(subject.count, subject.seed, max(MIN_RESAMPLES, MAX_GROUP_SCORES // len(groups)))
@@ -139,7 +141,7 @@ def _score_range(scores: Sequence[float]) -> float:
     return max(scores) - min(scores) if len(scores) > 1 else math.nan
 
 
-def _measure_function(constraint: Constraint, subject: _MeasuredPipeline) -> UnseenBound:
+def _measure_function(constraint: Constraint, subject: _MeasuredPipeline) -> UnseenMeasurement:
     """Measure a function of the user on the rows, and its interval on resamples of the rows.
 
     For the rows that it gets, the predictions of the pipeline are taken from the cache. It may let the pipeline predict
@@ -152,7 +154,7 @@ def _measure_function(constraint: Constraint, subject: _MeasuredPipeline) -> Uns
     for rows in bootstrap_rows(subject.count, subject.seed, MIN_RESAMPLES):
         if time.perf_counter() - started > MAX_FUNCTION_SECONDS:
             slow = f"no interval: the function takes more than {MAX_FUNCTION_SECONDS:g} s for {MIN_RESAMPLES} resamples"
-            return UnseenBound(constraint.bound, _none_if_nan(value), reason=slow)
+            return UnseenMeasurement(constraint.bound, _none_if_nan(value), reason=slow)
         features = read_only(_select_rows(fold.held_out, rows))
         asked = _with_known_predictions(subject.pipeline, answers.subset(rows), features)
         try:
@@ -164,11 +166,11 @@ def _measure_function(constraint: Constraint, subject: _MeasuredPipeline) -> Uns
 
 def _with_interval(
     bound: AnyBound, value: float, values: npt.NDArray[np.float64], *, may_be_fixed: bool = False
-) -> UnseenBound:
+) -> UnseenMeasurement:
     if math.isnan(value):
-        return UnseenBound(bound, None, reason="it is undefined on these rows")
+        return UnseenMeasurement(bound, None, reason="the value is undefined on these rows")
     low, high, reason = percentile_interval(values, bound.name, may_be_fixed=may_be_fixed)
-    return UnseenBound(bound, float(value), low, high, reason)
+    return UnseenMeasurement(bound, float(value), low, high, reason)
 
 
 def _none_if_nan(value: float) -> float | None:

@@ -29,7 +29,7 @@ class CachedPredictions:
         """Return a stand-in for the rows at these positions, which uses the same cached predictions."""
         return _Subset(self, places)
 
-    def single_prediction(self) -> tuple[str, Any] | None:
+    def only_cached_prediction(self) -> tuple[str, Any] | None:
         """Return the one prediction method that was called so far and its result as an array.
 
         Return None if no method was called, or several.

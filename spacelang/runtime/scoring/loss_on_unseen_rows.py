@@ -112,7 +112,7 @@ def _loss_of_rows(answers: CachedPredictions, target: Any, metric: Metric, class
 
 def _prediction_table(answers: CachedPredictions, rows: int, classes: int) -> Any:
     """Return the predictions that the metric used as an input of the vectorized losses, or None if they do not fit."""
-    match answers.single_prediction():
+    match answers.only_cached_prediction():
         case ["predict", said] if said.shape == (rows,):
             return np.eye(classes)[said] if classes else said
         case ["predict_proba", said] if said.shape == (rows, classes):

@@ -93,7 +93,7 @@ def scorer_of(name: str) -> Any:
 def check_metric(metric: Metric, dataset: Dataset) -> None:
     """Check before the search that a metric can be computed; raise MetricError with the reason of the library."""
     if dataset.kind == "classification" and _is_regression_metric(metric.name):
-        help_text = "it would treat the classes as numbers: choose one for classification"
+        help_text = "a metric for regression treats the classes as numbers: choose a metric for classification"
         raise MetricError(f"the metric `{metric.name}` is for regression", help_text)
     try:
         constant_prediction_loss(metric, dataset, dataset)

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 class FittedFold:
     """A pipeline that was fitted on a fold, with the transformed held-out rows.
 
-    `predictor` is the part of the pipeline that takes `held_out_rows`: the held-out rows of the fold as the earlier
-    steps have transformed them. Scoring with these two does not transform the rows again.
+    `predictor` is the part of the pipeline that takes `held_out`: the held-out rows of the fold as the earlier steps
+    have transformed them. Scoring with these two does not transform the rows again.
     """
 
     pipeline: Any
@@ -48,8 +48,8 @@ class FittedFold:
 class FoldScores:
     """The scores of a pipeline on one fold; nan is undefined.
 
-    `constraints` and `metrics` are in the order of the scorer's. `prediction_array` have the form of
-    `Trial.predictions`; they are None if they were not requested, or could not be computed.
+    `constraints` and `metrics` are in the order of the scorer's. `predictions` have the form of `Trial.predictions`;
+    they are None if they were not requested, or could not be computed.
     """
 
     loss: float

@@ -23,7 +23,7 @@ BatchPredictionLoss: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.NDArray
 UNDEFINED: Final = float("nan")
 
 
-def prediction_loss(held_out: HeldOutRows, metric: Metric) -> PredictionLoss:
+def make_prediction_loss_function(held_out: HeldOutRows, metric: Metric) -> PredictionLoss:
     """Return a function from predictions for the held-out rows to their loss, the mean over the folds.
 
     The predictions have the form of `Trial.predictions`, and the metric is that of the run. If a pipeline predicts the
@@ -45,14 +45,14 @@ def prediction_loss(held_out: HeldOutRows, metric: Metric) -> PredictionLoss:
     return judged
 
 
-def batch_prediction_loss(held_out: HeldOutRows, metric: Metric) -> BatchPredictionLoss:
+def make_batch_prediction_loss_function(held_out: HeldOutRows, metric: Metric) -> BatchPredictionLoss:
     """Return a function from many predictions in one array to their losses.
 
-    It is about a hundred times as fast as `prediction_loss` for the usual metrics.
+    It is about a hundred times as fast as `make_prediction_loss_function` for the usual metrics.
     """
     many = vectorised_loss(metric.formula, len(held_out.classes))
     if many is None:
-        judged = prediction_loss(held_out, metric)
+        judged = make_prediction_loss_function(held_out, metric)
         return lambda stack: np.array([judged(each) for each in stack])
     folds = _rows_by_fold(held_out)
     return lambda stack: np.mean([many(stack[:, rows], held_out.target[rows]) for rows in folds], axis=0)

@@ -53,17 +53,17 @@ def r2_loss(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.N
     return np.asarray(residual / total if total else (residual > 0).astype(np.float64))
 
 
-def squared_error(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def mean_squared_error(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Return the mean squared error."""
     return np.asarray(np.mean((numbers - target) ** 2, axis=1))
 
 
-def root_squared_error(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def root_mean_squared_error(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Return the root mean squared error."""
-    return np.sqrt(squared_error(numbers, target))
+    return np.sqrt(mean_squared_error(numbers, target))
 
 
-def absolute_error(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def mean_absolute_error(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Return the mean absolute error."""
     return np.asarray(np.mean(np.abs(numbers - target), axis=1))
 
@@ -75,9 +75,9 @@ CLASSIFICATION_LOSSES: Final[Mapping[str, BatchLoss]] = {
 }
 REGRESSION_LOSSES: Final[Mapping[str, BatchLoss]] = {
     "1 - r2": r2_loss,
-    "mean_squared_error": squared_error,
-    "root_mean_squared_error": root_squared_error,
-    "mean_absolute_error": absolute_error,
+    "mean_squared_error": mean_squared_error,
+    "root_mean_squared_error": root_mean_squared_error,
+    "mean_absolute_error": mean_absolute_error,
 }
 
 

@@ -74,7 +74,7 @@ class RunHeader:
 
     - `definition` is the canonical JSON of the space, with source positions and its task. It is used only to
       list differences.
-    - `space_identity` is the hash of what a search sees of the space: the tree and the constraints.
+    - `identity` is the hash of what a search sees of the space: the tree and the constraints.
     - `options` are all options of the optimizer, and `settings` all else that must agree, such as trial limits.
       Both map names to texts.
     - `scale` describes how losses are normalized. Headers without it are of runs that used plain losses.
@@ -85,7 +85,7 @@ class RunHeader:
     - `data_options` say how the data was given (`runtime/data/stored_options.py`).
     - `asked` has the other command-line options that belong to the run (`RESUME_OPTIONS`). It is None in stores of
       earlier versions.
-    - `current_versions` are the versions of packages.
+    - `versions` are the versions of packages.
     - `at_defaults` names the options that have their default values, nested ones as `z.disc`. It is not stored.
     """
 
@@ -252,7 +252,7 @@ def from_texts(texts: Mapping[str, str]) -> RunHeader:
 
 def _parse_lists(named: Any) -> dict[str, tuple[str, ...]]:
     if not isinstance(named, dict) or not all(isinstance(each, list) for each in named.values()):
-        raise TypeError("a field that must map names to lists does not")
+        raise TypeError("a field must map names to lists, but does not")
     return {name: tuple(each) for name, each in named.items()}
 
 
@@ -261,17 +261,17 @@ def _check_types(header: RunHeader) -> RunHeader:
     data, budget = header.data, header.budget
     mappings = (header.options, header.settings, header.versions, header.data_options, header.meta_features)
     if not all(isinstance(each, dict) for each in mappings):
-        raise TypeError("a field that must map names to values does not")
+        raise TypeError("a field must map names to values, but does not")
     required = (header.space, header.definition, header.identity, header.metric, header.validation, header.optimizer)
     named = (text for each in mappings[:4] for text in each.values())
     asked = (text for texts in (header.asked or {}).values() for text in texts)
     texts = (*required, *asked, header.scale, data.name, data.fingerprint, *header.bounds, *(header.initial or ()))
     if not all(type(each) is str for each in (*texts, *named)):
-        raise TypeError("a field that must be a text is not one")
+        raise TypeError("a field must be a text, but is not")
     counts = (header.training_size, header.seed, data.rows, data.columns, *_as_tuple(budget.trials))
     amounts = (*_as_tuple(budget.seconds), *header.meta_features.values())
     if not all(type(each) is int for each in counts) or not all(map(_is_finite, amounts)):
-        raise TypeError("a field that must be a number is not one")
+        raise TypeError("a field must be a number, but is not")
     return header
 
 

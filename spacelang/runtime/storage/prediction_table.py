@@ -30,7 +30,9 @@ def pack(predictions: Any) -> PackedPredictions:
 
     numbers = ascontiguousarray(predictions, "<f8")
     if numbers.nbytes > MAX_BYTES:
-        raise ValueError(f"the predictions of a trial are {numbers.nbytes} bytes, more than the {MAX_BYTES} of a row")
+        raise ValueError(
+            f"the predictions of a trial are {numbers.nbytes} bytes, more than the {MAX_BYTES} that fit into a row"
+        )
     # The shape of the given array: `ascontiguousarray` adds a dimension to a single number.
     shape, content = json.dumps(list(getattr(predictions, "shape", numbers.shape))), numbers.tobytes()
     return PackedPredictions(shape, content, _digest(shape, content))
@@ -42,7 +44,7 @@ def unpack(row: Row) -> "npt.NDArray[np.float64]":
 
     digest, shape, numbers = row
     if _digest(shape, numbers) != digest:
-        raise ValueError("they do not match their checksum")
+        raise ValueError("the numbers do not match their checksum")
     return frombuffer(numbers, "<f8").reshape(json.loads(shape)).astype(float64)
 
 

@@ -336,7 +336,7 @@ def _real(number: float | None) -> float | None:
 def _memo_json(index: int, memo: Memo) -> str:
     """Return a memo as JSON; floats are written exactly. Raises ValueError for other types than numbers and strings."""
     if not all(isinstance(each, (float, int, str)) for each in memo):
-        raise ValueError(f"the memo of trial {index} must contain only numbers and texts")
+        raise ValueError(f"the memo that the optimizer stores with trial {index} must contain only numbers and texts")
     return json.dumps([*memo])
 
 
@@ -352,5 +352,5 @@ def _json_number(value: float) -> object:
 def _parse_named_numbers(text: str) -> NamedNumbers:
     found = [(name, nan if value is None else float(value)) for name, value in json.loads(text)]
     if not all(isinstance(name, str) for name, _ in found):
-        raise TypeError("the name of a number must be a text")
+        raise TypeError("the name of a stored number must be a text")
     return tuple(found)

@@ -110,7 +110,7 @@ def summarize_run(run: StoredRun) -> RunSummary:
     )
 
 
-def default_path(space: str, now: datetime, folder: Path = Path(DEFAULT_FOLDER)) -> Path:
+def reserve_default_path(space: str, now: datetime, folder: Path = Path(DEFAULT_FOLDER)) -> Path:
     """Reserve and return a new path for a run of a space: `runs/NAME-20260131-235959.db`.
 
     A number is appended if the name is taken. The folder is created if needed. An empty file reserves the path, so that
@@ -164,7 +164,7 @@ def _candidate_files(place: Path) -> Iterable[Path]:
         return [place] if place.is_file() else [path for path in sorted(place.iterdir()) if not is_unrelated_file(path)]
     except NotADirectoryError as error:
         what = f"`{place}` is neither a regular file nor a folder"
-        raise StoreError(what, "name stores, or folders with stores") from error
+        raise StoreError(what, "give files with stored runs, or folders with such files") from error
     except OSError as error:
         what = f"`{place}` cannot be listed: {os_error_text(error)}"
-        raise StoreError(what, "name stores, or folders with stores") from error
+        raise StoreError(what, "give files with stored runs, or folders with such files") from error

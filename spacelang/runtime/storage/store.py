@@ -177,7 +177,7 @@ class Store(StoredRun):
             self._commit()
             self._session = session
 
-    def request_ensemble(self, votes: int) -> None:
+    def store_ensemble_request(self, votes: int) -> None:
         """Store that this session ends with an ensemble of `votes` votes. Raises StoreError."""
         if self._session is None:
             return
@@ -325,14 +325,14 @@ class Store(StoredRun):
         count = sum(1 for _ in self._rows())
         for trial in PREDICTION_TABLE.trial_numbers(self._connection):
             if not 1 <= trial <= count:
-                raise damaged_error(self.path, f"it has predictions of trial {trial}, but not the trial")
+                raise damaged_error(self.path, f"the store has predictions of trial {trial}, but not the trial")
             self.predictions(trial)
         for trial in REQUEST_TABLE.trial_numbers(self._connection):
             if not 1 <= trial <= count:
-                raise damaged_error(self.path, f"it has the request of trial {trial}, but not the trial")
+                raise damaged_error(self.path, f"the store has the request of trial {trial}, but not the trial")
         expected = max((session.trials or 0 for session in self.sessions), default=0)
         if count < expected:
-            raise damaged_error(self.path, f"it has only {count} of {expected} trials")
+            raise damaged_error(self.path, f"the store has only {count} of {expected} trials")
         self._last = self._read_last_trial()
 
 

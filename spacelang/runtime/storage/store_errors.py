@@ -113,7 +113,7 @@ def check_store_exists(path: Path) -> None:
         found = path.stat()
     except FileNotFoundError:
         _check_folder(path)
-        help_ = "start a run without `--resume`, or name its store"
+        help_ = "start a run without `--resume`, or name the store of an existing run"
         raise StoreError(f"the store `{path}` does not exist", help_) from None
     except OSError as error:
         raise StoreError(f"`{path}`: {error.strerror or error}") from error
@@ -149,7 +149,7 @@ def _check_folder(path: Path) -> None:
 
 def _check_regular_file(path: Path, found: os.stat_result) -> None:
     if stat.S_ISDIR(found.st_mode):
-        raise StoreError(f"`{path}` is a folder", "name a file in it")
+        raise StoreError(f"`{path}` is a folder", "name a file in this folder")
     if not stat.S_ISREG(found.st_mode):
         raise StoreError(f"`{path}` is not a regular file", OTHER_PATH_HELP)
 

@@ -127,7 +127,7 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> None:
         raise StoreError(what, "upgrade spacelang")
     tables = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     if sorted(tables) != sorted((table,) for table in LAYOUTS.get(version, ())):
-        raise damaged_error(path, "its tables are not those of a store")
+        raise damaged_error(path, "the tables in the file are not those of a store")
 
 
 def is_round_based(connection: sqlite3.Connection) -> bool:
@@ -173,10 +173,10 @@ def read_header(path: Path, connection: sqlite3.Connection) -> tuple[RunHeader, 
     The digest of the first trial includes that of the header.
     """
     facts = dict(connection.execute("SELECT name, value FROM header").fetchall())
-    with report_damage(path, "its header is invalid: "):
+    with report_damage(path, "the header of the store is invalid: "):
         stored, root = facts.pop(HEADER_DIGEST_NAME, None), _header_digest(facts)
         if stored != root.hex():
-            raise damaged_error(path, "its header does not match its checksum")
+            raise damaged_error(path, "the header of the store does not match its checksum")
         return from_texts(facts), root
 
 
@@ -257,7 +257,7 @@ def _check_log_start(path: Path, log: Path) -> None:
 
 
 def _corrupt_log_error(path: Path) -> StoreError:
-    return damaged_error(path, f"its log `{_log_path(path).name}` is corrupt")
+    return damaged_error(path, f"the log `{_log_path(path).name}` of the store is corrupt")
 
 
 def check_log_complete(path: Path) -> None:
@@ -384,7 +384,7 @@ def _writing_process(connection: sqlite3.Connection) -> int | None:
     return None
 
 
-def state_without_end(path: Path) -> RunState:
+def state_of_unended_run(path: Path) -> RunState:
     """Return the state of a run whose last session has no end."""
     if not is_writable(path):
         return RunState.UNKNOWN  # only a process that may write can check the lock

@@ -29,7 +29,7 @@ from spacelang.runtime.storage.records import (
     without_digest,
 )
 from spacelang.runtime.storage.store_errors import convert_store_errors, damaged_error, report_damage
-from spacelang.runtime.storage.store_file import check_kind, is_round_based, read_header, state_without_end
+from spacelang.runtime.storage.store_file import check_kind, is_round_based, read_header, state_of_unended_run
 from spacelang.runtime.storage.unseen_score_table import StoredUnseenScore
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class StoredRun(Closeable):
         sessions = self.sessions
         ending = sessions[-1].ending if sessions else None
         if ending is None:
-            return state_without_end(self.path)
+            return state_of_unended_run(self.path)
         return RunState.FINISHED if ending in COMPLETE_ENDINGS else RunState.INTERRUPTED
 
     @property

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from spacelang.ir.task import AnyBound, Bound, FunctionBound, Measure
-from spacelang.ir.trial import TestScore, UnseenBound
+from spacelang.ir.trial import TestScore, UnseenMeasurement
 from spacelang.runtime.storage.optional_tables import TEST_BOUND_TABLE, TEST_TABLE
 from spacelang.runtime.storage.records import (
     TEST_BOUND_TYPES,
@@ -59,10 +59,10 @@ def load_unseen_score(connection: sqlite3.Connection) -> StoredUnseenScore | Non
     return None
 
 
-def _load_bounds(connection: sqlite3.Connection) -> tuple[UnseenBound, ...]:
+def _load_bounds(connection: sqlite3.Connection) -> tuple[UnseenMeasurement, ...]:
     rows = TEST_BOUND_TABLE.fetch(connection, "SELECT * FROM test_bounds ORDER BY place")
     values = [without_digest(row, TEST_BOUND_TYPES, "a bound measured on the test rows") for row in rows]
-    return tuple(UnseenBound(_parse_bound(text), *found) for _, text, *found in values)
+    return tuple(UnseenMeasurement(_parse_bound(text), *found) for _, text, *found in values)
 
 
 def _bound_text(bound: AnyBound) -> str:
@@ -84,7 +84,7 @@ def _score_row(test: StoredUnseenScore) -> Row:
     )
 
 
-def _bound_row(place: int, reached: UnseenBound) -> Row:
+def _bound_row(place: int, reached: UnseenMeasurement) -> Row:
     found = map(_real, (reached.value, reached.low, reached.high))
     return with_digest((place, _bound_text(reached.bound), *found, escape_surrogates(reached.reason)))
 

@@ -16,7 +16,7 @@ from spacelang.targets._admm.layout import Block, Indicator, StepOrder, ThetaCol
 from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, Mask
 
 
-class ConfigurationMaps:
+class ConfigurationConverter:
     """The conversions between the configurations of a space and the variables of a layout."""
 
     def __init__(self, space: Space, layout: VariableLayout) -> None:
@@ -38,7 +38,7 @@ class ConfigurationMaps:
         """Return the points of members, in their order."""
         given = configurations
         columns = given if isinstance(given, Batch) else self._tabulator.build(given)
-        points = self.default_points(len(columns))
+        points = self.points_with_default_theta(len(columns))
         decisions = {address: self._branch_indices(columns, address) for address in self.choices}
         for order, matrices in zip(self.orders, points.orders, strict=True):
             places = decisions[order.address]
@@ -52,7 +52,7 @@ class ConfigurationMaps:
                 self._write(points, alternative.columns, columns, decisions, None if alone else numbers == number)
         return points
 
-    def default_points(self, count: int) -> AdmmPoints:
+    def points_with_default_theta(self, count: int) -> AdmmPoints:
         """Return `count` points with zeros in z and orders, and the defaults in theta."""
         return AdmmPoints(
             np.zeros((count, self.layout.width), np.int8),
@@ -120,7 +120,7 @@ class ConfigurationMaps:
     # ---- from points to configurations
 
     def decode(self, point: AdmmPoint) -> Configuration:
-        """Return the configuration of a point that `reaches` accepts.
+        """Return the configuration of a point that the form accepts (`AdmmForm.accepts`).
 
         theta is rounded to the nearest members of D, upwards from the middle: 3.7 stands for 4, and so does 3.5.
         Constraints are not checked here: only `project` ensures that the result is a member.
@@ -192,7 +192,7 @@ class ConfigurationMaps:
         decisions: dict[str, Array] = {}
         pieces: dict[str, list[tuple[Array, ValueCodes]]] = {}
         for order, matrices in zip(self.orders, points.orders, strict=True):
-            decisions[order.address] = order.nearest_branches(matrices)
+            decisions[order.address] = order.nearest_order_indices(matrices)
         self._read_columns(points, self.layout.always, np.arange(len(points)), decisions, pieces)
         for block in self.blocks:
             numbers = points.z[:, block.columns].argmax(axis=1)
@@ -253,7 +253,7 @@ class ConfigurationMaps:
         """Return points as one batch of arrays; a batch is returned unchanged."""
         if isinstance(points, AdmmPoints):
             return points
-        return AdmmPoints.stack(points) if len(points) else self.default_points(0)
+        return AdmmPoints.stack(points) if len(points) else self.points_with_default_theta(0)
 
 
 def write_values(

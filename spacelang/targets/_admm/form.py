@@ -18,7 +18,7 @@ from spacelang.sampling.uniform import UniformSampler
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
-from spacelang.targets._admm.configuration_maps import ConfigurationMaps, write_values
+from spacelang.targets._admm.configuration_maps import ConfigurationConverter, write_values
 from spacelang.targets._admm.layout import Block, StepOrder, ThetaColumns, VariableLayout
 from spacelang.targets._admm.linear_constraints import LinearConstraint, LinearConstraints, derive_linear_constraints
 from spacelang.targets._admm.points import AdmmPoint, AdmmPoints
@@ -42,7 +42,7 @@ class FlatteningCounts:
     decisions: int
 
 
-class AdmmForm(ConfigurationMaps):
+class AdmmForm(ConfigurationConverter):
     """A space as ADMM needs it: blocks of z, orders, theta_c and theta_d, with their constraints.
 
     Shapes: K is the number of alternatives of all stages together, C and D are the numbers of variables of theta_c and
@@ -102,7 +102,7 @@ class AdmmForm(ConfigurationMaps):
         )
 
     @cached_property
-    def epsilons(self) -> Array:
+    def black_box_bounds(self) -> Array:
         """The bounds of the black-box constraints g_i <= epsilon_i, in seconds, bytes or units of the score."""
         return np.array([bound.limit for bound in self.bounds], float)
 
@@ -180,7 +180,7 @@ class AdmmForm(ConfigurationMaps):
             largest = np.where(np.isnan(given), -np.inf, given).argmax(axis=1)
             z[np.arange(len(points)), block.start + largest] = 1
         orders = tuple(
-            order.matrices[order.nearest_branches(matrices)]
+            order.matrices[order.nearest_order_indices(matrices)]
             for order, matrices in zip(self.orders, points.orders, strict=True)
         )
         return AdmmPoints(z, self.theta_c.nearest(points.theta_c), self.theta_d.nearest(points.theta_d), orders)
@@ -212,7 +212,7 @@ class AdmmForm(ConfigurationMaps):
         """
         taken = [int(point.z[block.columns].argmax()) for block in self.blocks]
         orders = zip(self.orders, point.orders, strict=True)
-        places = {order.address: int(order.nearest_branches(matrix[None])[0]) for order, matrix in orders}
+        places = {order.address: int(order.nearest_order_indices(matrix[None])[0]) for order, matrix in orders}
         places |= {b.address: b.alternatives[n].branch_index for b, n in zip(self.blocks, taken, strict=True)}
 
         def wanted_value(address: str) -> Value | NotFound:
@@ -266,7 +266,7 @@ class AdmmForm(ConfigurationMaps):
         Alternatives and orders are uniform, and theta is uniform or log-uniform. A point that satisfies all constraints
         stays as it was drawn, so every member is possible. Members near to excluded points are more likely.
         """
-        points = self.default_points(count)
+        points = self.points_with_default_theta(count)
         rows = np.arange(count)
         for block in self.blocks:
             points.z[rows, block.start + rng.integers(len(block.alternatives), size=count)] = 1
@@ -306,8 +306,8 @@ class AdmmForm(ConfigurationMaps):
     def to_json(self) -> dict[str, object]:
         """Return the keys of the JSON document that are specific to this form.
 
-        These are `conditions`, `z`, `theta_c`, `theta_d`, `order` and `constraints`, and `flattened` if conditions are
-        alternatives.
+        These are `conditions`, `z`, `theta_c`, `theta_d`, `order` and `constraints`, and `flattened` if conditions
+        are alternatives.
         """
         from spacelang.targets._admm.rendering import form_to_json
 

@@ -17,7 +17,7 @@ from spacelang.ir.expr import Active, And, Expr, Is, decisions_in_tests, is_true
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import identity_key
 from spacelang.reductions.flattening import BranchCase
-from spacelang.reductions.permutations import Permutation
+from spacelang.reductions.permutations import PermutationSet
 from spacelang.sampling.batch_builder import encode_values
 from spacelang.serialization.expression_printer import show_expression
 from spacelang.targets._admm.theta_boxes import Coordinate, Owner, ThetaBox
@@ -76,7 +76,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class StepOrder(Permutation):
+class StepOrder(PermutationSet):
     """The order of permuted steps."""
 
     stage: str

@@ -17,7 +17,7 @@ from spacelang.ir.domain import contains
 from spacelang.ir.space import Constraint
 from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import EXISTS, Factor, FactorGraph, State, Table, TooManyJointStatesError, eliminate
-from spacelang.solver.network import UNREACHED, Network, TooManyTiesError
+from spacelang.solver.network import UNREACHED, Network, TooManyConnectedVariablesError
 from spacelang.targets._admm.layout import Block, Indicator, VariableLayout
 
 Term: TypeAlias = tuple[str, tuple[int, ...]]
@@ -70,7 +70,7 @@ def derive_linear_constraints(structures: Structures, layout: VariableLayout) ->
                 else:
                     over, axes = _block_factors(structures, blocks, network, graph)
                     found |= dict.fromkeys(rule for factor in over for rule in _constraints_of_factor(factor, axes))
-            except (TooManyJointStatesError, TooManyTiesError):
+            except (TooManyJointStatesError, TooManyConnectedVariablesError):
                 left += network.constraints
     return LinearConstraints(_sort_constraints(found, layout), tuple(left))
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from spacelang.encodings.integer_codes import CodedPiece
 from spacelang.encodings.simple_domains import round_half_up
-from spacelang.encodings.unit_interval import UnitInterval
+from spacelang.encodings.unit_interval import UnitIntervalMapping
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, describe, literal
 from spacelang.ir.value import to_json
 from spacelang.sampling.value_codes import Array
@@ -180,8 +180,8 @@ class ThetaBox:
         return found
 
     @cached_property
-    def _scales(self) -> tuple[UnitInterval, ...]:
-        return tuple(UnitInterval(each.pieces, integral=self.integral) for each in self.coordinates)
+    def _scales(self) -> tuple[UnitIntervalMapping, ...]:
+        return tuple(UnitIntervalMapping(each.pieces, integral=self.integral) for each in self.coordinates)
 
     def _nearest_member(self, column: int, values: Array) -> Array:
         members = self.lattice[column]

@@ -21,7 +21,7 @@ from spacelang.ir.partial_evaluation import activity_cases, fold_constants
 from spacelang.ir.space import Choice, Constraint, Context, Hyperparameter, Space
 from spacelang.targets._boasf.pieces import describe_piece
 
-Vector: TypeAlias = tuple[tuple[str, int], ...]
+ArmKey: TypeAlias = tuple[tuple[str, int], ...]
 """Pairs of an address and an index: the piece of a hyperparameter that is cut, or the branch group of a decision."""
 
 
@@ -80,22 +80,22 @@ class Partition:
         """The maximum number of arms; some of them may be empty."""
         return _count_arms(self._slots)
 
-    def vectors(self) -> Iterator[Vector]:
-        """Return an iterator over the vectors of all arms, including empty arms."""
-        return _vectors(self._slots)
+    def arm_keys(self) -> Iterator[ArmKey]:
+        """Return an iterator over the keys of all arms, including empty arms."""
+        return _arm_keys(self._slots)
 
-    def vector_of(self, configuration: Configuration) -> Vector:
-        """Return the vector of a member."""
-        return tuple(_vector_items(self._slots, configuration))
+    def arm_key_of(self, configuration: Configuration) -> ArmKey:
+        """Return the key of the arm of a member."""
+        return tuple(_arm_key_items(self._slots, configuration))
 
-    def subspace_of(self, vector: Vector) -> Subspace | None:
-        """Return the restriction of the space to the arm of a vector; None if conditions leave nothing.
+    def subspace_of(self, arm_key: ArmKey) -> Subspace | None:
+        """Return the restriction of the space to the arm with a key; None if conditions leave nothing.
 
         The arm may be empty even if this is not None.
         """
         part = Subspace()
         active: list[str] = []
-        for address, place in vector:
+        for address, place in arm_key:
             slot = self._places[address]
             if isinstance(slot, GroupedDecision):
                 part.branches[address] = frozenset(slot.groups[place])
@@ -105,18 +105,18 @@ class Partition:
                     active.append(address)
         return part if all(_require_active(self._space, address, part) for address in active) else None
 
-    def arm_name(self, vector: Vector, part: Subspace) -> str:
+    def arm_name(self, arm_key: ArmKey, part: Subspace) -> str:
         """Return the name of an arm: its alternatives, and the pieces that do not follow from others."""
         words = []
-        names = [self._places[address].node.name for address, _ in vector if address in part.domains]  # type: ignore[union-attr]
-        for address, place in vector:
+        names = [self._places[address].node.name for address, _ in arm_key if address in part.domains]  # type: ignore[union-attr]
+        for address, place in arm_key:
             slot = self._places[address]
             if isinstance(slot, GroupedDecision) and len(slot.groups) == 1:
                 continue
             if isinstance(slot, GroupedDecision):
                 group = slot.groups[place]
                 others = (
-                    f"another {slot.choice.name} of {len(group)}"
+                    f"one of {len(group)} other alternatives of {slot.choice.name}"
                     if len(group) > MAX_NAMED_ALTERNATIVES
                     else " or ".join(group)
                 )
@@ -161,20 +161,20 @@ def _count_arms(slots: Cuts) -> int:
     )
 
 
-def _vectors(slots: Cuts) -> Iterator[Vector]:
-    for joint in product(*map(_slot_vectors, slots)):
+def _arm_keys(slots: Cuts) -> Iterator[ArmKey]:
+    for joint in product(*map(_slot_arm_keys, slots)):
         yield tuple(item for items in joint for item in items)
 
 
-def _slot_vectors(slot: CutHyperparameter | GroupedDecision) -> Iterator[Vector]:
+def _slot_arm_keys(slot: CutHyperparameter | GroupedDecision) -> Iterator[ArmKey]:
     if isinstance(slot, CutHyperparameter):
         yield from (((slot.node.address, place),) for place in range(len(slot.pieces)))
         return
     for place, inside in enumerate(slot.inside):
-        yield from (((slot.choice.address, place), *inner) for inner in _vectors(inside))
+        yield from (((slot.choice.address, place), *inner) for inner in _arm_keys(inside))
 
 
-def _vector_items(slots: Cuts, configuration: Configuration) -> Iterator[tuple[str, int]]:
+def _arm_key_items(slots: Cuts, configuration: Configuration) -> Iterator[tuple[str, int]]:
     for slot in slots:
         if isinstance(slot, CutHyperparameter):
             key = slot.node.key
@@ -184,7 +184,7 @@ def _vector_items(slots: Cuts, configuration: Configuration) -> Iterator[tuple[s
         branch = str(configuration[slot.choice.key])
         place = next(place for place, group in enumerate(slot.groups) if branch in group)
         yield slot.choice.address, place
-        yield from _vector_items(slot.inside[place], configuration)
+        yield from _arm_key_items(slot.inside[place], configuration)
 
 
 def _copy(part: Subspace) -> Subspace:

@@ -8,7 +8,7 @@ from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, members
 from spacelang.ir.expr import Compare, Constant, Expr, Reference, is_true, references
 from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate
 from spacelang.ir.value import Value
-from spacelang.reductions.domains import RenamedMembers
+from spacelang.reductions.domains import MemberRenamingReduction
 from spacelang.reductions.questions import FixedPiece
 from spacelang.solver.atoms import cut_points_of, distinguished_cells
 from spacelang.solver.domain_pieces import join_pieces
@@ -19,17 +19,17 @@ from spacelang.targets._configspace.normal_form import (
     MembershipTest,
     NormalForm,
     PairRelation,
-    Threshold,
+    ThresholdTest,
     conjunction,
     disjunction,
 )
 from spacelang.targets._configspace.pieces import (
     MAX_LISTED,
     EncodedDomain,
-    ExactIntegers,
+    ExactIntegerReduction,
     FlatHyperparameter,
-    HeldPiece,
-    Scaled,
+    HyperparameterPiece,
+    ScaledRangeReduction,
 )
 from spacelang.targets._configspace.range_support import round_decimals
 
@@ -50,7 +50,7 @@ def atom_normal_form(
 ) -> NormalForm:
     """Return where an atom has a truth value and all hyperparameters that it names are active.
 
-    Raises UnsayableError if ConfigSpace cannot express that.
+    Raises InexpressibleError if ConfigSpace cannot express that.
     """
     named = references(atom)
     if len(named) == 1:
@@ -84,10 +84,10 @@ def unary_atom_form(coded: EncodedDomain, atom: Expr, truth: bool, activity: Map
                 assert coded.selector is not None
                 labels = [coded.selector.choices[place]] if is_wanted(piece.value) else []
                 found.append(membership_form(coded.selector, labels, activity))
-            case HeldPiece(reduction=RenamedMembers() as renamed, parameter=parameter):
+            case HyperparameterPiece(reduction=MemberRenamingReduction() as renamed, parameter=parameter):
                 pairs = zip(members(renamed.part), parameter.choices, strict=True)
                 found.append(membership_form(parameter, [choice for v, choice in pairs if is_wanted(v)], activity))
-            case HeldPiece():
+            case HyperparameterPiece():
                 cut = _cells_of(piece.part, atom)
                 wanted = [cell for cell in cut if is_wanted(cell.middle)]
                 found.append(_cells_form(piece, wanted, len(cut), activity))
@@ -103,7 +103,7 @@ def _cells_of(part: SimpleDomain, atom: Expr) -> tuple[SimpleDomain, ...]:
 
 
 def _cells_form(
-    piece: HeldPiece, wanted: list[SimpleDomain], count: int, activity: Mapping[str, NormalForm]
+    piece: HyperparameterPiece, wanted: list[SimpleDomain], count: int, activity: Mapping[str, NormalForm]
 ) -> NormalForm:
     """Return where the value of a range lies in some of its cells."""
     if not wanted or activity[piece.name] == NEVER:
@@ -111,7 +111,7 @@ def _cells_form(
     if len(wanted) == count:
         return activity[piece.name]
     # ConfigSpace compares the logarithms of integers, which have rounding errors.
-    if (piece.parameter.log and not isinstance(piece.reduction, Scaled)) or _is_narrow(piece.parameter):
+    if (piece.parameter.log and not isinstance(piece.reduction, ScaledRangeReduction)) or _is_narrow(piece.parameter):
         raise InexpressibleError
     found = join_pieces(piece.part, wanted)
     runs = found.parts if not isinstance(found, Grid | Real | Categorical) else (found,)
@@ -124,10 +124,10 @@ def _is_narrow(parameter: FlatHyperparameter) -> bool:
     return parameter.kind.endswith("float") and parameter.upper - parameter.lower < MIN_RELATIVE_WIDTH * largest
 
 
-def _run_form(piece: HeldPiece, run: SimpleDomain) -> NormalForm:
+def _run_form(piece: HyperparameterPiece, run: SimpleDomain) -> NormalForm:
     part = piece.part
     if run.size == 1:
-        return (frozenset((Threshold(piece.name, "==", _scaled_number(piece, run.middle)),)),)
+        return (frozenset((ThresholdTest(piece.name, "==", _scaled_number(piece, run.middle)),)),)
     found: list[NormalForm] = []
     if isinstance(run, Grid):
         found += _integer_bounds(piece.parameter, _scaled_number(piece, run.least), _scaled_number(piece, run.greatest))
@@ -143,22 +143,22 @@ def _run_form(piece: HeldPiece, run: SimpleDomain) -> NormalForm:
 
 def _integer_bounds(parameter: FlatHyperparameter, first: float, last: float) -> Iterator[NormalForm]:
     if first > parameter.lower:
-        yield (frozenset((Threshold(parameter.name, ">", first - 1),)),)
+        yield (frozenset((ThresholdTest(parameter.name, ">", first - 1),)),)
     if last < parameter.upper:
-        yield (frozenset((Threshold(parameter.name, "<", last + 1),)),)
+        yield (frozenset((ThresholdTest(parameter.name, "<", last + 1),)),)
 
 
-def _bound_form(piece: HeldPiece, sign: Literal["<", ">"], number: float, is_open: bool) -> NormalForm:
+def _bound_form(piece: HyperparameterPiece, sign: Literal["<", ">"], number: float, is_open: bool) -> NormalForm:
     limit = _scaled_number(piece, number)
-    strict: NormalForm = (frozenset((Threshold(piece.name, sign, limit),)),)
-    return strict if is_open else disjunction(strict, (frozenset((Threshold(piece.name, "==", limit),)),))
+    strict: NormalForm = (frozenset((ThresholdTest(piece.name, sign, limit),)),)
+    return strict if is_open else disjunction(strict, (frozenset((ThresholdTest(piece.name, "==", limit),)),))
 
 
-def _scaled_number(piece: HeldPiece, value: Value) -> float:
+def _scaled_number(piece: HyperparameterPiece, value: Value) -> float:
     """Return a number in the units of a hyperparameter, rounded as ConfigSpace rounds its values."""
     number = piece.reduction.encode(value)
     assert isinstance(number, int | float)
-    if not isinstance(piece.reduction, Scaled):
+    if not isinstance(piece.reduction, ScaledRangeReduction):
         return number
     found = round_decimals(number)
     return min(max(found, piece.parameter.lower), piece.parameter.upper)
@@ -179,7 +179,7 @@ def _pair_relation(atom: Expr, truth: bool, codes: Mapping[str, EncodedDomain]) 
 
 def _unchanged_name(coded: EncodedDomain) -> str | None:
     match coded.pieces:
-        case (HeldPiece(name=name, reduction=ExactIntegers() | Scaled(exponent=0)),):
+        case (HyperparameterPiece(name=name, reduction=ExactIntegerReduction() | ScaledRangeReduction(exponent=0)),):
             return name
         case _:
             return None
@@ -209,7 +209,7 @@ def _enumerated_form(
 
 def _listed_values(coded: EncodedDomain) -> Iterator[Value]:
     for piece in coded.pieces:
-        is_listed = isinstance(piece, FixedPiece) or isinstance(piece.reduction, RenamedMembers)
+        is_listed = isinstance(piece, FixedPiece) or isinstance(piece.reduction, MemberRenamingReduction)
         if not is_listed and (piece.part.size is None or piece.part.size > MAX_LISTED):
             raise InexpressibleError
         yield from members(piece.part)

@@ -5,7 +5,20 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from spacelang.ir.domain import Domain, Grid, Union, contains, parts
-from spacelang.ir.expr import INACTIVE, Active, And, Expr, Inactive, Is, Lookup, Not, Or, is_true, nodes, references
+from spacelang.ir.expr import (
+    INACTIVE,
+    Active,
+    And,
+    Expr,
+    InactiveValue,
+    Is,
+    Lookup,
+    Not,
+    Or,
+    is_true,
+    nodes,
+    references,
+)
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Variable
 from spacelang.ir.value import Value
 from spacelang.solver.network import Network
@@ -18,7 +31,7 @@ from spacelang.targets._configspace.normal_form import (
     MembershipTest,
     NormalForm,
     PairRelation,
-    Threshold,
+    ThresholdTest,
     conjunction,
     disjunction,
 )
@@ -42,7 +55,7 @@ MAX_CLAUSES_PER_HYPERPARAMETER: Final = 50
 _SIGNS: Final[tuple[Literal["<", "==", ">"], ...]] = ("<", "==", ">")
 
 
-class DirectNetwork:
+class DirectNetworkConverter:
     """A conversion of one network, without unfolding it, into entries of a plan."""
 
     def __init__(self, plan: PlanBuilder, network: Network) -> None:
@@ -53,7 +66,7 @@ class DirectNetwork:
         self.codes: dict[str, EncodedDomain] = {}
 
     def add_to_plan(self) -> None:
-        """Add the network to the plan; raise UnsayableError if ConfigSpace cannot express it."""
+        """Add the network to the plan; raise InexpressibleError if ConfigSpace cannot express it."""
         for address in self.members:
             self._add_variable(address)
         clauses = [way for constraint in self.network.constraints for way in self._clauses(constraint)]
@@ -66,7 +79,7 @@ class DirectNetwork:
     def _write(self, lookup: Lookup, values: dict[str, FlatValue]) -> None:
         for address in self.members:
             worth = lookup(address)
-            if isinstance(worth, Inactive):
+            if isinstance(worth, InactiveValue):
                 continue
             if address in self.codes:
                 values.update(self.codes[address].encode(worth))
@@ -183,14 +196,14 @@ class DirectNetwork:
         """Return the negation of a normal form."""
         return conjunction(*(disjunction(*(self._test_negation(test) for test in way)) for way in ways))
 
-    def _test_negation(self, test: MembershipTest | Threshold | PairRelation) -> NormalForm:
+    def _test_negation(self, test: MembershipTest | ThresholdTest | PairRelation) -> NormalForm:
         if not isinstance(test, MembershipTest):
             return self._comparison_negation(test)
         parameter = self.plan.parameters[test.name]
         others = membership_form(parameter, [v for v in parameter.choices if v not in test.values], self.plan.activity)
         return disjunction(self._negation(self.plan.activity[test.name]), others)
 
-    def _comparison_negation(self, test: Threshold | PairRelation) -> NormalForm:
+    def _comparison_negation(self, test: ThresholdTest | PairRelation) -> NormalForm:
         if isinstance(test, PairRelation):
             raise InexpressibleError
         parameter = self.plan.parameters[test.name]

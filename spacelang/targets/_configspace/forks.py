@@ -20,7 +20,7 @@ from spacelang.ir.domain import (
     members,
     parts,
 )
-from spacelang.ir.expr import Inactive, Lookup, Reference, references
+from spacelang.ir.expr import InactiveValue, Lookup, Reference, references
 from spacelang.ir.space import Choice, Context, Hyperparameter
 from spacelang.ir.value import Value, identity_key
 from spacelang.reductions.unfolding import (
@@ -84,7 +84,7 @@ class ForkConverter:
         self._activity: dict[int, NormalForm] = {}
 
     def add_to_plan(self) -> None:
-        """Add all parts to the plan; raise UnsayableError if ConfigSpace cannot express them."""
+        """Add all parts to the plan; raise InexpressibleError if ConfigSpace cannot express them."""
         for part in self.parts:
             self._add_part(part)
         for part in self.parts:
@@ -101,7 +101,7 @@ class ForkConverter:
             elif id(part) in self.codes:
                 assert isinstance(part, FreeHyperparameter)
                 worth = lookup(part.node.address)
-                assert not isinstance(worth, Inactive)
+                assert not isinstance(worth, InactiveValue)
                 values.update(self.codes[id(part)].encode(worth))
 
     def _choice(self, fork: Fork, place: int, lookup: Lookup) -> FlatValue:
@@ -112,7 +112,7 @@ class ForkConverter:
         assert selector.values is not None
         assert fork.node is not None
         worth = lookup(fork.node.address)
-        assert not isinstance(worth, Inactive)
+        assert not isinstance(worth, InactiveValue)
         return next(
             c for c in choices if c in selector.values and identity_key(selector.values[c]) == identity_key(worth)
         )

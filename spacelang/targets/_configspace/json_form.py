@@ -9,7 +9,7 @@ from spacelang.targets._configspace.normal_form import (
     NormalForm,
     PairRelation,
     Test,
-    Threshold,
+    ThresholdTest,
 )
 from spacelang.targets._configspace.pieces import FlatHyperparameter
 from spacelang.targets._configspace.plan import Plan
@@ -91,7 +91,7 @@ def _conjunction(plan: Plan, child: str, way: Sequence[Test]) -> Document:
 def _test(plan: Plan, child: str, test: Test) -> Document:
     assert not isinstance(test, PairRelation)
     given = {"child": child, "parent": test.name}
-    if isinstance(test, Threshold):
+    if isinstance(test, ThresholdTest):
         return {"type": TYPE_SUFFIXES[test.sign], **given, "value": test.number}
     return _membership_document(plan, test, "EQ", given)
 
@@ -105,7 +105,7 @@ def _forbidden(plan: Plan, test: Test) -> Document:
     match test:
         case PairRelation():
             return {"type": f"RELATION_{TYPE_SUFFIXES[test.sign]}", "left": test.left, "right": test.right}
-        case Threshold():
+        case ThresholdTest():
             kind = "EQUALS" if test.sign == "==" else f"CLAUSE_{TYPE_SUFFIXES[test.sign]}"
             return {"type": kind, "name": test.name, "value": test.number}
         case MembershipTest():
@@ -144,7 +144,7 @@ def _sort_key(plan: Plan, test: Test) -> tuple[Any, ...]:
         case MembershipTest():
             choices = plan.parameters[test.name].choices
             return names[test.name], 0, [choices.index(value) for value in _values(plan, test)]
-        case Threshold():
+        case ThresholdTest():
             return names[test.name], 1, [">==<".index(test.sign), test.number]
         case PairRelation():
             return names[test.left], 2, [names[test.right], test.sign]

@@ -25,7 +25,7 @@ class MembershipTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Threshold:
+class ThresholdTest:
     """A test that a numeric hyperparameter is active and less than, greater than or equal to a number."""
 
     name: str
@@ -45,7 +45,7 @@ class PairRelation:
     right: str
 
 
-Test: TypeAlias = MembershipTest | Threshold | PairRelation
+Test: TypeAlias = MembershipTest | ThresholdTest | PairRelation
 Conjunction: TypeAlias = frozenset[Test]
 NormalForm: TypeAlias = tuple[Conjunction, ...]
 ALWAYS: Final[NormalForm] = (frozenset(),)
@@ -57,12 +57,12 @@ class InexpressibleError(Exception):
 
 
 def disjunction(*several: NormalForm) -> NormalForm:
-    """Return the disjunction of normal forms; raise UnsayableError if it is too large."""
+    """Return the disjunction of normal forms; raise InexpressibleError if it is too large."""
     return _simplified(way for ways in several for way in ways)
 
 
 def conjunction(*several: NormalForm) -> NormalForm:
-    """Return the conjunction of normal forms; raise UnsayableError if it is too large."""
+    """Return the conjunction of normal forms; raise InexpressibleError if it is too large."""
     found: NormalForm = ALWAYS
     for ways in several:
         if ways != ALWAYS:

@@ -8,8 +8,8 @@ from typing import Final, Literal, TypeAlias
 
 from spacelang.ir.domain import Domain, Grid, Real, exact_integer, parts
 from spacelang.ir.value import Value
-from spacelang.reductions.domains import Identity
-from spacelang.reductions.questions import DrawnPiece, FixedPiece, FreeDraw
+from spacelang.reductions.domains import IdentityReduction
+from spacelang.reductions.questions import DrawnPiece, FixedPiece, FreeHyperparameterDraw
 from spacelang.solver.cells import probability_of_cell
 from spacelang.targets._configspace.normal_form import FlatValue
 
@@ -63,17 +63,17 @@ def weights_or_none(weights: Sequence[float]) -> Sequence[float] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldPiece(DrawnPiece):
+class HyperparameterPiece(DrawnPiece):
     """A piece of a domain with the hyperparameter that stores its reduced values."""
 
     parameter: FlatHyperparameter
 
 
-Piece: TypeAlias = FixedPiece | HeldPiece
+Piece: TypeAlias = FixedPiece | HyperparameterPiece
 
 
 @dataclass(frozen=True, slots=True)
-class ExactIntegers(Identity):
+class ExactIntegerReduction(IdentityReduction):
     """A reduction that leaves integers unchanged."""
 
     part: Grid
@@ -87,7 +87,7 @@ class ExactIntegers(Identity):
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled:
+class ScaledRangeReduction:
     """A replacement of a range of floats by the range times `2 ** exponent`.
 
     A decoded number outside the original range becomes the nearer end of it.
@@ -127,7 +127,7 @@ class EncodedDomain:
     @property
     def parameters(self) -> tuple[FlatHyperparameter, ...]:
         """All hyperparameters, the selector first."""
-        inner = tuple(piece.parameter for piece in self.pieces if isinstance(piece, HeldPiece))
+        inner = tuple(piece.parameter for piece in self.pieces if isinstance(piece, HyperparameterPiece))
         return inner if self.selector is None else (self.selector, *inner)
 
     @cached_property
@@ -136,8 +136,8 @@ class EncodedDomain:
         return {} if self.selector is None else {choice: place for place, choice in enumerate(self.selector.choices)}
 
     @cached_property
-    def _draw(self) -> FreeDraw:
-        return FreeDraw("" if self.selector is None else self.selector.name, self.pieces)
+    def _draw(self) -> FreeHyperparameterDraw:
+        return FreeHyperparameterDraw("" if self.selector is None else self.selector.name, self.pieces)
 
     def encode(self, value: Value) -> dict[str, FlatValue]:
         """Return a member as values of the hyperparameters."""

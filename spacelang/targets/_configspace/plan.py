@@ -25,7 +25,7 @@ from spacelang.targets._configspace.normal_form import (
     with_activity_conditions,
     without_implied_tests,
 )
-from spacelang.targets._configspace.pieces import EncodedDomain, FlatHyperparameter, HeldPiece, draw_share
+from spacelang.targets._configspace.pieces import EncodedDomain, FlatHyperparameter, HyperparameterPiece, draw_share
 from spacelang.targets._configspace.priors import normal_of
 from spacelang.targets._configspace.range_support import UnsupportedRangeError, encode_domain
 
@@ -124,7 +124,7 @@ class PlanBuilder:
     def add_domain(self, node: Hyperparameter, domain: Domain, active: NormalForm) -> EncodedDomain:
         """Add a hyperparameter, or a piece of its domain, encoded as ConfigSpace hyperparameters.
 
-        Raises UnholdableRangeError if ConfigSpace cannot represent its range.
+        Raises UnsupportedHyperparameterError if ConfigSpace cannot represent its range.
         """
         try:
             found = encode_domain(
@@ -138,7 +138,7 @@ class PlanBuilder:
             raise UnsupportedHyperparameterError(node) from error
         self.add_hyperparameter(found.parameters[0], active)
         for place, piece in enumerate(found.pieces):
-            if found.selector is not None and isinstance(piece, HeldPiece):
+            if found.selector is not None and isinstance(piece, HyperparameterPiece):
                 self.add_hyperparameter(
                     piece.parameter, membership_form(found.selector, [found.selector.choices[place]], self.activity)
                 )
@@ -150,7 +150,7 @@ class PlanBuilder:
         """Return an equivalent condition that does not depend on the order in which ConfigSpace checks conditions.
 
         ConfigSpace sorts conditions by the shallowest hyperparameter that each of them names. Until the condition of an
-        inactive hyperparameter has been checked, its drawn value still counts. Raises UnsayableError if ConfigSpace
+        inactive hyperparameter has been checked, its drawn value still counts. Raises InexpressibleError if ConfigSpace
         cannot express the condition.
         """
         found = disjunction(tuple(without_implied_tests(way, self.activity) for way in ways))

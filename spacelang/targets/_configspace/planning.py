@@ -16,8 +16,8 @@ from spacelang.reductions.variable_names import VariableNames
 from spacelang.solver.cells import probability_of_cell
 from spacelang.solver.counting import CountWeights, Structures
 from spacelang.solver.model import Solver
-from spacelang.solver.network import Network, TooManyTiesError
-from spacelang.targets._configspace.direct_networks import DirectNetwork
+from spacelang.solver.network import Network, TooManyConnectedVariablesError
+from spacelang.targets._configspace.direct_networks import DirectNetworkConverter
 from spacelang.targets._configspace.forks import ForkConverter
 from spacelang.targets._configspace.normal_form import NEVER, InexpressibleError
 from spacelang.targets._configspace.plan import Plan, PlanBuilder
@@ -37,7 +37,7 @@ class RefusedConstraintsError(Exception):
 def make_plan(structures: Structures, suffix: str) -> Plan:
     """Return the plan of a nonempty space; `suffix` is appended to the names of decisions.
 
-    Raises RefusedConstraintsError and UnholdableRangeError.
+    Raises RefusedConstraintsError and UnsupportedHyperparameterError.
     """
     planner = Planner(structures, suffix)
     planner.add_networks(())
@@ -75,7 +75,7 @@ class Planner:
             if Solver(self._structures.model, _AcceptanceProbability()).solve(network).total < MIN_ACCEPTANCE:
                 return False
             supported = self._supported
-        except TooManyTiesError:
+        except TooManyConnectedVariablesError:
             return True
         points = {
             address: frozenset(state for state, cell in enumerate(cells) if cell.size == 1)
@@ -92,7 +92,7 @@ class Planner:
         """Try to add a network as it is; return False and restore the plan if ConfigSpace cannot express it."""
         before = self.plan.copy()
         try:
-            DirectNetwork(self.plan, network).add_to_plan()
+            DirectNetworkConverter(self.plan, network).add_to_plan()
             for name in [*self.plan.parameters][len(before.parameters) :]:
                 self.plan.order_independent(self.plan.activity[name])
         except InexpressibleError:
@@ -104,7 +104,7 @@ class Planner:
         self.plan.unfolded.append(network)
         try:
             ForkConverter(self.plan, self._unfold(network), context).add_to_plan()
-        except (InexpressibleError, TooManyTiesError) as error:
+        except (InexpressibleError, TooManyConnectedVariablesError) as error:
             raise RefusedConstraintsError(network) from error
 
 

@@ -23,7 +23,7 @@ from spacelang.ir.domain import (
     parts,
 )
 from spacelang.ir.value import Value, is_number
-from spacelang.reductions.domains import MemberIndices, RenamedMembers
+from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction
 from spacelang.reductions.questions import FixedPiece
 from spacelang.sampling.value_codes import EXACT_INTEGER_LIMIT
 from spacelang.solver.cells import log_ends, log_share
@@ -32,11 +32,11 @@ from spacelang.targets._configspace.pieces import (
     DECIMALS,
     MAX_LISTED,
     EncodedDomain,
-    ExactIntegers,
+    ExactIntegerReduction,
     FlatHyperparameter,
-    HeldPiece,
+    HyperparameterPiece,
     Kind,
-    Scaled,
+    ScaledRangeReduction,
     finite_hyperparameter,
 )
 
@@ -56,7 +56,7 @@ def encode_domain(
     normal: tuple[float, float] | None = None,
     weights: tuple[float, ...] | None = None,
 ) -> EncodedDomain:
-    """Encode a domain as ConfigSpace hyperparameters; raise UnholdableError if that is impossible.
+    """Encode a domain as ConfigSpace hyperparameters; raise UnsupportedRangeError if that is impossible.
 
     Parameters
     ----------
@@ -85,12 +85,12 @@ def encode_domain(
 
 def list_members(
     part: Categorical | Grid, name: str, *, ordered: bool, weights: tuple[float, ...] | None = None
-) -> HeldPiece:
+) -> HyperparameterPiece:
     """Return a hyperparameter that lists the members one by one (see `distinct_choices`)."""
     values = [*members(part)]
     choices = distinct_choices(values)
     parameter = finite_hyperparameter(name, choices, choices[0], weights, ordered=ordered)
-    return HeldPiece(name, RenamedMembers(part, Categorical(choices)), parameter)
+    return HyperparameterPiece(name, MemberRenamingReduction(part, Categorical(choices)), parameter)
 
 
 def distinct_choices(values: Sequence[Value]) -> tuple[FlatValue, ...]:
@@ -115,7 +115,7 @@ def _native_values(values: Sequence[Value]) -> tuple[FlatValue, ...] | None:
     return None
 
 
-def _encode_part(part: SimpleDomain, name: str, normal: tuple[float, float] | None) -> HeldPiece:
+def _encode_part(part: SimpleDomain, name: str, normal: tuple[float, float] | None) -> HyperparameterPiece:
     match part:
         case Categorical():
             return list_members(part, name, ordered=isinstance(part, Ordinal))
@@ -124,9 +124,9 @@ def _encode_part(part: SimpleDomain, name: str, normal: tuple[float, float] | No
         case Real():
             return _encode_scaled(part, name, normal)
         case Grid(is_consecutive=True):
-            return HeldPiece(
+            return HyperparameterPiece(
                 name,
-                ExactIntegers(part),
+                ExactIntegerReduction(part),
                 _numeric_hyperparameter(name, "int", part.lower, part.upper, part.log, normal),
             )
         case Grid():
@@ -142,12 +142,12 @@ def _numeric_hyperparameter(
     return FlatHyperparameter(name, family, (), lower, upper, log, normal=normal, default=lower)
 
 
-def _encode_stepped(part: Grid, name: str) -> HeldPiece:
+def _encode_stepped(part: Grid, name: str) -> HyperparameterPiece:
     if part.size <= MAX_LISTED:
         weights = _log_weights(part) if part.log else None
         return list_members(part, name, ordered=weights is None, weights=weights)
-    places = MemberIndices(part)
-    return HeldPiece(name, places, _numeric_hyperparameter(name, "int", 0, places.domain.upper, False, None))
+    places = MemberIndexReduction(part)
+    return HyperparameterPiece(name, places, _numeric_hyperparameter(name, "int", 0, places.domain.upper, False, None))
 
 
 def _log_weights(part: Grid) -> tuple[float, ...]:
@@ -156,13 +156,13 @@ def _log_weights(part: Grid) -> tuple[float, ...]:
     return tuple(log_share(member, member, part) for member in map(part.value_at, range(part.size)))
 
 
-def _encode_scaled(part: Real, name: str, normal: tuple[float, float] | None) -> HeldPiece:
-    scaled = Scaled(part, scaling_exponent(part))
+def _encode_scaled(part: Real, name: str, normal: tuple[float, float] | None) -> HyperparameterPiece:
+    scaled = ScaledRangeReduction(part, scaling_exponent(part))
     lower, upper = _round_down(scaled.domain.lower), -_round_down(-scaled.domain.upper)
     if lower <= 0 and part.log:
         raise UnsupportedRangeError
     prior = _scaled_prior(normal, lower, part.log, scaled.exponent)
-    return HeldPiece(name, scaled, _numeric_hyperparameter(name, "float", lower, upper, part.log, prior))
+    return HyperparameterPiece(name, scaled, _numeric_hyperparameter(name, "float", lower, upper, part.log, prior))
 
 
 def _scaled_prior(

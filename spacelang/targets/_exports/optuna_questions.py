@@ -3,10 +3,19 @@
 from collections.abc import Sequence
 from typing import Final, assert_never
 
-from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, describe, integer_coefficients, literal
+from spacelang.ir.domain import (
+    Categorical,
+    Grid,
+    Ordinal,
+    Real,
+    SimpleDomain,
+    affine_integer_coefficients,
+    describe,
+    literal,
+)
 from spacelang.ir.value import Value
-from spacelang.reductions.domains import MemberIndices, RenamedMembers
-from spacelang.reductions.questions import DrawnPiece, FreeDraw, Piece, Question
+from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction
+from spacelang.reductions.questions import DrawnPiece, FreeHyperparameterDraw, Piece, Question
 from spacelang.reductions.unfolding import Fork
 from spacelang.targets._exports.python_nodes import (
     CallNode,
@@ -17,8 +26,8 @@ from spacelang.targets._exports.python_nodes import (
     LiteralNode,
     call,
     expression_source,
+    grid_member_code,
     infix,
-    member_of,
 )
 from spacelang.targets._exports.rendering import case_label
 
@@ -26,15 +35,15 @@ MAX_FLOAT_STEPS: Final = 10**6
 """Optuna can tell the members of a grid of floats from other numbers up to this many steps."""
 
 
-def labels_of(choice: Fork | FreeDraw) -> tuple[str, ...]:
+def labels_of(choice: Fork | FreeHyperparameterDraw) -> tuple[str, ...]:
     """Return distinct labels for the cases of a fork, or for the pieces of a draw."""
-    if isinstance(choice, FreeDraw):
+    if isinstance(choice, FreeHyperparameterDraw):
         return tuple(map(_piece_label, choice.pieces))
     words = tuple(case_label(choice, case) for case in choice.cases)
     return words if len(set(words)) == len(words) else tuple(f"{n}: {word}" for n, word in enumerate(words, 1))
 
 
-def draw_code(draw: FreeDraw) -> tuple[Code | None, list[tuple[str, Code]]]:
+def draw_code(draw: FreeHyperparameterDraw) -> tuple[Code | None, list[tuple[str, Code]]]:
     """Return the code that asks for the piece of a draw, and each piece label with the code of its value.
 
     The former is None if there is a single piece.
@@ -62,11 +71,11 @@ def _piece_code(piece: Piece) -> Code:
         return LiteralNode(piece.value)
     answer = question_code(piece.name, piece)
     match piece.reduction:
-        case MemberIndices(part=Grid() as part):
-            return member_of(part, answer)
-        case MemberIndices(part=Categorical(values=values)):
+        case MemberIndexReduction(part=Grid() as part):
+            return grid_member_code(part, answer)
+        case MemberIndexReduction(part=Categorical(values=values)):
             return ItemNode(ListNode(tuple(map(LiteralNode, values))), answer)
-        case RenamedMembers(part=Categorical() as part):
+        case MemberRenamingReduction(part=Categorical() as part):
             return ItemNode(DictNode(tuple((literal(value), LiteralNode(value)) for value in part.values)), answer)
         case _:
             return answer
@@ -115,11 +124,11 @@ def _integer_code(name: str, part: Grid) -> Code:
     if part.step == 1:
         return number
     # Optuna has no steps on a log scale: round to the nearest step.
-    return member_of(part, call("round", infix(infix(number, "-", part.lower), "/", part.step)))
+    return grid_member_code(part, call("round", infix(infix(number, "-", part.lower), "/", part.step)))
 
 
 def _grid_code(name: str, part: Grid) -> Code:
-    _, _, below = integer_coefficients(part)
+    _, _, below = affine_integer_coefficients(part)
     digits = next(count for count in range(below.bit_length() + 1) if 10**count % below == 0)
     # Optuna adds up steps as floats, which may miss the intended decimal.
     return call("round", call("trial.suggest_float", name, part.least, part.greatest, step=part.step), digits)

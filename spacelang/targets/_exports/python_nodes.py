@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, assert_never
 
-from spacelang.ir.domain import Grid, integer_coefficients
+from spacelang.ir.domain import Grid, affine_integer_coefficients
 from spacelang.text import unique_name
 
 WIDTH: Final = 112
@@ -103,9 +103,9 @@ def _as_code(value: object) -> Code:
     return value if isinstance(value, Code) else LiteralNode(value)
 
 
-def member_of(grid: Grid, index: Code) -> Code:
+def grid_member_code(grid: Grid, index: Code) -> Code:
     """Return the code of the grid member at an index."""
-    start, step, below = integer_coefficients(grid)
+    start, step, below = affine_integer_coefficients(grid)
     steps: Code = index if step == 1 else infix(step, "*", index)
     total = steps if start == 0 and not grid.is_integral else infix(start, "+", steps)
     # Dividing integers gives the nearest float; a sum of floats does not.

@@ -30,7 +30,7 @@ class QuestionForm(ABC):
         """Return the source of a module that needs nothing but the library."""
 
     @abstractmethod
-    def drawing_functions(self, part: Fork | FreeHyperparameter) -> str:
+    def sampling_function_names(self, part: Fork | FreeHyperparameter) -> str:
         """Return the names of the library functions that draw a part."""
 
     @cached_property
@@ -87,7 +87,7 @@ class QuestionForm(ABC):
         address = {} if part.node is None else {"address": part.node.address, "key": part.node.key}
         if isinstance(part, FreeHyperparameter):
             asked = [*self.questions.draws[id(part)].questions]
-            said = {"domain": describe(part.domain), "as": self.drawing_functions(part)}
+            said = {"domain": describe(part.domain), "as": self.sampling_function_names(part)}
             return {"kind": "hyperparameter", **address, "names": asked, **said}
         cases = [{"case": case_label(part, c), "parts": [numbers[id(inner)] for inner in c.parts]} for c in part.cases]
         kind = "decision" if part.node is not None and not isinstance(part.node, Hyperparameter) else "case"
@@ -135,10 +135,10 @@ class QuestionForm(ABC):
             return (
                 f"{name} = {case_label(part, part.cases[0])}"
                 if is_settled
-                else f"{name}: {self.drawing_functions(part)}"
+                else f"{name}: {self.sampling_function_names(part)}"
             )
         is_drawn = any(isinstance(piece, DrawnPiece) for piece in self.questions.draws[id(part)].pieces)
-        return f"{name} : {describe(part.domain)}" + (f"   {self.drawing_functions(part)}" if is_drawn else "")
+        return f"{name} : {describe(part.domain)}" + (f"   {self.sampling_function_names(part)}" if is_drawn else "")
 
 
 def case_label(fork: Fork, case: Case) -> str:

@@ -59,4 +59,4 @@ def _part_dictionaries(part: UnfoldedPart) -> list[Dictionary]:
         case Fork():
             return [(*group.entries, *inner) for group in group_cases(part) for inner in iter_dictionaries(group.parts)]
         case RangeComparison():
-            raise TypeError("a comparison of ranges cannot be part of a product")
+            raise TypeError("a comparison of ranges cannot be an entry of a parameter dictionary")

@@ -71,7 +71,7 @@ class Whole:
         return self.lower + self.step * min(max(round((number - self.lower) / self.step), 0), places - 1)
 
 
-class Steps:
+class UniformGrid:
     """A uniform distribution over the decimals (start + step i) / below with i from `first` to `last`."""
 
     def __init__(self, start: int, step: int, below: int, first: int, last: int) -> None:
@@ -104,7 +104,7 @@ class OneOf:
         return _drawn(self.options[place], random)
 
 
-class Together:
+class JointDistribution:
     """A joint distribution: a dictionary of values that are drawn at once, with nested dictionaries flattened."""
 
     def __init__(self, parts: Any) -> None:

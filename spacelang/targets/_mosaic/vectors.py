@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from spacelang.encodings.domains import DomainEncoding, EncodedRows, selector_encoding
+from spacelang.encodings.domains import DomainEncoding, EncodedRows, exact_encoding
 from spacelang.encodings.rows import RowEncoding, VariableColumns
 from spacelang.encodings.simple_domains import to_unit
 from spacelang.ir.domain import Categorical, Domain, contains
@@ -21,7 +21,7 @@ from spacelang.ir.space import Choice, Space
 INACTIVE = -1.0
 
 
-class Vectors(RowEncoding):
+class MosaicVectorEncoding(RowEncoding):
     """The vector columns of a space: decisions in the given order, then hyperparameters in text order."""
 
     def __init__(self, space: Space, decisions: Sequence[Choice]) -> None:
@@ -53,7 +53,7 @@ class Vectors(RowEncoding):
 
 
 def _encoding_of(domain: Domain) -> DomainEncoding:
-    return selector_encoding(domain, has_part=not isinstance(domain, Categorical) and contains(domain, int(INACTIVE)))
+    return exact_encoding(domain, has_part=not isinstance(domain, Categorical) and contains(domain, int(INACTIVE)))
 
 
 def _names(field: VariableColumns) -> Iterator[str]:

@@ -34,7 +34,7 @@ class MatrixColumn:
 def columns_of(space: Space) -> tuple[MatrixColumn, ...]:
     """Return a description of each matrix column, in the order in which the space declares variables.
 
-    `encodings.domains.selector_encoding` fills the columns.
+    `encodings.domains.exact_encoding` fills the columns.
     """
     names = VariableNames(space)
     variables = space.variables.values()

@@ -167,7 +167,7 @@ def test_symbols_beside_values() -> None:
     }"""
     assert codes(fixed, n_samples=10) == codes(fixed, n_samples=1000) == []
     counts = [checked(fixed, n_samples=rows).structures for rows in (10, 1000)]
-    assert [found.configurations for found in counts if found is not None] == [3, 9]
+    assert [found.configuration_count for found in counts if found is not None] == [3, 9]
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_symbols_that_were_bound_stay_bound() -> None:
     assert (found.symbols, found.vast) == ({"n_features": 30}, ("n_samples",))
     assert [problem.code for problem in found.diagnostics] == ["SL020"]
     refused(document, "SL019", "was compiled for 30", n_features=31)
-    refused(document, "SL019", "without a number for it", n_samples=99)
+    refused(document, "SL019", "without a number for `n_samples`", n_samples=99)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_symbols_that_were_bound_stay_bound() -> None:
         (
             '{"hyperparameter": "kernel"',
             '{"named": ["rbf"], "hyperparameter": "kernel"',
-            "which is not an object known for `kernel`",
+            "which is not listed for `kernel`",
         ),
         ('"operator": "SVC"', '"operator": "PCA"', "SL601"),
         ('"operator": "StandardScaler"', '"operator": "SVC"', "SL602"),

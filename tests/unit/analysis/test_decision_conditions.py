@@ -22,7 +22,7 @@ stage estimator = BaggingClassifier {{
 
 def members(found: CheckResult) -> int | None:
     assert found.structures is not None
-    return found.structures.configurations
+    return found.structures.configuration_count
 
 
 def test_where_the_condition_does_not_hold_a_choice_of_operators_is_none() -> None:

@@ -41,7 +41,7 @@ stage estimator = GaussianNB"""
 def members(text: str) -> int | None:
     structures = checked(text).structures
     assert structures is not None
-    return structures.configurations
+    return structures.configuration_count
 
 
 def test_each_value_of_a_set_is_an_alternative() -> None:
@@ -55,13 +55,13 @@ def test_each_value_of_a_set_is_an_alternative() -> None:
     ]
     structures = checked(INIT.format(alike[0])).structures
     assert structures is not None
-    assert (structures.count, structures.configurations) == (3, 2 * (1 + 1 + 2))
+    assert (structures.count, structures.configuration_count) == (3, 2 * (1 + 1 + 2))
 
 
 def test_a_range_among_operators_is_an_alternative_with_a_value() -> None:
     found_ = checked(BIRCH.format(CLUSTERS))
     assert found_.structures is not None
-    assert found_.structures.configurations == 2 * (2 + 4 + 2)
+    assert found_.structures.configuration_count == 2 * (2 + 4 + 2)
     inside = {"reducer": "Birch", "reducer.threshold": 0.2, "estimator": "GaussianNB"}
     for more, is_member in (
         ({"reducer.n_clusters": "range", "reducer.n_clusters.value": 4}, True),

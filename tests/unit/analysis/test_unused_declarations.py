@@ -183,7 +183,7 @@ def test_what_an_abstract_operator_declares_may_be_a_set_of_operators() -> None:
     text = "abstract net { inner : {core { depth : int[1, 3] }, plain} }\nabstract plain\nabstract core"
     found = space(f"{text}\nstage e = net\npipeline = e\nrequire e.inner == plain or e.inner.core.depth > 1")
     assert [each.address for each in found.hyperparameters] == ["e.net.inner.core.depth"]
-    assert Structures(found).configurations == 3
+    assert Structures(found).configuration_count == 3
 
 
 def test_uses_of_an_abstract_operator_have_its_hyperparameters() -> None:

@@ -25,9 +25,9 @@ def items(text: str) -> tuple[ast.Item, ...]:
     return parsed.file.items
 
 
-def used(text: str, allowed: frozenset[str] = ALL) -> tuple[Catalogues, list[ast.Use], DiagnosticCollector]:
+def used(text: str, allowed: frozenset[str] = ALL) -> tuple[Catalogues, list[ast.CatalogueUse], DiagnosticCollector]:
     report = DiagnosticCollector()
-    written = [item for item in items(text) if isinstance(item, ast.Use)]
+    written = [item for item in items(text) if isinstance(item, ast.CatalogueUse)]
     return use_declarations.read_catalogues(written, CheckContext(allowed=allowed), report), written, report
 
 

@@ -86,7 +86,7 @@ def test_resamples_are_of_data_sets_or_else_of_seeds_or_not_at_all() -> None:
     assert choose_resampling(3, 1) == Resampling(ResamplingUnit.DATA, 3)
     assert choose_resampling(2, 3) == Resampling(ResamplingUnit.SEEDS, 3)
     assert choose_resampling(2, 2) is None
-    assert [round(Resampling(ResamplingUnit.DATA, number).unseen_share, 2) for number in (3, 6, 19)] == [
+    assert [round(Resampling(ResamplingUnit.DATA, number).largest_undetected_share, 2) for number in (3, 6, 19)] == [
         0.71,
         0.46,
         0.18,
@@ -101,7 +101,7 @@ def test_what_differs_by_data_is_seen_over_data_and_not_over_seeds() -> None:
         over_data = estimate_ranks(losses, ranking, 0.001, Resampling(ResamplingUnit.DATA, 8)).ranks
         over_seeds = estimate_ranks(losses, ranking, 0.001, Resampling(ResamplingUnit.SEEDS, 15)).ranks
         assert (over_data.low[0, 0], over_data.high[0, 0]) == (1, 2)
-        unseen = Resampling(ResamplingUnit.SEEDS, 15).unseen_share
+        unseen = Resampling(ResamplingUnit.SEEDS, 15).largest_undetected_share
         assert (over_seeds.low[0, 0], over_seeds.high[0, 0]) == pytest.approx((1.5 - unseen, 1.5 + unseen))
 
 

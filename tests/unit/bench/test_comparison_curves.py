@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.bench.comparison.curves import Curve, incumbent_curve, initial_loss, logarithmic_times, sample_curves
+from spacelang.bench.comparison.curves import (
+    Curve,
+    incumbent_curve,
+    logarithmic_times,
+    loss_before_first_score,
+    sample_curves,
+)
 
 MOMENTS = st.floats(0, 100, allow_nan=False)
 LOSSES = st.floats(-2, 3, allow_nan=False)
@@ -32,7 +38,7 @@ def test_a_curve_is_the_running_minimum(scores: list[tuple[float, float]], until
 @given(st.lists(SCORES, min_size=1, max_size=4))
 def test_curves_never_rise(runs: list[list[tuple[float, float]]]) -> None:
     curves = [incumbent_curve(scores) for scores in runs]
-    before = initial_loss(curves)
+    before = loss_before_first_score(curves)
     found = sample_curves(curves, np.linspace(0, 101, 57), before)
     assert (np.diff(found, axis=1) <= 0).all()
     assert (found <= before).all()
@@ -50,9 +56,9 @@ def test_the_order_in_which_scores_are_listed_does_not_count() -> None:
 
 
 def test_losses_beyond_one_begin_with_the_worst_first_score() -> None:
-    assert initial_loss([Curve((1.0, 2.0), (7.5, 2.0)), Curve((1.0,), (30.0,)), Curve()]) == 30.0
-    assert initial_loss([Curve((1.0,), (0.2,))]) == 1.0
-    assert initial_loss([]) == 1.0
+    assert loss_before_first_score([Curve((1.0, 2.0), (7.5, 2.0)), Curve((1.0,), (30.0,)), Curve()]) == 30.0
+    assert loss_before_first_score([Curve((1.0,), (0.2,))]) == 1.0
+    assert loss_before_first_score([]) == 1.0
 
 
 @given(st.lists(SCORES, min_size=1, max_size=4), st.floats(1e-3, 1e6))

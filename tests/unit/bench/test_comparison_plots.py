@@ -10,7 +10,7 @@ from comparisons import made, run
 
 from spacelang.bench.comparison import plots
 from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import IncumbentModels, Results, RunKey
+from spacelang.bench.comparison.results import IncumbentCandidates, Results, RunKey
 
 pytest.importorskip("matplotlib")
 
@@ -55,9 +55,15 @@ def test_names_are_text_in_an_svg(drawn: dict[str, bytes]) -> None:
 
 def test_lines_are_the_medians_and_ranks(results: Results) -> None:
     with plots._style():
-        drawn = [(plots._loss_figure(results, IncumbentModels.FULL), results.quartiles[IncumbentModels.FULL][1], "log")]
+        drawn = [
+            (
+                plots._loss_figure(results, IncumbentCandidates.FULL),
+                results.quartiles[IncumbentCandidates.FULL][1],
+                "log",
+            )
+        ]
         for ranking, ranked in results.rank_estimates.items():
-            values = np.array([ranked[models].ranks.value for models in IncumbentModels])
+            values = np.array([ranked[models].ranks.value for models in IncumbentCandidates])
             drawn.append((plots._rank_figure(results, ranking), values, "linear"))
     for figure, expected, scale in drawn:
         for axes, values in zip(figure.axes, expected, strict=True):
@@ -71,7 +77,7 @@ def test_lines_are_the_medians_and_ranks(results: Results) -> None:
 def test_ranks_have_bands_as_high_as_their_intervals_where_there_are_any(results: Results) -> None:
     with plots._style():
         (axes, _), (bare, _) = (plots._rank_figure(some, Ranking.RUNS).axes for some in (results, made(seeds=2)))
-    ranks = results.rank_estimates[Ranking.RUNS][IncumbentModels.FULL].ranks
+    ranks = results.rank_estimates[Ranking.RUNS][IncumbentCandidates.FULL].ranks
     for band, low, high in zip(axes.collections, ranks.low, ranks.high, strict=True):
         heights = band.get_paths()[0].vertices[:, 1]
         assert (heights.min(), heights.max()) == pytest.approx((low.min(), high.max()))
@@ -83,7 +89,7 @@ def test_a_loss_of_zero_is_drawn_at_the_lower_edge_and_negative_ones_on_a_linear
         scores = [(float(second), loss) for second, loss in enumerate(losses, start=1)]
         one = Results.from_runs("s", ("x",), ("a",), (0,), (run(RunKey("x", "a", 0), scores),), {"x": "loss"}, 60.0)
         with plots._style():
-            (axes,) = plots._loss_figure(one, IncumbentModels.ANY).axes
+            (axes,) = plots._loss_figure(one, IncumbentCandidates.ANY).axes
         assert axes.get_yscale() == scale
         assert min(axes.get_lines()[0].get_ydata()) == pytest.approx(lowest)
 
@@ -97,7 +103,7 @@ def test_more_optimizers_than_colours_differ_in_their_lines() -> None:
 def test_every_data_set_has_a_panel(number: int) -> None:
     some = made(data=tuple(f"d{place}" for place in range(number)), optimizers=("a", "b"), seeds=1, trials=10)
     with plots._style():
-        figure = plots._loss_figure(some, IncumbentModels.ANY)
+        figure = plots._loss_figure(some, IncumbentCandidates.ANY)
     assert [axes.get_title() for axes in figure.axes] == [*some.data]
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from spacelang.bench.comparison.ranks import ROUNDING, Lead, lead_intervals, leaders_by_column, ranks
+from spacelang.bench.comparison.ranks import ROUNDING, LeadInterval, lead_intervals, leaders_by_column, ranks
 
 SHAPES = arrays.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=6)
 NEAR = st.integers(0, 12).map(lambda number: number * 0.0005)
@@ -72,5 +72,5 @@ def test_who_is_ahead() -> None:
 def test_intervals_end_where_the_next_begins() -> None:
     seconds = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
     found = lead_intervals(seconds, [(), ("a",), ("a",), ("b",), ("b",)])
-    assert found == (Lead(1.0, 2.0, ()), Lead(2.0, 8.0, ("a",)), Lead(8.0, 16.0, ("b",)))
-    assert lead_intervals(seconds[:1], [("a",)]) == (Lead(1.0, 1.0, ("a",)),)
+    assert found == (LeadInterval(1.0, 2.0, ()), LeadInterval(2.0, 8.0, ("a",)), LeadInterval(8.0, 16.0, ("b",)))
+    assert lead_intervals(seconds[:1], [("a",)]) == (LeadInterval(1.0, 1.0, ("a",)),)

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from spacelang.bench.comparison import progress
 from spacelang.bench.comparison.progress import ComparisonProgress
-from spacelang.bench.comparison.ranks import Lead, Ranking
-from spacelang.bench.comparison.results import IncumbentModels, Results, RunKey
+from spacelang.bench.comparison.ranks import LeadInterval, Ranking
+from spacelang.bench.comparison.results import IncumbentCandidates, Results, RunKey
 from spacelang.bench.comparison.text import MAX_INTERVALS, format_leaders, print_comparison
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
@@ -31,9 +31,9 @@ def test_medians_quartiles_and_ranks_stand_in_aligned_columns() -> None:
     at = lines.index("first: 1 - roc_auc, models trained on all training rows, median [quartiles]")
     table = lines[at + 1 : at + 5]
     assert len({len(line) for line in table}) == 1
-    lower, median, upper = results.quartiles[IncumbentModels.FULL][:, 0, 0, -1]
+    lower, median, upper = results.quartiles[IncumbentCandidates.FULL][:, 0, 0, -1]
     assert table[1].endswith(f"{median:.4f} [{lower:.4f}, {upper:.4f}]")
-    ranked = {ranking: found[IncumbentModels.ANY].ranks for ranking, found in results.rank_estimates.items()}
+    ranked = {ranking: found[IncumbentCandidates.ANY].ranks for ranking, found in results.rank_estimates.items()}
     at = lines.index(
         "ranks of mean losses, averaged over 2 data sets, losses within 0.001 share a rank; any trained model"
     )
@@ -52,7 +52,7 @@ def test_a_terminal_gets_colours_and_the_same_numbers() -> None:
     results = made()
     text = shown(results, terminal=True)
     assert "\x1b[" in text
-    assert f"{results.quartiles[IncumbentModels.FULL][1, 0, 0, -1]:.4f} [" in text
+    assert f"{results.quartiles[IncumbentCandidates.FULL][1, 0, 0, -1]:.4f} [" in text
 
 
 def test_names_that_are_markup_or_escape_sequences_are_shown_as_they_are() -> None:
@@ -135,11 +135,11 @@ def test_losses_beyond_one_are_said_to_begin_elsewhere() -> None:
 
 def test_of_many_intervals_the_longest_are_told() -> None:
     results = made(optimizers=("a", "b"))
-    many = [Lead(1.3**n, 1.3 ** (n + 1), ("ab"[n % 2],)) for n in range(20)]
+    many = [LeadInterval(1.3**n, 1.3 ** (n + 1), ("ab"[n % 2],)) for n in range(20)]
     assert format_leaders(results, many).endswith(f"({20 - MAX_INTERVALS} shorter intervals left out)")
-    assert format_leaders(results, [Lead(1, 2, ()), Lead(2, 60, ("a", "b"))]) == "2 s to 60 s all equal"
-    assert format_leaders(results, [Lead(1, 60, ())]) == "nobody"
-    long_one = [*many[:8], Lead(many[7].end, 10_000.0, ("a",))]
+    assert format_leaders(results, [LeadInterval(1, 2, ()), LeadInterval(2, 60, ("a", "b"))]) == "2 s to 60 s all equal"
+    assert format_leaders(results, [LeadInterval(1, 60, ())]) == "nobody"
+    long_one = [*many[:8], LeadInterval(many[7].end, 10_000.0, ("a",))]
     assert "10,000 s a" in format_leaders(results, long_one)
 
 

@@ -575,7 +575,7 @@ BAD = {
     "both forms": ({"configurations": np.array(["{}"])}, "it has both `axes` and `configurations`"),
     "shape of loss": ({"loss": np.zeros((3, 2, 2))}, "`loss` has the shape 3 x 2 x 2 instead of 2 x 3 x 2"),
     "shape of cost": ({"cost": np.zeros(12)}, "`cost` has the shape 12 instead of 2 x 3 x 2"),
-    "scalar": ({"cost": np.array(1.0)}, "`cost` has the shape of a single value instead of"),
+    "scalar": ({"cost": np.array(1.0)}, "`cost` has the shape () (a single value) instead of"),
     "rungs": ({"sizes": np.array([100, 200, 400])}, "`loss` has the shape 2 x 3 x 2 instead of 2 x 3 x 3"),
     "nan": ({"loss": with_nan(np.nan)}, "`loss` has values that are not finite"),
     "infinity": ({"loss": with_nan(np.inf)}, "`loss` has values that are not finite"),

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from spacelang.bench.comparison import document, tables
 from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import IncumbentModels, Results, RunKey, WinnerScore
+from spacelang.bench.comparison.results import IncumbentCandidates, Results, RunKey, WinnerScore
 from spacelang.bench.comparison.text import print_comparison
 from spacelang.bench.comparison.winner_losses import winner_losses
 from spacelang.ir import trial
@@ -48,7 +48,7 @@ def test_without_test_rows_there_is_no_verdict() -> None:
 
 def test_optimizers_are_judged_by_rows_that_no_trial_saw() -> None:
     results = judged_by_others()
-    assert results.leaders_by_rank(IncumbentModels.FULL)[-1].leaders == ("a",), "by what was reported"
+    assert results.leaders_by_rank(IncumbentCandidates.FULL)[-1].leaders == ("a",), "by what was reported"
     judged = winner_losses(results)
     assert judged is not None
     assert judged.losses.value == pytest.approx(np.array([[0.31, 0.21]] * 6))

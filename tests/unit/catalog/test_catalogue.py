@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from spacelang.catalog import CatalogueEntry, NamedDefault, NoDefault, OpaqueDefault, Role, load
+from spacelang.catalog import CatalogueEntry, NamedObjectDefault, NoDefault, OpaqueDefault, Role, load
 from spacelang.catalog.history import REMOVALS, parse_release
 
 
@@ -122,7 +122,7 @@ def test_no_parameter_takes_a_callable_by_itself() -> None:
 
 def test_score_functions_are_named() -> None:
     found = operator("SelectKBest").parameters["score_func"]
-    assert found.default == NamedDefault("f_classif")
+    assert found.default == NamedObjectDefault("f_classif")
     assert found.check_value("chi2") is None
     assert found.check_value("mutual_info_classif") is None
     assert found.check_value("os.system") is not None
@@ -233,7 +233,7 @@ def test_every_default_is_legal() -> None:
     for name in load():
         for parameter in operator(name).parameters.values():
             if parameter.refused is None and not isinstance(
-                parameter.default, NamedDefault | OpaqueDefault | NoDefault
+                parameter.default, NamedObjectDefault | OpaqueDefault | NoDefault
             ):
                 assert parameter.check_value(parameter.default) is None, (name, parameter)
 

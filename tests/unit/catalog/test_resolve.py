@@ -7,7 +7,7 @@ import pytest
 
 import spacelang as sl
 from spacelang.catalog import load
-from spacelang.catalog.catalogue import NamedDefault
+from spacelang.catalog.catalogue import NamedObjectDefault
 from spacelang.catalog.resolve import named_object, operator_class
 
 
@@ -20,7 +20,7 @@ def test_every_operator_resolves() -> None:
 
 def test_features_are_pooled_by_functions_of_numpy() -> None:
     pooling = load().operators["FeatureAgglomeration"].parameters["pooling_func"]
-    assert (pooling.default, pooling.refused) == (NamedDefault("mean"), None)
+    assert (pooling.default, pooling.refused) == (NamedObjectDefault("mean"), None)
     space = sl.parse("stage s = FeatureAgglomeration { pooling_func : {median, max} = max }\nstage e = GaussianNB")
     rows, labels = np.array([[1.0, 3.0, 5.0], [2.0, 8.0, 4.0], [0.0, 9.0, 9.0], [3.0, 1.0, 2.0]]), [0, 1, 0, 1]
     built = space.build(space.default()).fit(rows, labels)

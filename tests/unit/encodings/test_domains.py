@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spacelang.encodings.domains import DomainEncoding, selector_encoding, unit_encoding
+from spacelang.encodings.domains import DomainEncoding, exact_encoding, unit_encoding
 from spacelang.encodings.float_limits import unencodable_domains
 from spacelang.encodings.integer_codes import IntegerEncoding
 from spacelang.ir.domain import Categorical, Grid, Real, Union
@@ -18,7 +18,7 @@ VALUES = (None, 1, 10, 100)
 @pytest.mark.parametrize(
     ("coding", "rows"),
     [
-        (selector_encoding(DOMAIN), [(0, 0), (1, 1), (1, 10), (1, 100)]),
+        (exact_encoding(DOMAIN), [(0, 0), (1, 1), (1, 10), (1, 100)]),
         (unit_encoding(DOMAIN), [(0, np.nan), (1, 0), (1, 0.5), (1, 1)]),
     ],
     ids=["selected", "parted"],

@@ -13,7 +13,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.minimizers import MINIMIZERS, Dimension, Minimizer, Point, PointObjective
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.splitting import Splitting
-from spacelang.optimizers._admm.theta_min import ThetaMin
+from spacelang.optimizers._admm.theta_min import ThetaSubproblem
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm
@@ -29,16 +29,16 @@ def form() -> AdmmForm:
     return Admm().lower(STRUCTURES).form
 
 
-def sub_problem(seed: int | None) -> ThetaMin:
+def sub_problem(seed: int | None) -> ThetaSubproblem:
     """theta-min at the default, which has no hyperparameters, or at a configuration that is drawn."""
     drawn = () if seed is None else tuple(Sampler(STRUCTURES).configurations(1, np.random.default_rng(seed)))
     point = form().encode(drawn[0]) if drawn else form().default
     splitting = Splitting.from_box(form().theta_d, 1.0)
     residuals = Residuals.from_bounds((), 1.0)
-    return ThetaMin(form(), splitting, residuals, splitting.initial_state(point), np.random.default_rng(0))
+    return ThetaSubproblem(form(), splitting, residuals, splitting.initial_state(point), np.random.default_rng(0))
 
 
-def minimised(minimizer: Minimizer, value: ThetaMin) -> tuple[Point, SearchLog]:
+def minimised(minimizer: Minimizer, value: ThetaSubproblem) -> tuple[Point, SearchLog]:
     """The best point, and what was asked for; a third of all trials fail."""
     asked: PointObjective = value
     best: list[Point] = []

@@ -20,7 +20,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound
 from spacelang.optimizers._admm.points import ThetaCube, nearest_member, nearest_members
 from spacelang.optimizers._admm.residuals import Residuals
-from spacelang.optimizers._admm.schedule import Schedule
+from spacelang.optimizers._admm.schedule import CallSchedule
 from spacelang.optimizers._admm.splitting import Iterate, Splitting
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, Mask, ThetaBox
@@ -175,18 +175,18 @@ def test_the_penalty_is_that_of_what_is_owned() -> None:
 
 
 def test_schedules_grow_to_their_end() -> None:
-    f16, f8 = (Schedule(growth=growth) for growth in (16, 8))
+    f16, f8 = (CallSchedule(growth=growth) for growth in (16, 8))
     assert [f16.calls(t) for t in range(9)] == [16, 32, 48, 64, 80, 96, 112, 128, 128]
     assert [f8.calls(t) for t in (0, 1, 13, 14, 15)] == [16, 24, 120, 128, 128]
     assert list(accumulate(map(f16.calls, range(8))))[-1] == 576
     assert list(accumulate(map(f8.calls, range(15))))[-1] == 1080
-    assert {Schedule.fixed(256).calls(t) for t in range(50)} == {256}
+    assert {CallSchedule.fixed(256).calls(t) for t in range(50)} == {256}
 
 
 @pytest.mark.parametrize("numbers", [(0, 8, 128), (32, 8, 16), (16, -1, 128)])
 def test_schedules_without_calls_are_refused(numbers: tuple[int, int, int]) -> None:
     with pytest.raises(ValueError, match="a schedule"):
-        Schedule(*numbers)
+        CallSchedule(*numbers)
 
 
 # ---- what is owned, and what is evaluated

@@ -265,7 +265,7 @@ def test_an_independent_one_has_the_same_numbers_in_every_iteration(
     states, problem = [], Problem(table_space(), 100, np.random.default_rng(0), bounds=bounds)
     form = Target(conditions).lower(Structures(problem.space)).form
     splitting = Splitting.from_box(form.theta_d, rho, chosen.penalty)
-    iterations = Iterations(chosen.method(), problem, form, splitting, Residuals.from_bounds(bounds, rho))
+    iterations = Iterations(chosen.iteration_settings(), problem, form, splitting, Residuals.from_bounds(bounds, rho))
 
     def search() -> Search:
         for iterations.iteration in range(ITERATIONS):
@@ -643,15 +643,15 @@ def test_presets_run(preset: str) -> None:
 def test_presets_are_those_of_the_papers() -> None:
     blds = OPTIMIZERS.configure(Admm, {"preset": "admm_bo_blds2"})
     assert (blds.first, blds.hp_scope, str(blds.theta), str(blds.z)) == ("z", "pipeline", "bo", "blds(disc=2)")
-    assert [blds.method().schedule.calls(t) for t in (0, 1, 7, 8)] == [16, 32, 128, 128]
+    assert [blds.iteration_settings().schedule.calls(t) for t in (0, 1, 7, 8)] == [16, 32, 128, 128]
     fixed = OPTIMIZERS.configure(Admm, {"preset": "admm256_bo_ba"})
-    assert (str(fixed.z), fixed.first, {fixed.method().schedule.calls(t) for t in range(20)}) == (
+    assert (str(fixed.z), fixed.first, {fixed.iteration_settings().schedule.calls(t) for t in range(20)}) == (
         "cmab",
         "theta",
         {256},
     )
     growing = OPTIMIZERS.configure(Admm, {"preset": "adadmm_f8_bo_bo"})
-    assert (str(growing.z), [growing.method().schedule.calls(t) for t in (1, 14)]) == ("bo", [24, 128])
+    assert (str(growing.z), [growing.iteration_settings().schedule.calls(t) for t in (1, 14)]) == ("bo", [24, 128])
 
 
 def test_after_tuning_the_selector_knows_all_but_the_tuned_pipeline() -> None:
@@ -699,7 +699,11 @@ def test_what_is_known_of_a_pipeline_is_what_was_evaluated(scope: str) -> None:
     form = Target().lower(Structures(problem.space)).form
     chosen = admm(hp_scope=scope, i0=3, factor=0)
     iterations = Iterations(
-        chosen.method(), problem, form, Splitting.from_box(form.theta_d, chosen.rho), Residuals.from_bounds((), 1.0)
+        chosen.iteration_settings(),
+        problem,
+        form,
+        Splitting.from_box(form.theta_d, chosen.rho),
+        Residuals.from_bounds((), 1.0),
     )
     drive(iterations.run(), flaky_loss, 150)
     choosing, looked_at = PipelineChoiceTree(form), 0

@@ -15,7 +15,7 @@ from spacelang.ir.trial import Measurement, Request, Trial
 from spacelang.minimizers import MINIMIZERS, Minimizer
 from spacelang.optimizers._admm.residuals import Residuals
 from spacelang.optimizers._admm.splitting import Iterate, Splitting
-from spacelang.optimizers._admm.theta_min import ThetaMin
+from spacelang.optimizers._admm.theta_min import ThetaSubproblem
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm
 from spacelang.testing.driving import drive
@@ -43,12 +43,14 @@ def begun(form: AdmmForm, rho: float = 1.0, *bounds: FunctionBound, taken: dict[
     return replace(state, slack=np.zeros(len(bounds)), mu=np.zeros(len(bounds)))
 
 
-def theta_min(form: AdmmForm, state: Iterate, *bounds: FunctionBound, rho: float = 1.0, **options: object) -> ThetaMin:
+def theta_min(
+    form: AdmmForm, state: Iterate, *bounds: FunctionBound, rho: float = 1.0, **options: object
+) -> ThetaSubproblem:
     splitting, residuals = Splitting.from_box(form.theta_d, rho), Residuals.from_bounds(bounds, rho)
-    return ThetaMin(form, splitting, residuals, state, np.random.default_rng(0), **options)  # type: ignore[arg-type]
+    return ThetaSubproblem(form, splitting, residuals, state, np.random.default_rng(0), **options)  # type: ignore[arg-type]
 
 
-def ended(minimised: ThetaMin, place: tuple[float, ...], loss: float | None, *values: float) -> Trial:
+def ended(minimised: ThetaSubproblem, place: tuple[float, ...], loss: float | None, *values: float) -> Trial:
     request = minimised.request(place)
     assert request is not None
     found = () if loss is None else tuple(Measurement(BOUND, value) for value in values)

@@ -15,7 +15,7 @@ from trying import few
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers.blds import Blds, widths
+from spacelang.optimizers.blds import Blds, bound_half_widths
 from spacelang.optimizers.lds import Lds
 from spacelang.optimizers.mlds import Mlds
 from spacelang.plugins import OptionError
@@ -70,35 +70,35 @@ def test_with_examine_init_the_initial_pipeline_is_one_of_27_leaves() -> None:
 
 
 def test_widths() -> None:
-    assert widths(Blds(), SIZES, 3072)[:8] == pytest.approx(
+    assert bound_half_widths(Blds(), SIZES, 3072)[:8] == pytest.approx(
         (0.020204, 0.086372, 0.074954, 0.060315, 0.047209, 0.036356, 0.027678, 0.020886), abs=5e-7
     )
-    assert widths(Blds(log_const=9600), SIZES, 3072)[:6] == pytest.approx(
+    assert bound_half_widths(Blds(log_const=9600), SIZES, 3072)[:6] == pytest.approx(
         (0.428717, 0.261897, 0.178372, 0.125952, 0.090247, 0.065059), abs=5e-7
     )
 
 
 def test_a_negative_logarithm_is_clamped() -> None:
-    assert widths(Blds(b=97), rungs(1000, 97, 2.0), 3072)[0] == 0.0
-    assert widths(Blds(b=97, log_floor=1.0), rungs(1000, 97, 2.0), 3072)[0] == pytest.approx(97**-0.5)
+    assert bound_half_widths(Blds(b=97), rungs(1000, 97, 2.0), 3072)[0] == 0.0
+    assert bound_half_widths(Blds(b=97, log_floor=1.0), rungs(1000, 97, 2.0), 3072)[0] == pytest.approx(97**-0.5)
 
 
 def test_simple_widths() -> None:
-    assert widths(Blds(width="simple"), SIZES, 3072)[:6] == pytest.approx(
+    assert bound_half_widths(Blds(width="simple"), SIZES, 3072)[:6] == pytest.approx(
         (0.0300, 0.0300, 0.0260, 0.0212, 0.0168, 0.0130), abs=5e-5
     )
 
 
 def test_widths_of_the_theory() -> None:
     c, delta = 4.5, 0.1
-    constant = widths(Blds(log_const=c * 3072 / delta), SIZES, 3072)
-    assert widths(Blds(log_rule="theory", c=c, delta=delta), SIZES, 3072) == pytest.approx(constant)
-    assert all(width > 0 for width in widths(Blds(log_rule="theory"), SIZES, 10**400))
+    constant = bound_half_widths(Blds(log_const=c * 3072 / delta), SIZES, 3072)
+    assert bound_half_widths(Blds(log_rule="theory", c=c, delta=delta), SIZES, 3072) == pytest.approx(constant)
+    assert all(width > 0 for width in bound_half_widths(Blds(log_rule="theory"), SIZES, 10**400))
 
 
 def test_a_fully_trained_pipeline_may_have_no_width() -> None:
-    collapsed = widths(Blds(collapse_at_full=True), SIZES, 3072)
-    assert collapsed == (*widths(Blds(), SIZES, 3072)[:-1], 0.0)
+    collapsed = bound_half_widths(Blds(collapse_at_full=True), SIZES, 3072)
+    assert collapsed == (*bound_half_widths(Blds(), SIZES, 3072)[:-1], 0.0)
 
 
 TRACED = by_table({(0, 0): 0.30, (1, 0): 0.5, (0, 1): {100: 0.29, 200: 0.25, 400: 0.20}, (1, 1): 0.1})
@@ -128,7 +128,7 @@ def test_trace_of_disc_2() -> None:
 
 
 def test_checkpoints() -> None:
-    w1, w2, w3 = widths(Blds(), (100, 200, 400), 4)
+    w1, w2, w3 = bound_half_widths(Blds(), (100, 200, 400), 4)
     assert (0.29 - w1, 0.29 + w1) == pytest.approx((0.2698, 0.3102), abs=5e-5)
     assert (0.30 - w1, 0.30 + w1) == pytest.approx((0.2798, 0.3202), abs=5e-5)
     assert (0.25 - w2, 0.25 + w2) == pytest.approx((0.1636, 0.3364), abs=5e-5)
@@ -187,7 +187,7 @@ def test_a_pipeline_that_its_own_search_accepts_is_searched_around_once_more() -
     """On all rows (0,) looks better than on half of them, and takes its own place in the midst of the search."""
     losses = by_table({(0,): {100: 0.4, 200: 0.1}, (1,): 0.5, (2,): 0.05})
     options = Blds(examine_init=True, until_rule="local_optimum", log_const=1e-9)
-    assert widths(options, (100, 200), 3) == (0.0, 0.0), "what looks better is better"
+    assert bound_half_widths(options, (100, 200), 3) == (0.0, 0.0), "what looks better is better"
     trained = trainings(options, plain_space(3), 200, losses, 4, initial=((0,), (2,)))
     assert trained == [((0,), 100), ((0,), 200), ((1,), 100), ((2,), 100)]
 

@@ -20,7 +20,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._boasf.arm_scores import arm_score, softmax_shares, survival_probabilities, surviving_arms
-from spacelang.plugins import OptionError, plugin_facts
+from spacelang.plugins import OptionError, plugin_identity
 from spacelang.report.search_coverage import unsupported_features
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import InputError
@@ -283,8 +283,8 @@ def test_a_clock_tells_nobody_apart() -> None:
     """A run that is kept goes on by any clock."""
     usual, drawn = OPTIMIZERS.load("boasf")(), OPTIMIZERS.load("boasf")(clock=lambda: 0.0)
     assert usual == drawn
-    assert plugin_facts(usual) == plugin_facts(drawn)
-    assert "clock" not in plugin_facts(usual)
+    assert plugin_identity(usual) == plugin_identity(drawn)
+    assert "clock" not in plugin_identity(usual)
 
 
 def test_who_was_dropped_is_not_evaluated_again_and_may_have_been_the_best() -> None:

@@ -73,7 +73,7 @@ def test_the_brackets_with_a_twenty_seventh_of_the_rows() -> None:
     grid = Bohb().rungs(2_700)
     assert grid == (100, 300, 900, 2_700)
     for bracket, counts in zip(brackets_for_grid(grid, 3.0, "floor"), expected, strict=True):
-        assert (bracket.candidates, *bracket.survivors(3.0)[:-1]) == counts
+        assert (bracket.candidates, *bracket.survivor_counts(3.0)[:-1]) == counts
         assert bracket.sizes == grid[4 - len(counts) :]
     requests = run(line(), 2 * 65).requests
     told = [

@@ -18,7 +18,7 @@ from spacelang.ir.search_protocol import Ask, Search, SearchEvent
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers.daub import Daub, repair, slope, upper_bound
+from spacelang.optimizers.daub import Daub, restore_monotonicity, slope, upper_bound
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
@@ -51,10 +51,10 @@ def test_the_upper_bound_of_a_single_point_is_the_training_accuracy() -> None:
 
 
 def test_a_falling_curve_is_repaired() -> None:
-    assert repair(((200, 0.80), (400, 0.76))) == ((200, pytest.approx(0.78)), (400, pytest.approx(0.78)))
-    assert repair(((100, 0.9), (200, 0.80), (400, 0.76)))[0] == (100, 0.9)
-    assert repair(RISING) == RISING
-    assert repair(RISING[:1]) == RISING[:1]
+    assert restore_monotonicity(((200, 0.80), (400, 0.76))) == ((200, pytest.approx(0.78)), (400, pytest.approx(0.78)))
+    assert restore_monotonicity(((100, 0.9), (200, 0.80), (400, 0.76)))[0] == (100, 0.9)
+    assert restore_monotonicity(RISING) == RISING
+    assert restore_monotonicity(RISING[:1]) == RISING[:1]
 
 
 def by_place(places: Sequence[float]) -> Callable[[Pipeline, int], float]:

@@ -73,7 +73,7 @@ def test_a_bracket_holds_different_configurations_and_the_best_go_on() -> None:
 @pytest.mark.parametrize("workers", [1, 8])
 def test_the_brackets_of_hyperband_are_those_of_the_book(workers: int) -> None:
     made = list(brackets(Hyperband(), 800, 2.0))
-    counts = [(bracket.candidates, *bracket.survivors(2.0)[:-1]) for bracket in made]
+    counts = [(bracket.candidates, *bracket.survivor_counts(2.0)[:-1]) for bracket in made]
     limit = sum(map(sum, counts))
     requests = drive(
         Hyperband().search(Problem(forest(), 800, default_rng(0))), hash_loss, limit, workers=workers

@@ -26,7 +26,7 @@ from spacelang.testing.small_spaces import plain_space, single_member_space
 
 
 def counts(bracket: Bracket, eta: float) -> tuple[int, ...]:
-    return (bracket.candidates, *bracket.survivors(eta)[:-1])
+    return (bracket.candidates, *bracket.survivor_counts(eta)[:-1])
 
 
 CEIL = [(81, 27, 9, 3, 1), (34, 11, 3, 1), (15, 5, 1), (8, 2), (5,)]
@@ -130,7 +130,7 @@ def test_who_goes_on_for_certain_is_who_would_at_the_end(losses, wanted: int, ra
     """In whatever order a rung becomes known; and as early as it can be."""
     bracket = Bracket(wanted, (100, 200))
     orders = [(loss is None, loss or 0.0) for loss in losses]
-    kept = min(bracket.survivors(2.0)[0], len(losses))
+    kept = min(bracket.survivor_counts(2.0)[0], len(losses))
     best = sorted(range(len(losses)), key=lambda place: (orders[place], place))[:kept]
     race, known, gone_on = BracketRun(range(len(losses)), bracket, 2.0), [], []
     for place in random.sample(range(len(losses)), len(losses)):
@@ -139,7 +139,7 @@ def test_who_goes_on_for_certain_is_who_would_at_the_end(losses, wanted: int, ra
         gone_on += [] if found is None else [found]
         left = len(losses) - len(known)
         ranked = sorted(known, key=lambda each: (orders[each], each))
-        assert sorted(gone_on) == sorted(ranked[: max(bracket.survivors(2.0)[0] - left, 0)])
+        assert sorted(gone_on) == sorted(ranked[: max(bracket.survivor_counts(2.0)[0] - left, 0)])
     assert sorted(gone_on) == sorted(best)
 
 

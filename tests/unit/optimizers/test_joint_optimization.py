@@ -25,7 +25,7 @@ from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.testing.driving import SearchLog, drive, failing_loss
 from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
-from spacelang.testing.search_tests import evaluate_timed, run_search
+from spacelang.testing.search_tests import evaluate_with_varied_cost, run_search
 from spacelang.testing.small_spaces import (
     branch,
     choice,
@@ -121,7 +121,7 @@ def test_a_run_that_was_killed_goes_on_to_the_last_bit_and_proposes_nothing_agai
         heard = EventLog()
         search = Jopt(initial=3).search(Problem(continuous_space(), 100, default_rng(1), initial))
         outcome = run_search(
-            search, SimulatedExecutor(evaluate_timed, workers=workers), 14, journal=journal, heard=heard
+            search, SimulatedExecutor(evaluate_with_varied_cost, workers=workers), 14, journal=journal, heard=heard
         )
         return heard, [record.trial.request for record in outcome.records]
 
@@ -130,7 +130,7 @@ def test_a_run_that_was_killed_goes_on_to_the_last_bit_and_proposes_nothing_agai
     assert {*requests} >= {*map(Request, initial)}
     for stop in (5, 11):
         again, repeated = session(first.killed_after(stop))
-        before = told.events_before(stop)
+        before = told.events_of_first_trials(stop)
         assert again.events[: len(before)] == before
         assert [each.memo for each in repeated[:stop]] == [each.memo for each in requests[:stop]]
         assert workers > 1 or repeated == requests

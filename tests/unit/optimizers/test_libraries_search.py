@@ -35,7 +35,7 @@ from spacelang.solver.counting import Structures
 from spacelang.targets.optuna import OptunaFunction
 from spacelang.testing.driving import SearchLog, drive, flaky_loss
 from spacelang.testing.memory_storage import EventLog, MemoryTrialStorage
-from spacelang.testing.search_tests import evaluate_timed, run_search
+from spacelang.testing.search_tests import evaluate_with_varied_cost, run_search
 from spacelang.testing.small_spaces import (
     branch,
     choice,
@@ -81,7 +81,9 @@ def driven(optimizer: Optuna | Smac | Tpe, space: Space, trials: int, **how: obj
 def test_a_sampler_goes_on_to_the_last_bit_where_it_was_stopped(optimizer: Optuna | Tpe, workers: int) -> None:
     def begun(journal: MemoryTrialStorage, heard: EventLog) -> None:
         search = optimizer.search(Problem(mixed(), 100, default_rng(0)))
-        run_search(search, SimulatedExecutor(evaluate_timed, workers=workers), 60, journal=journal, heard=heard)
+        run_search(
+            search, SimulatedExecutor(evaluate_with_varied_cost, workers=workers), 60, journal=journal, heard=heard
+        )
 
     journal, heard = MemoryTrialStorage(), EventLog()
     begun(journal, heard)
@@ -135,7 +137,7 @@ def test_tpe_of_optuna_finds_the_better_half() -> None:
 def test_brute_force_tries_all_of_a_finite_space_and_says_where_there_is_no_end() -> None:
     found = driven(Optuna("BruteForceSampler"), conditional_space(), 200)
     assert found.returned
-    assert len({*found.requests}) == Structures(conditional_space()).configurations
+    assert len({*found.requests}) == Structures(conditional_space()).configuration_count
     with pytest.raises(InputError, match=r"`BruteForceSampler` tries every value, but `low` has infinitely many"):
         unsupported_features(Optuna("BruteForceSampler"), mixed())
 
@@ -206,7 +208,11 @@ def test_smac_goes_on_to_the_last_bit_where_it_was_stopped(workers: int) -> None
     def begun(journal: MemoryTrialStorage, heard: EventLog) -> None:
         problem = Problem(mixed(), 100, default_rng(0), budget=TotalBudget(None, 40))
         run_search(
-            smac().search(problem), SimulatedExecutor(evaluate_timed, workers=workers), 40, journal=journal, heard=heard
+            smac().search(problem),
+            SimulatedExecutor(evaluate_with_varied_cost, workers=workers),
+            40,
+            journal=journal,
+            heard=heard,
         )
 
     journal, heard = MemoryTrialStorage(), EventLog()

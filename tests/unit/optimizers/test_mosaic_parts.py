@@ -14,7 +14,7 @@ from spacelang.ir.trial import Request
 from spacelang.optimizers._mosaic.nodes import Node, SearchTree
 from spacelang.optimizers._mosaic.playout import Playout, order_by_improvement
 from spacelang.optimizers._mosaic.policy import Policy, max_children, puct_scores
-from spacelang.optimizers._mosaic.surrogate import Surrogate, SurrogateSizes
+from spacelang.optimizers._mosaic.surrogate import Surrogate, SurrogateSettings
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
 from spacelang.surrogates.forest import Forest
@@ -22,7 +22,7 @@ from spacelang.targets.mosaic import Prefix, StructuralTree
 from spacelang.testing.small_spaces import branch, choice, constrained_space, hyperparameter, make_space, plain_space
 
 LAW = settings(max_examples=6, deadline=None)
-SIZES = SurrogateSizes(trees=3, features=0.5, draws=8)
+SIZES = SurrogateSettings(trees=3, features=0.5, draws=8)
 
 
 def equal(prefixes: Sequence[Prefix]) -> Array:
@@ -65,8 +65,8 @@ def test_the_quality_of_a_node_is_the_median_of_its_rewards() -> None:
     for reward in (0.2, 0.9, 0.8):
         nodes.start_visit(("a", "b"))
         nodes.finish_visit(("a", "b"), reward)
-    assert [(node.quality(), node.visits) for node in nodes.root] == [(0.8, 3)] * 3
-    assert Node(("x",)).quality(0.7) == 0.7
+    assert [(node.median_reward(), node.visits) for node in nodes.root] == [(0.8, 3)] * 3
+    assert Node(("x",)).median_reward(0.7) == 0.7
 
 
 @LAW
@@ -177,7 +177,7 @@ def test_what_is_promised_depends_on_no_order_of_asking(order: list[int], count:
 
 def test_a_promise_is_the_mean_over_the_draws_of_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = pair()
-    surrogate = Surrogate(tree, SurrogateSizes(3, 0.5, 200), 1)
+    surrogate = Surrogate(tree, SurrogateSettings(3, 0.5, 200), 1)
     surrogate.record(tree.default_completion(()), 0.5)
 
     class Identity:

@@ -22,7 +22,7 @@ from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._mosaic.playout import Playout, PlayoutCandidates
 from spacelang.optimizers._mosaic.policy import max_children
 from spacelang.optimizers._mosaic.replay import replay_trials
-from spacelang.optimizers._mosaic.surrogate import Surrogate, SurrogateSizes
+from spacelang.optimizers._mosaic.surrogate import Surrogate, SurrogateSettings
 from spacelang.optimizers.mosaic import Mosaic, _Run
 from spacelang.plugins import OptionError
 from spacelang.sampling.sampler import Sampler
@@ -193,7 +193,7 @@ def test_after_a_failure_the_next_best_candidate_is_evaluated_three_times_at_mos
     space = continuous_space()
     tree = tree_of(space)
     found = driven(Mosaic(**CHEAP), space, failing_loss, 30)
-    candidates = PlayoutCandidates(tree, Surrogate(tree, SurrogateSizes(2, 0.5, 3), 0), 12)
+    candidates = PlayoutCandidates(tree, Surrogate(tree, SurrogateSettings(2, 0.5, 3), 0), 12)
     seen = {trial.request.configuration for trial in found.trials if not trial.request.memo}
     tried = [*playouts(found.trials, tree)]
     for (prefix, seed), several in groupby(tried, key=lambda each: (each[0].prefix, each[0].seed)):

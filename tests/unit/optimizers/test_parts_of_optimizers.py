@@ -33,10 +33,10 @@ from spacelang.testing.search_tests import SIZE
 from spacelang.testing.selectors import (
     CallArguments,
     SelectorConformance,
-    exact_penalty,
-    first_theta,
-    mixed_theta,
-    second_theta,
+    exactly_summable_penalty,
+    first_hyperparameters,
+    mixed_hyperparameters,
+    other_hyperparameters,
 )
 from spacelang.testing.small_spaces import plain_space
 
@@ -59,7 +59,7 @@ def test_random_draws_so_many_pipelines(iterations: int, seed: int, workers: int
     made = Of(Random()).run_calls(
         plain_space(3, 3, 3), CallArguments(iterations=iterations), seed=seed, workers=workers
     )
-    assert len(made.trials[0]) == len(made.full_trials(0)) == min(iterations, 27)
+    assert len(made.trials[0]) == len(made.full_trials_of_call(0)) == min(iterations, 27)
 
 
 @pytest.mark.parametrize("optimizer", [Lds(), Lds(disc=2), Blds(b=SIZE), Mlds(b=SIZE)], ids=str)
@@ -70,7 +70,7 @@ def test_a_descent_is_an_iteration_and_ends_in_a_local_optimum(optimizer: Lds) -
         )
         requests = made.requests(0)
         assert made.pipeline(requests[0]) == (0, 0, 0), "it begins where it is told to"
-        losses = {leaf: trial.loss for leaf, trial in made.full_trials(0).items()}
+        losses = {leaf: trial.loss for leaf, trial in made.full_trials_of_call(0).items()}
         around = made.tree.walk(made.results[0], optimizer.disc)
         best = losses[made.results[0]]
         assert best is not None
@@ -90,7 +90,7 @@ def test_hyperband_makes_so_many_passes(iterations: int) -> None:
     one = [
         count
         for bracket in brackets(Hyperband(), SIZE, 2.0)
-        for count in (bracket.candidates, *bracket.survivors(2.0)[:-1])
+        for count in (bracket.candidates, *bracket.survivor_counts(2.0)[:-1])
     ]
     assert len(made.trials[0]) <= iterations * sum(one)
     assert len(made.trials[0]) >= 0.95 * iterations * sum(one), "hardly any pipeline is drawn twice"
@@ -117,7 +117,10 @@ def posterior(persistent: bool) -> list[tuple[int, ...]]:
 
     of = Of(Cmab(alpha0=0.1, delta0=0.1, persistent=persistent))
     made = of.run_calls(
-        plain_space(5, 5), CallArguments(iterations=200), CallArguments(second_theta, iterations=1), objective=loss
+        plain_space(5, 5),
+        CallArguments(iterations=200),
+        CallArguments(other_hyperparameters, iterations=1),
+        objective=loss,
     )
     return [made.pipeline(request) for request in made.requests(1)]
 
@@ -131,8 +134,8 @@ def test_daub_returns_so_many_pipelines_and_goes_on_from_there() -> None:
     halves = Of(Daub(b=10)).run_calls(plain_space(3, 4), CallArguments(iterations=2), CallArguments(iterations=3))
     whole = Of(Daub(b=10)).run_calls(plain_space(3, 4), CallArguments(iterations=5))
     assert [*halves.requests(0), *halves.requests(1)] == whole.requests(0)
-    assert len(halves.full_trials(0)) == 2
-    assert len(halves.full_trials(1)) == 3
+    assert len(halves.full_trials_of_call(0)) == 2
+    assert len(halves.full_trials_of_call(1)) == 3
     assert min(request.fidelity or SIZE for request in halves.requests(1)) > rungs(SIZE, 10, 2.0)[2], "no bootstrap"
 
 
@@ -144,7 +147,7 @@ def test_after_tuning_a_pipeline_its_bounds_begin_anew_and_all_others_are_as_the
     """The next run never uses the stale value of what was tuned, and uses all others."""
     leaves = list(product(range(3), range(3), range(2)))
     tuned = leaves[place % len(leaves)]
-    theta = [lambda leaf: int(leaf == tuned), mixed_theta(1), first_theta][changed]
+    theta = [lambda leaf: int(leaf == tuned), mixed_hyperparameters(1), first_hyperparameters][changed]
     made = Of(Blds()).run_calls(
         plain_space(3, 3, 2), CallArguments(iterations=None), CallArguments(theta, iterations=None), seed=seed
     )
@@ -168,7 +171,9 @@ def test_numbers_and_standings_bear_the_penalty_in_the_unit_of_the_run() -> None
     assert (selection.value(trial), selection.normalized_value(trial)) == (30.0, 0.75)
     assert (selection.value(failed), selection.normalized_value(failed)) == (float("inf"), 1.0)
     assert selection.sort_key(trial) < selection.sort_key(replace(trial, loss=1e9)) < selection.sort_key(failed)
-    assert replace(selection, penalty=exact_penalty).value(trial) == 20 + 40 * exact_penalty(trial)
+    assert replace(selection, penalty=exactly_summable_penalty).value(trial) == 20 + 40 * exactly_summable_penalty(
+        trial
+    )
 
 
 def test_what_is_remembered_holds_no_predictions() -> None:

@@ -8,8 +8,8 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.report.failures import (
     REASONS,
-    count_by_reason,
-    count_by_status,
+    count_failures_by_reason,
+    count_failures_by_status,
     describe_counts,
     merge_time_limits,
     most_frequent,
@@ -25,8 +25,11 @@ def record(status: Status, reason: str = "") -> TrialRecord:
 
 def test_failures_are_told_by_their_kind_in_one_order():
     records = [record(status) for status in (*Status, Status.CRASH, Status.ERROR, Status.MEMORY)]
-    assert describe_counts(count_by_status(records)) == "2 errors, 1 invalid, 1 timeout, 2 out of memory, 2 crashes"
-    assert describe_counts(count_by_status([record(Status.SUCCESS)])) == ""
+    assert (
+        describe_counts(count_failures_by_status(records))
+        == "2 errors, 1 invalid, 1 timeout, 2 out of memory, 2 crashes"
+    )
+    assert describe_counts(count_failures_by_status([record(Status.SUCCESS)])) == ""
 
 
 @pytest.mark.parametrize("status", [status for status in Status if status is not Status.SUCCESS])
@@ -37,9 +40,9 @@ def test_every_kind_of_failure_has_words(status):
 def test_every_kind_is_shown_by_its_most_frequent_reason_and_the_most_frequent_ones_of_all():
     errors = [record(Status.ERROR, reason) for reason in "aaaabbbccd"]
     rare = [record(Status.TIMEOUT, "it took longer than 1 s"), record(Status.CRASH, "signal 11")]
-    shown = most_frequent(count_by_reason([*errors, *rare, record(Status.SUCCESS)]))
+    shown = most_frequent(count_failures_by_reason([*errors, *rare, record(Status.SUCCESS)]))
     assert shown == ([("a", 4), ("b", 3), ("c", 2), ("it took longer than 1 s", 1), ("signal 11", 1)], 1)
-    assert most_frequent(count_by_reason(errors)) == ([("a", 4), ("b", 3), ("c", 2)], 1)
+    assert most_frequent(count_failures_by_reason(errors)) == ([("a", 4), ("b", 3), ("c", 2)], 1)
     assert REASONS == 3
 
 
@@ -47,7 +50,7 @@ def test_every_kind_is_shown_by_its_most_frequent_reason_and_the_most_frequent_o
 def test_limits_of_time_are_one_reason_with_their_ends(limits: list[float], others: list[str]) -> None:
     """What each arm of a bandit has left is another one; nothing else is put together, and no trial is lost."""
     timeouts = [record(Status.TIMEOUT, timeout_failure(limit, 0.0).reason) for limit in limits]
-    counts = count_by_reason([*timeouts, *(record(Status.ERROR, other) for other in others)])
+    counts = count_failures_by_reason([*timeouts, *(record(Status.ERROR, other) for other in others)])
     shown, left = most_frequent(counts)
     assert left == 0
     assert sum(count for _, count in shown) == len(limits) + len(others)

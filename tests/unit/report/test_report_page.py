@@ -90,15 +90,15 @@ def test_a_run_is_told_in_all_its_sections(tmp_path: Path) -> None:
 
 
 def test_counts_of_the_tree_failures_and_bounds_are_those_of_the_trials(tmp_path: Path) -> None:
-    from spacelang.report.page.measures import alternative_costs, bound_charts, failure_reasons
-    from spacelang.report.page.structure_tree import decision_tree
+    from spacelang.report.page.measures import alternative_costs, constraint_charts, failure_reasons
+    from spacelang.report.page.structure_tree import tree_of_decisions
 
     with Store.read(full(tmp_path / "run.db")) as run:
         told = read_run_data(run)
         tree, reasons, kept, cost = (
-            decision_tree(told),
+            tree_of_decisions(told),
             failure_reasons(told),
-            bound_charts(told),
+            constraint_charts(told),
             alternative_costs(told),
         )
     assert tree is not None
@@ -282,9 +282,9 @@ def test_what_the_loss_depends_on_matters_and_nothing_else(tmp_path: Path) -> No
 
 def test_few_trials_and_trials_that_are_alike_say_nothing(tmp_path: Path) -> None:
     few = mattered(tmp_path / "few.db", dict.fromkeys(range(1, MIN_TRIALS), None))
-    assert few.are_too_few  # type: ignore[attr-defined]
+    assert few.has_too_few_trials  # type: ignore[attr-defined]
     alike = mattered(tmp_path / "alike.db", dict.fromkeys(range(1, MIN_TRIALS + 1), 0.5))
-    assert not alike.are_too_few  # type: ignore[attr-defined]
+    assert not alike.has_too_few_trials  # type: ignore[attr-defined]
     assert not alike.rows  # type: ignore[attr-defined]
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from spacelang.ir import trial
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import AnyBound, Bound, FunctionBound, Measure
-from spacelang.ir.trial import Measurement, Request, Trial, UnseenBound
-from spacelang.report.unseen_rows import describe_bounds, score_document
+from spacelang.ir.trial import Measurement, Request, Trial, UnseenMeasurement
+from spacelang.report.unseen_rows import describe_constraints, score_document
 
 FAIR = Bound(Measure.DISPARITY, 0.1, scorer="accuracy", column="sex")
 SMALL = Bound(Measure.SIZE, 2e6, strict=True)
@@ -20,15 +20,15 @@ numbers = st.floats(0, 1e7)
 
 
 @st.composite
-def reaching(draw: st.DrawFn) -> UnseenBound:
+def reaching(draw: st.DrawFn) -> UnseenMeasurement:
     """Something that was measured on test rows, or could not be."""
     bound: AnyBound = draw(st.sampled_from([FAIR, SMALL, LEAVES, FAST]))
     near = st.floats(0, 3).map(lambda times: times * bound.limit)
     value = draw(st.none() | near)
     if value is None:
-        return UnseenBound(bound, None, reason="ValueError: no")
+        return UnseenMeasurement(bound, None, reason="ValueError: no")
     low, high = sorted((draw(near), draw(near)))
-    return UnseenBound(bound, value, low, high) if draw(st.booleans()) else UnseenBound(bound, value)
+    return UnseenMeasurement(bound, value, low, high) if draw(st.booleans()) else UnseenMeasurement(bound, value)
 
 
 def searched(bound: AnyBound, *, held: bool) -> Trial:
@@ -37,9 +37,9 @@ def searched(bound: AnyBound, *, held: bool) -> Trial:
 
 
 @given(reaching(), st.booleans())
-def test_a_line_says_breaks_exactly_where_it_does(each: UnseenBound, held: bool) -> None:
+def test_a_line_says_breaks_exactly_where_it_does(each: UnseenMeasurement, held: bool) -> None:
     score = trial.TestScore(0.1, None, None, 9, "", (each,))
-    (line,) = describe_bounds(score, searched(each.bound, held=held))
+    (line,) = describe_constraints(score, searched(each.bound, held=held))
     breaks = each.value is not None and not each.bound.is_satisfied_by(each.value)
     assert ("violates the bound" in line) is breaks
     assert ("violates the bound, unlike in the search" in line) is (breaks and held)
@@ -52,23 +52,25 @@ def test_a_line_says_breaks_exactly_where_it_does(each: UnseenBound, held: bool)
 
 
 def test_the_lines() -> None:
-    def line(each: UnseenBound, *, held: bool = True) -> str:
-        return next(describe_bounds(trial.TestScore(0.1, 0.0, 0.2, 9, "", (each,)), searched(each.bound, held=held)))
+    def line(each: UnseenMeasurement, *, held: bool = True) -> str:
+        return next(
+            describe_constraints(trial.TestScore(0.1, 0.0, 0.2, 9, "", (each,)), searched(each.bound, held=held))
+        )
 
     assert (
-        line(UnseenBound(FAIR, 0.05, 0.01, 0.08))
+        line(UnseenMeasurement(FAIR, 0.05, 0.01, 0.08))
         == "disparity(accuracy, sex) <= 0.1 on the test set: 0.05 [0.01, 0.08]"
     )
-    assert line(UnseenBound(FAIR, 0.05, 0.01, 0.2)).endswith("0.05 [0.01, 0.2]; this may be chance")
-    assert line(UnseenBound(FAIR, 0.15, 0.12, 0.2)).endswith(
+    assert line(UnseenMeasurement(FAIR, 0.05, 0.01, 0.2)).endswith("0.05 [0.01, 0.2]; this may be chance")
+    assert line(UnseenMeasurement(FAIR, 0.15, 0.12, 0.2)).endswith(
         "0.15 [0.12, 0.2], which violates the bound, unlike in the search"
     )
-    assert line(UnseenBound(SMALL, 3e6), held=False) == (
+    assert line(UnseenMeasurement(SMALL, 3e6), held=False) == (
         "pickled_size < 2MB on the test set: 3MB, which violates the bound, as in the search"
     )
     slow = "no interval: slow"
-    assert line(UnseenBound(LEAVES, 4.0, reason=slow)) == f"leaves <= 10 on the test set: 4; {slow}"
-    assert line(UnseenBound(LEAVES, 12.0, reason="no interval: slow"), held=False) == (
+    assert line(UnseenMeasurement(LEAVES, 4.0, reason=slow)) == f"leaves <= 10 on the test set: 4; {slow}"
+    assert line(UnseenMeasurement(LEAVES, 12.0, reason="no interval: slow"), held=False) == (
         "leaves <= 10 on the test set: 12, which violates the bound, as in the search; no interval: slow"
     )
 
@@ -78,4 +80,4 @@ def test_without_bounds_nothing_is_feasible_or_not() -> None:
     assert score_document(score) == {
         "loss": 0.1, "low": 0.0, "high": 0.2, "rows": 9, "reason": "", "feasible": None, "constraints": {},
     }  # fmt: skip
-    assert [*describe_bounds(score, searched(FAIR, held=True))] == []
+    assert [*describe_constraints(score, searched(FAIR, held=True))] == []

@@ -121,7 +121,7 @@ def test_what_is_no_member_is_counted_and_the_next_one_taken() -> None:
     found = suggest(archive(*rows), target(SPACE, NumberOfInstances=12.5), most=1)
     assert found.configurations == (tree(3),)
     assert found.messages == (
-        "skipped 2 configurations of `a.json` not in the space for this data "
+        "skipped 2 configurations of `a.json`: not in the space for this data "
         "(the first one: `12` is not a value of `estimator.max_depth`: int[1, 9])",
     )
 
@@ -168,7 +168,7 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"kind": "run"}, "`archive.kind` is `run`, but must be `archive`"),
-        ({"version": 2}, "`archive.version` is 2, but this version of spacelang reads 1"),
+        ({"version": 2}, "`archive.version` is 2, but this version of spacelang reads only version 1"),
         ({"rows": {}}, "`archive.rows` is an object, expected a list"),
         ({"row": []}, "`archive` has an unknown key `row`"),
         ({"rows": [{"loss": "low"}]}, "`archive.rows[1].loss` is a string, expected a number"),

@@ -55,9 +55,9 @@ def test_runs_that_say_nothing_are_left_out_with_the_reason(tmp_path: Path) -> N
     made = make_archive([tmp_path], "a.json", nobody)
     assert len(made.archive.rows) == 1
     assert made.left_out[:4] == (
-        "`a.db` has no meta-features: it had no rows, or is of an earlier version",
+        "`a.db` has no meta-features: its run had no data, or is of an earlier version of spacelang",
         "`b.db` has no successful trial",
-        "`c.db` has no trial on all training rows",
+        "`c.db` has no trial that was trained on all training rows",
         "`d.db` has no successful trial within all bounds",
     )
     assert made.left_out[4].startswith("`notes.db`: ")
@@ -68,7 +68,7 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
         make_archive([tmp_path / "nowhere.db"], "a.json", nobody)
     with pytest.raises(ArchiveError) as raised:
         make_archive([tmp_path], "a.json", nobody)
-    assert "give stores, or folders with stores" in raised.value.help
+    assert "give files with stored runs on data" in raised.value.help
 
 
 def test_meta_features_are_kept_to_the_last_bit_and_tell_no_runs_apart() -> None:

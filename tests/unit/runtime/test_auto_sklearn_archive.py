@@ -140,10 +140,10 @@ def test_a_folder_is_read_and_what_gives_no_row_is_counted(tmp_path: Path) -> No
     assert dict(row.meta_features) == {"NumberOfFeatures": 4.0}
     assert row.configuration.to_dict() == SAID | {"estimator": "GaussianNB"}
     assert {*found.left_out} == {
-        "1 of accuracy: the space has no equivalent of `mlp`",
-        "1 of accuracy: the loss is unknown",
-        "1 of accuracy: the data set or the configuration is missing",
-        "1 of accuracy: a parameter is not a number",
+        "1 run with the metric accuracy: the space has no equivalent of `mlp`",
+        "1 run with the metric accuracy: the loss is unknown",
+        "1 run with the metric accuracy: the data set or the configuration is missing",
+        "1 run with the metric accuracy: a parameter is not a number",
     }
 
 

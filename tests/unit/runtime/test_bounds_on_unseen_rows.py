@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import AnyBound, Bound, Measure
-from spacelang.ir.trial import Request, UnseenBound
+from spacelang.ir.trial import Request, UnseenMeasurement
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.folds import Fold
@@ -62,7 +62,7 @@ def judge(*bounds: Bound, constraints: tuple[Constraint, ...] = (), clock: Any =
     return PipelineScorer(named_metric("accuracy"), bounds, clock, constraints)
 
 
-def only(found: tuple[UnseenBound, ...]) -> UnseenBound:
+def only(found: tuple[UnseenMeasurement, ...]) -> UnseenMeasurement:
     (each,) = found
     return each
 
@@ -174,7 +174,7 @@ class TestFunctions:
         ("function", "reason"),
         [
             (lambda *_: 1 / 0, "ConstraintError: the constraint `mine` raised ZeroDivisionError: division by zero"),
-            (lambda *_: math.nan, "it is undefined on these rows"),
+            (lambda *_: math.nan, "the value is undefined on these rows"),
         ],
     )
     def test_what_it_does_not_know_is_unknown_and_says_why(self, function: Any, reason: str) -> None:

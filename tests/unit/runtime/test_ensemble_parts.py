@@ -26,7 +26,7 @@ from spacelang.runtime.ensembles.construction import (
     make_unfitted,
     select_members,
 )
-from spacelang.runtime.ensembles.hard_vote import HardVote
+from spacelang.runtime.ensembles.hard_vote import OneHotProbabilityClassifier
 from spacelang.runtime.ensembles.voting import make_vote
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.refitting import RefitRequest, RefitTrial
@@ -221,7 +221,7 @@ class TestWhoCannotBeFitted:
 class TestAVote:
     def test_of_a_classifier_without_probabilities(self) -> None:
         features, labels = data("three").features, data("three").target
-        hard = HardVote(RidgeClassifier()).fit(features, labels)
+        hard = OneHotProbabilityClassifier(RidgeClassifier()).fit(features, labels)
         np.testing.assert_array_equal(hard.predict_proba(features).argmax(axis=1), hard.predict(features))
         np.testing.assert_array_equal(hard.predict_proba(features).sum(axis=1), 1)
         assert hard.n_features_in_ == features.shape[1]
@@ -236,6 +236,8 @@ class TestAVote:
         spaces = space(stage("estimator", "LinearSVC", "GaussianNB"))
         objective = DataObjective(spaces, data("two"), ASKED)
         run = outcome([objective.evaluate(Request(Configuration({"estimator": each}))) for each in NAMES[:1]])
-        assert not isinstance(make_unfitted(objective, [Member(run.records[0], 1)]).estimators[0][1], HardVote)
+        assert not isinstance(
+            make_unfitted(objective, [Member(run.records[0], 1)]).estimators[0][1], OneHotProbabilityClassifier
+        )
         svc = objective.make_member(Configuration({"estimator": "LinearSVC"}))
-        assert isinstance(svc, HardVote)
+        assert isinstance(svc, OneHotProbabilityClassifier)

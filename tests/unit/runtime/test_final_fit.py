@@ -7,7 +7,7 @@ import pytest
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Bound, Limits, Measure
-from spacelang.ir.trial import Measurement, Request, Status, TestScore, Trial, UnseenBound
+from spacelang.ir.trial import Measurement, Request, Status, TestScore, Trial, UnseenMeasurement
 from spacelang.runtime.evaluation.refitting import (
     RefitRequest,
     RefitTrial,
@@ -183,13 +183,15 @@ class TestPassingOver:
         def dying(request: Request) -> Trial:
             if isinstance(request, RefitRequest):
                 return RefitTrial(request, None, pipeline=SerializedPayload("fitted"))
-            return Trial(request, None, status=Status.CRASH, reason="its process was ended by signal 11 (SIGSEGV)")
+            return Trial(
+                request, None, status=Status.CRASH, reason="the worker process was ended by signal 11 (SIGSEGV)"
+            )
 
         objective = Rows()
         objective.test_rows = 5
         found = fit_best_pipeline(outcome(record(1, 0.1)), objective, Here(dying))
         assert told(found) == (1, [])
-        assert found.test == TestScore(None, None, None, 5, "its process was ended by signal 11 (SIGSEGV)")
+        assert found.test == TestScore(None, None, None, 5, "the worker process was ended by signal 11 (SIGSEGV)")
 
     @pytest.mark.parametrize("ends", ["well", "in a crash"])
     def test_what_is_bounded_is_measured_apart_from_the_score(self, ends: str) -> None:
@@ -202,7 +204,7 @@ class TestPassingOver:
                 case UnseenScoreRequest():
                     return UnseenScoreTrial(request, 0.25, score=TestScore(0.25, 0.1, 0.4, 5))
                 case UnseenBoundsRequest() if ends == "well":
-                    return UnseenBoundsTrial(request, None, reached=(UnseenBound(SIZE, 120.0),))
+                    return UnseenBoundsTrial(request, None, reached=(UnseenMeasurement(SIZE, 120.0),))
                 case _:
                     return Trial(request, None, status=Status.CRASH, reason="signal 11")
 
@@ -211,7 +213,9 @@ class TestPassingOver:
         found = fit_best_pipeline(outcome(record(1, 0.1)), objective, Here(testing)).test
         assert found is not None
         assert found.loss == 0.25
-        reached = UnseenBound(SIZE, 120.0) if ends == "well" else UnseenBound(SIZE, None, reason="signal 11")
+        reached = (
+            UnseenMeasurement(SIZE, 120.0) if ends == "well" else UnseenMeasurement(SIZE, None, reason="signal 11")
+        )
         assert found.constraints == (reached,)
         assert found.is_feasible is False
 

@@ -22,7 +22,7 @@ from trying import few
 import spacelang as sl
 from spacelang.ir import trial
 from spacelang.ir.task import Bound, FunctionBound, Measure
-from spacelang.ir.trial import UnseenBound
+from spacelang.ir.trial import UnseenMeasurement
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import DataError, InputError, MetricError
@@ -174,7 +174,7 @@ RENAMED = TABLE.rename(columns={"b": "c"})
         ((RENAMED, WORDS), {}, "the test rows` differ from those of `data`: missing `b`, unexpected `c`"),
         ((TABLE.assign(b="x"), WORDS), {}, "the column `b` holds text in `the test rows`, but numbers in `data`"),
         ((TABLE.to_numpy()[:, :1], WORDS), {"features": TABLE.to_numpy()}, ": missing `x1`"),
-        ((TABLE, np.where(WORDS == "no", "perhaps", "yes")), {}, "labels that the other rows lack: `perhaps`"),
+        ((TABLE, np.where(WORDS == "no", "perhaps", "yes")), {}, "labels that the training rows lack: `perhaps`"),
         ((TABLE, [None, *WORDS[1:]]), {}, "in `the test rows`, 1 row has no label"),
         ((TABLE[:1], WORDS[:1]), {}, "`the test rows` has 1 row, too few to test on"),
         ((TABLE, WORDS), {}, "the test rows of `the test rows` are identical to the rows that trials see"),
@@ -212,9 +212,9 @@ BOUNDS = [
 ]
 
 
-def reaching() -> st.SearchStrategy[UnseenBound]:
+def reaching() -> st.SearchStrategy[UnseenMeasurement]:
     number = st.none() | st.floats(0)
-    return st.builds(UnseenBound, st.sampled_from(BOUNDS), number, number, number, st.text(max_size=5))
+    return st.builds(UnseenMeasurement, st.sampled_from(BOUNDS), number, number, number, st.text(max_size=5))
 
 
 class TestStores:
@@ -273,7 +273,9 @@ class TestStores:
     def test_what_was_changed_of_a_bound_is_noticed(self, store: Path) -> None:
         save_unseen_score(
             store,
-            StoredUnseenScore(7, replace(self.SCORE, constraints=(UnseenBound(FunctionBound("leaves", 3.0), 4.0),))),
+            StoredUnseenScore(
+                7, replace(self.SCORE, constraints=(UnseenMeasurement(FunctionBound("leaves", 3.0), 4.0),))
+            ),
         )
         with sqlite3.connect(store) as connection:
             connection.execute("UPDATE test_bounds SET value = 2.0")

@@ -36,7 +36,7 @@ from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.prefix_cache import ENTRY_BYTES, OVERHEAD_SECONDS, FittedStep, PrefixCache
 from spacelang.runtime.evaluation.settings import EvaluationSettings
 from spacelang.runtime.evaluation.table_copies import arrays_of, copy_table, table_bytes
-from spacelang.runtime.pipelines.columns import Strings
+from spacelang.runtime.pipelines.columns import StringColumnSelector
 from spacelang.runtime.scoring.constraints import Constraint
 
 CHANCE = np.random.default_rng(0)
@@ -117,7 +117,7 @@ def test_without_room_nothing_is_shared(fits):
     trials = [evaluating.evaluate(wish("GaussianNB")) for _ in range(3)]
     assert len(fits) == 3
     assert [trial.cost_alone for trial in trials] == [None] * 3
-    assert evaluating.kept_bytes == 0
+    assert evaluating.cached_bytes == 0
 
 
 def test_an_objective_over_other_domains_shares_the_cache_and_another_process_has_an_empty_one(fits):
@@ -125,13 +125,13 @@ def test_an_objective_over_other_domains_shares_the_cache_and_another_process_ha
     evaluating.evaluate(wish("GaussianNB"))
     evaluating.with_domains(COMMON).evaluate(wish("KNeighborsClassifier"))
     assert len(fits) == 1
-    assert evaluating.kept_bytes == evaluating.with_domains(COMMON).kept_bytes > 105 * 4 * 8
+    assert evaluating.cached_bytes == evaluating.with_domains(COMMON).cached_bytes > 105 * 4 * 8
     elsewhere = pickle.loads(pickle.dumps(evaluating))
-    assert elsewhere.kept_bytes == 0
+    assert elsewhere.cached_bytes == 0
     assert elsewhere._prefixes.limit == evaluating._prefixes.limit
     elsewhere.evaluate(wish("GaussianNB"))
     # Python counts the collector's bytes of an object for as long as it is watched, which chance decides.
-    assert elsewhere.kept_bytes == pytest.approx(evaluating.kept_bytes, abs=64)
+    assert elsewhere.cached_bytes == pytest.approx(evaluating.cached_bytes, abs=64)
 
 
 def test_what_a_trial_would_have_cost_alone_is_said_beside_what_it_cost(monkeypatch):
@@ -431,7 +431,7 @@ DIFFERENT = [
     StandardScaler(), StandardScaler(with_mean=False), StandardScaler(with_mean=0), MinMaxScaler(), PCA(1), PCA(1.0),
     PCA("mle"), SelectFromModel(PCA()), SelectFromModel(PCA(1)), FeatureUnion([("a", PCA())]),
     FeatureUnion([("b", PCA())]), Pipeline([("a", PCA())]), make_column_selector("a"), make_column_selector("b"),
-    Strings(text=True), Strings(text=False), partial(int, base=2),
+    StringColumnSelector(text=True), StringColumnSelector(text=False), partial(int, base=2),
     partial(int, base=3),
 ]  # fmt: skip
 

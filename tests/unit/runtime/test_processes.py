@@ -195,7 +195,7 @@ def test_trials_are_bounded_while_the_search_is_busy(make: Make) -> None:
 def test_a_result_that_waits_for_the_search_is_not_too_late(make: Make) -> None:
     executor = make(evaluate, limits=Limits(trial_seconds=0.8))
     executor.ready()
-    executor.start("1", Job(1, make_request(1, "return_much")))
+    executor.start("1", Job(1, make_request(1, "return_large_trial")))
     time.sleep(1.2)
     (finished,) = executor.wait(5)
     assert finished.trial.status is Status.SUCCESS
@@ -210,7 +210,7 @@ class Keeping:
         self.kept: list[bytearray] = []
 
     @property
-    def kept_bytes(self) -> int:
+    def cached_bytes(self) -> int:
         return sum(map(len, self.kept)) if self.says_so else 0
 
     def evaluate(self, request: Request) -> Trial:

@@ -17,8 +17,8 @@ from spacelang.runtime.errors import BuildError
 from spacelang.runtime.executors._processes import kernel, worker
 from spacelang.runtime.executors._processes.channel import Channel
 from spacelang.runtime.executors._processes.memory import ProcessTrees, memory_lower_bound, resident_bytes
-from spacelang.runtime.executors._processes.messages import CorruptMessage, LoadEvaluation
-from spacelang.runtime.executors._processes.shared_memory import make_shared_numbers
+from spacelang.runtime.executors._processes.messages import ConfigureWorkers, TransmissionFailure
+from spacelang.runtime.executors._processes.shared_memory import make_shared_worker_state
 from spacelang.runtime.executors._processes.zygote import START_ALLOWANCE, Zygote, ZygoteChild
 from spacelang.runtime.failures import (
     MAX_REASON_LENGTH,
@@ -92,7 +92,7 @@ def test_files_come_along(ends: tuple[Channel, Channel], tmp_path: Path) -> None
 
 
 def test_a_slot_is_seen_by_a_fork() -> None:
-    shared = make_shared_numbers()
+    shared = make_shared_worker_state()
 
     def write() -> None:
         shared.begun, shared.since, shared.finished, shared.held = 7, 0.1, 2**40, 12
@@ -102,7 +102,7 @@ def test_a_slot_is_seen_by_a_fork() -> None:
 
 
 def test_a_worker_may_be_ahead_of_what_the_zygote_was_told() -> None:
-    child = ZygoteChild(1, psutil.Process(), make_shared_numbers())
+    child = ZygoteChild(1, psutil.Process(), make_shared_worker_state())
     assert not child.is_busy
     child.sequence = child.shared.begun = 3
     assert child.is_busy
@@ -114,9 +114,11 @@ def test_a_worker_may_be_ahead_of_what_the_zygote_was_told() -> None:
 
 def test_a_limit_runs_from_when_a_job_was_begun(ends: tuple[Channel, Channel]) -> None:
     """A process that has to be forked first takes some time for that; one that never begins is ended all the same."""
-    zygote = Zygote(ends[0], 0, successful_trial, LoadEvaluation(UNLIMITED, isolates=False))
+    zygote = Zygote(ends[0], 0, successful_trial, ConfigureWorkers(UNLIMITED, isolates=False))
     now = time.monotonic()
-    child = ZygoteChild(1, psutil.Process(), make_shared_numbers(), sequence=3, sent_at=now - 1, allowed_seconds=0.5)
+    child = ZygoteChild(
+        1, psutil.Process(), make_shared_worker_state(), sequence=3, sent_at=now - 1, allowed_seconds=0.5
+    )
     assert zygote._check_time(child) is None
     assert 1.4 < child.seconds_left(0.5) <= 1.5
     child.sent_at = now - 0.5 - START_ALLOWANCE
@@ -133,9 +135,11 @@ def test_a_limit_runs_from_when_a_job_was_begun(ends: tuple[Channel, Channel]) -
 
 
 def test_only_the_job_for_which_a_worker_was_killed_is_to_blame(ends: tuple[Channel, Channel]) -> None:
-    zygote = Zygote(ends[0], 0, successful_trial, LoadEvaluation(UNLIMITED, isolates=False))
+    zygote = Zygote(ends[0], 0, successful_trial, ConfigureWorkers(UNLIMITED, isolates=False))
     late = Failure(Status.TIMEOUT, "late")
-    child = ZygoteChild(1, psutil.Process(), make_shared_numbers(), sequence=3, kill_reason=late, killed_sequence=3)
+    child = ZygoteChild(
+        1, psutil.Process(), make_shared_worker_state(), sequence=3, kill_reason=late, killed_sequence=3
+    )
     assert zygote._failure_at_end(child, -9) is None, "it had not begun the job"
     child.shared.begun = 3
     assert zygote._failure_at_end(child, -9) is late
@@ -206,18 +210,18 @@ def test_kills_for_memory_are_those_since_they_were_noted(monkeypatch: pytest.Mo
 def test_failures_say_what_happened() -> None:
     assert exception_failure(ValueError("no\nyes"), 2.5) == Failure(Status.ERROR, "ValueError: no", 2.5)
     assert exception_failure(MemoryError()) == Failure(Status.MEMORY, "MemoryError")
-    assert exception_failure(SystemExit()) == Failure(Status.CRASH, "it exited with code 0")
-    assert exception_failure(SystemExit(7)) == Failure(Status.CRASH, "it exited with code 7")
-    assert exception_failure(SystemExit("why")).reason == "it exited with SystemExit: why"
+    assert exception_failure(SystemExit()) == Failure(Status.CRASH, "the evaluation exited with code 0")
+    assert exception_failure(SystemExit(7)) == Failure(Status.CRASH, "the evaluation exited with code 7")
+    assert exception_failure(SystemExit("why")).reason == "the evaluation exited with SystemExit: why"
     assert describe_exception(ValueError("\n  \n x ")) == "ValueError: x"
     assert len(describe_exception(ValueError("x" * 1000))) == MAX_REASON_LENGTH
     assert timeout_failure(90, 91) == Failure(Status.TIMEOUT, "it took longer than 90s", 91)
     assert timeout_failure(0.6147620476682882, 1).reason == "it took longer than 615ms"
     assert timeout_failure(2.33333333, 3).reason == "it took longer than 2333ms"
     assert memory_failure(2e9, 2.34567e9, 1).reason == "it took 2,346MB of memory, more than 2GB"
-    assert exit_failure(-11, 1).reason == "its process was ended by signal 11 (SIGSEGV)"
-    assert exit_failure(-99, 1).reason == "its process was ended by signal 99"
-    assert exit_failure(1, 1) == Failure(Status.CRASH, "its process exited with code 1", 1)
+    assert exit_failure(-11, 1).reason == "the worker process was ended by signal 11 (SIGSEGV)"
+    assert exit_failure(-99, 1).reason == "the worker process was ended by signal 99"
+    assert exit_failure(1, 1) == Failure(Status.CRASH, "the worker process exited with code 1", 1)
     assert exit_failure(-15, 3).to_trial(make_request(1)) == Trial(
         make_request(1), None, 3, Status.CRASH, exit_failure(-15, 3).reason
     )
@@ -229,7 +233,7 @@ def test_whoever_was_killed_is_out_of_memory_where_its_last_sample_or_the_system
     assert kill_failure(None, 0, 1, is_memory_out=True).status is Status.MEMORY
     assert (
         kill_failure(1e9, 0.95e9, 1).reason
-        == "its process was ended by signal 9 (SIGKILL) when it took 950MB of memory, of 1GB"
+        == "the worker process was ended by signal 9 (SIGKILL) when it took 950MB of memory, of 1GB"
     )
 
 
@@ -244,16 +248,16 @@ def test_an_answer_is_a_trial_a_failure_or_a_mistake() -> None:
     mistake = pickle.loads(worker.pickle_answer(worker.evaluate_request(mistaken, request)))
     assert (type(mistake), mistake.message, mistake.help) == (BuildError, "so", "do")
     unread = worker.evaluate_request(successful_trial, b"nonsense")
-    assert isinstance(unread, CorruptMessage)
-    assert "its request cannot be read by the worker" in unread.failure.reason
+    assert isinstance(unread, TransmissionFailure)
+    assert "the request of the trial cannot be read by the worker" in unread.failure.reason
     unsent = pickle.loads(worker.pickle_answer(Trial(make_request(1), 0.5, 3.0, predictions=threading.Lock())))
-    assert isinstance(unsent, CorruptMessage)
+    assert isinstance(unsent, TransmissionFailure)
     assert (unsent.failure.status, unsent.failure.seconds) == (Status.ERROR, 3.0)
 
 
 def test_what_is_kept_is_asked_of_the_object_of_a_method() -> None:
     class Keeping:
-        kept_bytes = 5
+        cached_bytes = 5
 
         def evaluate(self, request: object) -> None: ...
 

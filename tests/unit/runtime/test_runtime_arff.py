@@ -126,9 +126,9 @@ def test_sparse_rows_leave_out_zeros_and_first_values():
         ("@attribute a real\n@data\n% nothing\n", "has a header but no rows"),
         (
             "@attribute a real\n@attribute b real\n@data\n1,2\n1\n",
-            "line 5 of `d.arff` has 1 value, but 2 are declared",
+            "line 5 of `d.arff` has 1 value, but the number of declared attributes is 2",
         ),
-        ("@attribute a real\n@data\n1,\n", "has 2 values, but 1 are declared"),
+        ("@attribute a real\n@data\n1,\n", "has 2 values, but the number of declared attributes is 1"),
         ("@attribute a real\n@data\n1\nx\n", "line 4 of `d.arff` has `x` as `a`, which is declared to be a number"),
         ("@attribute a integer\n@data\n1_0\n", "has `1_0` as `a`"),
         ("@attribute a {x,y}\n@data\nx\ny\nxy\n", "line 5 of `d.arff` has `xy` as `a`, which is none of its declared"),

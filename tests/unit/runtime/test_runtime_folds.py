@@ -124,7 +124,7 @@ def test_other_validations_are_for_the_user_to_choose():
     ("training", "held_out", "message"),
     [
         ((), (1, 2), "split 1 of 1 of `mine` has no rows to train on"),
-        ((1, 2), (), "has no rows to judge on"),
+        ((1, 2), (), "has no rows to evaluate on"),
         ((0, 1, 2), (3, 8), "refers to row 8, but the 8 rows"),
         ((0, 1, 2), (3, -1), "refers to row -1, but the 8 rows are numbered from 0 to 7"),
         ((0, 1, 2), (3, 3), "holds out the same row twice"),

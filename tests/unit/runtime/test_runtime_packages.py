@@ -41,7 +41,7 @@ from spacelang.runtime.pipelines.label_encoding import (
     adapt_to_labels,
     is_single_vote,
 )
-from spacelang.runtime.pipelines.step_chain import flattened, pipeline_class
+from spacelang.runtime.pipelines.step_chain import flatten_for_resampling, pipeline_class
 
 
 def of(package: str, name: str, **fixed: Any) -> Operator:
@@ -99,17 +99,17 @@ def test_a_package_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_only_samplers_need_another_pipeline() -> None:
     plain = [("scaler", StandardScaler()), ("inner", Pipeline([("pca", PCA())])), ("last", LogisticRegression())]
-    assert (pipeline_class(plain), flattened(plain)) == (Pipeline, plain)
+    assert (pipeline_class(plain), flatten_for_resampling(plain)) == (Pipeline, plain)
     steps = [*plain[:-1], ("sampler", SMOTE()), plain[-1]]
     assert pipeline_class(steps) is ResamplingPipeline
-    assert [name for name, _ in flattened(steps)] == ["scaler", "pca", "sampler", "last"]
+    assert [name for name, _ in flatten_for_resampling(steps)] == ["scaler", "pca", "sampler", "last"]
 
 
 def test_pipelines_within_pipelines_dissolve_but_the_last() -> None:
     inner = Pipeline([("scaler", StandardScaler()), ("deep", Pipeline([("pca", PCA())]))])
     resampling = ResamplingPipeline([("inner", PCA()), ("sampler", SMOTE())])
     last = Pipeline([("scaler", StandardScaler()), ("model", LogisticRegression())])
-    steps = flattened([("inner", inner), ("resampling", resampling), ("last", last)])
+    steps = flatten_for_resampling([("inner", inner), ("resampling", resampling), ("last", last)])
     assert [name for name, _ in steps] == ["scaler", "pca", "inner", "sampler", "last"]
     assert steps[-1][1] is last
 

@@ -168,19 +168,22 @@ def test_a_missing_category_that_the_space_numbers_reaches_it(gap):
     table = pd.DataFrame({"town": pd.Series(["a", gap, "b", "a"] * 3, dtype=object), "number": GAPS["number"]})
     preparation = plan_preparation(ordinal(NUMBERED), table)
     assert preparation.is_empty
-    assert preparation.imputation_change == "numbered by the space in column `town`"
+    assert preparation.formerly_imputed_columns_text == "numbered by the space in column `town`"
     assert plan_preparation(ordinal("OrdinalEncoder"), table).imputed == ("town",)
 
 
 def test_only_what_earlier_versions_imputed_is_told():
     whole = GAPS[["number", "town", "colour"]]
-    assert plan_preparation(ordinal(NUMBERED), whole).imputation_change == "numbered by the space in column `town`"
-    assert plan_preparation(ordinal(NUMBERED), whole[["number", "colour"]]).imputation_change == ""
-    assert plan_preparation(ordinal("OneHotEncoder"), whole).imputation_change == ""
+    assert (
+        plan_preparation(ordinal(NUMBERED), whole).formerly_imputed_columns_text
+        == "numbered by the space in column `town`"
+    )
+    assert plan_preparation(ordinal(NUMBERED), whole[["number", "colour"]]).formerly_imputed_columns_text == ""
+    assert plan_preparation(ordinal("OneHotEncoder"), whole).formerly_imputed_columns_text == ""
     assert (
         plan_preparation(
             ordinal(f"(SimpleImputer {{ strategy = most_frequent }} -> {NUMBERED})"), whole
-        ).imputation_change
+        ).formerly_imputed_columns_text
         == ""
     )
 

@@ -22,7 +22,7 @@ def test_the_last_session_that_asked_counts(tmp_path: Path) -> None:
     for asked, known in ((6, 6), (None, 6), (1, 1)):
         store = Store.open(path, header())
         if asked is not None:
-            store.request_ensemble(asked)
+            store.store_ensemble_request(asked)
         assert votes(path) == known
         store.end_session("budget", 1.0)
     assert votes(path) == 1
@@ -31,7 +31,7 @@ def test_the_last_session_that_asked_counts(tmp_path: Path) -> None:
 def test_it_outlives_the_process(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     store = Store.create(path, header())
-    store.request_ensemble(20)
+    store.store_ensemble_request(20)
     store.append(trial(1))
     store.close()
     assert votes(path) == 20
@@ -41,7 +41,7 @@ def test_a_session_that_was_refused_has_asked_for_nothing(tmp_path: Path) -> Non
     path = tmp_path / "run.db"
     stored(path)
     store = Store.open(path, header())
-    store.request_ensemble(20)
+    store.store_ensemble_request(20)
     store.close_as_refused(1)
     assert votes(path) is None
     Store.open(path, header()).end_session("budget", 1.0)
@@ -51,7 +51,7 @@ def test_a_session_that_was_refused_has_asked_for_nothing(tmp_path: Path) -> Non
 def test_what_is_no_number_of_votes_is_refused(tmp_path: Path, row: tuple[object, ...]) -> None:
     path = tmp_path / "run.db"
     store = Store.create(path, header())
-    store.request_ensemble(20)
+    store.store_ensemble_request(20)
     store.end_session("budget", 1.0)
     with sqlite3.connect(path) as connection:
         connection.execute("REPLACE INTO ensembles VALUES (?, ?, ?)", with_digest(row))

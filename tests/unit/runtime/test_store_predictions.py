@@ -139,7 +139,7 @@ def test_tables_and_rows_that_do_not_belong_are_refused(tmp_path: Path, spoil: s
     with sqlite3.connect(path) as connection:
         connection.execute(spoil)
     connection.close()
-    with pytest.raises(StoreError, match=r"is damaged: its tables|of trial 9, but not the trial"):
+    with pytest.raises(StoreError, match=r"is damaged: the tables|of trial 9, but not the trial"):
         Store.open(path, header())
 
 
@@ -194,7 +194,7 @@ def test_a_trial_that_is_refused_leaves_no_predictions(tmp_path: Path, monkeypat
     with pytest.raises(ValueError, match="does not follow"):
         store.append(trial(3, predictions=np.ones(3)))
     monkeypatch.setattr(prediction_table, "MAX_BYTES", 100)
-    with pytest.raises(ValueError, match="are 104 bytes, more than the 100 of a row"):
+    with pytest.raises(ValueError, match="are 104 bytes, more than the 100 that fit into a row"):
         store.append(trial(2, predictions=np.ones(13)))
     with pytest.raises(ValueError, match="could not convert"):
         store.append(trial(2, predictions=[["a"]]))

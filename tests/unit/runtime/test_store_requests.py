@@ -33,7 +33,9 @@ def test_a_memo_is_given_back_bit_for_bit(memo: tuple[object, ...]) -> None:
 
 def test_a_memo_has_numbers_and_texts_alone(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "run.db", header())
-    with pytest.raises(ValueError, match="the memo of trial 1 must contain only numbers and texts"):
+    with pytest.raises(
+        ValueError, match="the memo that the optimizer stores with trial 1 must contain only numbers and texts"
+    ):
         store.append(trial(1, memo=({"theta": 3.4},)))
     store.append(trial(1))
     store.close()
@@ -98,7 +100,7 @@ def test_what_was_said_of_no_trial_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("INSERT INTO requests VALUES (2, 2, NULL, '[]')")
     connection.close()
-    with pytest.raises(StoreError, match="it has the request of trial 2, but not the trial"):
+    with pytest.raises(StoreError, match="the store has the request of trial 2, but not the trial"):
         Store.open(path, header())
 
 

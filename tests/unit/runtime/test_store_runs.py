@@ -13,7 +13,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, Measure
 from spacelang.ir.trial import Measurement, Status
 from spacelang.runtime.storage.exports import export_table, to_frame
-from spacelang.runtime.storage.runs import default_path, list_runs
+from spacelang.runtime.storage.runs import list_runs, reserve_default_path
 from spacelang.runtime.storage.store import Store, StoreError
 
 NOW = datetime(2026, 1, 31, 23, 59, 58)
@@ -67,7 +67,7 @@ def test_a_place_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 
 def test_a_run_without_a_place_gets_one_of_its_own(tmp_path: Path) -> None:
     folder = tmp_path / "runs"
-    first, second = (default_path("credit", NOW, folder) for _ in range(2))
+    first, second = (reserve_default_path("credit", NOW, folder) for _ in range(2))
     assert [path.name for path in (first, second)] == [
         "credit-20260131-235958.db",
         "credit-20260131-235958-2.db",
@@ -75,16 +75,16 @@ def test_a_run_without_a_place_gets_one_of_its_own(tmp_path: Path) -> None:
     for path in (first, second):
         Store.create(path, header()).end_session("budget", 0.0)
     assert len(list_runs(folder).runs) == 2
-    odd = default_path("../a b/ü\n", NOW, folder)
+    odd = reserve_default_path("../a b/ü\n", NOW, folder)
     assert odd.parent == folder
     assert odd.name == "a-b-ü-20260131-235958.db"
-    assert default_path("…", NOW, folder).name.startswith("space-")
+    assert reserve_default_path("…", NOW, folder).name.startswith("space-")
 
 
 def test_a_place_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="a run cannot be stored in"):
-        default_path("credit", NOW, tmp_path / "file" / "runs")
+        reserve_default_path("credit", NOW, tmp_path / "file" / "runs")
 
 
 # ---- tables

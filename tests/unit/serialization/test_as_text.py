@@ -199,6 +199,6 @@ def test_a_condition_cannot_name_a_stage_that_is_called_like_a_sibling() -> None
     changed_stage = replace(second, branches=(replace(second.branches[0], node=over_stage),))
     with pytest.raises(
         UnwritableSpaceError,
-        match=r"a condition of `e\.C` on the stage `shrinking`: a parameter next to it has the same name",
+        match=r"a condition of `e\.C` on the stage `shrinking`: a parameter of the operator has the same name",
     ):
         as_text(replace(space, root=replace(space.root, children=(first, changed_stage))))  # type: ignore[arg-type]

@@ -382,7 +382,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
         f"{P}.domain",
         {"union": [{"union": []}, {"int": [1, 3]}]},
         f"{P}.domain.union[0]",
-        "is not a domain without parts",
+        "is not a single range or set of values",
     ),
     (f"{P}.named", ["f"], f"{P}.named[0]", "is `f`, outside of"),
     (f"{P}.prior", {"distribution": "normal", "parameters": [0, 0]}, f"{P}.prior.parameters", "a deviation above 0"),

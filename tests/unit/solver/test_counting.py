@@ -73,7 +73,7 @@ def require(expression: Expr) -> Constraint:
 def configurations(
     *domains: Domain, constraints: Sequence[Constraint] = (), conditions: Sequence[Expr | None] = ()
 ) -> int | None:
-    return Structures(one(*domains, constraints=constraints, conditions=conditions)).configurations
+    return Structures(one(*domains, constraints=constraints, conditions=conditions)).configuration_count
 
 
 def within(seconds: float, run: Callable[[], T]) -> T:
@@ -205,7 +205,7 @@ def test_comparisons_of_finite_ranges_are_counted_and_of_large_ones_decided() ->
     less = require(Compare("<", x(0), x(1)))
     assert configurations(Grid(1, 300), Grid(1, 300), constraints=[less]) == 300 * 299 // 2
     large = Structures(one(Grid(1, 10**6), Grid(1, 10**6), constraints=[less]))
-    assert large.configurations is None
+    assert large.configuration_count is None
     assert large.count == 1
     both = [less, require(Compare("<", x(1), x(0)))]
     assert Structures(one(Real(0.0, 1.0), Real(0.0, 1.0), constraints=both)).count == 0
@@ -273,7 +273,7 @@ def test_conditions_on_another_stage_are_counted_alike_for_few_and_many_branches
     structures = Structures(_crowd(alternatives))
     assert structures.count == 2 * alternatives
     # Three values where the other stage takes `x`, none (one configuration) where it takes `y`.
-    assert structures.configurations == 3 * alternatives + alternatives
+    assert structures.configuration_count == 3 * alternatives + alternatives
 
 
 def _crowd(alternatives: int) -> Space:

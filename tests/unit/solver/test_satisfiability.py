@@ -18,7 +18,7 @@ from spacelang.ir.space import (
 )
 from spacelang.solver import satisfiability
 from spacelang.solver.model import SolverModel
-from spacelang.solver.network import TooManyTiesError
+from spacelang.solver.network import TooManyConnectedVariablesError
 from spacelang.solver.satisfiability import Statement, possible_truths, possible_truths_of_all
 
 Variables = dict[str, Variable]
@@ -132,7 +132,7 @@ def test_only_what_matters_is_reasoned_about(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_ties_too_much_together_is_reasoned_about_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     def model(few: Variables, constraints: tuple[Constraint, ...]) -> SolverModel:
         if len([name for name in few if name.startswith("true")]) > 1:
-            raise TooManyTiesError(())
+            raise TooManyConnectedVariablesError(())
         return SolverModel(few, constraints)
 
     monkeypatch.setattr(satisfiability, "SolverModel", model)

@@ -11,8 +11,8 @@ from spacelang.sampling.value_codes import Array
 from spacelang.surrogates import incremental_process
 from spacelang.surrogates.gaussian_process import Matern
 from spacelang.surrogates.incremental_process import (
-    IncrementalProcess,
-    StandardisedProcess,
+    IncrementalGaussianProcess,
+    StandardisedGaussianProcess,
     choose_training_rows,
     size_at_last_fit,
 )
@@ -27,7 +27,7 @@ def data(count: int, dimensions: int = 2) -> tuple[Array, Array]:
     return points, np.sin(7 * points[:, 0]) + points.sum(axis=1)
 
 
-def predicted(model: StandardisedProcess) -> bytes:
+def predicted(model: StandardisedGaussianProcess) -> bytes:
     mean, deviation = model.process.posterior(np.random.default_rng(5).random((4, 2)))
     return mean.tobytes() + deviation.tobytes()
 
@@ -36,22 +36,22 @@ def predicted(model: StandardisedProcess) -> bytes:
 @given(st.lists(st.integers(1, 32), max_size=4), st.integers(20, 32), st.integers(0, 3))
 def test_what_was_modelled_before_does_not_matter(before: list[int], count: int, under_way: int) -> None:
     points, numbers = data(32)
-    growing, pending = IncrementalProcess(), np.random.default_rng(0).random((under_way, 2))
+    growing, pending = IncrementalGaussianProcess(), np.random.default_rng(0).random((under_way, 2))
     with one_thread():
         for size in before:
             growing.model(points[:size], numbers[:size], pending)
         found = growing.model(points[:count], numbers[:count], pending)
-        anew = IncrementalProcess().model(points[:count], numbers[:count], pending)
+        anew = IncrementalGaussianProcess().model(points[:count], numbers[:count], pending)
     assert predicted(found) == predicted(anew)
 
 
 def test_other_data_make_another_model() -> None:
     points, numbers = data(20)
-    growing = IncrementalProcess()
+    growing = IncrementalGaussianProcess()
     with one_thread():
         growing.model(points, numbers, points[:0])
         other = growing.model(points, numbers[::-1].copy(), points[:0])
-        anew = IncrementalProcess().model(points, numbers[::-1].copy(), points[:0])
+        anew = IncrementalGaussianProcess().model(points, numbers[::-1].copy(), points[:0])
     assert predicted(other) == predicted(anew)
 
 
@@ -78,7 +78,7 @@ def test_of_too_many_the_best_and_the_latest_are_chosen(numbers: Array) -> None:
 def test_no_model_has_more_points_than_it_may(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(incremental_process, "fit_kernel", lambda *_: growth_kernel())
     points, numbers = data(count)
-    growing = IncrementalProcess()
+    growing = IncrementalGaussianProcess()
     growing.model(points, numbers, np.random.default_rng(0).random((200, 2)))
     latest = growing.rows
     assert len(latest) <= MAX_POINTS
@@ -88,15 +88,15 @@ def test_no_model_has_more_points_than_it_may(count: int, monkeypatch: pytest.Mo
 def test_the_constant_liar_keeps_others_away() -> None:
     points, numbers = data(15)
     pending = np.array([[0.5, 0.5]])
-    plain = IncrementalProcess().model(points, numbers, points[:0]).process.posterior(pending)
-    lied = IncrementalProcess().model(points, numbers, pending)
+    plain = IncrementalGaussianProcess().model(points, numbers, points[:0]).process.posterior(pending)
+    lied = IncrementalGaussianProcess().model(points, numbers, pending)
     mean, deviation = lied.process.posterior(pending)
     assert deviation < plain[1]
     assert mean == pytest.approx(float(lied.standardise(np.median(numbers))), abs=0.1)
 
 
 def test_equal_numbers_are_modelled() -> None:
-    model = IncrementalProcess().model(data(5)[0], np.full(5, 3.0), np.empty((0, 2)))
+    model = IncrementalGaussianProcess().model(data(5)[0], np.full(5, 3.0), np.empty((0, 2)))
     mean, deviation = model.process.posterior(np.full((1, 2), 0.5))
     assert mean == pytest.approx(0)
     assert np.isfinite(deviation)

@@ -26,7 +26,7 @@ def structure(text: str) -> ast.Structure:
 
 def members(text: str) -> tuple[ast.Member, ...]:
     params = item(f"params p {{\n{text}\n}}")
-    assert isinstance(params, ast.Params)
+    assert isinstance(params, ast.ParameterGroup)
     return params.body.members
 
 

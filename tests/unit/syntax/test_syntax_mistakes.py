@@ -100,7 +100,7 @@ def test_a_misspelt_keyword() -> None:
     (diagnostic,) = parsed.diagnostics
     assert (diagnostic.primary.text, diagnostic.help) == ("stagee", "did you mean `stage`?")
     assert parsed.damaged == {"s"}
-    assert [type(item) for item in parsed.file.items] == [ast.Use, ast.Stage]
+    assert [type(item) for item in parsed.file.items] == [ast.CatalogueUse, ast.Stage]
 
 
 def test_every_item_and_several_lines_of_one_tell_their_mistakes() -> None:

@@ -29,9 +29,9 @@ def operator(name: str) -> ast.Operator:
         ('space a "T"', ast.SpaceName(word("a"), ast.Text("T", NO_SPAN), NO_SPAN)),
         ("space a", ast.SpaceName(word("a"), None, NO_SPAN)),
         ('import "b.space" as b', ast.Import(ast.Text("b.space", NO_SPAN), word("b"), NO_SPAN)),
-        ("use a.b", ast.Use(dotted("a.b"), NO_SPAN)),
-        ("abstract A", ast.Abstract(word("A"), None, NO_SPAN)),
-        ("params p {}", ast.Params(word("p"), ast.Body((), NO_SPAN), NO_SPAN)),
+        ("use a.b", ast.CatalogueUse(dotted("a.b"), NO_SPAN)),
+        ("abstract A", ast.AbstractOperator(word("A"), None, NO_SPAN)),
+        ("params p {}", ast.ParameterGroup(word("p"), ast.Body((), NO_SPAN), NO_SPAN)),
         ("stage s = | A", ast.Stage(word("s"), (), operator("A"), NO_SPAN)),
         ("pipeline = A", ast.Pipeline(operator("A"), NO_SPAN)),
         ("forbid a", ast.ConstraintStatement(True, dotted("a"), NO_SPAN)),
@@ -153,8 +153,8 @@ def test_numbers(text: str, expected: float) -> None:
 
 def test_other_values() -> None:
     assert value("rbf") == dotted("rbf")
-    assert value("true") == ast.Keyword(True, NO_SPAN)
-    assert value("none") == ast.Keyword(None, NO_SPAN)
+    assert value("true") == ast.NamedConstant(True, NO_SPAN)
+    assert value("none") == ast.NamedConstant(None, NO_SPAN)
     assert value("()") == ast.Tuple((), NO_SPAN)
     assert value("(1,)") == ast.Tuple((number(1),), NO_SPAN)
     assert value("(1, (a, b))") == ast.Tuple((number(1), ast.Tuple((dotted("a"), dotted("b")), NO_SPAN)), NO_SPAN)

@@ -10,8 +10,8 @@ import pytest
 from lark import Lark, Token, Tree
 
 from spacelang.resources import resource_folder
-from spacelang.syntax.lexemes import lexemes, normalise
-from spacelang.syntax.tables import lark_parser
+from spacelang.syntax.lexemes import lexemes, normalise_line_ends
+from spacelang.syntax.parser_tables import lark_parser
 from tests.laws.example import EXAMPLE
 
 LARK = (resource_folder("grammars") / "spacelang.lark").read_text(encoding="utf-8")
@@ -103,7 +103,7 @@ def test_keywords_are_the_same() -> None:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_words_are_of_the_same_kind(name: str) -> None:
-    text = normalise(TEXTS[name])
+    text = normalise_line_ends(TEXTS[name])
     found = scopes(text)
     for offset, terminal, word in terminals(text):
         scope, shown = found[offset]
@@ -119,7 +119,7 @@ def test_words_are_of_the_same_kind(name: str) -> None:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_everything_but_space_has_a_scope(name: str) -> None:
-    text = normalise(TEXTS[name])
+    text = normalise_line_ends(TEXTS[name])
     found = scopes(text)
     covered = {place for start, (_, shown) in found.items() for place in range(start, start + len(shown))}
     assert all(text[place].isspace() for place in set(range(len(text))) - covered)

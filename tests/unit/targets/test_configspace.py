@@ -217,7 +217,7 @@ def test_comparisons_of_ranges_are_relations() -> None:
     form = check(
         make_space("relation", low, high, constraints=(require(Compare("<", Reference("low"), Reference("high"))),))
     )
-    assert [entry["type"] for entry in form.form.configuration_space["forbiddens"]] == ["RELATION_GE"]
+    assert [entry["type"] for entry in form.form.configuration_space_document["forbiddens"]] == ["RELATION_GE"]
 
 
 def test_arithmetic_of_few_values_is_listed_and_of_more_unfolded() -> None:

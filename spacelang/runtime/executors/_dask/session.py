@@ -71,7 +71,7 @@ KEY_COUNT: Final = 4096
 MAX_LOSSES: Final = 3
 """The number of lost dask workers after which the job is taken for the cause."""
 
-SAME_VERSIONS_HELP: Final = "install spacelang, and the same versions, on all machines of the cluster"
+SAME_VERSIONS_HELP: Final = "install spacelang and the same package versions on all machines of the cluster"
 
 RESUME_HELP: Final = "start workers, then continue the run with `--resume`"
 
@@ -198,7 +198,7 @@ class ClusterSession:
                     continue
                 else:
                     return _make_finished(job, slot, report, running.starts)
-            reason = f"{running.losses} dask workers ended one after another while they evaluated it"
+            reason = f"{running.losses} dask workers ended one after another while they evaluated this trial"
             return FinishedJob(job, Failure(Status.CRASH, reason).to_trial(job.request), slot.name, running.losses)
         finally:
             del self._running_jobs[job.number]
@@ -298,7 +298,9 @@ class ClusterSession:
             plugin = EvaluationPlugin(self._payload, self._limits, isolate=self._isolates)
             await client.register_plugin(plugin, name=self._run)
         except Exception as error:
-            raise InputError(f"the cluster cannot evaluate: {describe_exception(error)}", SAME_VERSIONS_HELP) from error
+            raise InputError(
+                f"the cluster cannot evaluate trials: {describe_exception(error)}", SAME_VERSIONS_HELP
+            ) from error
         self._connection = client.scheduler_comm
 
     async def _prepare_slots(self, client: AnyClient, slots: Sequence[Slot]) -> None:
@@ -383,7 +385,7 @@ async def _connect(client: AnyClient, address: str) -> None:
             )
             raise InputError(message, "the address of a scheduler with certificates starts with `tls://`") from error
         message = f"no scheduler answers at `{address}` within {format_quantity(CONNECT_TIMEOUT, SECONDS)}"
-        raise InputError(message, "`dask scheduler` starts one and shows its address") from error
+        raise InputError(message, "start a scheduler with `dask scheduler`, which shows its address") from error
     except Exception as error:
         certificates = "set the certificates in dask's configuration, under `distributed.comm.tls`"
         help_ = certificates if address.startswith("tls:") else ""
@@ -429,4 +431,4 @@ def _make_finished(job: Job, slot: Slot, report: JobReport, starts: int) -> Fini
 
 def _no_workers_error(address: str, seconds: float) -> InputError:
     message = f"the scheduler at `{address}` has had no worker for {format_quantity(seconds, SECONDS)}"
-    return InputError(message, f"`dask worker {address}` starts one")
+    return InputError(message, f"start a worker with `dask worker {address}`")

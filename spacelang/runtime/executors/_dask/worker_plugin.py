@@ -176,7 +176,7 @@ class EvaluationPlugin(WorkerPlugin):
 
     def _check_versions(self) -> None:
         if self._version_error:
-            raise InputError(self._version_error, "install the same versions on all machines of the cluster")
+            raise InputError(self._version_error, "install the same package versions on all machines of the cluster")
 
     def _acquire_process(self, slot: str) -> "_SlotProcess":
         """Return the process that this slot used before, else a new one, else any idle one."""

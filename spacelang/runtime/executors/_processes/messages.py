@@ -11,7 +11,7 @@ from spacelang.runtime.failures import Failure
 
 
 @dataclass(frozen=True, slots=True)
-class LoadEvaluation:
+class ConfigureWorkers:
     """A command to use these limits; if `isolates`, each worker does a single job. It is sent once, first."""
 
     limits: Limits
@@ -29,7 +29,7 @@ class ForkWorker:
 
 
 @dataclass(frozen=True, slots=True)
-class StartJob:
+class JobStartNotice:
     """A notice that a job is being sent to a worker, so that the zygote enforces its limits.
 
     `sequence` is the number of the job; `seconds` is its time limit if it has its own.
@@ -47,7 +47,7 @@ class EndUnreachableWorker:
     token: int
 
 
-ZygoteCommand: TypeAlias = LoadEvaluation | ForkWorker | StartJob | EndUnreachableWorker
+ZygoteCommand: TypeAlias = ConfigureWorkers | ForkWorker | JobStartNotice | EndUnreachableWorker
 """A message from the coordinator to the zygote."""
 
 
@@ -91,7 +91,7 @@ ANSWER_HEADER: Final = struct.Struct("!Q?")
 
 
 @dataclass(frozen=True, slots=True)
-class CorruptMessage:
+class TransmissionFailure:
     """An answer for a request or result that could not be transmitted.
 
     The cause is the object itself, or a change that an earlier job made to the process.
@@ -101,5 +101,5 @@ class CorruptMessage:
     """The failure of the job if this happens in every attempt."""
 
 
-Answer: TypeAlias = Trial | Failure | InputError | CorruptMessage
+Answer: TypeAlias = Trial | Failure | InputError | TransmissionFailure
 """The answer to a job; an `InputError` ends the whole run."""

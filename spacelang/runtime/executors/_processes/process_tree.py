@@ -37,7 +37,7 @@ def has_children() -> bool:
 def kill_children(spared: Collection[int] = ()) -> None:
     """Kill all children of this process but those in `spared`, with their descendants, and wait until they are gone.
 
-    When a child dies, this process adopts its children (`system.adopt_orphans`). So this takes one round for each level
+    When a child dies, this process adopts its children (`kernel.adopt_orphans`). So this takes one round for each level
     of the tree. It gives up after `KILL_TIMEOUT` seconds.
     """
     until = time.monotonic() + KILL_TIMEOUT
@@ -58,11 +58,13 @@ def _reap(pid: int, until: float) -> None:
             time.sleep(0.001)
 
 
-def kill_marked(name: str, value: str) -> None:
+def kill_processes_with_environment_variable(name: str, value: str) -> None:
     """Kill all processes that were started with this environment variable, and wait until they are gone."""
     until = time.monotonic() + KILL_TIMEOUT
     while time.monotonic() < until:
-        doomed = [process for process in psutil.process_iter() if is_marked(process, name, value)]
+        doomed = [
+            process for process in psutil.process_iter() if is_alive_with_environment_variable(process, name, value)
+        ]
         if not doomed:
             return
         for process in doomed:
@@ -71,7 +73,7 @@ def kill_marked(name: str, value: str) -> None:
         psutil.wait_procs(doomed, timeout=0.1)
 
 
-def is_marked(process: psutil.Process, name: str, value: str) -> bool:
+def is_alive_with_environment_variable(process: psutil.Process, name: str, value: str) -> bool:
     """Return True if a process is alive and was started with this environment variable."""
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE and process.environ().get(name) == value)

@@ -4,8 +4,8 @@ import mmap
 from ctypes import Structure, c_double, c_int64
 
 
-class SharedNumbers(Structure):
-    """The state of one worker in shared memory; `make_shared_numbers` creates it before the worker is forked.
+class SharedWorkerState(Structure):
+    """The state of one worker in shared memory; `make_shared_worker_state` creates it before the worker is forked.
 
     - `begun` is the number of the last job that the worker has started.
     - `since` is when it did, by the monotonic clock, which all processes share.
@@ -21,6 +21,6 @@ class SharedNumbers(Structure):
     held: int
 
 
-def make_shared_numbers() -> SharedNumbers:
+def make_shared_worker_state() -> SharedWorkerState:
     """Return new numbers in anonymous shared memory, which is freed with the object."""
-    return SharedNumbers.from_buffer(mmap.mmap(-1, mmap.PAGESIZE))
+    return SharedWorkerState.from_buffer(mmap.mmap(-1, mmap.PAGESIZE))

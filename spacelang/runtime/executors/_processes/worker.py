@@ -21,9 +21,9 @@ from spacelang.runtime.executors._processes import kernel
 from spacelang.runtime.executors._processes.channel import Channel
 from spacelang.runtime.executors._processes.global_state import GlobalState
 from spacelang.runtime.executors._processes.memory import resident_bytes
-from spacelang.runtime.executors._processes.messages import ANSWER_HEADER, REQUEST_HEADER, Answer, CorruptMessage
+from spacelang.runtime.executors._processes.messages import ANSWER_HEADER, REQUEST_HEADER, Answer, TransmissionFailure
 from spacelang.runtime.executors._processes.process_tree import has_children, kill_children
-from spacelang.runtime.executors._processes.shared_memory import SharedNumbers
+from spacelang.runtime.executors._processes.shared_memory import SharedWorkerState
 from spacelang.runtime.failures import Failure, describe_exception, exception_failure
 
 TRIM_DIVISOR: Final = 16
@@ -45,7 +45,7 @@ def main(
     zygote_pid: int,
     channel: Channel,
     evaluate: Evaluate,
-    shared: SharedNumbers,
+    shared: SharedWorkerState,
     room: MemoryLimits,
     *,
     isolates: bool = False,
@@ -66,7 +66,7 @@ def main(
         sys.modules["numpy"].random.seed()
     worker = Worker(evaluate, shared, room, None if isolates else GlobalState())
     with suppress(EOFError):
-        while worker.run_job(channel):
+        while worker.serve_next_job(channel):
             pass
     os._exit(0)
 
@@ -78,7 +78,7 @@ class Worker:
     """
 
     def __init__(
-        self, evaluate: Evaluate, shared: SharedNumbers, room: MemoryLimits, state: GlobalState | None
+        self, evaluate: Evaluate, shared: SharedWorkerState, room: MemoryLimits, state: GlobalState | None
     ) -> None:
         self._evaluate = evaluate
         self._state = state
@@ -87,7 +87,7 @@ class Worker:
         self._process = psutil.Process()
         self._initial_cached_bytes = cached_bytes(evaluate)
 
-    def run_job(self, channel: Channel) -> bool:
+    def serve_next_job(self, channel: Channel) -> bool:
         """Do the next job; return True if this worker can do another one. Raises EOFError if no job comes."""
         message = channel.receive()
         (sequence,) = REQUEST_HEADER.unpack_from(message)
@@ -139,7 +139,8 @@ def cached_bytes(evaluate: Evaluate) -> int:
     For a method the attribute is that of its object.
     """
     owner = getattr(evaluate, "__self__", evaluate)
-    return int(getattr(owner, "kept_bytes", 0))
+    old = getattr(owner, "kept_bytes", 0)  # the name of the attribute up to version 0.2
+    return int(getattr(owner, "cached_bytes", old))
 
 
 def evaluate_request(evaluate: Evaluate, request: bytes) -> Answer:
@@ -147,8 +148,8 @@ def evaluate_request(evaluate: Evaluate, request: bytes) -> Answer:
     try:
         unpickled: Request = loads(request)
     except Exception as error:  # noqa: BLE001 - an earlier trial may have broken unpickling
-        return CorruptMessage(
-            Failure(Status.ERROR, f"its request cannot be read by the worker: {describe_exception(error)}")
+        return TransmissionFailure(
+            Failure(Status.ERROR, f"the request of the trial cannot be read by the worker: {describe_exception(error)}")
         )
     started = time.perf_counter()
     try:
@@ -169,8 +170,8 @@ def pickle_answer(answer: Answer) -> bytes:
     except MemoryError as error:
         substitute: Answer = exception_failure(error, _answer_seconds(answer))
     except Exception as error:  # noqa: BLE001 - pickling a user's result can raise anything
-        reason = f"its result cannot be sent to the search: {describe_exception(error)}"
-        substitute = CorruptMessage(Failure(Status.ERROR, reason, _answer_seconds(answer)))
+        reason = f"the result of the trial cannot be sent to the search: {describe_exception(error)}"
+        substitute = TransmissionFailure(Failure(Status.ERROR, reason, _answer_seconds(answer)))
     try:
         return dumps(substitute)
     except Exception:  # noqa: BLE001 - nothing can be pickled; the search retries a job without a readable answer

@@ -33,18 +33,18 @@ from spacelang.runtime.executors._processes.forked_zygote import THREAD_VARIABLE
 from spacelang.runtime.executors._processes.global_state import GlobalState
 from spacelang.runtime.executors._processes.memory import ProcessTrees, resident_bytes
 from spacelang.runtime.executors._processes.messages import (
+    ConfigureWorkers,
     EndUnreachableWorker,
     ForkWorker,
-    LoadEvaluation,
+    JobStartNotice,
     LoadFailed,
     LoadSucceeded,
-    StartJob,
     WorkerEnded,
     ZygoteCommand,
     ZygoteMessage,
 )
 from spacelang.runtime.executors._processes.process_tree import kill_children, kill_tree
-from spacelang.runtime.executors._processes.shared_memory import SharedNumbers, make_shared_numbers
+from spacelang.runtime.executors._processes.shared_memory import SharedWorkerState, make_shared_worker_state
 from spacelang.runtime.failures import (
     Failure,
     describe_exception,
@@ -92,7 +92,7 @@ def main(control: int, lifeline: int, payload: int) -> NoReturn:
         channel = Channel(socket.socket(fileno=control))
         _die_with_coordinator(lifeline)
         order = pickle.loads(channel.receive())
-        assert isinstance(order, LoadEvaluation)
+        assert isinstance(order, ConfigureWorkers)
         evaluate = _load_evaluation(channel, payload)
         _survive_coordinator(lifeline)
         Zygote(channel, lifeline, evaluate, order).serve()
@@ -112,7 +112,7 @@ def serve(control: socket.socket, lifeline: int, evaluate: Evaluate, environment
         _reset_process(environment)
         channel = Channel(control)
         order = pickle.loads(channel.receive())
-        assert isinstance(order, LoadEvaluation)
+        assert isinstance(order, ConfigureWorkers)
         Zygote(channel, lifeline, evaluate, order).serve()
         code = 0
     except EOFError:
@@ -181,7 +181,7 @@ class ZygoteChild:
 
     token: int
     process: psutil.Process
-    shared: SharedNumbers
+    shared: SharedWorkerState
     sequence: int = 0
     """The number of the last job that was sent to it."""
     sent_at: float = 0.0
@@ -225,7 +225,7 @@ class ZygoteChild:
 class Zygote:
     """A zygote: it forks workers from its preloaded process, enforces their limits and reaps them."""
 
-    def __init__(self, channel: Channel, lifeline: int, evaluate: Evaluate, order: LoadEvaluation) -> None:
+    def __init__(self, channel: Channel, lifeline: int, evaluate: Evaluate, order: ConfigureWorkers) -> None:
         self._channel = channel
         self._lifeline = lifeline
         self._evaluate = evaluate
@@ -281,7 +281,7 @@ class Zygote:
         match order:
             case ForkWorker(token):
                 self._fork(token, socket.socket(fileno=self._channel.received_files.popleft()))
-            case StartJob(token, sequence, seconds):
+            case JobStartNotice(token, sequence, seconds):
                 # A worker that has ended meanwhile is reported to the coordinator as one that never had this job.
                 for child in self._children_with_token(token):
                     child.sequence, child.sent_at, child.used_bytes = sequence, time.monotonic(), 0.0
@@ -290,7 +290,7 @@ class Zygote:
             case EndUnreachableWorker(token):
                 for child in self._children_with_token(token):
                     child.lost_at = time.monotonic()
-            case LoadEvaluation():
+            case ConfigureWorkers():
                 raise AssertionError("the evaluation is loaded once")
             case _:
                 assert_never(order)
@@ -299,7 +299,7 @@ class Zygote:
         return [child for child in self._children.values() if child.token == token]
 
     def _fork(self, token: int, end: socket.socket) -> None:
-        shared = make_shared_numbers()
+        shared = make_shared_worker_state()
         zygote_pid = os.getpid()
         try:
             with warnings.catch_warnings():
@@ -319,7 +319,7 @@ class Zygote:
         end.close()
         self._children[pid] = ZygoteChild(token, psutil.Process(pid), shared)
 
-    def _become_worker(self, zygote_pid: int, end: socket.socket, shared: SharedNumbers) -> NoReturn:
+    def _become_worker(self, zygote_pid: int, end: socket.socket, shared: SharedWorkerState) -> NoReturn:
         try:
             signal.set_wakeup_fd(-1)
             # Process pools that a trial starts end their workers by SIGTERM.
@@ -369,7 +369,7 @@ class Zygote:
     def _check_connection(self, child: ZygoteChild) -> Failure | None:
         if child.lost_at is None or time.monotonic() < child.lost_at + EXIT_GRACE:
             return None
-        return Failure(Status.CRASH, "its process closed the connection", child.elapsed_seconds())
+        return Failure(Status.CRASH, "the worker process closed the connection", child.elapsed_seconds())
 
     def _check_time(self, child: ZygoteChild) -> Failure | None:
         if child.allowed_seconds is None or not child.is_busy or child.seconds_left(child.allowed_seconds) > 0:

@@ -17,7 +17,7 @@ from spacelang.runtime.executors import Evaluate
 from spacelang.runtime.executors._processes import kernel
 from spacelang.runtime.executors._processes.channel import Channel
 from spacelang.runtime.executors._processes.forked_zygote import THREAD_VARIABLES, ForkedProcess, is_fork_safe
-from spacelang.runtime.executors._processes.messages import LoadEvaluation, ZygoteCommand, ZygoteMessage
+from spacelang.runtime.executors._processes.messages import ConfigureWorkers, ZygoteCommand, ZygoteMessage
 from spacelang.runtime.failures import describe_exception, signal_name
 
 BOOT_SCRIPT: Final = """
@@ -43,7 +43,7 @@ class ZygoteConnection:
     sent to another process, or if no process can be started.
     """
 
-    def __init__(self, evaluate: Evaluate, order: LoadEvaluation, *, forks: bool = False) -> None:
+    def __init__(self, evaluate: Evaluate, order: ConfigureWorkers, *, forks: bool = False) -> None:
         self._owner_pid = os.getpid()
         self._marker = uuid.uuid4().hex
         ours, theirs = socket.socketpair()
@@ -104,7 +104,7 @@ class ZygoteConnection:
     def send(self, order: ZygoteCommand, file: int | None = None) -> None:
         """Send a command, with an open file if one is given.
 
-        Errors are ignored; the channel reports a zygote that has ended by `is_over`.
+        Errors are ignored; the channel reports a zygote that has ended by `is_closed_by_peer`.
         """
         with suppress(OSError):
             self.channel.send(pickle.dumps(order), file)
@@ -134,10 +134,13 @@ class ZygoteConnection:
             self._process.kill()
             self._process.wait()
         if self._process.returncode not in (0, -signal.SIGIO):
-            from spacelang.runtime.executors._processes.process_tree import kill_children, kill_marked
+            from spacelang.runtime.executors._processes.process_tree import (
+                kill_children,
+                kill_processes_with_environment_variable,
+            )
 
             # The zygote could not clean up. The kernel kills its workers; their descendants are found by the marker.
-            kill_marked(MARKER_VARIABLE, self._marker)
+            kill_processes_with_environment_variable(MARKER_VARIABLE, self._marker)
             if isinstance(self._process, ForkedProcess):
                 kill_children()
 

@@ -5,16 +5,16 @@ from typing import Final
 
 from spacelang.ir.domain import Grid
 from spacelang.ir.value import Value, identity_key
-from spacelang.reductions.domains import MemberIndices, RenamedMembers
+from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction
 from spacelang.reductions.questions import FixedPiece
 from spacelang.targets._configspace.normal_form import FlatValue
 from spacelang.targets._configspace.pieces import (
     EncodedDomain,
-    ExactIntegers,
+    ExactIntegerReduction,
     FlatHyperparameter,
-    HeldPiece,
+    HyperparameterPiece,
     Piece,
-    Scaled,
+    ScaledRangeReduction,
 )
 from spacelang.targets._configspace.plan import Plan
 from spacelang.targets._exports.python_nodes import (
@@ -25,9 +25,9 @@ from spacelang.targets._exports.python_nodes import (
     NameNode,
     call,
     expression_source,
+    grid_member_code,
     infix,
     literal_source,
-    member_of,
 )
 
 GIVEN: Final = "given"
@@ -38,7 +38,7 @@ def decode(configuration):
     found = {}'''
 
 
-def decode_source(plan: Plan) -> str:
+def decoder_source(plan: Plan) -> str:
     """Return the source of `decode`, which does what the readers of a plan do."""
     same: list[str] = []
     lines: list[str] = []
@@ -104,22 +104,22 @@ def _piece_code(piece: Piece) -> Code:
     """Return the code of the member that the hyperparameter of a piece encodes."""
     if isinstance(piece, FixedPiece):
         return LiteralNode(piece.value)
-    assert isinstance(piece, HeldPiece)
+    assert isinstance(piece, HyperparameterPiece)
     given = ItemNode(NameNode(GIVEN), LiteralNode(piece.parameter.name))
     match piece.reduction:
-        case RenamedMembers() as reduction:
+        case MemberRenamingReduction() as reduction:
             values = [(choice, reduction.decode(choice)) for choice in piece.parameter.choices]
             if all(identity_key(choice) == identity_key(value) for choice, value in values):
                 return given
             table = ", ".join(f"{literal_source(choice)}: {literal_source(value)}" for choice, value in values)
             return ItemNode(NameNode(f"{{{table}}}"), given)
-        case ExactIntegers():
+        case ExactIntegerReduction():
             return given
-        case Scaled(part=part, exponent=exponent):
+        case ScaledRangeReduction(part=part, exponent=exponent):
             number: Code = call("math.ldexp", given, -exponent) if exponent else given
             inside = call("min", call("max", number, part.least), part.greatest)
             return infix(inside, "+", 0.0)
-        case MemberIndices(part=Grid() as part):
-            return member_of(part, given)
+        case MemberIndexReduction(part=Grid() as part):
+            return grid_member_code(part, given)
         case _:
-            raise TypeError(f"cannot write code for the reduction {piece.reduction}")
+            raise TypeError(f"cannot write code that decodes values of the reduced domain {piece.reduction}")

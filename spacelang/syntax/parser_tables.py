@@ -2,7 +2,7 @@
 
 Computing them from the grammar takes longer than checking a space. `grammars/spacelang.tables.json` is pure data; no
 code is run to read it. It is used only for the exact grammar that it was made from; otherwise Lark computes the tables.
-After a change of the grammar, update the file with `python -m spacelang.syntax.tables`.
+After a change of the grammar, update the file with `python -m spacelang.syntax.parser_tables`.
 """
 
 import json
@@ -28,7 +28,7 @@ _KEYWORD: Final = re.compile(r"([a-z]+)\\[bs]")
 
 
 @dataclass(frozen=True)
-class Tables:
+class ParserTables:
     """An LALR(1) parser as numbers and names."""
 
     terminals: Mapping[str, str]
@@ -54,7 +54,7 @@ class Tables:
     """The action for a symbol in each state: the number of the next state, or `~rule` to reduce by that rule."""
 
 
-def load() -> Tables:
+def load() -> ParserTables:
     """Return the tables of the grammar.
 
     They are read from the stored file if that is complete and up to date, and computed otherwise.
@@ -85,11 +85,11 @@ def _grammar() -> str:
     return (resource_folder("grammars") / GRAMMAR).read_text(encoding="utf-8")
 
 
-def _stored(grammar: str) -> Tables | None:
+def _stored(grammar: str) -> ParserTables | None:
     """Return the stored tables, or None if they are missing, damaged or made for another grammar."""
     try:
         head, tables, *_ = (resource_folder("grammars") / TABLES).read_text(encoding="utf-8").split("\n")
-        return Tables(**json.loads(tables)) if head == f"[{_checksum(grammar, tables)}," else None
+        return ParserTables(**json.loads(tables)) if head == f"[{_checksum(grammar, tables)}," else None
     except (OSError, ValueError):
         return None
 
@@ -99,14 +99,14 @@ def _checksum(grammar: str, tables: str) -> int:
     return crc32(tables.encode(), crc32(grammar.encode()))
 
 
-def _compute(grammar: str) -> Tables:
+def _compute(grammar: str) -> ParserTables:
     parser = _lark(grammar)
     lexer, table = parser.parser.lexer.root_lexer, parser.parser.parser._parse_table
     patterns = {each.name: each.pattern for each in lexer.terminals}
     regexps = {name: pattern.to_regexp() for name, pattern in patterns.items()}
     begins = {name: _KEYWORD.match(regexp) for name, regexp in regexps.items()}
     (start,), (end,) = table.start_states.values(), table.end_states.values()
-    return Tables(
+    return ParserTables(
         regexps,
         sorted(lexer.ignore_types),
         {begin[1]: name for name, begin in begins.items() if begin is not None},

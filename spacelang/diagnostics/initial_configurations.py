@@ -3,7 +3,7 @@
 from spacelang.diagnostics.diagnostic import Diagnostic
 
 
-class NoConfigurations(Diagnostic):
+class InvalidConfigurationFile(Diagnostic):
     """The file with initial configurations contains something that is not a configuration.
 
     A file for `--initial` contains one configuration, as `spacelang default` and `spacelang sample` print it, or

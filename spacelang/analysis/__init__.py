@@ -6,21 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from spacelang.analysis import consistency, imports, roles, unused_declarations, use_declarations
 from spacelang.analysis.context import NO_CONTEXT, CheckContext
+from spacelang.analysis.data_symbols import DataSymbols
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.drafts import Draft
 from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader
-from spacelang.analysis.symbols import DataSymbols
-from spacelang.catalog.catalogue import Catalogue
-from spacelang.catalog.catalogues import Catalogues
+from spacelang.catalog.catalogue import Catalogue, Catalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.catalog.snapshot import load
 from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
 from spacelang.diagnostics.parameters import StaleCatalogue
 from spacelang.frozen import frozen
 from spacelang.ir.space import Space
-from spacelang.serialization.envelope import parse_document
-from spacelang.serialization.json_fields import DefinitionError
+from spacelang.serialization.json_fields import DefinitionError, parse_document
 from spacelang.solver.counting import Structures
 from spacelang.syntax import ast
 from spacelang.text import Source, Span

@@ -15,8 +15,7 @@ from spacelang.analysis.overlap import common_value
 from spacelang.analysis.parameter_checks import ParameterChecker
 from spacelang.analysis.scorers import ScorerReader
 from spacelang.analysis.values import OperatorFinder
-from spacelang.catalog.catalogue import CatalogueEntry
-from spacelang.catalog.catalogues import Catalogues
+from spacelang.catalog.catalogue import CatalogueEntry, Catalogues
 from spacelang.catalog.packages import DEFAULT_CATALOGUE
 from spacelang.diagnostics.diagnostic import Diagnostic, sorted_unique
 from spacelang.diagnostics.files import (
@@ -202,7 +201,7 @@ class _CatalogueChecker:
                 raise DefinitionError("definition", f"names the wrong library for the operator `{operator.name}`")
             return
         called = _dotted(operator.name, operator.span)
-        parameters.check_operator(called, entry, self._report)
+        parameters.check_operator_deprecation(called, entry, self._report)
         spans = {name: getattr(value, "span", operator.span) for name, value in operator.fixed}
         given = {name: ast.Word(name, span) for name, span in spans.items()}
         given |= {child.name: ast.Word(child.name, child.span) for child in operator.children}

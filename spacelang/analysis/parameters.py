@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
-from spacelang.catalog.catalogue import CatalogueEntry, Deprecation, NoDefault, Parameter, Role
-from spacelang.catalog.catalogues import Catalogues
-from spacelang.catalog.settable_parameters import ANOTHER_NAME_OF
+from spacelang.catalog.catalogue import CatalogueEntry, Catalogues, Deprecation, NoDefault, Parameter, Role
+from spacelang.catalog.parameter_restrictions import ANOTHER_NAME_OF
 from spacelang.diagnostics.diagnostic import Related
 from spacelang.diagnostics.parameters import (
     DeprecatedOperator,
@@ -32,7 +31,7 @@ _RANGE_HINTS: Final = {
 """Hints for the modifiers of a range, which other languages write as separate members."""
 
 
-def check_operator(name: ast.DottedName, entry: CatalogueEntry, report: DiagnosticCollector) -> None:
+def check_operator_deprecation(name: ast.DottedName, entry: CatalogueEntry, report: DiagnosticCollector) -> None:
     """Report an operator that its library has deprecated."""
     old = entry.deprecated
     if old is not None:

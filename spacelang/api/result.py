@@ -13,7 +13,7 @@ from spacelang.deprecation import renamed_attributes
 from spacelang.errors import PicklableError
 from spacelang.ir.configuration import Configuration
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.objective import HasPositiveClass, ObjectiveInfo, Refittable
+from spacelang.runtime.objective import EnsembleObjective, HasPositiveClass, ObjectiveInfo, Refittable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.final_fit import FinalFit, SkippedTrial
     from spacelang.runtime.history import Outcome, TrialRecord
-    from spacelang.runtime.loss_name import PositiveClass
-    from spacelang.runtime.pipelines.inputs import PipelineInput
+    from spacelang.runtime.objective import PositiveClass
+    from spacelang.runtime.pipelines import PipelineInput
 
 
 COLUMNS = ("loss", "status", "reason", "rows", "cost", "cost_alone", "seconds", "worker", "configuration")
@@ -68,7 +68,7 @@ def positive_class_of(objective: "ObjectiveInfo") -> "PositiveClass | None":
 
 def store_score(store: Path, finale: "FinalFit") -> None:
     """Save the score on the test rows, if there is one, in the store of the run; raises StoreError."""
-    from spacelang.runtime.storage.unseen_score_table import StoredUnseenScore, save_unseen_score
+    from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 
     if finale.record is not None and finale.test is not None:
         save_unseen_score(store, StoredUnseenScore(finale.record.index, finale.test))
@@ -87,7 +87,7 @@ def check_success(result: "Result") -> "Result":
 
 def _no_success_message(outcome: "Outcome") -> str:
     """Return a message that no trial succeeded, with the most frequent reasons."""
-    from spacelang.report.failures import count_failures_by_reason, most_frequent
+    from spacelang.report.trial_results import count_failures_by_reason, most_frequent
 
     if not outcome.records:
         cause = "the search was interrupted" if outcome.ended == "interrupted" else "the budget was used up"
@@ -233,8 +233,6 @@ class Result:
     @property
     def ensemble_members(self) -> "pd.DataFrame | None":
         """The members: trial, votes, weight, loss, seconds of the fit, configuration; None without an ensemble."""
-        from spacelang.api.ensembles import members_table
-
         return None if self._fitted_ensemble is None else members_table(self._fitted_ensemble)
 
     @cached_property
@@ -267,7 +265,6 @@ class Result:
         return self
 
     def _fit_ensemble(self, votes: int, executor: "Executor") -> "Ensemble":
-        from spacelang.api.ensembles import fit_ensemble
 
         return fit_ensemble(self, votes, executor)
 
@@ -394,3 +391,35 @@ class Result:
 
         points = [(point.seconds, point.trial, point.loss) for point in self.outcome.curve]
         return pd.DataFrame(points, columns=["seconds", "trial", "loss"])
+
+
+def fit_ensemble(result: "Result", votes: int, executor: "Executor") -> "Ensemble":
+    """Select an ensemble with the given number of votes and fit it on all rows; raises the runtime's InputError."""
+    from spacelang.runtime.ensembles.construction import EnsembleError, fit_ensemble, select_members
+
+    objective, limits, form = result.objective, result.experiment.workers.limits, result.form
+    if form is None or not isinstance(objective, EnsembleObjective):
+        raise EnsembleError(f"`{objective.facts.name}` has no predictions to select an ensemble by")
+    choice = select_members(result.outcome, objective, result.predictions, votes)
+    return fit_ensemble(choice, result.outcome, objective, executor, limits=limits, form=form, is_wanted=True)
+
+
+def members_table(ensemble: "Ensemble") -> "pd.DataFrame":
+    """Return a table with one row for each member of an ensemble.
+
+    Its columns are `trial` (number), `votes`, `weight` (share of all votes), `loss`, `seconds` and `configuration`.
+    """
+    import pandas as pd
+
+    rows = [
+        {
+            "trial": member.record.index,
+            "votes": member.votes,
+            "weight": weight,
+            "loss": member.record.trial.loss,
+            "seconds": member.seconds,
+            "configuration": member.record.trial.request.configuration.to_dict(),
+        }
+        for member, weight in zip(ensemble.members, ensemble.weights, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["trial", "votes", "weight", "loss", "seconds", "configuration"])

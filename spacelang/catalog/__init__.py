@@ -1,8 +1,8 @@
 """Catalogues of the operators and parameters of libraries: bundled snapshots, and introspection to refresh them.
 
 `load` reads a catalogue without importing the library that it describes; only `introspect` and `resolve` import it.
-`rules` describes the accepted values and ranges, `settable_parameters` what a space may not set, and `tuple_parameters`
-the parameters that can also be given by their elements.
+`rules` describes the accepted values and ranges, `parameter_restrictions` what a space may not set, and
+`tuple_parameters` the parameters that can also be given by their elements.
 """
 
 from spacelang.catalog.catalogue import (

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from spacelang.catalog.catalogue import CatalogueEntry, Parameter, Role
+from spacelang.catalog.parameter_restrictions import ANOTHER_NAME_OF, TAKES_CODE
 from spacelang.catalog.rules import AllowedValues, InstanceOf, Interval, NumberKind, Rule
-from spacelang.catalog.settable_parameters import ANOTHER_NAME_OF, TAKES_CODE
 from spacelang.ir.value import Value
 
 

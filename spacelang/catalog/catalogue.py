@@ -7,12 +7,23 @@ of the library's code.
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, TypeAlias
+from functools import cached_property
+from typing import Any, Final, TypeAlias
 
-from spacelang.catalog.rule_descriptions import describe_rules
-from spacelang.catalog.rules import AllowedValues, HasMethods, InstanceOf, NumberRange, Rule, covers, legal_ranges
+from spacelang.catalog.rules import (
+    AllowedValues,
+    HasMethods,
+    InstanceOf,
+    Interval,
+    NumberKind,
+    NumberRange,
+    Rule,
+    covers,
+    describe_rules,
+    legal_ranges,
+)
 from spacelang.frozen import frozen
 from spacelang.ir.value import Value
 
@@ -197,7 +208,6 @@ ACCEPTS_REGRESSORS: Final = frozenset(
     {("OneVsRestClassifier", "estimator"), ("OneVsOneClassifier", "estimator"), ("StackingClassifier", "estimators")}
 )
 """Parameters of classifiers that accept regressors too, according to the library's documentation."""
-
 _PREDICTOR_METHODS: Final = HasMethods(("fit", "predict"))
 """The methods that ensembles require of each of their estimators."""
 
@@ -337,3 +347,106 @@ def _version_in_folders(distribution: str) -> str | None:
             if name.lower().startswith(prefix) and name.endswith(".dist-info"):
                 return name[len(prefix) : -len(".dist-info")]
     return None
+
+
+@dataclass(frozen=True)
+class Catalogues:
+    """The catalogue of scikit-learn, whose operators have plain names, and the catalogues that a file uses.
+
+    An operator of a used catalogue has the name `catalogue.Operator`, or its plain name if no other catalogue has an
+    operator with it. `refused` are the packages that the file may not use. If a catalogue for one of them is known
+    nevertheless, it is in `used`, so that the rest of the file can be checked; the check yields no space.
+    """
+
+    default: Catalogue
+    used: Mapping[str, Catalogue] = field(default_factory=dict)
+    refused: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """The name of the catalogue that every file uses."""
+        return self.default.name
+
+    @property
+    def scorers(self) -> Mapping[str, str]:
+        """The scorers of scikit-learn."""
+        return self.default.scorers
+
+    def get(self, name: str) -> CatalogueEntry | None:
+        """Return the operator for a name as written; None if it is unknown or ambiguous."""
+        if name in self.default:
+            return self.default.get(name)
+        catalogue, dot, operator = name.partition(".")
+        if dot:
+            return self.entry(catalogue, operator) if catalogue in self.used else None
+        found = self._by_plain_name.get(name, ())
+        return self.used[found[0]].get(name) if len(found) == 1 else None
+
+    def entry(self, catalogue: str, operator: str) -> CatalogueEntry | None:
+        """Return the operator of exactly this catalogue; None if the catalogue or the operator is not available."""
+        found = self.default if catalogue == self.default.name else self.used.get(catalogue)
+        return None if found is None else found.get(operator)
+
+    def full_names(self, name: str) -> tuple[str, ...]:
+        """Return the full names that a plain name may refer to in the used catalogues, in the order of `use` lines."""
+        return tuple(f"{catalogue}.{name}" for catalogue in self._by_plain_name.get(name, ()))
+
+    def is_refused(self, name: str) -> bool:
+        """Return True if a name (as written) belongs to a refused catalogue whose operators are unknown."""
+        package = name.partition(".")[0]
+        return package in self.refused and package not in self.used
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over all names of operators: plain names, and full names where plain ones are ambiguous."""
+        yield from self.default
+        for name, catalogues in self._by_plain_name.items():
+            if name not in self.default and len(catalogues) == 1:
+                yield name
+            else:
+                yield from self.full_names(name)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name) is not None
+
+    @cached_property
+    def _by_plain_name(self) -> dict[str, tuple[str, ...]]:
+        """The used catalogues that have an operator, by the plain name of the operator."""
+        found: dict[str, tuple[str, ...]] = {}
+        for catalogue, operators in self.used.items():
+            for name in operators:
+                found[name] = (*found.get(name, ()), catalogue)
+        return found
+
+
+_SHARE: Final = (Interval(NumberKind.REAL, 0, 1, "both"),)
+_PERCENT: Final = TupleElement("quantile_range", 100.0)
+TUPLE_PARAMETERS: Final[Mapping[tuple[str, str], tuple[Parameter, ...]]] = {
+    # The names and the fractions are those of auto-sklearn.
+    ("RobustScaler", "quantile_range"): (
+        Parameter("q_min", 0.25, _SHARE, part=_PERCENT),
+        Parameter("q_max", 0.75, _SHARE, part=_PERCENT),
+    )
+}
+"""The elements of each tuple parameter, in order, by operator and parameter; their defaults form the library's."""
+
+
+def join_elements(operator: CatalogueEntry, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments for the class of an operator, with tuples in place of their elements.
+
+    A missing element has its default. If all elements are missing, the tuple is missing too, so the library's default
+    applies. Raises ValueError if both a tuple and one of its elements are given.
+    """
+    composed = dict(arguments)
+    for whole in operator.tuple_parameters:
+        parts = operator.elements_of(whole)
+        if composed.keys().isdisjoint(part.name for part in parts):
+            continue
+        if whole in composed:
+            raise ValueError(f"`{whole}` of `{operator.name}` is given both as a whole and by its parts")
+        composed[whole] = tuple(_scaled_element(part, composed.pop(part.name, part.default)) for part in parts)
+    return composed
+
+
+def _scaled_element(parameter: Parameter, value: Any) -> Any:
+    assert parameter.part is not None
+    return parameter.part.factor * value

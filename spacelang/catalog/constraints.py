@@ -24,11 +24,7 @@ _KEYWORDS: Final[dict[str, tuple[Rule, ...]]] = {
     "boolean": (AllowedValues((True, False)),),
     "verbose": (Interval(NumberKind.INTEGER, 0, math.inf, "left"), AllowedValues((True, False))),
     # An iterable of splits (row numbers) is specific to one data set, so a space cannot set it.
-    "cv_object": (
-        Interval(NumberKind.INTEGER, 2, math.inf, "left"),
-        AllowedValues((None,)),
-        InstanceOf(("splitter",)),
-    ),
+    "cv_object": (Interval(NumberKind.INTEGER, 2, math.inf, "left"), AllowedValues((None,)), InstanceOf(("splitter",))),
     "nan": (InstanceOf(("nan",)),),
 }
 _TYPES: Final[dict[type, str]] = {numbers.Integral: "int", numbers.Real: "number"}

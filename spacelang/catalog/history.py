@@ -4,9 +4,13 @@ The tables are based on the signatures of the releases 1.0 to 1.9. A parameter i
 does not have it. A snapshot includes the entries that apply to its version.
 """
 
-from collections.abc import Mapping
+import inspect
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
+
+from spacelang.catalog.catalogue import Deprecation
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,6 @@ _LINEAR_1_4: Final = (
 )
 _ENSEMBLES: Final = ("AdaBoostClassifier", "AdaBoostRegressor", "BaggingClassifier", "BaggingRegressor")
 _PATHS: Final = ("ElasticNetCV", "LassoCV", "MultiTaskElasticNetCV", "MultiTaskLassoCV")
-
 REMOVALS: Final[tuple[Removal, ...]] = (
     Removal("normalize", "1.2", _LINEAR_1_2, _SCALE_BEFORE),
     Removal("normalize", "1.4", _LINEAR_1_4, _SCALE_BEFORE),
@@ -84,7 +87,6 @@ REMOVALS: Final[tuple[Removal, ...]] = (
     Removal("force_int_remainder_cols", "1.9", ("ColumnTransformer",), "leave it out"),
     Removal("n_alphas", "1.9", _PATHS, _ALPHAS),
 )
-
 _PENALTY: Final = (
     "`l1_ratio = 0` stands for l2, `l1_ratio = 1` for l1, a number between for elasticnet; "
     "a very large `C` stands for no penalty"
@@ -92,7 +94,6 @@ _PENALTY: Final = (
 _PENALTIES: Final = "in `l1_ratios` 0 stands for l2, 1 for l1, a number between for elasticnet"
 _CALIBRATE: Final = "wrap the operator: `CalibratedClassifierCV {{ estimator = {}, ensemble = false }}`"
 _SGD: Final = "use `{} {{ loss = {}, penalty = none, learning_rate = pa1 }}` with `eta0` for `C`"
-
 REMEDIES: Final[Mapping[tuple[str, str], Remedy]] = {
     ("LogisticRegression", "penalty"): Remedy("l1_ratio", _PENALTY),
     ("LogisticRegressionCV", "penalty"): Remedy("l1_ratios", _PENALTIES),
@@ -106,7 +107,6 @@ REMEDIES: Final[Mapping[tuple[str, str], Remedy]] = {
     ("LogisticRegression", "n_jobs"): Remedy(None, "leave it out, it has no effect"),
 }
 """The remedies by operator and deprecated parameter; for others, the note comes from the library's docstring."""
-
 OPERATOR_REMEDIES: Final[Mapping[str, Remedy]] = {
     "PassiveAggressiveClassifier": Remedy("SGDClassifier", _SGD.format("SGDClassifier", "hinge")),
     "PassiveAggressiveRegressor": Remedy("SGDRegressor", _SGD.format("SGDRegressor", "epsilon_insensitive")),
@@ -130,3 +130,59 @@ def parse_release(version: str) -> tuple[int, ...]:
             break
         numbers.append(int(part))
     return tuple(numbers)
+
+
+_SECTION: Final = re.compile(r"^(?P<title>[A-Z][\w ]*)\n-{3,}$", re.MULTILINE)
+_ENTRY: Final = re.compile(r"^(?P<names>\w+(?:, \w+)*) ?:.*$", re.MULTILINE)
+# Some docstrings of scikit-learn lack the space after the dots.
+_DIRECTIVE: Final = re.compile(
+    r"^(?P<indent> *)\.\. ?deprecated:: *(?P<since>[\w.]+)(?P<body>(?:\n(?P=indent) +\S.*)+)", re.MULTILINE
+)
+_RENAMED: Final = re.compile(r"(?:Use|use|renamed(?: to)?) `(?P<replacement>\w+)`")
+_SENTENCE: Final = re.compile(r"(?<=[a-z0-9`])\. +(?=[A-Z`])")
+
+
+def deprecated_parameters(docstring: str | None) -> dict[str, Deprecation]:
+    """Return the deprecation of each parameter that the docstring declares deprecated as a whole.
+
+    A note about single values ("`None` is deprecated") or about the future ("will be deprecated") does not deprecate
+    the parameter.
+    """
+    found = {}
+    for name, entry in _entries(_parameters(docstring)):
+        for directive in _DIRECTIVE.finditer(entry):
+            text = _normalize(directive["body"])
+            if re.match(rf"(The )?`{name}`( parameter)? (is|was) (deprecated|renamed)", text):
+                found[name] = _deprecation(directive["since"], text)
+    return found
+
+
+def deprecated_class(docstring: str | None) -> Deprecation | None:
+    """Return the deprecation of the class itself, which comes before the first section; None if there is none."""
+    directive = _DIRECTIVE.search(_SECTION.split(inspect.cleandoc(docstring or ""), maxsplit=1)[0])
+    return _deprecation(directive["since"], _normalize(directive["body"])) if directive else None
+
+
+def _parameters(docstring: str | None) -> str:
+    pieces = _SECTION.split(inspect.cleandoc(docstring or ""))
+    sections = dict(zip(pieces[1::2], pieces[2::2], strict=True))
+    return sections.get("Parameters", "")
+
+
+def _entries(section: str) -> Iterator[tuple[str, str]]:
+    heads = list(_ENTRY.finditer(section))
+    ends = [*(head.start() for head in heads[1:]), len(section)]
+    for head, end in zip(heads, ends, strict=False):
+        for name in head["names"].split(", "):
+            yield name, section[head.end() : end]
+
+
+def _normalize(text: str) -> str:
+    return " ".join(text.replace("``", "`").split())
+
+
+def _deprecation(since: str, text: str) -> Deprecation:
+    renamed = _RENAMED.search(text)
+    sentences = _SENTENCE.split(text.rstrip("."), maxsplit=1)
+    note = sentences[-1]
+    return Deprecation(since, renamed["replacement"] if renamed else None, note[:1].lower() + note[1:])

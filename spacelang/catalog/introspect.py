@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from spacelang.catalog import settable_parameters
+from spacelang.catalog import parameter_restrictions
 from spacelang.catalog.boosting import with_supplements
 from spacelang.catalog.catalogue import (
     OPERATOR_TYPES,
+    TUPLE_PARAMETERS,
     Catalogue,
     CatalogueEntry,
     Default,
@@ -28,11 +29,16 @@ from spacelang.catalog.catalogue import (
     installed_version,
 )
 from spacelang.catalog.constraints import translate
-from spacelang.catalog.docstrings import deprecated_class, deprecated_parameters
-from spacelang.catalog.history import OPERATOR_REMEDIES, REMEDIES, Remedy, removals
+from spacelang.catalog.history import (
+    OPERATOR_REMEDIES,
+    REMEDIES,
+    Remedy,
+    deprecated_class,
+    deprecated_parameters,
+    removals,
+)
 from spacelang.catalog.rules import SEQUENCES, AllowedValues, HasMethods, InstanceOf, Rule
 from spacelang.catalog.snapshot import BUNDLED, dump, user_file
-from spacelang.catalog.tuple_parameters import TUPLE_PARAMETERS
 from spacelang.files import replace_atomically
 from spacelang.ir.value import Value
 
@@ -44,7 +50,7 @@ EXPERIMENTS: Final[Mapping[str, str]] = {
 """Experimental operators, with the module that must be imported to enable them."""
 
 MODULES: Final[Mapping[str, tuple[str, ...]]] = {
-    "imblearn": ("imblearn.combine", "imblearn.ensemble", "imblearn.over_sampling", "imblearn.under_sampling"),
+    "imblearn": ("imblearn.combine", "imblearn.ensemble", "imblearn.over_sampling", "imblearn.under_sampling")
 }
 """The modules that contain the operators of a package; by default its top-level module."""
 
@@ -98,7 +104,7 @@ def introspect_sklearn() -> Catalogue:
         distribution="scikit-learn",
         version=sklearn.__version__,
         operators={name: _operator(name, classes[name], "sklearn", sklearn.__version__) for name in sorted(classes)},
-        objects=dict(settable_parameters.FUNCTION_MODULES),
+        objects=dict(parameter_restrictions.FUNCTION_MODULES),
         scorers=_scorers(),
     )
 
@@ -281,11 +287,11 @@ def _tags_if_any(operator: type) -> Any:
 
 
 def _accepts_categories(name: str, tags: Any, parameters: Mapping[str, Parameter]) -> bool:
-    if tags is None or name in settable_parameters.NEEDS_ENCODED_CATEGORIES:
+    if tags is None or name in parameter_restrictions.NEEDS_ENCODED_CATEGORIES:
         return False
     takes_strings = tags.input_tags.string and tags.input_tags.two_d_array
     declared = tags.input_tags.categorical or takes_strings or tags.no_validation
-    return declared or "categorical_features" in parameters or name in settable_parameters.ACCEPTS_CATEGORIES
+    return declared or "categorical_features" in parameters or name in parameter_restrictions.ACCEPTS_CATEGORIES
 
 
 # Parameters
@@ -308,7 +314,7 @@ def _parameters(name: str, operator: type, version: str) -> Iterator[Parameter]:
         deprecated = documented.get(parameter)
         if deprecated is None and isinstance(default, str) and default == DEPRECATED_SENTINEL:
             deprecated = Deprecation(version, None, "the library will remove it")
-        named = settable_parameters.NAMED_FUNCTIONS.get((name, parameter), ())
+        named = parameter_restrictions.NAMED_FUNCTIONS.get((name, parameter), ())
         yield Parameter(
             name=parameter,
             default=_default(default, rules if parameter in declared else None),
@@ -317,22 +323,22 @@ def _parameters(name: str, operator: type, version: str) -> Iterator[Parameter]:
             takes_operators=_takes_operators(name, parameter, rules),
             deprecated=_with_remedy(deprecated, REMEDIES.get((name, parameter))),
             refused=_refusal_reason(parameter, rules, named),
-            withheld=settable_parameters.REFUSED_VALUES.get(parameter, ()),
+            withheld=parameter_restrictions.REFUSED_VALUES.get(parameter, ()),
         )
         yield from TUPLE_PARAMETERS.get((name, parameter), ())
 
 
 def _rules(name: str, parameter: str, declared: Any) -> tuple[Rule, ...] | None:
-    if (name, parameter) in settable_parameters.OPERATOR_PARAMETERS and declared is None:
+    if (name, parameter) in parameter_restrictions.OPERATOR_PARAMETERS and declared is None:
         kernel = not name.startswith("Frozen")
         return (InstanceOf(("Kernel",)),) if kernel else (HasMethods(("fit",)),)
-    if parameter in settable_parameters.RULE_OVERRIDES:
-        return settable_parameters.RULE_OVERRIDES[parameter]
-    holds_objects = parameter in settable_parameters.HOLDS_OBJECTS
+    if parameter in parameter_restrictions.RULE_OVERRIDES:
+        return parameter_restrictions.RULE_OVERRIDES[parameter]
+    holds_objects = parameter in parameter_restrictions.HOLDS_OBJECTS
     rules = translate(declared)
     if rules is None:
         return (InstanceOf(("objects",)),) if holds_objects else None
-    dropped = {DEPRECATED_SENTINEL, *(value for value, _ in settable_parameters.REFUSED_VALUES.get(parameter, ()))}
+    dropped = {DEPRECATED_SENTINEL, *(value for value, _ in parameter_restrictions.REFUSED_VALUES.get(parameter, ()))}
     kept = (_filter_rule(rule, dropped, SEQUENCES if holds_objects else frozenset()) for rule in rules)
     return tuple(rule for rule in kept if rule is not None)
 
@@ -350,7 +356,7 @@ def _filter_rule(rule: Rule, words: set[str], types: frozenset[str]) -> Rule | N
 
 
 def _takes_operators(name: str, parameter: str, rules: tuple[Rule, ...] | None) -> bool:
-    if (name, parameter) in settable_parameters.OPERATOR_PARAMETERS:
+    if (name, parameter) in parameter_restrictions.OPERATOR_PARAMETERS:
         return True
     return any(
         bool({"fit", "transform", "fit_resample"} & set(rule.methods))
@@ -361,11 +367,11 @@ def _takes_operators(name: str, parameter: str, rules: tuple[Rule, ...] | None) 
 
 
 def _refusal_reason(parameter: str, rules: tuple[Rule, ...] | None, named: tuple[str, ...]) -> str | None:
-    if parameter in settable_parameters.REFUSED_PARAMETERS:
-        return settable_parameters.REFUSED_PARAMETERS[parameter]
+    if parameter in parameter_restrictions.REFUSED_PARAMETERS:
+        return parameter_restrictions.REFUSED_PARAMETERS[parameter]
     code = InstanceOf(("callable",))
     only_code = rules is not None and code in rules and set(rules) <= {code, AllowedValues((None,))}
-    return settable_parameters.TAKES_CODE if only_code and not named else None
+    return parameter_restrictions.TAKES_CODE if only_code and not named else None
 
 
 def _default(default: Any, rules: tuple[Rule, ...] | None) -> Default:
@@ -382,7 +388,7 @@ def _default(default: Any, rules: tuple[Rule, ...] | None) -> Default:
 
 
 def _named_or_opaque(default: Any) -> NamedObjectDefault | OpaqueDefault:
-    if default.__name__ in settable_parameters.FUNCTION_MODULES:
+    if default.__name__ in parameter_restrictions.FUNCTION_MODULES:
         return NamedObjectDefault(default.__name__)
     return OpaqueDefault(f"{default.__module__}.{default.__qualname__}")
 

@@ -68,7 +68,7 @@ def open_package(name: str, folder: Path | None = None) -> Catalogue:
 
 def _allow_from_folder(name: str, folder: Path) -> None:
     """Allow the import of a package from the folder of the file, if the package is not installed."""
-    from spacelang.catalog.sibling_packages import allow_import, folder_of
+    from spacelang.catalog.resolve import allow_import, folder_of
 
     if not name.isidentifier() or (folder_of(name) is None and importlib.util.find_spec(name) is not None):
         return

@@ -25,8 +25,8 @@ from spacelang.catalog.catalogue import (
     TupleElement,
     installed_version,
 )
+from spacelang.catalog.parameter_restrictions import FUNCTION_MODULES
 from spacelang.catalog.rules import AllowedValues, HasMethods, InstanceOf, Interval, NumberKind, Rule
-from spacelang.catalog.settable_parameters import FUNCTION_MODULES
 from spacelang.ir.value import Value, from_json
 
 FORMAT: Final = 1

@@ -1,18 +1,28 @@
 """Steps shared by the commands that evaluate trials, from the options to the outcome, and output functions."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
-from spacelang.cli._output import exit_on_value_error, fail, print_diagnostics, print_note, use_colours
-from spacelang.cli._sanitized_streams import raw_stream
+from spacelang.cli._output import (
+    exit_on_value_error,
+    fail,
+    print_diagnostics,
+    print_error,
+    print_json,
+    print_note,
+    use_colours,
+)
+from spacelang.cli._process import INTERRUPTED, NOTHING_SUCCEEDED, raw_stream
 from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
     from spacelang.api import Result, Space
     from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
     from spacelang.cli._options import SpaceOptions, StoreOptions, WorkerOptions
+    from spacelang.ir.configuration import Configuration
     from spacelang.ir.task import Validation
     from spacelang.report.summary import RunFacts
     from spacelang.runtime.data.read_options import ReadOptions
@@ -28,7 +38,7 @@ def load_space(space: str, options: "SpaceOptions") -> "Space":
 
 def load_data(data: str, target_column: str | None, reading: "ReadOptions") -> "EvaluationData":
     """Return the data named by `--data`, and warn of columns that look useless for learning."""
-    from spacelang.api.tabular_data import TabularData
+    from spacelang.api.search_data import TabularData
     from spacelang.bench.table_search import data_of
     from spacelang.runtime.data.profile import warnings_of
 
@@ -41,7 +51,7 @@ def load_data(data: str, target_column: str | None, reading: "ReadOptions") -> "
 
 def read_options_of(found: "Result") -> "ReadOptions":
     """Return the options with which the data of a search was read."""
-    from spacelang.api.tabular_data import TabularData
+    from spacelang.api.search_data import TabularData
     from spacelang.runtime.data.read_options import DEFAULT_OPTIONS
 
     data = found.experiment.data
@@ -58,8 +68,7 @@ def choose_space(
     """
     if space is not None:
         return load_space(space, options), ""
-    from spacelang.api.default_space import choose_default_space, default_space_note
-    from spacelang.api.tabular_data import TabularData
+    from spacelang.api.search_data import TabularData, choose_default_space, default_space_note
 
     if not isinstance(data := read(), TabularData):
         fail("no space can be chosen for data without rows", "name a space: `spacelang run SPACE --data …`")
@@ -74,8 +83,8 @@ def prepare(experiment: "Experiment") -> "PreparedExperiment":
     Prints the warnings about its space, the class that is taken as positive, and the parts of the space that the
     optimizer does not search.
     """
+    from spacelang.api.execution import check_rungs
     from spacelang.api.result import positive_class_of
-    from spacelang.api.run_storage import check_rungs
 
     prepared = experiment.prepare()
     print_diagnostics(prepared.space.warnings)
@@ -212,3 +221,86 @@ def print_code(text: str) -> None:
     # Printed as text, which the terminal wraps; as `Syntax`, long lines would be cut off.
     code = Syntax("", "python", background_color="default").highlight(text.rstrip())
     Console().print(code, soft_wrap=True)
+
+
+NEEDED_BY_OPTION: Final = {"--test": "rows", "--ensemble": "predictions", "--archive": "rows"}
+"""What options need that is missing without data."""
+TABLE_HELP: Final = "its trials were evaluated before; make another table with `spacelang tabulate`"
+"""The help for an option whose value was fixed when the table was made."""
+
+
+def has_no_rows(data: str) -> bool:
+    """Return True if `--data` names something without rows: a table of losses, or an artificial function."""
+    from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
+
+    return is_loss_table(data) or data.startswith(ARTIFICIAL_PREFIX)
+
+
+def is_loss_table(data: str) -> bool:
+    """Return True if `--data` names a table of known losses."""
+    from spacelang.bench.table_search import TABLE_PREFIX
+
+    return data.startswith(TABLE_PREFIX)
+
+
+def refuse_row_options(
+    data: str, on_rows: Mapping[str, object], unused: Mapping[str, object], of_workers: Mapping[str, object]
+) -> None:
+    """End the program if an option is given that has no effect without rows.
+
+    `on_rows` are options that need rows or predictions. `unused` are options that change nothing without data, and
+    `of_workers` options that change nothing for a table. Each maps names of options to values; None and False stand for
+    an option that is not given.
+    """
+    is_known = is_loss_table(data)
+    for name, value in on_rows.items():
+        if value is not None:
+            what = "a table of losses" if is_known else f"`{data}`"
+            help_text = "give the data from which the table was made" if is_known else "give data"
+            fail(f"`{name}` needs {NEEDED_BY_OPTION[name]}, and {what} has none", help_text)
+    asked = {**unused, **of_workers} if is_known else unused
+    given = next((name for name, value in asked.items() if value), None)
+    if given is not None and is_known:
+        fail(f"`{given}` has no effect on a table", TABLE_HELP)
+    if given is not None:
+        fail(f"`{given}` has no effect on `{data}`", "it has no rows; leave the option out")
+
+
+def print_result(found: "Result", *, as_json: bool) -> int:
+    """Print the result of the search and return the exit status."""
+    from rich.console import Console
+
+    from spacelang.bench.tables.objective import TableObjective
+    from spacelang.report.summary import document, print_summary
+
+    outcome, objective = found.outcome, found.objective
+    table = objective.table if isinstance(objective, TableObjective) else None
+    facts = run_facts(found, "" if table is None else table.metadata.preparation)
+    if as_json:
+        print_json(document(outcome, facts))
+    else:
+        said = f"Losses come from `{objective.facts.name}`; nothing was fitted."
+        if table is not None:
+            said = f"Losses come from the table `{table.name}`; all times are recorded ones."
+        told = replace(facts, preparation=" ".join(filter(None, (facts.preparation, said))))
+        print_summary(outcome, told, Console(highlight=False))
+        if found.best_configuration is not None and table is not None:
+            _print_pipeline(found, found.best_configuration, table.metadata.seed)
+    if outcome.ended == "interrupted":
+        return INTERRUPTED
+    return NOTHING_SUCCEEDED if outcome.best is None else 0
+
+
+def _print_pipeline(found: "Result", configuration: "Configuration", seed: int | None) -> None:
+    """Print the best pipeline as code, or report that its code depends on data."""
+    from spacelang.report.code_writer import pipeline_source
+    from spacelang.runtime.errors import BuildError
+    from spacelang.runtime.pipelines.build import build
+
+    try:
+        text = pipeline_source(build(found.searched.space, configuration, random_state=seed, n_jobs=None))
+    except BuildError as error:
+        print_error(error.message, error.help)
+        return
+    print("\nthe best pipeline (not fitted, because a table has no rows):\n")
+    print_code(text)

@@ -12,8 +12,7 @@ import typer
 
 from spacelang.cli._options import complete_spaces
 from spacelang.cli._output import fail, print_diagnostics, print_error, use_colours
-from spacelang.cli._sanitized_streams import print_file_text
-from spacelang.cli._shell_completion import BAD_INPUT
+from spacelang.cli._process import BAD_INPUT, print_file_text
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.files import os_error_text
@@ -87,7 +86,7 @@ def _refuse_bundled(spaces: list[str]) -> None:
 
 def _format(reference: str) -> _FormattedSpace | None:
     """Return the formatted space. If it cannot be formatted, show why and return None."""
-    from spacelang.serialization.envelope import is_compiled
+    from spacelang.serialization.json_fields import is_compiled
     from spacelang.syntax.parser import parse
     from spacelang.syntax.printer import format_text
     from spacelang.syntax.sources import MAX_BYTES, read_source, source_from_bytes

@@ -20,7 +20,9 @@ from spacelang.cli._options import (
     WorkerOptions,
 )
 from spacelang.cli._output import fail, print_diagnostics, print_json
+from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
 from spacelang.cli._run_steps import (
+    has_no_rows,
     limit_threads_before_fork,
     load_data,
     load_space,
@@ -29,8 +31,6 @@ from spacelang.cli._run_steps import (
     run_search,
     worker_settings,
 )
-from spacelang.cli._run_without_rows import has_no_rows
-from spacelang.cli._shell_completion import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
 
 if TYPE_CHECKING:
     from spacelang.api import Space
@@ -82,9 +82,9 @@ def command(  # noqa: PLR0913 - one argument an option
     """
     limit_threads_before_fork(working.workers, working.executor)
     from spacelang.api.experiment import Experiment, ExtraMeasurements
-    from spacelang.api.tabular_data import TabularData
+    from spacelang.api.search_data import TabularData
     from spacelang.bench.table_search import tabulation_search
-    from spacelang.bench.tables.writing import check_writable
+    from spacelang.bench.tables.reading import check_writable
     from spacelang.plugins import NestedPlugin
     from spacelang.runtime.budget import Budget
 
@@ -136,7 +136,7 @@ def _table(
         message = f"{table.trials:,} of {done + table.trials:,} trials are missing, so no table was written"
         fail(message, f"continue with `--store {place} --resume`", status=INTERRUPTED)
     if outcome.best is None:
-        from spacelang.report.failures import count_failures_by_reason, most_frequent
+        from spacelang.report.trial_results import count_failures_by_reason, most_frequent
 
         shown, _ = most_frequent(count_failures_by_reason(outcome.records))
         notes = (f"{count} x {reason}" for reason, count in shown)
@@ -150,7 +150,7 @@ def _table(
 
 
 def _write(table: "LossTable", output: Path, place: Path) -> None:
-    from spacelang.bench.tables.writing import write_table
+    from spacelang.bench.tables.reading import write_table
     from spacelang.runtime.errors import InputError
 
     try:
@@ -160,7 +160,7 @@ def _write(table: "LossTable", output: Path, place: Path) -> None:
 
 
 def _report(table: "LossTable", outcome: "Outcome", output: Path, place: Path, *, as_json: bool) -> None:
-    from spacelang.report.failures import count_failures_by_status, describe_counts
+    from spacelang.report.trial_results import count_failures_by_status, describe_counts
 
     rows, rungs = table.loss.shape
     if as_json:

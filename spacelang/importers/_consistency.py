@@ -9,6 +9,7 @@ from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.foreign_files import ContradictoryDeclaration, NotExpressible, UndeclaredParameter
 from spacelang.importers._foreign_space import (
     ALWAYS,
+    CHOICE_SUFFIX,
     NEVER,
     AllOf,
     AnyOf,
@@ -22,10 +23,9 @@ from spacelang.importers._foreign_space import (
     ParameterComparison,
     ValueTest,
     map_tests,
+    parse_number,
     value_tests,
 )
-from spacelang.importers._unique_names import CHOICE_SUFFIX
-from spacelang.importers._value_conversion import parse_number
 from spacelang.ir.expr import COMPARISON_FUNCTIONS
 from spacelang.ir.value import Value, identity_key, is_number
 from spacelang.suggest import nearest_name
@@ -102,27 +102,27 @@ class _ConsistencyChecker:
             self._contradiction(_last_occurrence(parameter.span, str(parameter.default)), problem)
         return None
 
-    def check_test(self, check_test: ValueTest) -> ValueTest:
+    def check_test(self, test: ValueTest) -> ValueTest:
         """Return a comparison with its values converted to the type of the domain; report values that do not fit."""
-        domain = self._domain(check_test.parameter, check_test.span)
+        domain = self._domain(test.parameter, test.span)
         if domain is None:
-            return check_test
-        if check_test.operator not in ("in", "!=") and isinstance(domain, ForeignValues) and not _has_order(domain):
-            self._contradiction(check_test.span, f"the values of `{check_test.parameter}` have no order")
-            return check_test
-        values = tuple(_convert_to_domain(value, domain) for value in check_test.values)
-        ordering = isinstance(domain, ForeignRange) and check_test.operator not in ("in", "!=")
+            return test
+        if test.operator not in ("in", "!=") and isinstance(domain, ForeignValues) and not _has_order(domain):
+            self._contradiction(test.span, f"the values of `{test.parameter}` have no order")
+            return test
+        values = tuple(_convert_to_domain(value, domain) for value in test.values)
+        ordering = isinstance(domain, ForeignRange) and test.operator not in ("in", "!=")
         for value in values:
             if value not in domain and not (ordering and is_number(value)):
-                problem = f"`{value}` is not a value of `{check_test.parameter}`"
-                self._contradiction(_last_occurrence(check_test.span, str(value)), problem)
-                return check_test
-        return replace(check_test, values=values)
+                problem = f"`{value}` is not a value of `{test.parameter}`"
+                self._contradiction(_last_occurrence(test.span, str(value)), problem)
+                return test
+        return replace(test, values=values)
 
-    def check_clause(self, check_clause: ForbiddenClause) -> ForbiddenClause:
+    def check_clause(self, clause: ForbiddenClause) -> ForbiddenClause:
         """Return a forbidden clause with checked literals."""
         checked: list[ValueTest | ParameterComparison] = []
-        for literal in check_clause.literals:
+        for literal in clause.literals:
             match literal:
                 case ValueTest():
                     checked.append(self.check_test(literal))
@@ -133,7 +133,7 @@ class _ConsistencyChecker:
                     checked.append(literal)
                 case _:
                     assert_never(literal)
-        return replace(check_clause, literals=tuple(checked))
+        return replace(clause, literals=tuple(checked))
 
     def _domain(self, name: str, span: Span) -> ForeignRange | ForeignValues | None:
         if name in self.parameters:

@@ -1,16 +1,23 @@
-"""Convert foreign conditions and clauses to expressions of the `.space` language."""
+"""Convert foreign conditions and forbidden clauses to expressions and constraints of the `.space` language."""
 
-from collections.abc import Sequence
-from typing import assert_never
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import Final, assert_never
 
+from spacelang.diagnostics.diagnostic import Diagnostic
+from spacelang.diagnostics.foreign_files import IneffectiveDeclaration, NotExpressible
+from spacelang.grouping import group_by_key
 from spacelang.importers._consistency import is_satisfied
 from spacelang.importers._foreign_space import (
     AllOf,
     AnyOf,
     Condition,
+    ForbiddenClause,
     ForeignParameter,
     ForeignRange,
     ForeignValues,
+    ParameterComparison,
     ValueTest,
 )
 from spacelang.importers._name_assignment import NameAssignment
@@ -18,7 +25,7 @@ from spacelang.importers._tree_builder import ROOT, Path, SpaceTree, are_compati
 from spacelang.ir.value import Value
 from spacelang.syntax import ast
 from spacelang.syntax.synthetic_nodes import make_choice_test, make_dotted_name, make_value
-from spacelang.text import NO_SPAN
+from spacelang.text import NO_SPAN, Span
 
 
 class ExpressionWriter:
@@ -33,29 +40,26 @@ class ExpressionWriter:
         self.inactive: set[tuple[str, Path]] = set()
         """The hyperparameters that are never active in a body and therefore left out, with that body."""
 
-    def convert_condition(self, convert_condition: Condition, path: Path) -> ast.Expression | bool:
+    def convert_condition(self, condition: Condition, path: Path) -> ast.Expression | bool:
         """Return a condition as an expression in a body; True or False if the path to the body decides it."""
-        match convert_condition:
+        match condition:
             case ValueTest():
-                return self.convert_test(convert_condition, path)
+                return self.convert_test(condition, path)
             case AllOf(terms=terms):
                 return _joined("and", [self.convert_condition(term, path) for term in terms])
             case AnyOf(terms=terms):
                 return _joined("or", [self.convert_condition(term, path) for term in terms])
             case _:
-                assert_never(convert_condition)
+                assert_never(condition)
 
-    def convert_test(self, convert_test: ValueTest, path: Path) -> ast.Expression | bool:
+    def convert_test(self, test: ValueTest, path: Path) -> ast.Expression | bool:
         """Return a comparison as an expression in a body; True or False if the path to the body decides it."""
-        if convert_test.operator == "!=":
-            return self._not_equal(convert_test, path)
-        if convert_test.parameter in self._shape.decisions:
-            return self._convert_decision_test(convert_test, path)
-        bodies = [body for body in self.bodies_of(convert_test.parameter) if are_compatible(body, path)]
-        return _joined(
-            "or",
-            [self.compare(convert_test, self._name_seen_from(convert_test.parameter, body, path)) for body in bodies],
-        )
+        if test.operator == "!=":
+            return self._not_equal(test, path)
+        if test.parameter in self._shape.decisions:
+            return self._convert_decision_test(test, path)
+        bodies = [body for body in self.bodies_of(test.parameter) if are_compatible(body, path)]
+        return _joined("or", [self.compare(test, self._name_seen_from(test.parameter, body, path)) for body in bodies])
 
     def bodies_of(self, name: str) -> tuple[Path, ...]:
         """Return the bodies that contain a hyperparameter."""
@@ -114,9 +118,9 @@ class ExpressionWriter:
         """Return the name of a hyperparameter or decision of one body as seen from another body."""
         return self.name_of(name, body, is_sibling=body == path)
 
-    def name_of(self, name_of: str, body: Path, *, is_sibling: bool = False) -> ast.DottedName:
+    def name_of(self, name: str, body: Path, *, is_sibling: bool = False) -> ast.DottedName:
         """Return the name of a hyperparameter or decision of a body; the short name if `is_sibling`."""
-        called = self._naming.members[name_of, body]
+        called = self._naming.members[name, body]
         return make_dotted_name(called if is_sibling or body == ROOT else f"{self._naming.address(body)}.{called}")
 
 
@@ -150,3 +154,188 @@ def number_node(given: Value) -> ast.Number:
     assert isinstance(given, int | float)
     whole = isinstance(given, float) and given.is_integer() and abs(given) < 1e6
     return ast.Number(int(given) if whole else given, NO_SPAN)
+
+
+MAX_CONSTRAINTS: Final = 5_000
+"""The maximal number of constraints. A clause is written once for every combination of bodies to which it applies."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ClauseTable:
+    """A forbidden clause with a set of values for each hyperparameter.
+
+    `sets` are indices of values that are forbidden together; `others` are the remaining literals.
+    """
+
+    sets: dict[str, frozenset[int]]
+    others: tuple[ValueTest | ParameterComparison, ...]
+    span: Span
+
+
+class ConstraintWriter:
+    """A writer of the constraints of a space."""
+
+    def __init__(self, shape: SpaceTree, naming: NameAssignment, expressions: ExpressionWriter) -> None:
+        self._shape = shape
+        self._naming = naming
+        self._expressions = expressions
+        self.diagnostics: list[Diagnostic] = []
+        self._left = MAX_CONSTRAINTS
+
+    def write(self) -> dict[Path, list[ast.ConstraintStatement]]:
+        """Return the constraints by the body that contains them; those at the top level of the file are at the root."""
+        found: dict[Path, list[ast.ConstraintStatement]] = {}
+        for table in _merge([self._table(clause) for clause in self._shape.space.clauses]):
+            rules = list(islice(self._rules(table), self._left + 1))
+            self._left -= len(rules)
+            if self._left < 0:
+                what = f"more than {MAX_CONSTRAINTS:,} constraints"
+                self.diagnostics.append(NotExpressible(primary=table.span, what=what))
+                return {}
+            for path, rule in rules:
+                if rule not in (several := found.setdefault(path, [])):
+                    several.append(rule)
+            if not rules:
+                what = "this combination can never occur"
+                self.diagnostics.append(IneffectiveDeclaration(primary=table.span, what=what))
+        return found
+
+    def _table(self, clause: ForbiddenClause) -> _ClauseTable:
+        sets: dict[str, frozenset[int]] = {}
+        others: list[ValueTest | ParameterComparison] = []
+        for literal in clause.literals:
+            domain = self._shape.space.parameters[literal.parameter].domain if isinstance(literal, ValueTest) else None
+            if isinstance(literal, ValueTest) and isinstance(domain, ForeignValues) and literal.operator == "in":
+                places = frozenset(map(domain.index, literal.values))
+                sets[literal.parameter] = sets.get(literal.parameter, places) & places
+            elif literal not in others:
+                others.append(literal)
+        speaking = [name for name in (*sets, *_parameters_of(tuple(others))) if name not in self._shape.fixed]
+        silent = [name for name in sets if name in self._shape.fixed and self._is_implied_active(name, speaking)]
+        return _ClauseTable({name: sets[name] for name in sets if name not in silent}, tuple(others), clause.span)
+
+    def _is_implied_active(self, constant: str, names: list[str]) -> bool:
+        """Return True if a constant is active whenever one of `names` is, so that a clause need not mention it."""
+        paths = self._shape.paths
+        return any(paths[constant] == paths[name] for name in names if name not in self._shape.decisions)
+
+    def _rules(self, table: _ClauseTable) -> Iterator[tuple[Path, ast.ConstraintStatement]]:
+        """Yield a clause once for every combination of bodies in which its hyperparameters can be active together."""
+        if not all(table.sets.values()):
+            return
+        decisions = {name: places for name, places in table.sets.items() if name in self._shape.decisions}
+        named = [name for name in (*table.sets, *_parameters_of(table.others)) if name not in decisions]
+        ways = [self._expressions.bodies_of(name) for name in dict.fromkeys(named)]
+        for paths in product(*ways):
+            bodies = dict(zip(dict.fromkeys(named), paths, strict=True))
+            if _are_all_compatible(paths) and (rule := self._rule(table, decisions, bodies)) is not None:
+                yield rule
+
+    def _rule(
+        self, table: _ClauseTable, decisions: dict[str, frozenset[int]], bodies: dict[str, Path]
+    ) -> tuple[Path, ast.ConstraintStatement] | None:
+        """Return the constraint for a combination of bodies, with its place; None if it can never apply there."""
+        taken = {step[0]: step[1] for body in bodies.values() for step in body if step[0]}
+        if any(name in taken and taken[name] not in places for name, places in decisions.items()):
+            return None
+        open_decisions = {name: places for name, places in decisions.items() if name not in taken}
+        speaking = {name: body for name, body in bodies.items() if not self._is_certain(table, name)}
+        home = self._enclosing_body(open_decisions, speaking)
+        terms: list[ast.Expression] = []
+        for name, places in open_decisions.items():
+            body = self._shape.paths[name][0]
+            terms.append(self._expressions.decision_test(name, body, sorted(places), ROOT))
+        # A constant adds no comparison, only the requirement that its body is reached.
+        said = {step for body in speaking.values() for step in body}
+        silent = {step for body in bodies.values() for step in body if step[0]} - said
+        for decision, place in sorted(silent, key=lambda step: self._shape.space.file_order.index(step[0])):
+            terms.append(self._expressions.decision_test(decision, self._shape.paths[decision][0], [int(place)], ROOT))
+        terms.extend(self._literals(table, speaking, home))
+        if not terms:
+            terms = [ast.NamedConstant(True, NO_SPAN)]
+        expression = terms[0] if len(terms) == 1 else ast.Logical("and", tuple(terms), NO_SPAN)
+        return home, ast.ConstraintStatement(True, expression, NO_SPAN)
+
+    def _enclosing_body(self, decisions: dict[str, frozenset[int]], speaking: dict[str, Path]) -> Path:
+        """Return the body to write a constraint in: the common body of all its hyperparameters, or the file."""
+        homes = set(speaking.values())
+        return homes.pop() if len(homes) == 1 and not decisions else ROOT
+
+    def _is_certain(self, table: _ClauseTable, name: str) -> bool:
+        """Return True if the clause holds for a hyperparameter whenever its body is reached."""
+        return name in self._shape.fixed and name in table.sets and name not in _parameters_of(table.others)
+
+    def _literals(self, table: _ClauseTable, speaking: dict[str, Path], home: Path) -> Iterator[ast.Expression]:
+        def called(name: str) -> ast.DottedName:
+            return self._expressions.name_of(name, speaking[name], is_sibling=speaking[name] == home)
+
+        for name, places in table.sets.items():
+            if name in speaking:
+                domain = self._shape.space.parameters[name].domain
+                assert isinstance(domain, ForeignValues)
+                values = tuple(domain.values[place] for place in sorted(places))
+                yield self._expressions.compare(ValueTest(name, "in", values, table.span), called(name))
+        for other in table.others:
+            if isinstance(other, ParameterComparison):
+                yield ast.Binary(other.operator, called(other.left), called(other.right), NO_SPAN)
+            else:
+                yield self._expressions.compare(other, called(other.parameter))
+
+
+def _parameters_of(literals: tuple[ValueTest | ParameterComparison, ...]) -> list[str]:
+    names: list[str] = []
+    for literal in literals:
+        names += [literal.left, literal.right] if isinstance(literal, ParameterComparison) else [literal.parameter]
+    return names
+
+
+def _are_all_compatible(paths: tuple[Path, ...]) -> bool:
+    return all(are_compatible(left, right) for place, left in enumerate(paths) for right in paths[place + 1 :])
+
+
+# ---- merging clauses that differ in one value
+
+
+def _merge(tables: list[_ClauseTable]) -> list[_ClauseTable]:
+    """Return fewer clauses that forbid the same combinations; the better of two merging orders is used."""
+    by_names = group_by_key(((*sorted(table.sets), table.others), table) for table in _remove_implied(tables))
+    found: list[_ClauseTable] = []
+    for several in by_names.values():
+        names = list(several[0].sets)
+        orders = (names, names[::-1])
+        ways = [_merge_by_parameter(several, order) for order in orders]
+        fewest: list[_ClauseTable] = min(ways, key=len)
+        found.extend(fewest)
+    return _remove_implied(found)
+
+
+def _merge_by_parameter(tables: list[_ClauseTable], order: list[str]) -> list[_ClauseTable]:
+    """Return clauses merged hyperparameter by hyperparameter: those that agree in all other sets become one."""
+    for name in order:
+        rows: dict[tuple[object, ...], _ClauseTable] = {}
+        for table in tables:
+            rest = tuple((other, places) for other, places in sorted(table.sets.items()) if other != name)
+            known = rows.get(rest)
+            if known is None:
+                rows[rest] = table
+            else:
+                joined = {**known.sets, name: known.sets[name] | table.sets[name]}
+                rows[rest] = _ClauseTable(joined, known.others, known.span)
+        tables = list(rows.values())
+    return tables
+
+
+def _remove_implied(tables: list[_ClauseTable]) -> list[_ClauseTable]:
+    """Return the clauses that are not implied by another one; more than 1,000 clauses are returned as they are."""
+    if len(tables) > 1_000:
+        return tables
+    return [table for table in tables if not any(_implies(other, table) for other in tables if other is not table)]
+
+
+def _implies(stronger: _ClauseTable, weaker: _ClauseTable) -> bool:
+    """Return True if the stronger clause forbids everything that the weaker clause forbids."""
+    if not set(stronger.others) <= set(weaker.others) or not stronger.sets.keys() <= weaker.sets.keys():
+        return False
+    if (stronger.sets, stronger.others) == (weaker.sets, weaker.others):
+        return False
+    return all(weaker.sets[name] <= places for name, places in stronger.sets.items())

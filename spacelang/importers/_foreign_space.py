@@ -1,13 +1,15 @@
-"""Data classes for a search space of another tool: flat parameters, conditions and forbidden clauses, with spans."""
+"""A search space of another tool: flat parameters, conditions, forbidden clauses, and words as values."""
 
+import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, assert_never
+from typing import Final, Literal, TypeAlias, assert_never
 
 from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.grouping import group_by_key
 from spacelang.ir.value import Value, identity_key
-from spacelang.text import Span
+from spacelang.text import Span, parameter_name_problem, unique_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,3 +191,113 @@ def merge_by_child(conditionals: list[ForeignCondition]) -> tuple[ForeignConditi
         ForeignCondition(child, conjunction([one.condition for one in several]), several[0].span)
         for child, several in by_child.items()
     )
+
+
+_NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_CONSTANTS: Final[dict[str, Value]] = {"True": True, "False": False, "None": None}
+_WORDS: Final[dict[str, Value]] = {**_CONSTANTS, "true": True, "false": False, "none": None}
+MAX_DIGITS: Final = 300
+
+
+def convert_words(words: tuple[str, ...]) -> tuple[Value, ...]:
+    """Return the values that bare words spell.
+
+    The words stay strings if two of them would become the same value.
+    """
+    return _convert_if_injective(words, _convert_word)
+
+
+def convert_values(values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Return values with strings such as `"True"` and `"None"` converted to Python constants.
+
+    ConfigSpace could not hold these constants for years, so files contain them as strings. All values stay as they are
+    if two of them would become the same.
+    """
+    return _convert_if_injective(
+        values, lambda value: _CONSTANTS.get(value, value) if isinstance(value, str) else value
+    )
+
+
+def parse_number(text: str) -> int | float | None:
+    """Return the finite number that a text spells; None if it is not one or has too many digits."""
+    if len(text) > MAX_DIGITS or not text.isascii() or not _NUMBER.fullmatch(text):
+        return None
+    if text.lstrip("+-").isdigit():
+        return int(text)
+    read = float(text)
+    return read if math.isfinite(read) else None
+
+
+def _convert_word(word: Value) -> Value:
+    assert isinstance(word, str)
+    if word in _WORDS:
+        return _WORDS[word]
+    read = parse_number(word)
+    return word if read is None else read
+
+
+def _convert_if_injective(values: tuple[Value, ...], reading: Callable[[Value], Value]) -> tuple[Value, ...]:
+    """Return the converted values, or the original ones if the conversion is not injective."""
+    read = tuple(map(reading, values))
+    return read if len(set(map(identity_key, read))) == len(values) else values
+
+
+_KEYWORDS = """
+    space stage pipeline forbid require when as float int bool log step ordered import use params abstract task include
+    columns permute true false none True False None and or not in is from by to minimize maximize subject validate
+    fidelity limit min max ceil floor sqrt log2 n_samples n_features n_classes
+"""
+KEYWORDS: Final = frozenset(_KEYWORDS.split())
+"""Words that have a meaning of their own somewhere in the language."""
+MAX_LENGTH: Final = 80
+CHOICE_SUFFIX: Final = "__choice__"
+"""The suffix by which auto-sklearn and related tools mark the choice between components."""
+
+
+class UniqueNames:
+    """The unique names of one scope: identifiers, or names that may be in backticks if `parameters` is set."""
+
+    def __init__(self, taken: frozenset[str] = frozenset(), *, parameters: bool = False) -> None:
+        self._taken = set(taken)
+        self._made = to_parameter_name if parameters else to_identifier
+
+    def reserve(self, *wishes: str) -> str:
+        """Return and reserve the first free candidate as a valid name; number the last one if all are taken."""
+        made = [*map(self._made, wishes)]
+        chosen = next((name for name in made if name not in self._taken), None) or unique_name(made[-1], self._taken)
+        self._taken.add(chosen)
+        return chosen
+
+
+def path_parts(name: str) -> tuple[str, ...]:
+    """Return the parts of a path separated by colons, without a final `__choice__`."""
+    parts = tuple(name.split(":"))
+    return parts[:-1] if len(parts) > 1 and parts[-1] == CHOICE_SUFFIX else parts
+
+
+def candidate_names(name: str, below: tuple[str, ...] = ()) -> list[str]:
+    """Return candidates for the name of a path, shortest first: its last part, its last two parts, and so on.
+
+    The common prefix with the path `below` which it is placed is left out of all but the last candidate.
+    """
+    own = path_parts(name)
+    inner = own[min(common_prefix_length(own, below), len(own) - 1) :]
+    shortened = ["_".join(inner[place:]) for place in reversed(range(len(inner)))]
+    return list(dict.fromkeys([*shortened[:4], "_".join(own)]))
+
+
+def common_prefix_length(name: tuple[str, ...], other: tuple[str, ...]) -> int:
+    """Return the number of leading parts that two names share; the length of `other` if no part differs."""
+    return next((place for place, (a, b) in enumerate(zip(name, other, strict=False)) if a != b), len(other))
+
+
+def to_identifier(text: str) -> str:
+    """Return a text as an identifier, with invalid characters replaced by underscores."""
+    made = re.sub(r"[^A-Za-z0-9_]+", "_", text)[:MAX_LENGTH].strip("_") or "_"
+    made = f"_{made}" if made[0].isdigit() else made
+    return f"{made}_" if made in KEYWORDS else made
+
+
+def to_parameter_name(text: str) -> str:
+    """Return a text unchanged if it is a valid name in backticks, otherwise as an identifier."""
+    return text if len(text) <= MAX_LENGTH and parameter_name_problem(text) is None else to_identifier(text)

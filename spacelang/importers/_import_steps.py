@@ -1,7 +1,10 @@
-"""Convert a foreign text to a `.space` text: run all steps of an import."""
+"""Convert a foreign text to a `.space` text, and configurations in both directions."""
 
-from pathlib import Path
-from typing import Final
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any, Final, TypeAlias
 
 from spacelang.analysis import check as check_space
 from spacelang.catalog import load
@@ -16,20 +19,146 @@ from spacelang.diagnostics.foreign_files import (
 )
 from spacelang.importers import IMPORTERS
 from spacelang.importers._consistency import ConsistentSpace, check_consistency, remove_value
-from spacelang.importers._foreign_space import Declaration, ForeignSpace, ForeignValues, count_values
-from spacelang.importers._import_result import ImportResult
+from spacelang.importers._foreign_space import (
+    Declaration,
+    ForeignParameter,
+    ForeignRange,
+    ForeignSpace,
+    ForeignValues,
+    count_values,
+    to_identifier,
+)
 from spacelang.importers._name_assignment import NameAssignment, assign_names
 from spacelang.importers._text_writer import write_text
-from spacelang.importers._tree_builder import SpaceTree, build_tree
-from spacelang.importers._unique_names import to_identifier
+from spacelang.importers._tree_builder import Path, SpaceTree, build_tree
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.value import Value, from_json, identity_key, to_python_scalar
 from spacelang.syntax.text_limits import MAX_BYTES, exceeded_limit
 from spacelang.text import Source, Span
 
 MAX_DECLARATIONS: Final = 5_000
 """The maximal number of hyperparameters, conditions and forbidden clauses; published spaces have up to 2,000."""
-
 MAX_VALUES: Final = 20_000
 """The maximal number of values in sets, conditions and clauses together."""
+_Identity: TypeAlias = tuple[object, ...]
+_Steps: TypeAlias = set[tuple[str, _Identity]]
+"""Foreign decisions, each with the value that it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ParameterMapping:
+    """The mapping of one hyperparameter between both sides.
+
+    `keys` are its keys in our configurations, each with the foreign decisions (and their values) that lead to it.
+    """
+
+    parameter: ForeignParameter
+    is_fixed: bool
+    is_decision: bool
+    keys: tuple[tuple[frozenset[tuple[str, _Identity]], str], ...]
+    foreign_values: dict[_Identity, Value]
+    """The foreign values by our values; empty for ranges, whose values are the same on both sides."""
+
+    our_values: dict[_Identity, Value]
+
+    def reached_keys(self, taken: _Steps) -> Iterator[str]:
+        """Yield the keys that are reached with some decisions."""
+        return (key for leading, key in self.keys if leading <= taken)
+
+    def decision_value(self, value: Value) -> _Steps:
+        """Return this decision with its value as a set; an empty set if the hyperparameter is not a decision."""
+        return {(self.parameter.name, identity_key(value))} if self.is_decision else set()
+
+    def translate(self, value: Value, table: dict[_Identity, Value]) -> Value:
+        """Return a value of one side as the other side represents it; raise ValueError if it is not in the domain."""
+        domain = self.parameter.domain
+        if isinstance(domain, ForeignRange) and value in domain:
+            assert isinstance(value, int | float)
+            return int(value) if domain.kind == "int" else float(value)
+        if (known := identity_key(value)) not in table:
+            raise ValueError(f"{value!r} is not a value of `{self.parameter.name}`")
+        return table[known]
+
+
+@dataclass(frozen=True)
+class ImportResult:
+    """A foreign space as the text of a `.space` file, with a mapping of configurations.
+
+    `decode` converts a foreign configuration to ours, and `encode` is its inverse. A foreign configuration is a mapping
+    from names to values. It contains exactly the active hyperparameters, including constants.
+    """
+
+    text: str
+    shape: SpaceTree = field(repr=False)
+    naming: NameAssignment = field(repr=False)
+
+    def encode(self, configuration: Mapping[str, Value]) -> dict[str, Value]:
+        """Return the foreign configuration for a configuration of the space.
+
+        Raises ValueError for a value that the space does not have.
+        """
+        found: dict[str, Value] = {}
+        taken: _Steps = set()
+        for way in self._mappings:
+            for key in way.reached_keys(taken):
+                if way.is_fixed:
+                    found[way.parameter.name] = way.parameter.default
+                elif key in configuration:
+                    value = way.translate(configuration[key], way.foreign_values)
+                    found[way.parameter.name] = value
+                    taken |= way.decision_value(value)
+        return found
+
+    def decode(self, values: Mapping[str, Any]) -> Configuration:
+        """Return our configuration for a foreign one.
+
+        Raises ValueError for an unknown hyperparameter or value, and if the active hyperparameters are not exactly
+        those given.
+        """
+        given = {name: from_json(to_python_scalar(value)) for name, value in values.items()}
+        unknown = next((name for name in given if name not in self.shape.space.parameters), None)
+        if unknown is not None:
+            raise ValueError(f"unknown hyperparameter `{unknown}`")
+        found: dict[str, Value] = {}
+        taken: _Steps = set()
+        for way in self._mappings:
+            if way.parameter.name in given:
+                value = given[way.parameter.name]
+                translated = way.translate(value, way.our_values)
+                found.update({} if way.is_fixed else dict.fromkeys(way.reached_keys(taken), translated))
+                taken |= way.decision_value(value)
+        active = self.encode(found)
+        wrong = sorted(active.keys() ^ given.keys())
+        if wrong:
+            raise ValueError(f"`{wrong[0]}` is {'missing' if wrong[0] in active else 'not active here'}")
+        return Configuration(found)
+
+    @cached_property
+    def _mappings(self) -> tuple[_ParameterMapping, ...]:
+        """The mappings of all hyperparameters; decisions come before the hyperparameters below them."""
+        return tuple(map(self._mapping, self.shape.space.parameters.values()))
+
+    def _mapping(self, parameter: ForeignParameter) -> _ParameterMapping:
+        name, domain = parameter.name, parameter.domain
+        is_fixed, is_decision = name in self.shape.fixed, name in self.shape.decisions
+        keys = tuple((self._required_decisions(path), self.naming.key(name, path)) for path in self.shape.paths[name])
+        if isinstance(domain, ForeignRange):
+            return _ParameterMapping(parameter, is_fixed, is_decision, keys, {}, {})
+        ours = domain.space_values
+        if is_decision:
+            ours = tuple(self.naming.alternatives[name, place] for place in range(len(domain.values)))
+        pairs = [*zip(ours, domain.values, strict=True)]
+        foreign = {identity_key(own): value for own, value in pairs}
+        back = {identity_key(value): own for own, value in pairs}
+        return _ParameterMapping(parameter, is_fixed, is_decision, keys, foreign, back)
+
+    def _required_decisions(self, path: Path) -> frozenset[tuple[str, _Identity]]:
+        return frozenset((decision, self._value(decision, place)) for decision, place in path if decision)
+
+    def _value(self, decision: str, place: int | str) -> _Identity:
+        domain = self.shape.space.parameters[decision].domain
+        assert isinstance(domain, ForeignValues)
+        return identity_key(domain.values[int(place)])
 
 
 def import_space(source: Source) -> tuple[ImportResult | None, tuple[Diagnostic, ...]]:
@@ -38,7 +167,7 @@ def import_space(source: Source) -> tuple[ImportResult | None, tuple[Diagnostic,
     The extension of the source's name determines the format. The result is None if the imported space would have other
     members than the foreign one, or no members at all.
     """
-    file = Path(source.name)
+    file = PurePath(source.name)
     importer = next((one for one in map(IMPORTERS.load, IMPORTERS.names()) if file.suffix.lower() in one.endings), None)
     if importer is None:
         return None, (UnknownFormat(primary=Span(source, 0, 0), path=source.name),)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from spacelang.diagnostics.foreign_files import UnreadableDeclaration
-from spacelang.importers._value_conversion import MAX_DIGITS, parse_number
+from spacelang.importers._foreign_space import MAX_DIGITS, parse_number
 from spacelang.text import Source, Span
 
 MAX_NESTING: Final = 64

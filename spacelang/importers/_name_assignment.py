@@ -3,10 +3,15 @@
 from dataclasses import dataclass
 
 from spacelang.catalog.catalogue import Catalogue
-from spacelang.importers._foreign_space import ForeignParameter, ForeignValues
+from spacelang.importers._foreign_space import (
+    ForeignParameter,
+    ForeignValues,
+    UniqueNames,
+    candidate_names,
+    convert_words,
+    path_parts,
+)
 from spacelang.importers._tree_builder import ROOT, Path, SpaceTree
-from spacelang.importers._unique_names import UniqueNames, candidate_names, path_parts
-from spacelang.importers._value_conversion import convert_words
 from spacelang.ir.value import Value
 
 _PREDICTORS = frozenset({"classifier", "regressor", "estimator", "predictor", "learner", "model", "algorithm"})

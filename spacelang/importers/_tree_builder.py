@@ -13,16 +13,18 @@ from spacelang.grouping import group_by_key
 from spacelang.importers._consistency import ConsistentSpace
 from spacelang.importers._foreign_space import (
     ALWAYS,
+    CHOICE_SUFFIX,
     AllOf,
     AnyOf,
     Condition,
     ForeignParameter,
     ForeignValues,
     ValueTest,
+    common_prefix_length,
     conjunction,
+    path_parts,
     value_tests,
 )
-from spacelang.importers._unique_names import CHOICE_SUFFIX, common_prefix_length, path_parts
 
 Path: TypeAlias = tuple[tuple[str, int | str], ...]
 """Decisions with the indices of their values, outermost first; `(("", prefix),)` is a step of every pipeline."""

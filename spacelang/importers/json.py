@@ -23,11 +23,11 @@ from spacelang.importers._foreign_space import (
     ParameterComparison,
     ValueTest,
     conjunction,
+    convert_values,
     disjunction,
     merge_by_child,
 )
 from spacelang.importers._json_positions import PositionedValue, parse_json
-from spacelang.importers._value_conversion import convert_values
 from spacelang.ir.value import Value
 from spacelang.text import Source, Span
 

@@ -22,10 +22,11 @@ from spacelang.importers._foreign_space import (
     ParameterComparison,
     ValueTest,
     conjunction,
+    convert_words,
     disjunction,
     merge_by_child,
+    parse_number,
 )
-from spacelang.importers._value_conversion import convert_words, parse_number
 from spacelang.text import Source, Span
 
 _DECLARATION: Final = re.compile(

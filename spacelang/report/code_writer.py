@@ -1,29 +1,30 @@
-"""Write a pipeline as stand-alone scikit-learn code that anybody can read, run and change."""
+"""Write Python code: literals, pipelines, the imports they need, and functions that are copied into modules."""
 
 import inspect
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
 
 from spacelang.grouping import group_by_key
 from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, ReadOptions
-from spacelang.runtime.ensembles.hard_vote import OneHotProbabilityClassifier
+from spacelang.runtime.ensembles import one_hot_probability_classifier
+from spacelang.runtime.ensembles.one_hot_probability_classifier import OneHotProbabilityClassifier
 from spacelang.runtime.errors import BuildError
+from spacelang.runtime.pipelines.build import is_single_vote, needs_codes
 from spacelang.runtime.pipelines.catalogue_access import CODES_ONLY, catalogue
 from spacelang.runtime.pipelines.columns import EachColumn, StringColumnSelector
-from spacelang.runtime.pipelines.label_encoding import is_single_vote, needs_codes
 
 WIDTH: Final = 100
 """The maximum line length, exceeded only by expressions that cannot be broken."""
-
 INDENT: Final = " " * 4
 SKLEARN: Final = "sklearn"
-
 NEEDS_DATA: Final = "a pipeline that reads text cannot be written as code before it is known which columns hold text"
 
 
@@ -42,7 +43,11 @@ def pipeline_source(pipeline: Any, name: str = "pipeline") -> str:
         note = f"# The classes must be 0, 1, … for {codes_only}: encode other labels with a LabelEncoder.\n"
     elif writer.votes:
         note = f"# A vote of one member encodes the labels, because {codes_only} takes only the classes 0, 1, ….\n"
-    parts = [writer.imports, *([f"{_hard_vote_source()}\n"] if writer.hard_votes else []), f"{note}{name} = {text}"]
+    parts = [
+        writer.imports,
+        *([f"{module_code(one_hot_probability_classifier)}\n"] if writer.hard_votes else []),
+        f"{note}{name} = {text}",
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -202,10 +207,13 @@ def _member_pipelines(estimator: Any) -> list[Any]:
     return [each.estimator if isinstance(each, OneHotProbabilityClassifier) else each for each in members]
 
 
-def _hard_vote_source() -> str:
-    """Return the source of `OneHotProbabilityClassifier`, without docstring and type-checker comments."""
-    text = inspect.getsource(import_module(OneHotProbabilityClassifier.__module__)).split('"""', 2)[2].strip()
-    return text.replace("  # type: ignore[misc]", "")
+def module_code(module: ModuleType) -> str:
+    """Return the code of a module to copy into another one.
+
+    It is without docstring, comments for type checkers, and old names of the module.
+    """
+    code = inspect.getsource(module).split('"""', 2)[2]
+    return re.sub("  # type: ignore.*|\n*.*make_module_getattr.*", "", code).strip()
 
 
 @cache
@@ -288,3 +296,74 @@ def _literal(value: str | float | None) -> str:
 def _quoted(text: str) -> str:
     written = repr(text)
     return written if '"' in text else f'"{written[1:-1]}"'
+
+
+THERE: Final = '''\
+def there(steps: Sequence[tuple[str | None, Any]]) -> list[Step]:
+    """Return the steps that are not left out. A step without a name gets that of its class."""
+    return [(type(part).__name__.lower() if name is None else name, part) for name, part in steps if part is not None]
+'''
+CHAIN: Final = '''\
+def chain(steps: Sequence[tuple[str | None, Any]]) -> Any:
+    """Return the steps as one: None if all are left out, the only step, or a pipeline."""
+    kept = there(steps)
+    return pipeline(kept) if len(kept) > 1 else kept[0][1] if kept else None
+'''
+PIPELINE: Final = '''\
+def pipeline(steps: Sequence[Step]) -> Any:
+    """Return the pipeline of the steps, with unique names."""
+    return Pipeline(with_distinct_names(steps))
+'''
+RESAMPLING: Final = '''\
+def pipeline(steps: Sequence[Step]) -> Any:
+    """Return the pipeline of the steps, with unique names; that of imbalanced-learn if a step resamples rows."""
+    chained = flatten_for_resampling(steps)
+    return pipeline_class(chained)(with_distinct_names(chained))
+'''
+UNION: Final = '''\
+def union(sides: Sequence[tuple[str | None, Any]]) -> Any:
+    """Return the union of the parts that are not left out, or None if all are left out."""
+    kept = there(sides)
+    return FeatureUnion(with_distinct_names(kept)) if kept else None
+'''
+PASSED: Final = '''\
+def passed(part: Any) -> Any:
+    """Return the transformer for `ColumnTransformer`. If it is left out, its columns pass through unchanged."""
+    return "passthrough" if part is None else part
+'''
+ORDERED: Final = '''\
+def ordered(order: str, steps: Mapping[str, Sequence[tuple[str | None, Any]]]) -> list[tuple[str | None, Any]]:
+    """Return the steps in the given order, which is written as their labels with commas between them."""
+    orders = {", ".join(labels): labels for labels in permutations(steps)}
+    return [step for label in orders[order] for step in steps[label]]
+'''
+UNKNOWN: Final = '''\
+def unknown(name: object, key: str) -> ValueError:
+    """Return the error for a name that is no alternative of the decision."""
+    return ValueError(f"`{name}` is not an alternative of `{key}`")
+'''
+BUILD: Final = '''\
+def build(configuration: Mapping[str, Any], random_state: int | None = None) -> Any:
+    """Return the unfitted pipeline of a configuration.
+
+    Raises ValueError for an unknown alternative, and KeyError for a missing decision. Ranges and constraints are not
+    checked. Preparations of a task, such as handling missing values, are not part of the pipeline.
+    """
+    given = {{key: value.item() if hasattr(value, "item") else value for key, value in configuration.items()}}
+    steps = there({steps})
+    if not steps:
+        raise ValueError("every step of the pipeline is left out")
+    return pipeline(steps)
+'''
+USES: Final = {"chain": CHAIN, "union": UNION, "passed": PASSED, "ordered": ORDERED}
+"""The functions that a module has only if it calls them."""
+ESTIMATOR: Final = '''\
+class Estimator(ConfigurationEstimator):
+    """An estimator that is the pipeline of a configuration, for `RandomizedSearchCV(Estimator(), dictionaries)`."""
+
+    kind = {kind}
+
+    def build(self) -> Any:
+        """Return the unfitted pipeline."""
+        return build(decode(default) if self.configuration is None else self.configuration, self.random_state)
+'''

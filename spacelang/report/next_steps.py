@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from spacelang.ir.task import NEGATED_PREFIX, FunctionBound, parse_bound
-from spacelang.runtime.data.stored_options import read_options
+from spacelang.runtime.data.read_options import read_options
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.header import RESUME_OPTIONS, UNNAMED_SPACE
 from spacelang.runtime.storage.records import RunState
@@ -55,7 +55,7 @@ def next_steps(run: "StoredRun", found: RunSummary, *, has_best: bool) -> Iterat
     if has_best and has_rows:
         on, fitted = (" --data FILE", " --fitted-on FILE") if is_held else ("", "")
         yield "export", f"the best pipeline as code: `spacelang export {store}{on} -o pipeline.py`"
-        if run.votes:
+        if run.requested_ensemble_votes:
             yield "export", f"the ensemble as code: `spacelang export {store}{on} --ensemble -o ensemble.py`"
         yield "predict", f"new rows: `spacelang predict {store}{fitted} --data NEW`"
     if (call := _python_call(header)) is not None:
@@ -69,7 +69,8 @@ def next_steps(run: "StoredRun", found: RunSummary, *, has_best: bool) -> Iterat
     if header.optimizer == TABULATE:
         by, way, output = "tabulate", _hyperparameters_option(header), " -o TABLE.npz"
         unknown = f"{RUNGS_UNKNOWN}{unknown}"
-    facts = f"{way} --seed {header.seed}{f' --ensemble {run.votes}' if run.votes else ''}"
+    votes = run.requested_ensemble_votes
+    facts = f"{way} --seed {header.seed}{f' --ensemble {votes}' if votes else ''}"
     line = f"spacelang {by}{space} {data}{judged}{facts}{said} --store {store} --resume{output}"
     yield "continue", f"{CONTINUATIONS[found.state]} `{line}`{unknown}"
 

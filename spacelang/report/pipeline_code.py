@@ -32,11 +32,10 @@ from spacelang.ir.space import (
     subtree,
 )
 from spacelang.ir.value import Value
-from spacelang.report.code_writer import CodeWriter
-from spacelang.report.copied_functions import PIPELINE, RESAMPLING, THERE, UNKNOWN, USES
-from spacelang.runtime.data.column_content import TEXT_VALUES, is_mostly_different, is_text
+from spacelang.report.code_writer import PIPELINE, RESAMPLING, THERE, UNKNOWN, USES, CodeWriter
+from spacelang.runtime.data.tables import TEXT_VALUES, is_free_text, is_mostly_different
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.pipelines import columns, step_chain
+from spacelang.runtime.pipelines import columns
 from spacelang.runtime.pipelines.catalogue_access import catalogue_entry, class_of, object_of, runtime_arguments
 from spacelang.runtime.pipelines.columns import DTYPES, READERS, STRINGS
 from spacelang.targets._exports.python_nodes import (
@@ -90,15 +89,15 @@ class PipelineCode:
         self.writer.import_name("Pipeline", Pipeline)
         if "union" in self.used:
             self.writer.import_name("FeatureUnion", FeatureUnion)
-        yield f"Step = tuple[str, Any]\nTAKEN = {{{', '.join(map(literal_source, sorted(step_chain.TAKEN)))}}}"
-        wanted: list[Any] = [step_chain.with_distinct_names]
+        yield f"Step = tuple[str, Any]\nTAKEN = {{{', '.join(map(literal_source, sorted(columns.TAKEN)))}}}"
+        wanted: list[Any] = [columns.with_distinct_names]
         if resamples:
             wanted = [
-                step_chain.pipeline_class,
-                step_chain.flatten_for_resampling,
-                step_chain.with_distinct_names,
-                step_chain.expand_nested_pipelines,
-                step_chain.resamples,
+                columns.pipeline_class,
+                columns.flatten_for_resampling,
+                columns.with_distinct_names,
+                columns.expand_nested_pipelines,
+                columns.resamples,
             ]
         yield from map(inspect.getsource, wanted)
         yield THERE
@@ -114,7 +113,13 @@ class PipelineCode:
         for each in (BaseEstimator, TransformerMixin, clone, make_column_selector):
             self.writer.import_name(each.__name__, each)
         yield f"TEXT_VALUES = {TEXT_VALUES}\nSTRINGS = {STRINGS}\nREADERS = {literal_source(READERS)}"
-        for each in (is_mostly_different, is_text, columns.StringColumnSelector, columns.texts_of, columns.EachColumn):
+        for each in (
+            is_mostly_different,
+            is_free_text,
+            columns.StringColumnSelector,
+            columns.texts_of,
+            columns.EachColumn,
+        ):
             yield source_code_of(each)
         yield from map(source_code_of, (columns.reads_text, columns.transformer_of))
 
@@ -156,7 +161,7 @@ class PipelineCode:
             case Operator():
                 return self.estimator(node)
             case Choice():
-                return CallNode(self.decision_function(node), (NameNode(GIVEN), NameNode(SEED)))
+                return CallNode(self.decision_function_name(node), (NameNode(GIVEN), NameNode(SEED)))
             case Hyperparameter():
                 raise BuildError(f"`{node.address}` is a hyperparameter where a step should be")
             case Product(kind=ProductKind.PARALLEL):
@@ -172,7 +177,7 @@ class PipelineCode:
 
     def column_transformer(self, node: Product) -> Code:
         """Return the `ColumnTransformer` that applies each part to the columns of its selector."""
-        named: list[step_chain.Step] = []
+        named: list[columns.Step] = []
         remainder: Code = LiteralNode("drop")
         for selector, child in zip(node.selectors, node.children, strict=True):
             taken = self.call_helper(TRANSFORMER_FUNCTION if _reads_text(child) else "passed", self.node_code(child))
@@ -180,7 +185,7 @@ class PipelineCode:
                 remainder = taken
             else:
                 named.append((selector.kind, TupleNode((taken, self.column_selection(selector, node.selectors)))))
-        entries = (TupleNode((LiteralNode(name), *pair.items)) for name, pair in step_chain.with_distinct_names(named))
+        entries = (TupleNode((LiteralNode(name), *pair.items)) for name, pair in columns.with_distinct_names(named))
         transformer = self.writer.import_name(ColumnTransformer.__name__, ColumnTransformer)
         return CallNode(transformer, (ListNode(tuple(entries)),), (("remainder", remainder),))
 
@@ -196,7 +201,7 @@ class PipelineCode:
             return call(name, pattern=selector.pattern)
         return call(name, dtype_include=ListNode(tuple(map(LiteralNode, DTYPES[selector.kind]))))
 
-    def decision_function(self, decision: Choice, operator: Operator | None = None) -> str:
+    def decision_function_name(self, decision: Choice, operator: Operator | None = None) -> str:
         """Return the name of the function of a decision, which is written at the first use.
 
         With an `operator`, the decision is about the value of one of its parameters.
@@ -254,7 +259,7 @@ class PipelineCode:
         for child in operator.children:
             if isinstance(child, Choice):
                 arguments[child.name] = CallNode(
-                    self.decision_function(child, operator), (NameNode(GIVEN), NameNode(SEED))
+                    self.decision_function_name(child, operator), (NameNode(GIVEN), NameNode(SEED))
                 )
             elif child.condition is None or _tuple_element(operator, child.name) is not None:
                 arguments[child.name] = self.hyperparameter_value(operator, child)

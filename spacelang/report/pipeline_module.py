@@ -4,17 +4,30 @@ The module also contains what a trial does around its pipeline: the columns and 
 and the seed for steps without a random state.
 """
 
+import ast
 from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.pipeline import FeatureUnion, Pipeline
 
 from spacelang.diagnostics.terminal_cells import make_visible
-from spacelang.report.code_writer import literal_expression, pipeline_source
+from spacelang.ir.space import Space
+from spacelang.report.code_writer import BUILD, ESTIMATOR, CodeWriter, literal_expression, module_code, pipeline_source
+from spacelang.report.pipeline_code import PipelineCode
+from spacelang.runtime.errors import BuildError, InputError, describe_exception
+from spacelang.runtime.pipelines import configured
+from spacelang.runtime.pipelines.catalogue_access import CODES_ONLY, task_kind
 from spacelang.runtime.pipelines.input_conversion import columns_cast_to_float
+from spacelang.targets._exports.python_nodes import ListNode, expression_source, literal_source
 
 if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
+
 
 # Python reads the encoding of a file from its first two lines, so no foreign name may be written there.
 HEAD: Final = '''"""A scikit-learn pipeline that was found by spacelang, and that does not need spacelang.
@@ -23,7 +36,6 @@ HEAD: Final = '''"""A scikit-learn pipeline that was found by spacelang, and tha
     fitted.predict(take(new))           # a DataFrame of new rows
 """
 '''
-
 IMPORTS: Final = """\
 import random
 
@@ -31,35 +43,30 @@ import numpy
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 """
-
-BUILD: Final = '''\
+BUILD_CLONE: Final = '''\
 
 def build():
     """Return the unfitted pipeline."""
     return clone(pipeline)
 '''
-
 TAKE: Final = '''\
 
 def take(table):
     """Return the columns of the table that the pipeline takes, in their order."""
     return table[FEATURES]
 '''
-
 TAKE_FLOATS: Final = '''\
 
 def take(table):
     """Return the columns that the pipeline takes, in their order, with all numbers as floats."""
     return table[FEATURES].astype(dict.fromkeys(COUNTS, float))
 '''
-
 TAKE_SPARSE: Final = '''\
 
 def take(features):
     """Return the sparse matrix unchanged: the pipeline takes all columns."""
     return features
 '''
-
 FIT: Final = '''\
 
 def fit(features, labels):
@@ -91,5 +98,124 @@ def pipeline_module_text(pipeline: Any, objective: "DataObjective", provenance: 
         facts["CLASSES"] = [*data.classes]
     constants = "".join(f"{name} = {literal_expression(value)}\n" for name, value in facts.items())
     labels = "numpy.asarray([*labels])" if data.classes else "numpy.asarray(labels, dtype=float)"
-    parts = (constants, BUILD, take, FIT.format(labels=labels))
+    parts = (constants, BUILD_CLONE, take, FIT.format(labels=labels))
     return f"{HEAD}\n{said}\n{IMPORTS}{pipeline_source(pipeline)}\n" + "\n".join(parts)
+
+
+AS_CODE = "write the pipeline as Python code, to a file that ends in `.py`"
+
+
+def check_skops_installed() -> None:
+    """Raise InputError if skops is not installed."""
+    if find_spec("skops") is None:
+        raise InputError(
+            "writing a `.skops` file needs the package `skops`", f"install `spacelang[skops]`, or {AS_CODE}"
+        )
+
+
+def dump_model(fitted: Any) -> tuple[bytes, list[str]]:
+    """Return the content of a skops file, and the types in it that its reader must trust explicitly.
+
+    The content is read back as a test. Raises BuildError if skops cannot serialize the pipeline, or if the file would
+    need this package.
+    """
+    from skops.io import dumps, get_untrusted_types, loads
+
+    try:
+        content = dumps(fitted)
+        types = sorted(get_untrusted_types(data=content))
+        loads(content, trusted=types)
+    except Exception as error:  # a foreign class may raise anything when it is serialized
+        raise BuildError(f"skops cannot hold the pipeline: {describe_exception(error)}", AS_CODE) from error
+    if own := [name for name in types if name.partition(".")[0] == "spacelang"]:
+        raise BuildError(
+            f"the pipeline has a part that is defined in spacelang only: `{own[0].rpartition('.')[2]}`", AS_CODE
+        )
+    return content, types
+
+
+MODULE_NAMES: Final = frozenset(
+    {"Step", "TAKEN", "TEXT_VALUES", "STRINGS", "READERS", "Any", "Iterable", "Mapping", "Sequence"}
+)
+"""Names of values and types that every module defines."""
+SKLEARN_NAMES: Final = frozenset(
+    each.__name__
+    for each in (
+        Pipeline,
+        FeatureUnion,
+        ColumnTransformer,
+        BaseEstimator,
+        TransformerMixin,
+        clone,
+        make_column_selector,
+    )
+)
+"""Names of scikit-learn that the copied source code uses."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuilderCode:
+    """The code that builds the pipelines of a space: the imports, and the functions, of which `build` is the last."""
+
+    imports: str
+    functions: str
+
+
+def module_with_builder(form: str, space: Space, *, is_estimator: bool = False) -> str:
+    """Return the Python module of a compiled space with `build(configuration)`, or with the reason why it has none.
+
+    `form` is the code of the compiled space. The module needs only the target's library and the libraries of the
+    space's operators. If `is_estimator`, it also has the class `Estimator`, whose parameter is a configuration.
+    """
+    classes = _estimator_code(space) if is_estimator else ()
+    try:
+        found = builder_code(space, "\n\n".join([form, *classes]))
+    except BuildError as error:
+        return f"{form}\n\n\n# This module has no `build(configuration)`: {make_visible(error.message)}."
+    lines = form.split("\n")
+    end = ast.parse(form).body[0].end_lineno or 0
+    parts = ["\n".join([*lines[:end], "", found.imports, *lines[end:]]), found.functions]
+    return "\n\n\n".join([*parts, *classes])
+
+
+def _estimator_code(space: Space) -> tuple[str, str]:
+    """Return the code of the class `Estimator`, preceded by that of its base class."""
+    base = module_code(configured)
+    try:
+        kind = task_kind(space.root)
+    except BuildError:
+        kind = None
+    return base, ESTIMATOR.format(kind=literal_source(kind)).rstrip()
+
+
+def builder_code(space: Space, beside: str = "") -> BuilderCode:
+    """Return the code that builds the pipelines of a space.
+
+    `beside` is the other code of the module. Raises BuildError for an abstract operator, and for an operator whose name
+    clashes with another name in the module.
+    """
+    writer = PipelineCode()
+    steps = expression_source(ListNode(tuple(writer.steps(space.root))), 4, 18)
+    body = BUILD.format(steps=steps)
+    functions = [*writer.helpers(space), *writer.functions, body]
+    codes = sorted(CODES_ONLY & {name for _, name in writer.writer.members.values()})
+    note = (
+        [f"# The classes must be 0, 1, … for {' and '.join(codes)}: encode other labels with a LabelEncoder."]
+        if codes
+        else []
+    )
+    text = "\n\n\n".join([*note, *(each.rstrip("\n") for each in functions)])
+    _check_names(writer.writer, f"{beside}\n\n{text}")
+    return BuilderCode(writer.imports, text)
+
+
+def _check_names(writer: CodeWriter, code: str) -> None:
+    """Raise BuildError if the class of an operator has the same name as something that the code defines or uses."""
+    defined = {
+        each.name for each in ast.parse(code).body if isinstance(each, ast.ClassDef | ast.FunctionDef)
+    } | MODULE_NAMES
+    for here, (package, name) in writer.members.items():
+        if here in defined or (here in SKLEARN_NAMES and not package.startswith("sklearn")):
+            raise BuildError(
+                f"`{name}` of {package} has the same name as something that the module defines", "rename the class"
+            )

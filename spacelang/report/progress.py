@@ -10,11 +10,10 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from spacelang.ir.trial import Status
-from spacelang.report.failures import describe_counts
+from spacelang.report.trial_results import describe_counts
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.closeable import Closeable
 from spacelang.runtime.history import Outcome, TrialRecord
-from spacelang.runtime.listeners import SilentListener
+from spacelang.runtime.listeners import Closeable, SilentListener
 
 SECONDS_BETWEEN_LINES: Final = 30.0
 """Seconds between two lines if there is no terminal."""

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Final
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Product, Space, children_of, subtree
-from spacelang.serialization.expression_printer import show_expression
-from spacelang.serialization.syntax_nodes import with_spelled_names
+from spacelang.serialization.syntax_nodes import show_expression, with_spelled_names
 
 if TYPE_CHECKING:
     from spacelang.report.search_coverage import SearchCoverage
     from spacelang.runtime.history import Improvement, Outcome
-    from spacelang.runtime.loss_name import PositiveClass
+    from spacelang.runtime.objective import PositiveClass
 
 WIDTH: Final = 100
 """The maximum length of a line; longer lines are cut."""

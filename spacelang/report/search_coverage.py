@@ -13,8 +13,7 @@ from spacelang.plugins import OptionError
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import EndReason
 from spacelang.solver.counting import Structures
-from spacelang.targets._constructs import Construct
-from spacelang.targets._lowering import Preservation, RefusedError, ReportEntry
+from spacelang.targets._lowering import Construct, Preservation, RefusedError, ReportEntry
 
 ENDINGS = {
     EndReason.BUDGET: "the budget is used up",

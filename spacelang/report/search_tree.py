@@ -10,8 +10,7 @@ from xml.sax.saxutils import escape
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.loss_scale import UNIT_SCALE, LossScale, parse_scale
 from spacelang.ir.trial import Trial
-from spacelang.optimizers._mosaic.nodes import Node
-from spacelang.optimizers._mosaic.replay import replay_trials
+from spacelang.optimizers._mosaic import Node, replay_trials
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import TrialRecord
 from spacelang.runtime.storage.stored_run import StoredRun

@@ -16,17 +16,18 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import literal
 from spacelang.ir.task import describe_bound
 from spacelang.ir.trial import Status
-from spacelang.report.failures import describe_counts, most_frequent
 from spacelang.report.next_steps import next_steps, parse_options
-from spacelang.report.unseen_rows import (
+from spacelang.report.trial_results import (
     describe_constraints,
+    describe_counts,
     describe_interval,
     finite_or_none,
     format_value,
+    most_frequent,
     score_document,
 )
 from spacelang.runtime.storage.runs import RunSummary, summarize_run
-from spacelang.serialization.decision_names import decision_keys
+from spacelang.serialization.json_fields import decision_keys
 from spacelang.text import count_with_noun
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def document(run: "StoredRun", count: int = SHOWN_TRIALS) -> dict[str, object]:
         "bounds": [*header.bounds],
         "training_size": header.training_size,
         "budget": asdict(header.budget),
-        "ensemble": run.votes,
+        "ensemble": run.requested_ensemble_votes,
         "initial": len(header.initial or ()),
         "versions": dict(header.versions),
         "sessions": [_session(each) for each in run.sessions],
@@ -185,7 +186,7 @@ def setting_rows(run: "StoredRun", found: RunSummary) -> Iterator[tuple[str, str
         yield "started from", count_with_noun(len(header.initial), "given configuration")
     if budget := _budget(header.budget.seconds, header.budget.trials):
         yield "budget", budget
-    if votes := run.votes:
+    if votes := run.requested_ensemble_votes:
         yield "ensemble", f"pipelines with {count_with_noun(votes, 'vote')} in total, as `--ensemble` asked for"
     yield "trials", f"{_trials(run, found)} in {found.seconds:.1f} s"
     if sessions := run.sessions:

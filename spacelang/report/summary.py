@@ -14,13 +14,22 @@ from spacelang.ir.domain import literal
 from spacelang.ir.loss_scale import UNIT_SCALE, describe_scale
 from spacelang.ir.task import Validation, describe_bound, describe_validation, describe_validation_rows
 from spacelang.ir.trial import Measurement, sort_key
-from spacelang.report.failures import count_failures_by_reason, count_failures_by_status, describe_counts, most_frequent
 from spacelang.report.search_coverage import ENDINGS, SearchCoverage
-from spacelang.report.unseen_rows import format_value, score_document
+from spacelang.report.trial_results import (
+    count_failures_by_reason,
+    count_failures_by_status,
+    describe_counts,
+    format_value,
+    most_frequent,
+    score_document,
+)
 from spacelang.runtime.history import Outcome, Overhead, TrialRecord
-from spacelang.runtime.loss_name import LossName, PositiveClass
+from spacelang.runtime.objective import LossName, PositiveClass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spacelang.runtime.ensembles.construction import Ensemble, EnsembleSelection, Member
     from spacelang.runtime.final_fit import FinalFit, SkippedTrial
 
 
@@ -337,4 +346,56 @@ def _effort(outcome: Outcome, run: RunFacts) -> Text:
 
 
 def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def ensemble_document(ensemble: "Ensemble") -> dict[str, object]:
+    """Return what `run --json` prints of an ensemble.
+
+    `loss` is the loss on the rows by which `members` were chosen (None without members). `losses` are those of the
+    multisets of 1, 2, … votes on the way. `library` is the number of pipelines to choose from. `weight` is the share of
+    all votes. `seconds` is the time of the fits, of each member and of all. `left_out` are the pipelines that could not
+    be fitted on all `rows`.
+    """
+    return {
+        "votes": len(ensemble.choice.models.order),
+        "loss": ensemble.loss,
+        "losses": [*ensemble.choice.models.losses],
+        "library": ensemble.choice.library,
+        "members": [_member(member, weight) for member, weight in zip(ensemble.members, ensemble.weights, strict=True)],
+        "left_out": [*map(skipped_trial_document, ensemble.left_out)],
+        "rows": ensemble.rows,
+        "seconds": ensemble.seconds,
+        "test": None if ensemble.test is None else score_document(ensemble.test),
+    }
+
+
+def _member(member: "Member", weight: float) -> dict[str, object]:
+    trial = member.record.trial
+    return {
+        "trial": member.record.index,
+        "votes": member.votes,
+        "weight": weight,
+        "loss": trial.loss,
+        "configuration": trial.request.configuration.to_dict(),
+        "seconds": member.seconds,
+    }
+
+
+def describe_ensemble(choice: "EnsembleSelection") -> str:
+    """Describe the ensemble: the numbers of pipelines and votes, and how many pipelines there were to choose from."""
+    votes = _counted(len(choice.models.order), "vote")
+    pipelines = _counted(len(choice.members), "pipeline")
+    return f"ensemble of {pipelines} with {votes}, chosen from the best {choice.library}"
+
+
+def describe_weights(members: "Sequence[Member]") -> str:
+    """Describe the weights of the members, the largest first: `weights: trial 2 9/16, trial 5 7/16`."""
+    ranked = sorted(members, key=lambda member: (-member.votes, member.record.index))
+    votes = sum(member.votes for member in members)
+    weights = (f"trial {member.record.index} {member.votes}/{votes}" for member in ranked)
+    return f"weights: {', '.join(weights)}"
+
+
+def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

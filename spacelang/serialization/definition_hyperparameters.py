@@ -1,27 +1,310 @@
-"""The JSON codec of hyperparameters, and the keys that name hyperparameters and decisions."""
+"""JSON codecs of hyperparameters, with their domains, priors, conditions (expressions) and keys."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from operator import attrgetter
+from typing import Any, Final, TypeVar, assert_never
 
-from spacelang.ir.domain import NotFound, describe
-from spacelang.ir.expr import Expr
+from spacelang.ir.domain import Categorical, Domain, Grid, NotFound, Ordinal, Real, Union, contains, describe, grid
+from spacelang.ir.expr import (
+    COMPARISON_FUNCTIONS,
+    VARIADIC_FUNCTIONS,
+    Active,
+    And,
+    Arithmetic,
+    Call,
+    Compare,
+    Constant,
+    Expr,
+    In,
+    Is,
+    Not,
+    Or,
+    Reference,
+)
+from spacelang.ir.prior import PRIORS, Prior, expected_arguments, name_and_parameters, parameter_names
+from spacelang.ir.rationals import ARITHMETIC_OPERATIONS, NUMERIC_FUNCTIONS
 from spacelang.ir.space import Choice, Hyperparameter
+from spacelang.ir.value import Value, identity_key
 from spacelang.serialization.codec import (
+    BOOLEAN,
+    FLOAT,
     NAME,
     PARAMETER_NAME,
+    POSITIVE_FLOAT,
+    TEXT,
     VALUE,
     ArrayCodec,
+    ConversionCodec,
     JsonCodec,
     NamedCodec,
     ObjectCodec,
     ObjectKey,
     Parts,
+    ScalarCodec,
+    UnionCodec,
+    from_parts,
     integer_from,
+    one_of_words,
 )
-from spacelang.serialization.definition_domains import DOMAIN, PRIOR
-from spacelang.serialization.definition_expressions import EXPRESSION
-from spacelang.serialization.document_context import ReadingContext
-from spacelang.serialization.json_fields import DefinitionError
+from spacelang.serialization.document_context import JsonObject, ReadingContext
+from spacelang.serialization.json_fields import DefinitionError, expect_integer, expect_number
+
+EXPRESSION: Final[JsonCodec[Expr]] = NamedCodec("expression", lambda: _EXPRESSION)
+T = TypeVar("T")
+
+
+def _integers(parts: Parts, path: str, _: ReadingContext) -> Grid | Real:
+    lower, upper = _read_bounds(parts, f"{path}.int")
+    return _check_range(Grid(lower, upper, parts["log"], parts["step"]), path)
+
+
+def _floats(parts: Parts, path: str, _: ReadingContext) -> Grid | Real:
+    lower, upper = _read_bounds(parts, f"{path}.float")
+    is_open, log, step = ("lower" in parts["open"], "upper" in parts["open"]), parts["log"], parts["step"]
+    if step is None:
+        return _check_range(Real(lower, upper, *is_open, log), path)
+    # Older documents may exclude the bounds of a range with steps; without excluded bounds the range is kept as it is.
+    drawn_in = grid(lower, upper, step, lower_open=is_open[0], upper_open=is_open[1], log=log)
+    return _check_range(drawn_in if any(is_open) else Grid(lower, upper, log, step), path)
+
+
+def _read_bounds(parts: Parts, path: str) -> tuple[Any, Any]:
+    lower, upper = parts["ends"]
+    if lower > upper:
+        raise DefinitionError(path, "has no members: the bounds are reversed")
+    return lower, upper
+
+
+def _check_range(found: Grid | Real, path: str) -> Grid | Real:
+    if found.log and found.lower <= 0:
+        raise DefinitionError(path, "is logarithmic but includes 0 or negative numbers", "give a lower bound above 0")
+    if found.log and isinstance(found, Grid) and not found.is_integral:
+        raise DefinitionError(path, "is logarithmic but has even steps", "leave out `log` or `step`")
+    is_empty = found.size is not None and found.size < 1
+    if is_empty or (isinstance(found, Real) and not contains(found, found.representative)):
+        raise DefinitionError(path, "has no members")
+    return found
+
+
+def _grid(domain: Grid) -> JsonObject:
+    return {"ends": (domain.lower, domain.upper), "open": (), "log": domain.log, "step": domain.step}
+
+
+def _range(domain: Grid | Real) -> JsonObject:
+    if isinstance(domain, Grid):
+        return _grid(domain)
+    ends = [name for name, is_open in (("lower", domain.lower_open), ("upper", domain.upper_open)) if is_open]
+    return {"ends": (domain.lower, domain.upper), "open": ends or (), "log": domain.log, "step": None}
+
+
+def _finite_set(kind: Callable[[tuple[Value, ...]], T], key: str) -> Callable[[Parts, str, ReadingContext], T]:
+    """Return a constructor of finite sets of values; it raises DefinitionError for duplicate values."""
+
+    def make(parts: Parts, path: str, _: ReadingContext) -> T:
+        seen: set[object] = set()
+        for place, each in enumerate(parts["values"]):
+            if identity_key(each) in seen:
+                raise DefinitionError(f"{path}.{key}[{place}]", "is a duplicate value")
+            seen.add(identity_key(each))
+        return kind(parts["values"])
+
+    return make
+
+
+_LOG: Final = ObjectKey("log", BOOLEAN, "Spread evenly on the logarithmic scale.", False)
+_STEP: Final = "The step between members, counted from the lower bound; "
+_SIDES: Final = ArrayCodec(one_of_words("lower", "upper"), most=2)
+_SET: Final = ArrayCodec(VALUE, least=1, noun="values")
+_SIMPLE: Final[dict[str, JsonCodec[Any]]] = {
+    "int": ObjectCodec(
+        "The integers from the first to the second number, including both.",
+        (
+            ObjectKey("int", ArrayCodec(ScalarCodec(expect_integer, {"type": "integer"}), 2, 2, "bounds"), part="ends"),
+            _LOG,
+            ObjectKey("step", integer_from(1), f"{_STEP}by default 1.", 1),
+        ),
+        _integers,
+        _grid,
+    ),
+    "float": ObjectCodec(
+        "The numbers from the first to the second.",
+        (
+            ObjectKey("float", ArrayCodec(FLOAT, 2, 2, "bounds"), part="ends"),
+            ObjectKey("open", _SIDES, "The bounds that are excluded.", ()),
+            _LOG,
+            ObjectKey(
+                "step", POSITIVE_FLOAT, f"{_STEP}without a step, all numbers between the bounds are members.", None
+            ),
+        ),
+        _floats,
+        _range,
+    ),
+    "set": ObjectCodec(
+        "A finite set of values without an order.",
+        (ObjectKey("set", _SET, part="values"),),
+        _finite_set(Categorical, "set"),
+    ),
+    "ordered": ObjectCodec(
+        "A finite set of values in their order.",
+        (ObjectKey("ordered", _SET, part="values"),),
+        _finite_set(Ordinal, "ordered"),
+    ),
+}
+
+
+def _kind_of_domain(domain: Domain) -> str:
+    match domain:
+        case Union():
+            return "union"
+        case Ordinal():
+            return "ordered"
+        case Categorical():
+            return "set"
+        case Grid():
+            return "int" if domain.is_integral else "float"
+        case Real():
+            return "float"
+        case _:
+            assert_never(domain)
+
+
+_SIMPLE_DOMAIN: Final[JsonCodec[Any]] = NamedCodec(
+    "simpleDomain",
+    lambda: UnionCodec("A single range or set of values.", "a single range or set of values", _SIMPLE, _kind_of_domain),
+)
+DOMAIN: Final[JsonCodec[Domain]] = NamedCodec("domain", lambda: _DOMAIN)
+_UNION: Final = ObjectCodec(
+    "The union of several disjoint domains.",
+    (ObjectKey("union", ArrayCodec(_SIMPLE_DOMAIN, least=2, noun="parts"), part="parts"),),
+    from_parts(Union),
+)
+_DOMAIN: Final[JsonCodec[Domain]] = UnionCodec(
+    "The values that a hyperparameter may have.", "a domain", {**_SIMPLE, "union": _UNION}, _kind_of_domain
+)
+
+# ---- annotations
+
+
+def _prior(parts: Parts, path: str, _: ReadingContext) -> Prior:
+    name, numbers = parts["distribution"], parts["parameters"]
+    if (expected := expected_arguments(name, numbers)) is not None:
+        raise DefinitionError(f"{path}.parameters", "does not fit the distribution", f"give {expected}")
+    return PRIORS[name](*numbers)
+
+
+def _prior_parts(prior: Prior) -> JsonObject:
+    distribution, parameters = name_and_parameters(prior)
+    return {"distribution": distribution, "parameters": parameters}
+
+
+def _distribution_schema(prior: type[Prior]) -> JsonObject:
+    names = parameter_names(prior)
+    items = [{"exclusiveMinimum": 0} if name in prior.positive else {} for name in names]
+    limits = {"prefixItems": items, "minItems": len(names)} if names else {}
+    return {"properties": {"distribution": {"const": prior.name}, "parameters": {**limits, "maxItems": len(names)}}}
+
+
+PRIOR: Final[JsonCodec[Prior]] = NamedCodec(
+    "prior",
+    lambda: ObjectCodec(
+        "The prior distribution of good values, on the logarithmic scale if the domain is logarithmic. "
+        + "; ".join(f"`{prior.name}`: {prior.meaning}" for prior in PRIORS.values()),
+        (
+            ObjectKey("distribution", one_of_words(*PRIORS)),
+            ObjectKey("parameters", ArrayCodec(ScalarCodec(expect_number, {"type": "number"}))),
+        ),
+        _prior,
+        _prior_parts,
+        extra_schema={"oneOf": [*map(_distribution_schema, PRIORS.values())]},
+    ),
+)
+
+
+def _key_of_expression(expression: Expr) -> str:  # noqa: PLR0911 - one for each kind
+    match expression:
+        case Constant():
+            return ""
+        case Reference():
+            return "hyperparameter"
+        case Is():
+            return "is"
+        case Active():
+            return "active"
+        case In():
+            return "in"
+        case Not():
+            return "not"
+        case And():
+            return "and"
+        case Or():
+            return "or"
+        case Compare(relation=sign) | Arithmetic(operation=sign) | Call(function=sign):
+            return sign
+        case _:
+            assert_never(expression)
+
+
+def _binary_codec(kind: Callable[..., Expr], sign: str, about: str) -> ObjectCodec[Expr]:
+    """Return the codec of a binary expression, written as `{sign: [left, right]}`."""
+    sides = ObjectKey(sign, ArrayCodec(EXPRESSION, 2, 2, "sides"), part="sides")
+    return ObjectCodec(about, (sides,), lambda parts, _, __: kind(sign, *parts["sides"]), _sides)
+
+
+def _sides(expression: Any) -> JsonObject:
+    return {"sides": (expression.left, expression.right)}
+
+
+def _function_codec(function: Any) -> ObjectCodec[Expr]:
+    several = function in VARIADIC_FUNCTIONS
+    arguments = ArrayCodec(EXPRESSION, 2 if several else 1, None if several else 1, "arguments")
+    about = "A function of several numbers." if several else "A function of a number."
+    return ObjectCodec(
+        about, (ObjectKey(function, arguments, part="arguments"),), lambda parts, _, __: Call(function, **parts)
+    )
+
+
+def _object_codec(about: str, kind: Callable[..., Expr], *keys: ObjectKey) -> ObjectCodec[Expr]:
+    return ObjectCodec(about, keys, from_parts(kind))
+
+
+_ADDRESS: Final = "Its address."
+_TERMS: Final = ArrayCodec(EXPRESSION)
+_EXPRESSION: Final[JsonCodec[Expr]] = UnionCodec(
+    "An expression; a plain value is a constant. A comparison with an inactive hyperparameter is false.",
+    "an expression",
+    {
+        "hyperparameter": _object_codec(
+            "The value of a hyperparameter.", Reference, ObjectKey("hyperparameter", NAME, _ADDRESS, part="address")
+        ),
+        "is": _object_codec(
+            "True if a decision takes one of these alternatives; false if the decision is not reached.",
+            Is,
+            ObjectKey("decision", NAME, _ADDRESS, part="address"),
+            ObjectKey("is", ArrayCodec(TEXT), part="branches"),
+        ),
+        "active": _object_codec(
+            "True if a hyperparameter is active.", Active, ObjectKey("active", NAME, _ADDRESS, part="address")
+        ),
+        "in": _object_codec(
+            "True if a value is one of several.",
+            In,
+            ObjectKey("item", EXPRESSION),
+            ObjectKey("in", ArrayCodec(VALUE), part="values"),
+        ),
+        "not": _object_codec("Negation.", Not, ObjectKey("not", EXPRESSION, part="term")),
+        "and": _object_codec("All of the terms.", And, ObjectKey("and", _TERMS, part="terms")),
+        "or": _object_codec("At least one of the terms.", Or, ObjectKey("or", _TERMS, part="terms")),
+        **{sign: _binary_codec(Compare, sign, "A comparison of two values.") for sign in COMPARISON_FUNCTIONS},
+        **{
+            sign: _binary_codec(Arithmetic, sign, "An arithmetic operation on two numbers.")
+            for sign in ARITHMETIC_OPERATIONS
+        },
+        **{function: _function_codec(function) for function in NUMERIC_FUNCTIONS},
+    },
+    _key_of_expression,
+    untagged=ConversionCodec(VALUE, Constant, attrgetter("value")),
+)
 
 
 def naming_keys(kind: str, form: JsonCodec[str], about: str) -> tuple[ObjectKey, ...]:

@@ -24,7 +24,7 @@ from spacelang.ir.space import (
     Variable,
 )
 from spacelang.ir.task import task_lines as describe_task
-from spacelang.serialization.expression_printer import show_expression
+from spacelang.serialization.syntax_nodes import show_expression
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError
 

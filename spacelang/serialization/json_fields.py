@@ -1,21 +1,20 @@
 """Check and convert fields of untrusted JSON documents; errors state the path of the invalid field."""
 
+import json
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from typing import Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from spacelang.ir.value import Value
 from spacelang.suggest import suggestion
 from spacelang.text import forbidden_character, parameter_name_problem
 
 T = TypeVar("T")
-
 NUMBER_LIMIT: Final = 2**1024
 """The absolute value of a number must be below this limit, as for a float."""
-
 WORD_PATTERN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
 MAX_LISTED: Final = 12
 """The maximal number of keys that a remedy lists."""
 
@@ -206,3 +205,82 @@ def describe_json_value(value: object) -> str:
             return "a list" if value else "an empty list"
         case _:
             return "an object"
+
+
+REQUIRED_KEYS: Final = ("target", "definition")
+"""The keys that identify the document of a compiled space."""
+
+
+def parse_document(text: str, name: str) -> dict[str, Any] | None:
+    """Return the parsed document of a compiled space; None for any other text, such as the text of a space.
+
+    Raises DefinitionError, with `name` as its path, if the document is not valid JSON or an object repeats a key.
+    """
+    if not text.lstrip().startswith("{") or not all(f'"{mark}"' in text for mark in REQUIRED_KEYS):
+        return None
+    try:
+        document = json.loads(text, object_pairs_hook=_object_without_duplicates, parse_constant=_reject_constant)
+    except _DuplicateKeyError as error:
+        raise DefinitionError(name, f"gives the key `{error}` twice in one object") from None
+    except RecursionError:
+        raise DefinitionError(name, "is nested too deeply") from None
+    except ValueError as error:
+        raise DefinitionError(name, f"is not JSON: {_lowercase_first(str(error))}") from None
+    return document if isinstance(document, dict) and all(mark in document for mark in REQUIRED_KEYS) else None
+
+
+def is_compiled(text: str) -> bool:
+    """Return True if a text is the document of a compiled space, valid or broken."""
+    try:
+        return parse_document(text, "") is not None
+    except DefinitionError:
+        return True
+
+
+class _DuplicateKeyError(ValueError):
+    """Exception for a JSON object that repeats a key; the argument is the key."""
+
+    pass
+
+
+def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object as a dictionary; raise _TwiceError for a repeated key.
+
+    By default, `json` silently keeps the last value of a repeated key.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        raise _DuplicateKeyError(next(key for key, count in counts.items() if count > 1))
+    return found
+
+
+def _reject_constant(constant: str) -> NoReturn:
+    raise ValueError(f"`{constant}` is not a JSON number")
+
+
+def _lowercase_first(message: str) -> str:
+    return message[:1].lower() + message[1:]
+
+
+def decision_keys(definition: str) -> tuple[str, ...]:
+    """Return the keys of all decisions of a space that is stored as JSON text.
+
+    They are in the order of the text. The result is empty if the text is not JSON.
+    """
+    try:
+        document = json.loads(definition)
+    except (ValueError, RecursionError):
+        return ()
+    keys: dict[str, None] = {}
+    waiting: list[Any] = [document.get("root")] if isinstance(document, dict) else []
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            # A decision that is mentioned in a condition has no `address` key.
+            if "decision" in each and "address" in each:
+                keys[str(each.get("key", each["address"]))] = None
+            waiting += reversed(each.values())
+        elif isinstance(each, list):
+            waiting += reversed(each)
+    return tuple(keys)

@@ -46,7 +46,7 @@ FIRST_CHOICE_NAME: Final = "choice_1"
 """The automatic name of the first unnamed choice at a place."""
 
 
-Alternative: TypeAlias = ast.NoneStep | ast.Operator | ast.Parenthesised
+Alternative: TypeAlias = ast.NoneStep | ast.OperatorReference | ast.Parenthesised
 Marks: TypeAlias = tuple[ast.Annotation, ...]
 
 _NONE: Final = ast.NoneStep((), NO_SPAN)
@@ -210,7 +210,9 @@ class _SpaceWriter:
             self._stages[name].append(
                 ast.Stage(make_word(name), _annotations(first=choice.first), alternatives, NO_SPAN)
             )
-        return ast.Operator(make_dotted_name(name), None if name == called else make_word(called), None, (), NO_SPAN)
+        return ast.OperatorReference(
+            make_dotted_name(name), None if name == called else make_word(called), None, (), NO_SPAN
+        )
 
     def _alternatives(self, choice: Choice) -> tuple[Alternative, ...]:
         return tuple(self._alternative(branch, choice) for branch in choice.branches)
@@ -228,13 +230,13 @@ class _SpaceWriter:
         if isinstance(node, Operator) and operator_address(node) in ("", prefix):
             # The name of an alternative leaves out the package of its operator.
             alias = None if node.name == branch.name else make_word(branch.name)
-            return ast.Operator(_operator_name(node), alias, self._body(node, prefix), marks, NO_SPAN)
+            return ast.OperatorReference(_operator_name(node), alias, self._body(node, prefix), marks, NO_SPAN)
         own = self._structure(node, prefix)
         if title(own) != branch.name or isinstance(node, Operator) or _joining_sign(own) in ("|", "?"):
             # With a single pair of brackets the name would apply to the operator or decision itself.
             return _group(own if _joining_sign(own) in ("->", "&") else _group(own), branch.name, marks)
         # Annotations after the name of a stage apply to the stage; after a name in brackets, to the alternative.
-        if isinstance(own, ast.Operator) and own.alias is None and own.body is None and not marks:
+        if isinstance(own, ast.OperatorReference) and own.alias is None and own.body is None and not marks:
             return own
         return _group(own, None, marks)
 
@@ -264,7 +266,7 @@ class _SpaceWriter:
         must be its middle, which is implied.
         """
         is_plain = (node.condition, node.prior, node.split, branch.weight) == (None, None, None, 1.0)
-        is_usual = choice.branches[choice.default] is branch or node.default == node.domain.middle
+        is_usual = choice.branches[choice.default] is branch or node.default == node.domain.representative
         is_own = node.address == f"{choice.address}.{RANGE_NAME}.value" and _has_structures(choice)
         if not (is_own and is_plain and is_usual):
             raise UnwritableSpaceError(
@@ -307,12 +309,12 @@ class _SpaceWriter:
 
     # ---- operators
 
-    def _operator(self, operator: Operator, prefix: str) -> ast.Operator:
+    def _operator(self, operator: Operator, prefix: str) -> ast.OperatorReference:
         base = operator_address(operator)
         called = base.removeprefix(f"{prefix}.") if base else self._free_name(operator, prefix)
         natural = self._reserve_name(operator.name, called, base or join_address(prefix, called), prefix)
         alias = None if natural else make_word(called)
-        return ast.Operator(_operator_name(operator), alias, self._body(operator, base), (), NO_SPAN)
+        return ast.OperatorReference(_operator_name(operator), alias, self._body(operator, base), (), NO_SPAN)
 
     def _free_name(self, operator: Operator, prefix: str) -> str:
         """Return an unused name for an operator that no address refers to."""

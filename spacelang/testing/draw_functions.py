@@ -35,11 +35,5 @@ def draw_one(draw: st.DrawFn, several: Sequence[T]) -> T:
 
 
 __getattr__ = make_module_getattr(
-    __name__,
-    {
-        "FLAGS": "BOOLEAN_STRATEGY",
-        "between": "integers_between",
-        "one": "draw_one",
-        "whole": "draw_integer",
-    },
+    __name__, {"FLAGS": "BOOLEAN_STRATEGY", "between": "integers_between", "one": "draw_one", "whole": "draw_integer"}
 )

@@ -9,7 +9,7 @@ from spacelang.deprecation import make_module_getattr
 from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
 from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchEvent
 from spacelang.ir.trial import Request, Status, Trial
-from spacelang.runtime.proposals import LazyRequestRegistry
+from spacelang.runtime.request_queue import LazyRequestRegistry
 
 LossFunction = Callable[[Request], float | None]
 """A function from a request to its loss, or None if the trial fails."""

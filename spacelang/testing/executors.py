@@ -1,12 +1,16 @@
 """Conformance suites for executors, and for executors that enforce limits on trials."""
 
+import os
 import random
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import ClassVar
 
+import psutil
 import pytest
 
 from spacelang.ir.configuration import Configuration
@@ -14,6 +18,7 @@ from spacelang.ir.task import UNLIMITED, Limits
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.executors import Evaluate, Executor, FinishedJob, Job
+from spacelang.runtime.executors._processes.process_tree import is_alive_with_environment_variable
 from spacelang.testing.faults import (
     FAULTS,
     LIMITS,
@@ -24,9 +29,32 @@ from spacelang.testing.faults import (
     make_request,
     successful_trial,
 )
-from spacelang.testing.marked_processes import MarkedProcesses, mark_processes
 
 Make = Callable[..., Executor]
+
+
+class MarkedProcesses:
+    """The processes whose environment carries a mark."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+
+    def __call__(self) -> list[psutil.Process]:
+        """Return the marked processes that are alive; a terminated child that was not waited for is not."""
+        return [
+            process
+            for process in psutil.process_iter()
+            if is_alive_with_environment_variable(process, MARK_VARIABLE, self._mark)
+        ]
+
+    def wait_until_gone(self, seconds: float = 1.0) -> bool:
+        """Wait at most `seconds` and return True if no marked process is left."""
+        until = time.monotonic() + seconds
+        while self():
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.01)
+        return True
 
 
 class ExecutorTests:
@@ -346,3 +374,25 @@ def evaluate_all(executor: Executor, requests: Sequence[Request]) -> list[Finish
         assert answers, "no job finished within 60 s"
         finished.extend(answers)
     return finished
+
+
+MARK_VARIABLE = "SPACELANG_TEST"
+
+
+@contextmanager
+def mark_processes() -> Iterator[MarkedProcesses]:
+    """Mark all processes that are started in the context, and kill the remaining ones afterwards.
+
+    So a failing test leaves no processes behind either.
+    """
+    before, mark = os.environ.get(MARK_VARIABLE), uuid.uuid4().hex
+    os.environ[MARK_VARIABLE] = mark
+    marked = MarkedProcesses(mark)
+    try:
+        yield marked
+    finally:
+        os.environ.pop(MARK_VARIABLE)
+        if before is not None:
+            os.environ[MARK_VARIABLE] = before
+        for process in marked():
+            process.kill()

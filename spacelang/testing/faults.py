@@ -69,7 +69,7 @@ def exit_at_once(_: Request) -> NoReturn:
     os._exit(3)
 
 
-def leave(_: Request) -> NoReturn:
+def exit_with_status(_: Request) -> NoReturn:
     """Exit with a status."""
     sys.exit(4)
 
@@ -304,7 +304,7 @@ FAULTS = (
     Fault("segfault", Status.CRASH, "signal 11 (SIGSEGV)"),
     Fault("abort", Status.CRASH, "signal 6 (SIGABRT)"),
     Fault("exit_at_once", Status.CRASH, "exited with code 3"),
-    Fault("leave", Status.CRASH, "exited with code 4"),
+    Fault("exit_with_status", Status.CRASH, "exited with code 4"),
     Fault("exit_with_message", Status.CRASH, "enough of this"),
     Fault("kill_own_process", Status.CRASH, "signal 9 (SIGKILL), which the system sends when memory runs out", 3),
     Fault("crash_with_children", Status.CRASH, "signal 11 (SIGSEGV)"),
@@ -362,6 +362,7 @@ __getattr__ = make_module_getattr(
         "MuteError": "NoMessageError",
         "OneWay": "UnreadablePickle",
         "in_a_child": "run_in_child",
+        "leave": "exit_with_status",
         "refuse": "raise_import_error",
         "wanted": "make_request",
         "well": "successful_trial",

@@ -112,10 +112,5 @@ def events_of_first_trials(tolds: Sequence[SearchEvent], count: int) -> list[Sea
 
 
 __getattr__ = make_module_getattr(
-    __name__,
-    {
-        "Heard": "EventLog",
-        "MemoryJournal": "MemoryTrialStorage",
-        "until": "events_of_first_trials",
-    },
+    __name__, {"Heard": "EventLog", "MemoryJournal": "MemoryTrialStorage", "until": "events_of_first_trials"}
 )

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from hypothesis import strategies as st
 
-from spacelang.bench.simulated_executor import SimulatedExecutor
+from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Search, SearchCoroutine

@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 from hypothesis import strategies as st
 
-from spacelang.bench.simulated_executor import SimulatedExecutor
+from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.loss_scale import UNIT_SCALE
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request

@@ -71,12 +71,7 @@ class SearchTests(ConformanceSuite):
         return PluginRegistry.configure(self.optimizer, texts)
 
     def start(
-        self,
-        space: Space,
-        seed: int = 0,
-        size: int = SIZE,
-        initial: tuple[Configuration, ...] = (),
-        **options: object,
+        self, space: Space, seed: int = 0, size: int = SIZE, initial: tuple[Configuration, ...] = (), **options: object
     ) -> Search:
         """Return a search of a space that starts with the configurations in `initial`."""
         return with_initial_trials(

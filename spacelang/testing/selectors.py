@@ -10,7 +10,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from numpy.random import default_rng
 
-from spacelang.bench.simulated_executor import SimulatedExecutor
+from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.expr import Is
 from spacelang.ir.search_protocol import Ask, Search
@@ -218,11 +218,7 @@ class SelectorConformance(ConformanceSuite):
                 assert {request.configuration for request in made_of.requests(number)} <= present
 
         self.check_law(
-            law,
-            space=spaces(),
-            seed=st.integers(0, 9),
-            changed=st.integers(0, 3),
-            workers=st.sampled_from([1, 3]),
+            law, space=spaces(), seed=st.integers(0, 9), changed=st.integers(0, 3), workers=st.sampled_from([1, 3])
         )
 
     def test_trials_with_other_hyperparameters_have_no_influence(self) -> None:

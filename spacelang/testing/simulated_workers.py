@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spacelang.bench.simulated_executor import SimulatedExecutor
+from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.deprecation import make_module_getattr
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job
-from spacelang.runtime.job_slots import JobSlots
+from spacelang.runtime.executors.here import JobSlots
 
 
 class ShuffledWorkers(JobSlots):
@@ -58,10 +58,4 @@ class RestartingWorkers(SimulatedExecutor):
         ]
 
 
-__getattr__ = make_module_getattr(
-    __name__,
-    {
-        "BegunAnew": "RestartingWorkers",
-        "Shuffled": "ShuffledWorkers",
-    },
-)
+__getattr__ = make_module_getattr(__name__, {"BegunAnew": "RestartingWorkers", "Shuffled": "ShuffledWorkers"})

@@ -12,12 +12,12 @@ from commands import document, write_spaces
 from sklearn.datasets import load_wine
 
 import spacelang as sl
-from spacelang.bench import run_comparison, winner_scores
+from spacelang.bench import comparison_data, run_comparison
 from spacelang.bench.comparison import plots
 from spacelang.cli import main
-from spacelang.report.unseen_rows import score_document
+from spacelang.report.trial_results import score_document
 from spacelang.runtime import final_fit
-from spacelang.runtime.scoring import loss_on_unseen_rows
+from spacelang.runtime.scoring import unseen_scores
 
 Here = Callable[..., CompletedProcess[str]]
 
@@ -29,8 +29,8 @@ TESTED = (*COMPARE, "--optimizers", "random,lds", "--test", "0.3", "-o", "out", 
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(plots, "is_available", lambda: False)
-    monkeypatch.setattr(loss_on_unseen_rows, "MAX_RESAMPLES", 20)
-    monkeypatch.setattr(loss_on_unseen_rows, "MIN_RESAMPLES", 20)
+    monkeypatch.setattr(unseen_scores, "MAX_RESAMPLES", 20)
+    monkeypatch.setattr(unseen_scores, "MIN_RESAMPLES", 20)
     write_spaces(tmp_path)
     return tmp_path
 
@@ -79,7 +79,7 @@ def test_the_text_says_by_what_optimizers_are_judged(here: Here) -> None:
 
 def test_what_is_kept_is_not_scored_again(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     first = document(here(*TESTED))
-    monkeypatch.setattr(winner_scores, "score_winner", pytest.fail)
+    monkeypatch.setattr(comparison_data, "score_winner", pytest.fail)
     again = here(*TESTED)
     assert "4 of 4 runs were already done" in again.stderr
     assert document(again) == first

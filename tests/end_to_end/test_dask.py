@@ -22,8 +22,8 @@ from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Executor, FinishedJob, Job
 from spacelang.runtime.executors.dask import Dask
+from spacelang.testing.executors import MarkedProcesses, mark_processes
 from spacelang.testing.faults import LIMITS, MAX_SECONDS, evaluate, make_request
-from spacelang.testing.marked_processes import MarkedProcesses, mark_processes
 
 TESTS = Path(__file__).parent.parent
 ENOUGH = 60.0

@@ -21,12 +21,11 @@ from sklearn import config_context
 
 from spacelang.api import Space, load_for_data, parse
 from spacelang.api.experiment import NO_EXTRA_MEASUREMENTS, Experiment, ExtraMeasurements
-from spacelang.api.tabular_data import TabularData
+from spacelang.api.search_data import TabularData
 from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request
-from spacelang.report.builder_code import builder_code
 from spacelang.report.code_writer import pipeline_source
-from spacelang.report.pipeline_module import pipeline_module_text
+from spacelang.report.pipeline_module import builder_code, pipeline_module_text
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.evaluation.folds import _split_rows

@@ -17,9 +17,8 @@ from spacelang.diagnostics.terminal import render
 from spacelang.ir.space import Branch, Choice, Hyperparameter, Space
 from spacelang.resources import resource_folder
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
-from spacelang.serialization.decision_names import decision_keys
 from spacelang.serialization.definition import VERSION, from_json, to_json
-from spacelang.serialization.json_fields import DefinitionError
+from spacelang.serialization.json_fields import DefinitionError, decision_keys
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
 from spacelang.syntax.sources import bundled_names, read_source

@@ -3,12 +3,10 @@
 from collections.abc import Iterable
 from math import isnan
 
-from spacelang.bench.comparison.bootstrap import LEVEL, Estimate
-from spacelang.bench.comparison.ranks import LeadInterval, Ranking
-from spacelang.bench.comparison.results import IncumbentCandidates, Results, RunResult
+from spacelang.bench.comparison.ranks import LEVEL, Estimate, LeadInterval, Ranking
+from spacelang.bench.comparison.results import IncumbentCandidates, Results, RunResult, winner_losses
 from spacelang.bench.comparison.text import TIME_SHARES
-from spacelang.bench.comparison.winner_losses import winner_losses
-from spacelang.report.unseen_rows import score_document
+from spacelang.report.trial_results import score_document
 
 
 def comparison_document(results: Results) -> dict[str, object]:

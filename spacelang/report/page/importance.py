@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from spacelang.encodings.vectors import VectorEncoding
+from spacelang.encodings.rows import VectorEncoding
 from spacelang.ir.space import Choice
 from spacelang.report.page.axes import Axis
 from spacelang.surrogates.forest import Forest

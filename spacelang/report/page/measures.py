@@ -10,9 +10,8 @@ import numpy as np
 
 from spacelang.ir.space import Choice
 from spacelang.ir.task import AnyBound, describe_bound
-from spacelang.report.failures import WORDS, merge_time_limits
 from spacelang.report.page.axes import Axis, Tick, axis_of, evenly_spaced, format_seconds
-from spacelang.report.unseen_rows import format_value
+from spacelang.report.trial_results import WORDS, format_value, merge_time_limits
 
 if TYPE_CHECKING:
     from spacelang.report.page.run_data import RunData

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from spacelang.encodings.rows import domain_of
-from spacelang.encodings.vectors import VectorEncoding
+from spacelang.encodings.rows import VectorEncoding, domain_of
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
 from spacelang.report.page.axes import Tick, axis_of, format_number
 from spacelang.report.stored_runs import value_text

@@ -1,17 +1,22 @@
 """The best pipelines of a run, at most one per configuration, ranked as in `show`."""
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from spacelang.ir.task import describe_bound
 from spacelang.report.page.axes import format_number, format_seconds
-from spacelang.report.page.intervals import held_out_rows
 from spacelang.report.stored_runs import best_records, describe_alternatives, describe_measurement, value_text
-from spacelang.report.unseen_rows import describe_constraints, describe_interval
+from spacelang.report.trial_results import describe_constraints, describe_interval
 
 if TYPE_CHECKING:
     from spacelang.report.page.run_data import RunData
     from spacelang.runtime.history import TrialRecord
+    from spacelang.runtime.storage.header import RunHeader
+    from spacelang.sampling.value_codes import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +72,80 @@ def _row(rank: int, record: "TrialRecord", run_data: "RunData") -> RankedPipelin
         tuple((key, value_text(value)) for key, value in configuration.items()),
         tuple(facts),
     )
+
+
+Z: Final = NormalDist().inv_cdf(0.975)
+GRID: Final = np.linspace(0.0, 1.0, 10_001)
+"""The candidate scores among which the ends of an interval are searched."""
+ROUNDING: Final = 1e-9
+"""The tolerance by which shares of classes may add up to more than one."""
+CLASSES: Final = "NumberOfClasses", "ClassProbabilityMin"
+"""The meta-features for the number of classes, and for the share of the smallest class."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutSummary:
+    """The held-out rows on which the trials of a run were scored, with the number of classes.
+
+    `fewest` is the number of rows of the smallest class.
+    """
+
+    metric: str
+    rows: int
+    classes: int = 0
+    fewest: float = 0.0
+
+    @property
+    def has_class_sizes(self) -> bool:
+        """True if the number of classes and the size of the smallest class are known and consistent."""
+        return 0 < self.fewest * self.classes <= self.rows * (1 + ROUNDING)
+
+    def interval(self, loss: float) -> tuple[float, float] | None:
+        """Return the 95 % interval of the loss on as many other rows.
+
+        Return None if the loss alone does not determine it.
+        """
+        score = 1.0 - loss
+        if not (0.0 <= score <= 1.0 and self.rows > 0):
+            return None
+        match self.metric:
+            case "1 - accuracy":
+                return _compatible_losses(score, GRID * (1 - GRID) / self.rows)
+            case "1 - balanced_accuracy" if self.has_class_sizes:
+                return _compatible_losses(score, GRID * (1 - GRID) / (self.classes * self.fewest))
+            case "1 - roc_auc" if self.has_class_sizes and self.classes == 2:
+                return _compatible_losses(score, roc_auc_variance(self.fewest, self.rows - self.fewest))
+            case _:
+                return None
+
+
+def held_out_rows(header: "RunHeader") -> HeldOutSummary:
+    """Return the held-out rows of a run; zero rows if their number is unknown."""
+    classes, share = (header.meta_features.get(name, 0.0) for name in CLASSES)
+    rows = 0
+    if header.validation.startswith("holdout("):
+        rows = header.data.rows - header.training_size
+    elif re.fullmatch(r"cv\(\d+\)", header.validation):
+        rows = header.data.rows
+    return HeldOutSummary(header.metric, rows, int(classes), rows * share)
+
+
+def roc_auc_variance(fewer: float, more: float) -> "Array":
+    """Return the variance of an area under the ROC curve for each area of `GRID`.
+
+    It is the formula of Hanley and McNeil for exponential scores. `fewer` and `more` are the numbers of rows of the two
+    classes.
+    """
+    pairs = (fewer + more) / 2 - 1
+    spread = (1 - GRID) / (2 - GRID) + GRID / (1 + GRID)
+    return np.asarray(GRID * (1 - GRID) * (1 + pairs * spread) / (fewer * more))
+
+
+def _compatible_losses(score: float, variance: "Array") -> tuple[float, float]:
+    """Return the lowest and highest loss whose score is compatible with this one; the score itself always is.
+
+    `variance` has the variance for each score of `GRID`.
+    """
+    found = GRID[(GRID - score) ** 2 <= Z**2 * variance]
+    low, high = min(score, *found[:1]), max(score, *found[-1:])
+    return max(0.0, 1.0 - float(high)), 1.0 - float(low)

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.report.page.axes import Tick, evenly_spaced
-from spacelang.report.page.comparable_runs import compare_runs
 from spacelang.report.page.run_data import read_run_data
-from spacelang.report.page.view_model import run_view
+from spacelang.report.page.view_model import compare_runs, run_view
 from spacelang.report.stored_runs import MAX_LENGTH
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.runtime.storage.runs import RunSummary, summarize_run
 from spacelang.sampling.batch_builder import BatchBuilder
-from spacelang.serialization.decision_names import decision_keys
 from spacelang.serialization.definition import from_json
-from spacelang.serialization.json_fields import DefinitionError
+from spacelang.serialization.json_fields import DefinitionError, decision_keys
 
 if TYPE_CHECKING:
     from spacelang.runtime.history import TrialRecord

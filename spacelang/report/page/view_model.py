@@ -1,15 +1,14 @@
 """The view model of a run: the data of every section of its page."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.report.failures import describe_counts as told_failures
 from spacelang.report.next_steps import next_steps
 from spacelang.report.page.axes import format_seconds
-from spacelang.report.page.curves import Curves, curve_of, line_css_classes
+from spacelang.report.page.curves import Curves, curve_of, curves_of, line_css_classes
 from spacelang.report.page.importance import Importances, importances
-from spacelang.report.page.intervals import held_out_rows
 from spacelang.report.page.measures import (
     AlternativeCosts,
     ConstraintChart,
@@ -19,13 +18,22 @@ from spacelang.report.page.measures import (
     failure_reasons,
 )
 from spacelang.report.page.parallel_coordinates import ParallelPlot, parallel_plot
-from spacelang.report.page.ranking import RankedPipeline, constraints_on_test_set, ranking
+from spacelang.report.page.ranking import RankedPipeline, constraints_on_test_set, held_out_rows, ranking
 from spacelang.report.page.run_data import RunData
-from spacelang.report.page.space_source import Piece, space_lines
 from spacelang.report.page.structure_tree import StructureTree, searched_tree, tree_of_decisions
 from spacelang.report.stored_runs import count_failures_by_status, setting_rows
+from spacelang.report.trial_results import describe_counts as told_failures
+from spacelang.report.trial_results import describe_interval
+from spacelang.runtime.storage.header import SHOWN_DIGITS
 from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.runs import RunSummary
+
+if TYPE_CHECKING:
+    from spacelang.ir.space import Space
+
+
+Piece = tuple[str, str]
+"""The kind of a token (empty for plain text), and its text without line ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,3 +196,134 @@ def _interval_notes(run_data: RunData) -> Iterator[str]:
         yield f"Trial {test.trial} was fitted on all other rows and scored on the test set; no other trial was."
     else:
         yield f"Trial {test.trial} was fitted on all other rows and scored on the test set, but is no longer the best."
+
+
+def space_lines(space: "Space | None") -> tuple[tuple[Piece, ...], ...]:
+    """Return the lines of a space as tokens; empty if the space is unknown or cannot be written as text."""
+    from spacelang.serialization.space_text import UnwritableSpaceError, as_text
+    from spacelang.syntax.highlighting import highlight
+
+    if space is None:
+        return ()
+    try:
+        text = as_text(space)
+    except UnwritableSpaceError:
+        return ()
+    return tuple(_lines(highlight(text.rstrip("\n"))))
+
+
+def _lines(pieces: "Iterator[Piece]") -> "Iterator[tuple[Piece, ...]]":
+    line: list[Piece] = []
+    for kind, part, ends in chain.from_iterable(_split_lines(*each) for each in pieces):
+        if part:
+            line.append((kind, part))
+        if ends:
+            yield tuple(line)
+            line = []
+    yield tuple(line)
+
+
+def _split_lines(kind: str, text: str) -> "Iterator[tuple[str, str, bool]]":
+    *whole, rest = text.split("\n")
+    yield from ((kind, part, True) for part in whole)
+    yield kind, rest, False
+
+
+UNCOMPARED: Final = ("trials", "started")
+"""Facts that differ for every run and are not compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A row of the table of runs."""
+
+    number: int
+    css_classes: str
+    space: str
+    data: str
+    optimizer: str
+    seed: int
+    state: str
+    trials: int
+    failed: int
+    time: str
+    best: str
+    test: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparableRuns:
+    """Runs whose losses can be compared.
+
+    `differences` has every setting that is not the same for all of them, with its value for each run.
+    """
+
+    title: str
+    metric: str
+    numbers: tuple[int, ...]
+    curves: Curves | None
+    differences: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOverview:
+    """All runs as rows, and the groups of several runs with the same data, metric and split."""
+
+    rows: tuple[RunRow, ...]
+    groups: tuple[ComparableRuns, ...]
+
+
+def compare_runs(runs: "Sequence[RunData]") -> RunOverview | None:
+    """Return the comparison of several runs, or None for a single run."""
+    if len(runs) < 2:
+        return None
+    groups: dict[tuple[object, ...], list[tuple[int, RunData]]] = {}
+    for number, run_data in enumerate(runs, start=1):
+        header = run_data.run.header
+        key = (header.data.fingerprint, header.metric, header.validation, header.training_size)
+        groups.setdefault(key, []).append((number, run_data))
+    rows = tuple(_row(number, run_data) for number, run_data in enumerate(runs, start=1))
+    return RunOverview(rows, tuple(_group(each) for each in groups.values() if len(each) > 1))
+
+
+def _row(number: int, run_data: "RunData") -> RunRow:
+    found = run_data.summary
+    return RunRow(
+        number,
+        line_css_classes(number),
+        found.space,
+        found.data.name,
+        found.optimizer,
+        found.seed,
+        found.state.value,
+        found.trials,
+        len(run_data.records) - len(run_data.succeeded),
+        format_seconds(found.seconds),
+        "" if found.best is None else f"{found.best:.6g}{'' if found.feasible else ' (infeasible)'}",
+        "" if found.test is None else describe_interval(found.test, "").strip(),
+    )
+
+
+def _group(runs: "Sequence[tuple[int, RunData]]") -> ComparableRuns:
+    header = runs[0][1].run.header
+    title = f"{header.data.name}, {header.metric}, {header.validation}"
+    numbers = tuple(number for number, _ in runs)
+    return ComparableRuns(
+        title, header.metric, numbers, curves_of(runs), tuple(_differences([run_data for _, run_data in runs]))
+    )
+
+
+def _differences(runs: "Sequence[RunData]") -> "Iterator[tuple[str, tuple[str, ...]]]":
+    facts = [_settings_of(run_data) for run_data in runs]
+    for name in dict.fromkeys(each for found in facts for each in found):
+        values = tuple(found.get(name, "") for found in facts)
+        if len(set(values)) > 1:
+            yield name, values
+
+
+def _settings_of(run_data: "RunData") -> dict[str, str]:
+    found = {"space": f"{run_data.summary.space} ({run_data.run.header.identity[:SHOWN_DIGITS]})"}
+    for name, said in setting_rows(run_data.run, run_data.summary):
+        if name not in UNCOMPARED:
+            found[name] = f"{found[name]}, {said}" if name in found else said
+    return found

@@ -15,31 +15,31 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
-from spacelang.catalog.sibling_packages import allow_imports, allowed_folders
+from spacelang.catalog.resolve import allow_imports, allowed_folders
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.loss_scale import LossScale
 from spacelang.ir.space import Space, operators
 from spacelang.ir.task import AnyBound, Bound, Measure, Validation
 from spacelang.ir.trial import Request, Trial
-from spacelang.runtime.affinity_queue import PrefixKey
 from spacelang.runtime.archives.meta_features import meta_features
-from spacelang.runtime.data.fingerprint import data_facts
 from spacelang.runtime.data.labels import Dataset
+from spacelang.runtime.data.tables import data_facts
 from spacelang.runtime.ensembles.voting import voting_member
-from spacelang.runtime.errors import BuildError
-from spacelang.runtime.evaluation.failure_reasons import reason_of
-from spacelang.runtime.evaluation.fitting import TrialRows, fit
+from spacelang.runtime.errors import BuildError, exception_failure
+from spacelang.runtime.evaluation.fitting import TrialRows, fit, reason_of
 from spacelang.runtime.evaluation.folds import (
+    DEFAULT_SETTINGS,
+    EvaluationSettings,
     Fold,
     as_floats,
+    first_fold_training_rows,
     make_folds,
     make_test_fold,
-    training_rows,
     writes_in_place,
 )
 from spacelang.runtime.evaluation.prefix_cache import CacheSeconds, PrefixCache
-from spacelang.runtime.evaluation.prefix_keys import PrefixKeys
-from spacelang.runtime.evaluation.refitting import (
+from spacelang.runtime.evaluation.unseen_rows import check_metric_on_test_rows
+from spacelang.runtime.final_fit import (
     RefitRequest,
     RefitTrial,
     SerializedPayload,
@@ -48,22 +48,17 @@ from spacelang.runtime.evaluation.refitting import (
     UnseenScoreRequest,
     UnseenScoreTrial,
 )
-from spacelang.runtime.evaluation.settings import DEFAULT_SETTINGS, EvaluationSettings
-from spacelang.runtime.evaluation.unseen_rows import check_metric_on_test_rows
-from spacelang.runtime.failures import exception_failure
-from spacelang.runtime.loss_name import PositiveClass
-from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.objective import PositiveClass
+from spacelang.runtime.pipelines import PipelineInput
+from spacelang.runtime.pipelines.build import adapt_to_labels, build
 from spacelang.runtime.pipelines.catalogue_access import class_of
 from spacelang.runtime.pipelines.input_conversion import make_table_step
-from spacelang.runtime.pipelines.inputs import PipelineInput
-from spacelang.runtime.pipelines.label_encoding import adapt_to_labels
 from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
 from spacelang.runtime.random_state import preserve_global_random_state, seed_global_random_state
-from spacelang.runtime.scoring.bounds_on_unseen_rows import measure_bounds
-from spacelang.runtime.scoring.loss_on_unseen_rows import score_with_interval
-from spacelang.runtime.scoring.loss_scales import best_constant_loss, loss_range, make_scale
-from spacelang.runtime.scoring.metric import Metric, positive_class_scorers
+from spacelang.runtime.request_queue import PrefixKey, PrefixKeys
+from spacelang.runtime.scoring.metric import Metric, best_constant_loss, loss_range, make_scale, positive_class_scorers
 from spacelang.runtime.scoring.pipeline_scorer import FoldScores, HeldOutRows, held_out_rows, make_pipeline_scorer
+from spacelang.runtime.scoring.unseen_scores import measure_bounds, score_with_interval
 from spacelang.runtime.storage.header import MISSING_VALUES_SETTING, SHOWN_DIGITS, DataFacts
 
 Clock: TypeAlias = Callable[[], float]
@@ -143,7 +138,7 @@ class DataObjective:
         Labels of held-out rows are not used.
         """
         data = self._dataset
-        rows = training_rows(data, self._settings.validation, self._settings.seed)
+        rows = first_fold_training_rows(data, self._settings.validation, self._settings.seed)
         features = data.features.iloc[rows] if isinstance(data.features, pd.DataFrame) else data.features[rows]
         is_classification = data.kind == "classification"
         return meta_features(features, data.target.iloc[rows], is_classification=is_classification)

@@ -15,15 +15,14 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
-from spacelang.catalog import Catalogue, Parameter, load, settable_parameters
-from spacelang.catalog.catalogue import installed_version
+from spacelang.catalog import Catalogue, Parameter, load, parameter_restrictions
+from spacelang.catalog.catalogue import TUPLE_PARAMETERS, installed_version, join_elements
 from spacelang.catalog.constraints import UnknownConstraintError, translate
-from spacelang.catalog.docstrings import deprecated_class, deprecated_parameters
+from spacelang.catalog.history import deprecated_class, deprecated_parameters
 from spacelang.catalog.introspect import introspect_sklearn, refresh
 from spacelang.catalog.resolve import operator_class
 from spacelang.catalog.rules import AllowedValues, Interval
 from spacelang.catalog.snapshot import dump, read
-from spacelang.catalog.tuple_parameters import TUPLE_PARAMETERS, join_elements
 from spacelang.ir.value import Value
 
 PROBES: tuple[Value, ...] = (
@@ -65,11 +64,11 @@ def deliberate(name: str, parameter: Parameter, value: Value) -> str | None:
     """Why the catalogue may be stricter than scikit-learn here."""
     if isinstance(value, bool):
         return "a boolean is no number in a space, though it is one in Python"
-    if parameter.name in settable_parameters.RULE_OVERRIDES:
+    if parameter.name in parameter_restrictions.RULE_OVERRIDES:
         return "an override of the policy"
     if parameter.refusal_reason(value) is not None:
         return "a value that opens files"
-    if isinstance(value, tuple) and parameter.name in settable_parameters.HOLDS_OBJECTS:
+    if isinstance(value, tuple) and parameter.name in parameter_restrictions.HOLDS_OBJECTS:
         return "its lists hold dictionaries or operators"
     if isinstance(value, tuple | str) and parameter.name == "cv":
         return "splits by row numbers belong to one data set"

@@ -4,8 +4,7 @@ import pytest
 
 from spacelang import Configuration, parse
 from spacelang.diagnostics.diagnostic import Severity
-from spacelang.importers._import_result import ImportResult
-from spacelang.importers._import_steps import import_space
+from spacelang.importers._import_steps import ImportResult, import_space
 from spacelang.text import Source
 
 PIPELINES = """\

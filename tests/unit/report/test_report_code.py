@@ -32,15 +32,14 @@ from spacelang.report import code_writer
 from spacelang.report.code_writer import WIDTH
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.pipelines.build import build
-from spacelang.runtime.pipelines.label_encoding import adapt_to_labels
+from spacelang.runtime.pipelines.build import adapt_to_labels, build
 from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 
 
 def leaf(key: str, domain: Domain, named: tuple[str, ...] = ()) -> Hyperparameter:
-    return Hyperparameter(key.rsplit(".", 1)[-1], key, key, domain, domain.middle, named=named)
+    return Hyperparameter(key.rsplit(".", 1)[-1], key, key, domain, domain.representative, named=named)
 
 
 def operator(name: str, *children: Hyperparameter | Choice, **fixed: object) -> Operator:

@@ -20,7 +20,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import CrossValidation, Holdout
 from spacelang.report.page.axes import axis_of, evenly_spaced, format_seconds, time_axis
 from spacelang.report.page.importance import MIN_TRIALS, importances
-from spacelang.report.page.intervals import HeldOutSummary, held_out_rows
+from spacelang.report.page.ranking import HeldOutSummary, held_out_rows
 from spacelang.report.page.rendering import _environment, render_page
 from spacelang.report.page.run_data import read_run_data
 from spacelang.report.stored_runs import document

@@ -19,7 +19,7 @@ from spacelang.runtime.executors.here import Here
 from spacelang.runtime.final_fit import FinalFit, SkippedTrial
 from spacelang.runtime.history import EndReason, Outcome, Overhead
 from spacelang.runtime.loop import run
-from spacelang.runtime.loss_name import PositiveClass
+from spacelang.runtime.objective import PositiveClass
 from spacelang.runtime.scoring.metric import named_metric
 from spacelang.testing.memory_storage import MemoryTrialStorage
 

@@ -19,10 +19,10 @@ from spacelang.report.stored_runs import MAX_LENGTH, document, text
 from spacelang.runtime.history import History, NullTrialStorage
 from spacelang.runtime.scoring.metric import named_metric
 from spacelang.runtime.storage.header import UNNAMED_SPACE
+from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 from spacelang.runtime.storage.records import row_digest
 from spacelang.runtime.storage.store import Store, StoreError
 from spacelang.runtime.storage.store_file import HEADER_DIGEST_NAME, _header_digest
-from spacelang.runtime.storage.unseen_score_table import StoredUnseenScore, save_unseen_score
 
 LATENCY = Bound(Measure.LATENCY, 0.001)
 

@@ -9,7 +9,7 @@ from spacelang.ir import trial
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import AnyBound, Bound, FunctionBound, Measure
 from spacelang.ir.trial import Measurement, Request, Trial, UnseenMeasurement
-from spacelang.report.unseen_rows import describe_constraints, score_document
+from spacelang.report.trial_results import describe_constraints, score_document
 
 FAIR = Bound(Measure.DISPARITY, 0.1, scorer="accuracy", column="sex")
 SMALL = Bound(Measure.SIZE, 2e6, strict=True)

@@ -27,7 +27,7 @@ from spacelang.ir.space import (
 from spacelang.ir.task import Bound, CrossValidation, Fidelity, Goal, Holdout, Limits, Measure, Task
 from spacelang.ir.value import Value
 from spacelang.serialization.definition import from_json, to_json
-from spacelang.serialization.definition_domains import DOMAIN
+from spacelang.serialization.definition_hyperparameters import DOMAIN
 from spacelang.serialization.document_context import ReadingContext
 from spacelang.serialization.json_fields import DefinitionError
 from spacelang.text import NO_SPAN, Source

@@ -8,7 +8,7 @@ from spacelang.analysis import check
 from spacelang.ir.domain import Categorical, Grid
 from spacelang.ir.expr import Active, And, Arithmetic, Call, Compare, Constant, Expr, In, Is, Not, Or, Reference
 from spacelang.ir.space import Branch, Choice, Operator, Product, ProductKind, Space
-from spacelang.serialization.expression_printer import show_expression
+from spacelang.serialization.syntax_nodes import show_expression
 from spacelang.testing.small_spaces import SMALL, hyperparameter, make_space, spaces
 from spacelang.text import Source
 

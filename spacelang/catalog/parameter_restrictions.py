@@ -20,7 +20,7 @@ TAKES_CODE: Final = "it takes code"
 ANOTHER_NAME_OF: Final = "it is another name of "
 
 REFUSED_VALUES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
-    "input": (("file", "it reads from open files"), ("filename", "it opens files")),
+    "input": (("file", "it reads from open files"), ("filename", "it opens files"))
 }
 """Values that a space may not use, by parameter, each with the reason."""
 
@@ -33,15 +33,7 @@ RULE_OVERRIDES: Final[Mapping[str, tuple[Rule, ...]]] = {
 """Rules that are stricter than those of the library, by parameter."""
 
 HOLDS_OBJECTS: Final = frozenset(
-    {
-        "class_weight",
-        "estimators",
-        "param_distributions",
-        "param_grid",
-        "steps",
-        "transformer_list",
-        "transformers",
-    }
+    {"class_weight", "estimators", "param_distributions", "param_grid", "steps", "transformer_list", "transformers"}
 )
 """Parameters whose lists contain dictionaries or operators; a tuple of literals cannot represent them."""
 

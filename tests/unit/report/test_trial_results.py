@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Status, Trial
-from spacelang.report.failures import (
+from spacelang.report.trial_results import (
     REASONS,
     count_failures_by_reason,
     count_failures_by_status,
@@ -14,7 +14,7 @@ from spacelang.report.failures import (
     merge_time_limits,
     most_frequent,
 )
-from spacelang.runtime.failures import timeout_failure
+from spacelang.runtime.errors import timeout_failure
 from spacelang.runtime.history import TrialRecord
 
 

@@ -87,24 +87,21 @@ from spacelang.minimizers import (
     minimize_with_proposals,
 )
 from spacelang.optimizers import OPTIMIZERS, HyperparameterMode, Optimizer
-from spacelang.optimizers._novelty import NoveltyTracker
-from spacelang.optimizers._selection import SelectionProblem, Selector
-from spacelang.optimizers._selector_call import MemorySelector, SelectorCall
-from spacelang.optimizers._unique_configurations import UniqueConfigurations
+from spacelang.optimizers._draws import NoveltyTracker, UniqueConfigurations
+from spacelang.optimizers._selection import MemorySelector, SelectionProblem, Selector, SelectorCall
 from spacelang.plugins import NestedPlugin, OptionError, nested_plugin, option
 from spacelang.reductions.questions import Questions
 from spacelang.runtime.black_box import BlackBoxObjective
 from spacelang.runtime.executors import EXECUTORS, Evaluate, Executor, FinishedJob, Job, WorkerSettings
-from spacelang.runtime.loss_name import LossName
-from spacelang.runtime.objective import Evaluator, Objective, ObjectiveInfo
+from spacelang.runtime.objective import Evaluator, LossName, Objective, ObjectiveInfo
 from spacelang.runtime.storage.header import DataFacts
 from spacelang.sampling.joint import SamplingFailedError
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import UndecidableError
 from spacelang.targets import TARGETS
-from spacelang.targets._constructs import Construct
 from spacelang.targets._lowering import (
+    Construct,
     Finding,
     Form,
     LoweringResult,

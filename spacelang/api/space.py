@@ -28,8 +28,8 @@ from spacelang.syntax.sources import is_text, read_source
 from spacelang.text import Source
 
 if TYPE_CHECKING:
+    from spacelang.api.compilation import Verification
     from spacelang.api.nearest_configuration import NearestMember
-    from spacelang.api.verification import Verification
     from spacelang.sampling.batch import Batch
     from spacelang.sampling.neighbours import Neighbourhood
     from spacelang.solver.numbering import ConfigurationNumbers
@@ -134,19 +134,20 @@ class Space(CachedPropertyMixin):
         """Return the default configuration."""
         return default_configuration(self.checked)
 
-    def sample(self, count: int = 1, *, seed: int = 0) -> list[Configuration]:
+    def sample(self, count: int = 1, *, seed: int = 0, advised: bool = False) -> list[Configuration]:
         """Return `count` random configurations; the same seed gives the same configurations.
 
-        Structures are drawn uniformly, values uniformly or log-uniformly. They are the rows of `columns`. Raises
+        Structures are drawn uniformly, values uniformly or log-uniformly; with `advised`, structures by `@weight` and
+        values by `@prior` (the two laws of REFERENCE.md). They are the rows of `columns`. Raises
         ValueError for an empty space and for a negative count. Raises SamplingFailedError if values that satisfy the
         constraints are too rare to be drawn.
         """
-        return self.columns(count, seed=seed).configurations()
+        return self.columns(count, seed=seed, advised=advised).configurations()
 
-    def columns(self, count: int, *, seed: int = 0) -> "Batch":
+    def columns(self, count: int, *, seed: int = 0, advised: bool = False) -> "Batch":
         """Return `count` random configurations as one array for each decision and hyperparameter.
 
-        This takes seconds for millions of configurations. Raises as `sample` does.
+        This takes seconds for millions of configurations. The arguments and errors are those of `sample`.
         """
         from numpy.random import default_rng
 
@@ -155,7 +156,7 @@ class Space(CachedPropertyMixin):
         check_argument_types(count=count)
         if count < 0:
             raise ValueError(f"cannot draw {count} configurations: give 0 or more")
-        return Sampler(self.counted).batch(to_int(count), default_rng(seed))
+        return Sampler(self.counted, advised=advised).batch(to_int(count), default_rng(seed))
 
     def configuration(self, number: int) -> Configuration:
         """Return the configuration with a number from 0 to `configurations` - 1.
@@ -269,7 +270,7 @@ class Space(CachedPropertyMixin):
         All configurations are tried if there are at most `count`, otherwise `count` of them. Raises as `compile` does,
         ValueError for a count below 1, and SamplingFailedError as `sample` does.
         """
-        from spacelang.api.verification import verify
+        from spacelang.api.compilation import verify
 
         return verify(self.compile(target, **options), self.counted, count=count, seed=seed)
 

@@ -1,16 +1,21 @@
-"""Options that several commands share: single options, and groups that a command names as one argument."""
+"""Arguments and options that several commands share: single ones, groups that a command names as one argument, and what they name."""
 
+import sys
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spacelang.cli._output import fail
+from spacelang.cli._output import fail, print_diagnostics
+from spacelang.cli._process import BAD_INPUT
+from spacelang.files import os_error_text
 from spacelang.runtime.archives import Norm
 
 if TYPE_CHECKING:
+    from spacelang.api import Space
     from spacelang.runtime.data.read_options import ReadOptions
+
 
 MAX_DIGITS = 20
 """The most digits of a number in `--bind`; longer ones are too large anyway."""
@@ -105,7 +110,6 @@ WorkersOption = Annotated[
 IsolateOption = Annotated[
     bool, typer.Option("--isolate", help="Run every trial in a fresh process: none affects another, none shares work.")
 ]
-
 
 # ---- groups of options
 
@@ -258,3 +262,66 @@ class StoredPipelineOptions:
         int | None,
         typer.Option(min=1, metavar="N", help="The number of votes of the ensemble; by default that of the run."),
     ] = None
+
+
+def load(reference: str, options: SpaceOptions) -> "Space":
+    """Return the space, with its warnings printed to standard error.
+
+    Raises SpaceError if the space has errors.
+    """
+    from spacelang.api import load as load_space
+
+    space = load_space(reference, allow=options.allowed, bind=options.bindings)
+    print_diagnostics(space.warnings)
+    _note_unbound(space)
+    return space
+
+
+def _note_unbound(space: "Space") -> None:
+    """Print a note that names the symbols of the space, such as `n_features`, that have no number."""
+    unbound = [name for name, number in space.symbols.items() if number is None]
+    if unbound:
+        names = ", ".join(f"`{name}`" for name in unbound)
+        print(f"note: {names} may be arbitrarily large; give a number with `--bind {unbound[0]}=…`", file=sys.stderr)
+
+
+HELP: Final = "write one JSON object, as `sample` prints it"
+ConfigurationArgument = Annotated[
+    str, typer.Argument(metavar="CONFIG.json", help="A file with one JSON object; `-` reads standard input.")
+]
+
+
+def read_configuration(path: str) -> dict[str, object]:
+    """Return the configuration in a file, or on the standard input for `-`.
+
+    Ends the program if the file cannot be read or holds no configuration.
+    """
+    from spacelang.ir.configuration import Configuration
+
+    shown = "the standard input" if path == "-" else f"`{path}`"
+    if path != "-" and _is_special_file(Path(path)):
+        remedy = "pipe it in: `-` reads the standard input"
+        fail(f"cannot read {shown}: it is not a regular file", remedy, status=BAD_INPUT)
+    try:
+        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8-sig")
+        return dict(Configuration.from_json(text))
+    except UnicodeDecodeError as error:
+        fail(f"{shown} is not text in UTF-8 (byte {error.start + 1})", status=BAD_INPUT)
+    except OSError as error:
+        fail(f"cannot read {shown}: {os_error_text(error)}", status=BAD_INPUT)
+    except RecursionError:
+        fail(f"{shown} is not a configuration: it is nested too deeply", HELP, status=BAD_INPUT)
+    except (ValueError, TypeError) as error:
+        fail(f"{shown} is not a configuration: {_lower_first(str(error))}", HELP, status=BAD_INPUT)
+
+
+def _is_special_file(path: Path) -> bool:
+    """Return True if the path is a device or a pipe, which must not be opened because reading it may never end."""
+    try:
+        return path.exists() and not (path.is_file() or path.is_dir())
+    except (OSError, ValueError):
+        return False  # reading the file reports the error
+
+
+def _lower_first(message: str) -> str:
+    return message[:1].lower() + message[1:]

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spacelang.cli._options import SetOption, SpaceArgument, SpaceOptions, TargetOption
+from spacelang.cli._options import SetOption, SpaceArgument, SpaceOptions, TargetOption, load
 from spacelang.cli._output import configure_plugin, fail, overwrite
-from spacelang.cli._space_argument import load
 from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
     from spacelang.api import Space
     from spacelang.targets._lowering import LoweringResult
+
+GROUP = ("Compile a space", 2)
 
 
 class Format(StrEnum):

@@ -4,14 +4,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli._options import JsonOption, SeedOption, SetOption, SpaceArgument, SpaceOptions, TargetOption
+from spacelang.cli._options import JsonOption, SeedOption, SetOption, SpaceArgument, SpaceOptions, TargetOption, load
 from spacelang.cli._output import configure_plugin, fail, print_json
-from spacelang.cli._shell_completion import BAD_INPUT
-from spacelang.cli._space_argument import load
+from spacelang.cli._process import BAD_INPUT
 from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
-    from spacelang.api.verification import LawCheck, Verification
+    from spacelang.api.compilation import LawCheck, Verification
+
+GROUP = ("Compile a space", 3)
 
 
 def command(
@@ -31,8 +32,7 @@ def command(
 
     Example: `spacelang verify credit.space --target configspace`
     """
-    from spacelang.api.compilation import compile_with_target
-    from spacelang.api.verification import verify
+    from spacelang.api.compilation import compile_with_target, verify
     from spacelang.sampling.joint import SamplingFailedError
     from spacelang.targets import TARGETS
 

@@ -81,7 +81,7 @@ def default_optimizer(space: Space, *, has_data: bool = True, has_defaults_only:
     `has_data` is true if trials fit pipelines to data. `has_defaults_only` is true if only the default values of
     hyperparameters can be evaluated.
     """
-    from spacelang.encodings.float_limits import unencodable_domains
+    from spacelang.encodings.domains import unencodable_domains
 
     if not space.hyperparameters or has_defaults_only:
         return DEFAULT_FOR_PIPELINES

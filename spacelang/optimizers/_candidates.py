@@ -8,10 +8,16 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem
 from spacelang.ir.search_protocol import Search, SearchCoroutine
 from spacelang.optimizers import _selection
-from spacelang.optimizers._random_leaves import RandomLeaves
-from spacelang.optimizers._selection import SelectionProblem, Selector, observe_idle_workers
-from spacelang.optimizers._selector_call import K, MemorySelector, SelectorCall, TrialMemory
-from spacelang.optimizers._unique_configurations import UniqueConfigurations
+from spacelang.optimizers._draws import RandomLeaves, UniqueConfigurations
+from spacelang.optimizers._selection import (
+    K,
+    MemorySelector,
+    SelectionProblem,
+    Selector,
+    SelectorCall,
+    TrialMemory,
+    observe_idle_workers,
+)
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
 if TYPE_CHECKING:
@@ -31,7 +37,7 @@ class Candidates(Protocol[K]):
     def is_total(self, number: int) -> bool:
         """Return True if `number` different candidates are all that exist."""
 
-    def remaining(self) -> Iterator[K]:
+    def candidates_for_final_pass(self) -> Iterator[K]:
         """Yield every candidate that may not have been drawn yet."""
 
 
@@ -63,7 +69,7 @@ class PipelineCandidates:
         """Yield all pipelines in random order; in a large tree the last ones follow in text order."""
         return self._leaves.each_once()
 
-    def remaining(self) -> Iterator[Pipeline]:
+    def candidates_for_final_pass(self) -> Iterator[Pipeline]:
         """Yield every pipeline in text order."""
         return self._tree.iter_leaves()
 
@@ -91,7 +97,7 @@ class ConfigurationCandidates:
         """Yield the configurations that were not drawn yet, in random order."""
         return self._stream
 
-    def remaining(self) -> Iterator[Configuration]:
+    def candidates_for_final_pass(self) -> Iterator[Configuration]:
         """Yield nothing: every drawn configuration is already in a bracket, and no other one is left over."""
         return iter(())
 

@@ -4,18 +4,20 @@ Each call of a selector receives the present configuration of each pipeline and 
 Both may differ between calls. An optimizer of pipelines is a selector that selects without end.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem, ignore_remark
-from spacelang.ir.search_protocol import Ask, Search, SearchCoroutine
-from spacelang.ir.trial import SortKey, Trial
+from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchCoroutine
+from spacelang.ir.trial import Request, SortKey, Trial
 from spacelang.ir.walk import structure_of
-from spacelang.optimizers._pipeline_configurations import PipelineConfigurations
+from spacelang.optimizers._draws import PipelineConfigurations
+from spacelang.optimizers._fidelity import fidelity
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
 
@@ -124,3 +126,205 @@ def search(selector: Selector, problem: Problem, rule: Literal["default", "sampl
     selection = SelectionProblem.from_problem(problem, rule)
     if selection.tree.leaf_count:
         yield from selector.select((yield from observe_idle_workers(selection)))
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+class TrialMemory(Generic[K]):
+    """The trials of each candidate by request; a candidate at another configuration has another request."""
+
+    def __init__(self) -> None:
+        self._trials: dict[K, dict[Request, Trial]] = {}
+
+    def __iter__(self) -> Iterator[K]:
+        """Iterate over the candidates with known trials, in the order in which they became known."""
+        return iter(self._trials)
+
+    def trials_of(self, candidate: K) -> Mapping[Request, Trial]:
+        """Return the trials of a candidate by request."""
+        return self._trials.get(candidate, {})
+
+    def record(self, candidate: K, trial: Trial) -> None:
+        """Store the trial of a candidate without its predictions, which are large and not needed for comparisons."""
+        kept = trial if trial.predictions is None else replace(trial, predictions=None)
+        self._trials.setdefault(candidate, {})[trial.request] = kept
+
+    def forget(self, candidate: K) -> None:
+        """Remove all trials of a candidate."""
+        self._trials.pop(candidate, None)
+
+
+@renamed_attributes(
+    goes_on="can_continue",
+    wish="make_request",
+    known="known_trials",
+    recall="recall_trials",
+    note="record",
+    standing="normalized_value",
+)
+@dataclass(slots=True)
+class SelectorCall(Generic[K]):
+    """One call of a selector: its limits, the known trials and the best candidate seen.
+
+    A candidate is a pipeline, or a configuration if the search draws configurations.
+    """
+
+    selection: SelectionProblem
+    configuration: Callable[[K], Configuration]
+    memory: TrialMemory[K]
+    iterations: int | None = None
+    start: K | None = None
+    seconds: float | None = None
+    spent: float = 0.0
+    """The cost, in seconds, of the trials received in this call."""
+    _best: tuple[tuple[bool, bool, float], K] | None = None
+    _largest_penalty: float = 0.0
+    """The largest penalty of a successful trial seen so far."""
+
+    def can_continue(self, iterations: int = 0) -> bool:
+        """Return True if another iteration may start after `iterations` of them, within the limits of the call."""
+        is_in_time = self.seconds is None or self.spent < self.seconds
+        return is_in_time and (self.iterations is None or iterations < self.iterations)
+
+    def request(self, candidate: K, rows: int) -> Request:
+        """Return the request for a candidate on a number of rows."""
+        return Request(self.configuration(candidate), fidelity(rows, self.selection.size))
+
+    def make_request(self, candidate: K, rows: int) -> Request | LazyRequest:
+        """Return the request that is started for a candidate; subclasses may return a lazy request."""
+        return self.request(candidate, rows)
+
+    def known_trials(self, candidate: K, *sizes: int) -> Iterator[Trial]:
+        """Yield the known trials of a candidate's present configuration on each size, up to the first unknown one."""
+        if trials := self.memory.trials_of(candidate):
+            configuration = self.configuration(candidate)
+            for rows in sizes:
+                trial = trials.get(Request(configuration, fidelity(rows, self.selection.size)))
+                if trial is None:
+                    return
+                yield trial
+
+    def recall_trials(self, candidate: K, *sizes: int) -> tuple[Trial, ...]:
+        """Return the known trials as `known_trials` does, and update the best candidate with them."""
+        trials = tuple(self.known_trials(candidate, *sizes))
+        for trial in trials:
+            self._update_best(candidate, trial)
+        return trials
+
+    def record(self, candidate: K, trial: Trial) -> None:
+        """Record the trial of a requested candidate."""
+        self.memory.record(candidate, trial)
+        self.spent += trial.cost
+        self._update_best(candidate, trial)
+
+    @property
+    def best(self) -> K:
+        """The candidate with the smallest value on all rows, the first of equal ones.
+
+        If no candidate was trained on all rows, the best on any number of rows. Failures come after every success.
+        """
+        assert self._best is not None, "a selector call must have at least one finished trial"
+        return self._best[1]
+
+    def normalized_value(self, trial: Trial) -> float:
+        """Return the normalized loss plus the penalty; for a failure 1 plus the largest penalty seen so far.
+
+        So no success that was seen before a failure compares worse than the failure.
+        """
+        return 1.0 + self._largest_penalty if trial.loss is None else self.selection.normalized_value(trial)
+
+    def _update_best(self, candidate: K, trial: Trial) -> None:
+        """Update the best candidate and the largest penalty with a trial."""
+        if trial.loss is not None:
+            self._largest_penalty = max(self._largest_penalty, self.selection.penalty(trial))
+        order = trial.loss is None, trial.request.fidelity is not None, self.selection.value(trial)
+        if self._best is None or order < self._best[0]:
+            self._best = order, candidate
+
+
+SelectorLoop: TypeAlias = Callable[[SelectorCall[Pipeline]], SearchCoroutine[None]]
+"""The body of a selector call; it returns when the limits of the call are reached."""
+
+
+class MemorySelector:
+    """A selector that runs the same loop in every call and remembers the trials of all earlier calls."""
+
+    def __init__(self, loop: SelectorLoop) -> None:
+        self._loop = loop
+        self._memory: TrialMemory[Pipeline] = TrialMemory()
+
+    def select(
+        self,
+        selection: SelectionProblem,
+        iterations: int | None = None,
+        start: Pipeline | None = None,
+        seconds: float | None = None,
+    ) -> SearchCoroutine[Pipeline]:
+        """Run the loop and return the best pipeline (see `Selector`)."""
+        _check(selection, iterations, start, seconds)
+        turn = SelectorCall(selection, selection.configuration, self._memory, iterations, start, seconds)
+        if start is not None:
+            turn.recall_trials(start, selection.size)
+        yield from self._loop(turn)
+        return turn.best
+
+    def forget(self, pipeline: Pipeline) -> None:
+        """Forget all trials of a pipeline (see `Selector`)."""
+        self._memory.forget(pipeline)
+
+
+def _check(selection: SelectionProblem, iterations: int | None, start: Pipeline | None, seconds: float | None) -> None:
+    """Raise ValueError for a selector call in which nothing can be done."""
+    if not selection.tree.leaf_count:
+        raise ValueError("the space is empty")
+    if iterations is not None and iterations < 1:
+        raise ValueError(f"`iterations` is {iterations}: it must be at least 1")
+    if seconds is not None and not seconds > 0:
+        raise ValueError(f"`seconds` is {seconds}: it must be greater than 0")
+    if start is not None and not selection.tree.is_leaf(start):
+        raise ValueError(f"`start` is {start}: it must be a leaf of the discrepancy tree")
+
+
+class CandidateSource(Protocol[K]):
+    """A source of the trainings that should start next."""
+
+    def draw(self, count: int) -> Iterable[tuple[K, int]]:
+        """Yield up to `count` trainings to start now, each a candidate and a number of rows."""
+
+    def record(self, candidate: K, rows: int, trial: Trial) -> None:
+        """Record the trial of a candidate that was drawn."""
+
+
+class SequentialCandidates(Generic[K]):
+    """Candidates in a fixed order, independent of results, on all rows; known candidates are skipped."""
+
+    def __init__(self, turn: SelectorCall[K], candidates: Iterable[K]) -> None:
+        size = turn.selection.size
+        self._new = ((each, size) for each in candidates if not turn.recall_trials(each, size))
+
+    def draw(self, count: int) -> Iterable[tuple[K, int]]:
+        """Yield `(candidate, rows)` for the next `count` unknown candidates; `rows` is always all rows."""
+        return islice(self._new, count)
+
+    def record(self, candidate: K, rows: int, trial: Trial) -> None:
+        """Ignore the trial: the order does not depend on it."""
+
+
+def run_candidates(turn: SelectorCall[K], source: CandidateSource[K]) -> SearchCoroutine[None]:
+    """Start as many trainings as there are idle workers, until the source is empty and no trial is running."""
+    out: dict[Request | LazyRequest, tuple[K, int]] = {}
+    room = turn.selection.idle_workers
+    while True:
+        # A search without running trials must request something, even if other searches use all workers.
+        count = max(room, not out) if turn.can_continue() else 0
+        begin = {turn.make_request(*each): each for each in source.draw(count)}
+        out |= begin
+        if not out:
+            return
+        told = yield Ask(tuple(begin))
+        room = told.idle_workers
+        if told.finished is not None and told.request is not None:
+            candidate, rows = out.pop(told.request)
+            turn.record(candidate, told.finished)
+            source.record(candidate, rows, told.finished)

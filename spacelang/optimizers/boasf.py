@@ -5,28 +5,62 @@ See spacelang/optimizers/README.md, section "BOASF: rounds".
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from math import floor, inf
+from dataclasses import dataclass, field, replace
+from math import floor, inf, log2, sqrt
 from time import perf_counter
-from typing import ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
+import numpy as np
+
+from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Ask, Search, SearchCoroutine, gather
+from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchCoroutine, gather
+from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._boasf.arm_rounds import ArmBudget, ArmState, pull
-from spacelang.optimizers._boasf.arm_scores import arm_score, softmax_shares, surviving_arms
 from spacelang.optimizers._common_options import check
-from spacelang.optimizers._hyperopt_tpe import HyperoptTpe, TpeSettings, lower_for_hyperopt
-from spacelang.optimizers._novelty import NoveltyTracker
+from spacelang.optimizers._draws import NoveltyTracker
 from spacelang.optimizers._proposer_search import ProposerSearch
+from spacelang.optimizers.tpe import HyperoptTpe, TpeSettings, lower_for_hyperopt
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import LoweringResult
 from spacelang.targets.boasf import Boasf as Division
 from spacelang.targets.hyperopt import HyperoptSpace, Values
 
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+
 DEFAULT_EVALUATIONS: Final = 20
 """The average number of evaluations per arm and round if neither options nor the run set a budget."""
+
+
+@dataclass(slots=True)
+class ArmState:
+    """An arm: its proposer, its remaining initial configurations, and its rewards in all rounds."""
+
+    proposer_search: ProposerSearch[int]
+    initial: deque[Configuration]
+    rewards: list[float] = field(default_factory=list)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """True if the arm has nothing left to try."""
+        return not self.initial and self.proposer_search.is_exhausted
+
+    def make_request(self, seconds: float | None) -> Request | LazyRequest:
+        """Return the request of the next configuration to try; `seconds` limits its evaluation."""
+        return (
+            self.proposer_search.request_for(self.initial.popleft(), seconds)
+            if self.initial
+            else self.proposer_search.lazy_request(seconds)
+        )
+
+    def record(self, trial: Trial) -> None:
+        """Record a finished trial; a failed trial has no reward."""
+        self.proposer_search.record(trial)
+        if trial.loss is not None:
+            self.rewards.append(1 - trial.normalized_loss)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,3 +199,156 @@ class _Resource:
         if total is None:
             return cls(float(DEFAULT_EVALUATIONS * arms * options.rounds), in_seconds=False)
         return cls(float(total), in_seconds)
+
+
+Denominator = Literal["sqrt", "log2"]
+TieRule = Literal["keep", "reference"]
+
+
+def arm_score(rewards: Sequence[float], c: float, denom: Denominator = "sqrt") -> float:
+    """Return the score of an arm: the mean of its rewards, plus `c` times their standard deviation over sqrt(n).
+
+    n is the number of rewards, and the deviation is that of a population (ddof 0). With `denom="log2"` the divisor is
+    log2(n + 2) instead of sqrt(n). The score is 0 without rewards.
+    """
+    if not rewards:
+        return 0.0
+    count = len(rewards)
+    return float(np.mean(rewards) + c * np.std(rewards) / (sqrt(count) if denom == "sqrt" else log2(count + 2)))
+
+
+def softmax_shares(scores: Sequence[float], resource: float) -> list[float]:
+    """Return the share of a resource that each arm gets, in proportion to the softmax of the scores."""
+    powers = np.exp(np.array(scores, float) - max(scores))
+    found: list[float] = (resource * powers / powers.sum()).tolist()
+    return found
+
+
+def survival_probabilities(scores: Sequence[float]) -> list[float] | None:
+    """Return the probability with which each arm survives: 0 for the lowest score, 1 for the highest.
+
+    Returns None if all scores are equal.
+    """
+    least, most = min(scores), max(scores)
+    return None if least == most else [(each - least) / (most - least) for each in scores]
+
+
+def surviving_arms(scores: Sequence[float], tie: TieRule, rng: "Generator") -> list[int]:
+    """Return the indices of the surviving arms in ascending order.
+
+    There is one random draw for each arm; see `survival_probabilities`. A single arm always survives. If all scores are
+    equal, every arm survives with `tie="keep"`. With `tie="reference"` each of n arms then survives with probability 1
+    / n, and all are drawn again until at least one survives.
+    """
+    if len(scores) == 1:
+        return [0]
+    likely = survival_probabilities(scores)
+    if likely is not None:
+        draws = rng.random(len(scores)).tolist()
+        return [place for place, chance in enumerate(likely) if chance == 1 or draws[place] < chance]
+    found = [*range(len(scores))] if tie == "keep" else list[int]()
+    while not found:
+        found = np.flatnonzero(rng.random(len(scores)) < 1 / len(scores)).tolist()
+    return found
+
+
+@dataclass(slots=True)
+class ArmBudget:
+    """The budget of an arm in one round: seconds of a clock, or a number of evaluations if there is no clock.
+
+    `remaining` is the budget that remains. `max_seconds` is the maximum number of seconds of one evaluation.
+    `round_total` is the budget of all arms together in the round.
+    """
+
+    remaining: float
+    max_seconds: float
+    round_total: float
+    clock: Callable[[], float] | None
+    running_count: int = 0
+    """The number of running evaluations."""
+    _finished_count: int = 0
+    _spent_cost: float = 0.0
+
+    @property
+    def can_start(self) -> bool:
+        """True if another evaluation may start.
+
+        At least one may start in every round. After that, the budget must cover the running evaluations at the mean
+        cost and leave something over. Before the first evaluation of the round has finished no cost in seconds is
+        known, and running evaluations count as 0 seconds.
+        """
+        if not self._finished_count and not self.running_count:
+            return True
+        return self.remaining - self.running_count * self._mean_cost > 0
+
+    @property
+    def in_seconds(self) -> bool:
+        """True if the budget is in seconds."""
+        return self.clock is not None
+
+    @property
+    def _mean_cost(self) -> float:
+        """The mean cost of an evaluation: 1 without a clock, 0 before the first evaluation has finished."""
+        if not self.in_seconds:
+            return 1.0
+        return self._spent_cost / self._finished_count if self._finished_count else 0.0
+
+    @property
+    def allowed_seconds(self) -> float | None:
+        """The time limit of the next evaluation in seconds; None for no limit.
+
+        The remaining budget limits it only once an evaluation has finished in this round. Before that, the budget of
+        the whole round does. If the share of the arm is shorter than a trial, every trial would otherwise be cut off,
+        and nothing would be learned.
+        """
+        found = (
+            min(self.max_seconds, self.remaining if self._finished_count else self.round_total)
+            if self.in_seconds
+            else self.max_seconds
+        )
+        return None if found == inf else found
+
+    def charge(self, trial: Trial) -> None:
+        """Charge a finished trial to the budget, successful or not: its evaluation, and the time to propose it."""
+        cost = trial.cost + sum(map(float, trial.request.memo)) if self.in_seconds else 1.0
+        self.running_count -= 1
+        self._finished_count += 1
+        self._spent_cost += cost
+        self.remaining -= cost
+
+
+def with_proposal_time(wish: Request | LazyRequest, clock: Callable[[], float]) -> Request | LazyRequest:
+    """Return a request with the seconds that its proposal took as its `memo`.
+
+    A lazy request is timed when it is made. A plain `Request` is returned unchanged, because it needs no proposal.
+    """
+    if isinstance(wish, Request):
+        return wish
+
+    def make(rng: "Generator") -> Request:
+        began = clock()
+        return replace(wish.make(rng), memo=(clock() - began,))
+
+    return LazyRequest(make, wish.on_start)
+
+
+def pull(arm: ArmState, account: ArmBudget, room: int) -> SearchCoroutine[int]:
+    """Pull an arm until its budget is used up, or until it has nothing left to try.
+
+    It first uses `room` workers, later those that are idle. Returns the number of idle workers at its last event; 0 if
+    it had no trial.
+    """
+    idle = 0
+    while True:
+        requests: list[Request | LazyRequest] = []
+        while len(requests) < max(room, not account.running_count) and account.can_start and not arm.is_exhausted:
+            request = arm.make_request(account.allowed_seconds)
+            requests.append(request if account.clock is None else with_proposal_time(request, account.clock))
+            account.running_count += 1
+        if not account.running_count:
+            return idle
+        event = yield Ask(tuple(requests))
+        room = idle = event.idle_workers
+        if event.finished is not None:
+            account.charge(event.finished)
+            arm.record(event.finished)

@@ -11,9 +11,8 @@ from spacelang.ir.search_protocol import Search, SearchCoroutine
 from spacelang.ir.trial import Trial
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._common_options import check
-from spacelang.optimizers._random_leaves import RandomLeaves
-from spacelang.optimizers._selection import Selector, search
-from spacelang.optimizers._selector_call import MemorySelector, SelectorCall, run_candidates
+from spacelang.optimizers._draws import RandomLeaves
+from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, run_candidates, search
 from spacelang.plugins import option
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Pipeline
 
@@ -158,7 +157,7 @@ class Bandit:
         self._counts: tuple[Counts, Counts] = fresh if earlier is None else earlier._counts
         """The parameters of the Beta posteriors: success counts, then failure counts."""
 
-    def posterior(self, layer: int, place: int) -> tuple[float, float]:
+    def posterior_parameters(self, layer: int, place: int) -> tuple[float, float]:
         """Return the parameters of an arm's posterior Beta(alpha0 + successes, delta0 + failures)."""
         at = self._slices[layer].start + place
         alpha, delta = self._counts

@@ -10,11 +10,10 @@ from spacelang.ir.problem import Problem
 from spacelang.ir.search_protocol import Search, SearchCoroutine, ask_all
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
+from spacelang.optimizers._draws import BATCH_SIZE, RandomLeaves
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers._random_leaves import BATCH_SIZE, RandomLeaves
-from spacelang.optimizers._selection import SelectionProblem, Selector, search
-from spacelang.optimizers._selector_call import MemorySelector, SelectorCall
-from spacelang.optimizers._speculation import SpeculativeRequests
+from spacelang.optimizers._idle_workers import SpeculativeRequests
+from spacelang.optimizers._selection import MemorySelector, SelectionProblem, Selector, SelectorCall, search
 from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline
 

@@ -7,8 +7,14 @@ from typing import ClassVar, Literal
 from spacelang.ir.problem import Problem
 from spacelang.ir.search_protocol import Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._selection import Selector, search
-from spacelang.optimizers._selector_call import MemorySelector, SelectorCall, SequentialCandidates, run_candidates
+from spacelang.optimizers._selection import (
+    MemorySelector,
+    Selector,
+    SelectorCall,
+    SequentialCandidates,
+    run_candidates,
+    search,
+)
 from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline
 

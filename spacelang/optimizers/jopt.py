@@ -15,21 +15,21 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem
 from spacelang.ir.search_protocol import LazyRequest, Search
 from spacelang.ir.trial import Memo, Request, Trial
-from spacelang.minimizers._initial_designs import latin_hypercube
+from spacelang.minimizers._proposal_loop import latin_hypercube
 from spacelang.optimizers._common_options import check
+from spacelang.optimizers._draws import UniqueConfigurations
 from spacelang.optimizers._idle_workers import run_requests
-from spacelang.optimizers._joint_cube import JointCube
-from spacelang.optimizers._unique_configurations import UniqueConfigurations
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
-from spacelang.surrogates.training_limits import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE
+from spacelang.surrogates.limits import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE
+from spacelang.targets.admm import Admm, AdmmForm, AdmmPoints
 from spacelang.targets.blds import DiscrepancyTree
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from spacelang.surrogates.incremental_process import IncrementalGaussianProcess
+    from spacelang.surrogates.gaussian_process import IncrementalGaussianProcess
 
 
 CHUNK: Final = 10
@@ -127,7 +127,7 @@ class _Run:
 
     def _propose(self, rng: "Generator") -> Request:
         """Return the request of the next proposal, with its point as the memo."""
-        from spacelang.surrogates.threads import one_thread
+        from spacelang.surrogates.limits import one_thread
 
         with one_thread():
             place = self._with_inactive(_to_float32(self._propose_point(rng)))
@@ -190,7 +190,7 @@ class _Run:
     @cached_property
     def _model_process(self) -> "IncrementalGaussianProcess":
         """The Gaussian process, which grows with the trials; its module is imported on first use."""
-        from spacelang.surrogates.incremental_process import IncrementalGaussianProcess
+        from spacelang.surrogates.gaussian_process import IncrementalGaussianProcess
 
         return IncrementalGaussianProcess()
 
@@ -210,3 +210,78 @@ def _from_memo(request: Request) -> Array:
     (text,) = request.memo
     assert isinstance(text, str), "the memo of a request must be an encoded point"
     return np.frombuffer(b64decode(text), "<f4")
+
+
+class JointCube:
+    """The unit cube of a space.
+
+    It has one variable per stage and per order of steps, then theta_c and theta_d of all algorithms. The alternatives
+    of a stage divide [0, 1] into intervals of equal width. Integers are relaxed to continuous values. A point is
+    decoded to the nearest member of the space, so every point stands for a member. Coordinates that are inactive in the
+    member stay part of the point.
+    """
+
+    def __init__(self, structures: Structures) -> None:
+        """Compile the structures of a space that has at least one structure."""
+        self._form: AdmmForm = Admm().lower(structures).form
+
+    @property
+    def width(self) -> int:
+        """The number of variables."""
+        return self._decisions + len(self._form.theta_c) + len(self._form.theta_d)
+
+    def decode(self, places: Array) -> list[Configuration]:
+        """Decode points, of shape (n, width), to configurations."""
+        return self._form.decode_all(self._project(places))
+
+    def encode(self, configuration: Configuration) -> Array:
+        """Encode a configuration as a point of shape (width,).
+
+        A decision lies in the middle of its interval, and an inactive hyperparameter at its default.
+        """
+        point = self._form.encode(configuration)
+        chosen = [int(point.z[block.columns].argmax()) for block in self._form.blocks]
+        orders = zip(self._form.orders, point.orders, strict=True)
+        chosen += [int((order.matrices == matrix).all(axis=(1, 2)).argmax()) for order, matrix in orders]
+        parts = (np.array(chosen) + 0.5) / self._sizes
+        return np.concatenate(
+            [parts, self._form.theta_c.to_unit(point.theta_c), self._form.theta_d.to_unit(point.theta_d)]
+        )
+
+    def replace_inactive(self, place: Array, others: Array) -> Array:
+        """Return the point `place` with its inactive coordinates taken from `others`; both have shape (width,)."""
+        active = self._form.active(self._project(place[None])[0])
+        kept = np.concatenate([np.ones(self._decisions, bool), active.theta_c, active.theta_d])
+        return np.where(kept, place, others)
+
+    @cached_property
+    def default_point(self) -> Array:
+        """The point of the default values of all algorithms, of shape (width,)."""
+        return self.encode(self._form.decode(self._form.default))
+
+    @cached_property
+    def _sizes(self) -> Array:
+        """The number of alternatives of each decision."""
+        stages = [len(block.alternatives) for block in self._form.blocks]
+        return np.array([*stages, *(len(order.branches) for order in self._form.orders)], int)
+
+    @property
+    def _decisions(self) -> int:
+        """The number of decisions: stages and orders of steps."""
+        return len(self._form.blocks) + len(self._form.orders)
+
+    def _project(self, places: Array) -> AdmmPoints:
+        """Project points, of shape (n, width), to the nearest members of the space."""
+        chosen, theta_c, theta_d = np.split(
+            np.asarray(places, float), [self._decisions, self._decisions + len(self._form.theta_c)], axis=1
+        )
+        alternatives = np.minimum(np.floor(chosen * self._sizes), self._sizes - 1).astype(int)
+        blank, rows = self._form.points_with_default_theta(len(places)), np.arange(len(places))
+        for block, column in zip(self._form.blocks, alternatives.T, strict=False):
+            blank.z[rows, block.start + column] = 1
+        for order, matrices, column in zip(
+            self._form.orders, blank.orders, alternatives.T[len(self._form.blocks) :], strict=True
+        ):
+            matrices[...] = order.matrices[column]
+        theta = self._form.theta_c.from_unit(theta_c), self._form.theta_d.from_unit(theta_d)
+        return self._form.project_all(AdmmPoints(blank.z, *theta, blank.orders))

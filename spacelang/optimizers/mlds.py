@@ -9,11 +9,9 @@ from typing import ClassVar, Literal
 from spacelang.ir.problem import Problem
 from spacelang.ir.search_protocol import Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
-from spacelang.optimizers._arms import Arms
-from spacelang.optimizers._descent import DescentRules, Descents, InitialPipelines, end_rule_for
+from spacelang.optimizers._descent import Arms, DescentRules, Descents, InitialPipelines, end_rule_for
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers._selection import Selector, search
-from spacelang.optimizers._selector_call import MemorySelector, SelectorCall
+from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search
 from spacelang.plugins import option
 from spacelang.targets.blds import Pipeline
 

@@ -13,12 +13,18 @@ from spacelang.ir.problem import Problem
 from spacelang.ir.search_protocol import LazyRequest, Search
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._common_options import check
+from spacelang.optimizers._draws import UniqueConfigurations
 from spacelang.optimizers._idle_workers import run_requests
-from spacelang.optimizers._mosaic.nodes import SearchTree
-from spacelang.optimizers._mosaic.playout import ExhaustedNode, Playout, PlayoutCandidates
-from spacelang.optimizers._mosaic.policy import Policy
-from spacelang.optimizers._mosaic.surrogate import Surrogate, SurrogateSettings, draw_below
-from spacelang.optimizers._unique_configurations import UniqueConfigurations
+from spacelang.optimizers._mosaic import (
+    ExhaustedNode,
+    Playout,
+    PlayoutCandidates,
+    Policy,
+    SearchTree,
+    Surrogate,
+    SurrogateSettings,
+    draw_below,
+)
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
@@ -240,11 +246,11 @@ class _Run:
         playout = Playout.from_request(request, self._tree)
         for prefix, reward in playout.exhausted_nodes:
             self._policy.exhaust(prefix, reward)
-        is_known = playout.is_first and request.configuration in self._seen
+        is_known = playout.is_first_attempt and request.configuration in self._seen
         self._is_exhausted |= is_known
         self._running_playouts[asked] = None if is_known else playout
         self._add_seen(request.configuration)
-        if playout.is_first and not is_known:
+        if playout.is_first_attempt and not is_known:
             self._nodes.start_visit(playout.prefix)
 
     def _record(self, asked: Request | LazyRequest, trial: Trial) -> None:

@@ -11,7 +11,7 @@ from spacelang.ir.search_protocol import Search
 from spacelang.ir.space import Branch, Operator
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers import _proposer_search
-from spacelang.optimizers._hyperopt_tpe import HyperoptTpe, TpeSettings, lower_for_hyperopt
+from spacelang.optimizers.tpe import HyperoptTpe, TpeSettings, lower_for_hyperopt
 from spacelang.plugins import OptionError, option
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import LoweringResult

@@ -18,12 +18,11 @@ from spacelang.ir.space import Hyperparameter, Space
 from spacelang.ir.tree_rewriting import rebuild_tree
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._common_options import check
-from spacelang.optimizers._library_search import TrialLog, search_with_library
+from spacelang.optimizers._proposer_search import TrialLog, search_with_library
 from spacelang.optional_imports import import_optional
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
-from spacelang.targets._constructs import Construct
-from spacelang.targets._lowering import LoweringResult, Preservation, ReportEntry
+from spacelang.targets._lowering import Construct, LoweringResult, Preservation, ReportEntry
 from spacelang.targets.configspace import Configspace, ConfigSpaceForm, Encoding
 
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ class _Challengers:
         """Return the members of the space that SMAC ranks highest, fewer than requested if it finds no more."""
         from joblib import parallel_config
 
-        from spacelang.surrogates.threads import one_thread
+        from spacelang.surrogates.limits import one_thread
 
         if not len(self._form.native):
             return []

@@ -12,7 +12,6 @@ The first of these two is a `ClosedRangeReduction`, the second a `MemberIndexRed
 
 A target for a library that supports only closed ranges, consecutive integers and words therefore handles only these.
 
-Other rewritings stand alone. `flattening` turns conditions into further alternatives of a decision. `permutations`
-turns an order of steps into 0-1 variables. `restriction` makes a space of the configurations that remain in a part of a
-space. `variable_names` gives unique names.
+Other rewritings stand alone. `flattening` turns conditions into further alternatives of a decision. `restriction` makes
+a space of the configurations that remain in a part of a space.
 """

@@ -41,7 +41,9 @@ class BranchCase:
     @cached_property
     def values(self) -> dict[str, Value]:
         """The values of the hyperparameters that are restricted to a single one."""
-        return {a: domain.middle for a, domain in self.domains.items() if domain is not None and domain.size == 1}
+        return {
+            a: domain.representative for a, domain in self.domains.items() if domain is not None and domain.size == 1
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,12 +235,12 @@ def _distinguished_pieces(node: Hyperparameter, atoms: Sequence[Expr]) -> Iterat
         return tuple(is_true(atom, lambda _: value) for atom in atoms)
 
     for mine in group_by_key(
-        (signature(cell.middle), cell) for cell in distinguished_cells(node.domain, atoms)
+        (signature(cell.representative), cell) for cell in distinguished_cells(node.domain, atoms)
     ).values():
-        yield join_pieces(node.domain, mine), mine[0].middle
+        yield join_pieces(node.domain, mine), mine[0].representative
 
 
 def _label(name: str, domain: Domain) -> str:
     if domain.size == 1:
-        return f"{name}={literal(domain.middle)}"
+        return f"{name}={literal(domain.representative)}"
     return f"{name} in {describe(domain)}"

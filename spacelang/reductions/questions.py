@@ -5,7 +5,9 @@ domain and one value for each piece. Nothing is asked where there is only one po
 the same question wherever it occurs.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -13,7 +15,7 @@ from typing import Any, TypeAlias
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, index_of_part
-from spacelang.ir.space import Choice, Hyperparameter
+from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
 from spacelang.reductions.domains import DomainPredicate, Reduction, reduce_domain, split_into_simple
@@ -26,9 +28,9 @@ from spacelang.reductions.unfolding import (
     count_combinations,
     parts_on_path,
 )
-from spacelang.reductions.variable_names import VariableNames
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
+from spacelang.text import unique_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,3 +232,31 @@ def _answer_domain(question: Question) -> SimpleDomain:
             return Grid(0, len(question.pieces) - 1)
         case DrawnPiece():
             return question.domain
+
+
+class VariableNames:
+    """The names given so far for the variables of one space."""
+
+    def __init__(self, space: Space) -> None:
+        self._keys = Counter(variable.key for variable in space.variables.values())
+        self.used: set[str] = set()
+
+    def copy(self) -> "VariableNames":
+        """Return an independent copy, in which further names may be given."""
+        copied = copy(self)
+        copied.used = {*self.used}
+        return copied
+
+    def has_own_key(self, node: Choice | Hyperparameter) -> bool:
+        """Return True if no other variable of the space has the same key."""
+        return self._keys[node.key] == 1
+
+    def name_of(self, node: Choice | Hyperparameter) -> str:
+        """Return the key of a variable, or its address if another variable has the same key."""
+        return node.key if self.has_own_key(node) else node.address
+
+    def make_unique(self, wanted: str) -> str:
+        """Return the name and mark it as given; a number is appended if it was given before."""
+        name = unique_name(wanted, self.used, "#")
+        self.used.add(name)
+        return name

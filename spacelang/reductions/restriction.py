@@ -118,7 +118,7 @@ class _Restriction:
         domain = self._domains.get(node.address, node.domain)
         if domain == node.domain and condition == node.condition:
             return node
-        usual = node.default if contains(domain, node.default) else domain.middle
+        usual = node.default if contains(domain, node.default) else domain.representative
         named = tuple(name for name in node.named if contains(domain, name))
         return replace(node, domain=domain, default=usual, condition=condition, named=named)
 

@@ -195,12 +195,12 @@ class _Unfolding:
         said = tuple((case.branch, case.domain, tuple(map(id, case.parts))) for case in cases)
         return self._interned.setdefault(("fork", address, said), Fork(node, cases))  # type: ignore[return-value]
 
-    def parts_of_network(self, parts_of_network: Network) -> Parts:
+    def parts_of_network(self, network: Network) -> Parts:
         """Return the parts of one network, with everything below it."""
-        if parts_of_network.is_free:
-            nodes = (member.node for member in parts_of_network.members)
+        if network.is_free:
+            nodes = (member.node for member in network.members)
             return tuple(self.intern_free(node, node.domain) for node in nodes if isinstance(node, Hyperparameter))
-        return _EliminatedNetwork(self, parts_of_network).parts()
+        return _EliminatedNetwork(self, network).parts()
 
 
 class _EliminatedNetwork:

@@ -352,7 +352,6 @@ def _configuration_item(key: str) -> Code:
 
 
 def _set_values(domain: Domain) -> Iterator[Value]:
-    """Yield the values of the finite sets in a domain."""
     for part in parts(domain):
         if isinstance(part, Categorical):
             yield from part.values

@@ -179,7 +179,6 @@ def module_with_builder(form: str, space: Space, *, is_estimator: bool = False) 
 
 
 def _estimator_code(space: Space) -> tuple[str, str]:
-    """Return the code of the class `Estimator`, preceded by that of its base class."""
     base = module_code(configured)
     try:
         kind = task_kind(space.root)

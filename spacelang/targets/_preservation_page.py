@@ -7,8 +7,7 @@ from typing import Any, Final
 from spacelang.grouping import group_by_key
 from spacelang.plugins import PluginRegistry
 from spacelang.targets import TARGETS
-from spacelang.targets._constructs import Construct
-from spacelang.targets._lowering import Preservation, Verdict
+from spacelang.targets._lowering import Construct, Preservation, Verdict
 
 PAGE: Final = Path(__file__).with_name("README.md")
 STATUS_MARKDOWN: Final = {

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain
 from spacelang.ir.expr import Expr, references
-from spacelang.ir.prior import Normal, Uniform
+from spacelang.ir.prior import Uniform
 from spacelang.ir.space import Constraint, Hyperparameter, Space
 from spacelang.reductions.domains import (
     ClosedRangeReduction,
@@ -26,16 +26,17 @@ from spacelang.reductions.questions import DrawnPiece, Questions
 from spacelang.reductions.unfolding import RangeComparison, all_parts, unfold
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError
-from spacelang.targets._constructs import Construct, constructs_in
 from spacelang.targets._lowering import (
     GUIDANCE,
     OVERSIZED,
+    Construct,
     Finding,
     Preservation,
     PreservationTable,
     ReportEntry,
     Verdict,
     approximated,
+    constructs_in,
     exact,
     make_report,
     refuse_oversized_integers,
@@ -155,11 +156,8 @@ def worst_findings(
 def uniform_prior_findings(space: Space) -> Iterator[Finding]:
     """Yield a finding for each uniform prior: values are drawn that way without a prior, too."""
     for node in space.hyperparameters:
-        match node.prior:
-            case Uniform():
-                yield Finding(Construct.PRIORS, UNIFORM, node.span)
-            case Normal() | None:
-                pass
+        if isinstance(node.prior, Uniform):
+            yield Finding(Construct.PRIORS, UNIFORM, node.span)
 
 
 def constraint_findings(rules: Iterable[Constraint], verdict: Verdict) -> Iterator[Finding]:

@@ -20,11 +20,10 @@ from spacelang.solver.counting import Structures
 from spacelang.targets._admm.form import AdmmForm, FlatteningCounts
 from spacelang.targets._admm.layout import Block, StepOrder, VariableLayout, make_layout
 from spacelang.targets._admm.linear_constraints import LinearConstraint
-from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, Mask
-from spacelang.targets._admm.theta_boxes import ThetaBox
-from spacelang.targets._constructs import Construct
+from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, Mask, ThetaBox
 from spacelang.targets._lowering import (
     OVERSIZED,
+    Construct,
     Finding,
     LoweringResult,
     PreservationTable,

@@ -21,10 +21,23 @@ from spacelang.ir.walk import Structure, default_structure, structure_of
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
-from spacelang.targets._blds.layers import ConstraintTable, Layer, constraint_tables_of, layers_of
-from spacelang.targets._blds.rendering import dot_graph, text_listing
-from spacelang.targets._constructs import Construct
-from spacelang.targets._lowering import GUIDANCE, LoweringResult, PreservationTable, approximated, exact, make_report
+from spacelang.targets._blds import (
+    ConstraintTable,
+    Layer,
+    constraint_tables_of,
+    dot_graph,
+    layers_of,
+    text_listing,
+)
+from spacelang.targets._lowering import (
+    GUIDANCE,
+    Construct,
+    LoweringResult,
+    PreservationTable,
+    approximated,
+    exact,
+    make_report,
+)
 from spacelang.targets._reduction_chain import DOMAIN_CONSTRUCTS
 
 if TYPE_CHECKING:
@@ -55,6 +68,7 @@ class Blds:
         Construct.RULES_ON_DECISIONS: (exact("excluded structures are not in the tree"),),
         Construct.RULES_ON_VALUES: (exact("a structure is a leaf if some values satisfy the constraints"),),
         Construct.DEFAULTS: (exact("defaults are the heuristic's choices"),),
+        Construct.WEIGHTS: (exact("random leaves are drawn by it; the heuristic prefers the defaults"),),
     }
 
     def lower(self, structures: Structures) -> LoweringResult["DiscrepancyTree", "Leaf"]:
@@ -92,7 +106,7 @@ class DiscrepancyTree:
         self.structures = structures
         self.space = structures.space
         self.layers: tuple[Layer, ...] = layers_of(self.space)
-        self._sampler = Sampler(structures)
+        self._sampler = Sampler(structures, advised=True)
         self._completer = DefaultCompleter(structures)
         self._counts = lru_cache(maxsize=128)(
             lambda pipeline: structures.count_by_discrepancy(self.structure_of(pipeline))

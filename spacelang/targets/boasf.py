@@ -24,10 +24,15 @@ from spacelang.serialization.definition import to_json as definition_of
 from spacelang.serialization.space_text import UnwritableSpaceError, as_text
 from spacelang.solver.counting import Structures
 from spacelang.suggest import suggestion
-from spacelang.targets._boasf.partition import ArmKey, Partition, Subspace
-from spacelang.targets._boasf.pieces import describe_piece, is_single_piece, pieces_of
-from spacelang.targets._constructs import Construct
-from spacelang.targets._lowering import LoweringResult, PreservationTable, exact, make_report, rewritten
+from spacelang.targets._boasf import (
+    ArmKey,
+    Partition,
+    Subspace,
+    cut_into_pieces,
+    describe_piece,
+    is_single_piece,
+)
+from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, exact, make_report, rewritten
 from spacelang.targets._reduction_chain import CONSTRAINT_CONSTRUCTS, DOMAIN_CONSTRUCTS
 from spacelang.targets._text_and_dot import quote_dot
 from spacelang.text import count_with_noun
@@ -153,7 +158,7 @@ class Boasf:
             return (node.domain,)
         if min(number, node.domain.size or number) > CANDIDATE_FACTOR * self.cap:
             self._raise_too_many_arms(min(number, node.domain.size or number), f"cut `{node.key}` into fewer pieces")
-        return pieces_of(node.domain, number)
+        return cut_into_pieces(node.domain, number)
 
     def _raise_too_many_pieces(self, partition: Partition, number: int) -> None:
         cuts = len(partition.cuts)
@@ -203,7 +208,7 @@ class Arm:
     @cached_property
     def sampler(self) -> Sampler:
         """The sampler of configurations of the arm."""
-        return Sampler(self.structures)
+        return Sampler(self.structures, advised=True)
 
 
 class ArmSpaces:

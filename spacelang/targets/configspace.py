@@ -30,30 +30,36 @@ from spacelang.plugins import option
 from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
-from spacelang.targets._configspace.decoder_source import decoder_source
-from spacelang.targets._configspace.json_form import Document, space_source, to_document
-from spacelang.targets._configspace.normal_form import FlatValue
+from spacelang.targets._configspace.documents import (
+    Document,
+    decoder_source,
+    dot_graph,
+    space_source,
+    text_listing,
+    to_document,
+)
 from spacelang.targets._configspace.pieces import (
     EncodedDomain,
     ExactIntegerReduction,
     FlatHyperparameter,
+    FlatValue,
     HyperparameterPiece,
     Piece,
     ScaledRangeReduction,
+    is_expressible,
+    needs_literals,
 )
 from spacelang.targets._configspace.plan import Plan, UnsupportedHyperparameterError
 from spacelang.targets._configspace.planning import RefusedConstraintsError, make_plan
-from spacelang.targets._configspace.priors import is_expressible
-from spacelang.targets._configspace.range_support import needs_literals
-from spacelang.targets._configspace.text import dot_graph, text_listing
-from spacelang.targets._constructs import Construct, constructs_in
 from spacelang.targets._lowering import (
     OVERSIZED,
+    Construct,
     Finding,
     LoweringResult,
     PreservationTable,
     Verdict,
     approximated,
+    constructs_in,
     exact,
     make_report,
     refuse_oversized_integers,
@@ -242,7 +248,7 @@ class ConfigSpaceForm:
         for node, coded in self.plan.coded:
             if isinstance(coded, EncodedDomain):
                 for part in parts(coded.domain):
-                    found |= coded.encode(part.middle)
+                    found |= coded.encode(part.representative)
                 if isinstance(node, Hyperparameter) and contains(coded.domain, node.default):
                     found |= coded.encode(node.default)
         return {**found, **self.encode(nearest_to_default(self.structures)[1])}

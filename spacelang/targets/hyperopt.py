@@ -19,8 +19,6 @@ from spacelang.optional_imports import import_optional
 from spacelang.reductions.questions import DrawnPiece, FreeHyperparameterDraw
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter
 from spacelang.solver.counting import Structures
-from spacelang.targets._constructs import Construct
-from spacelang.targets._exports.nested_code import FLATTEN_SOURCE, NestedCode, case_shares, configuration_of
 from spacelang.targets._exports.python_nodes import (
     Code,
     DictNode,
@@ -35,8 +33,14 @@ from spacelang.targets._exports.python_nodes import (
     names_used,
     one_line,
 )
-from spacelang.targets._exports.rendering import QuestionForm
-from spacelang.targets._lowering import OVERSIZED, LoweringResult, PreservationTable, approximated, exact
+from spacelang.targets._exports.question_forms import (
+    FLATTEN_SOURCE,
+    NestedCode,
+    QuestionForm,
+    case_shares,
+    configuration_of,
+)
+from spacelang.targets._lowering import OVERSIZED, Construct, LoweringResult, PreservationTable, approximated, exact
 from spacelang.targets._reduction_chain import build_questions, build_report, preserved_by_reductions
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from spacelang.sampling.neighbours import Neighbourhood
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
-from spacelang.targets._constructs import Construct
 from spacelang.targets._lowering import (
+    Construct,
     Finding,
     LoweringResult,
     PreservationTable,
@@ -33,10 +33,8 @@ from spacelang.targets._lowering import (
     make_report,
     refuse_oversized_integers,
 )
-from spacelang.targets._mosaic.order import tree_order
-from spacelang.targets._mosaic.outline import Level, dot_graph, outline
-from spacelang.targets._mosaic.vectors import MosaicVectorEncoding
-from spacelang.targets._reduction_chain import preserved_by_reductions, uniform_prior_findings
+from spacelang.targets._mosaic import Level, MosaicVectorEncoding, dot_graph, outline, tree_order
+from spacelang.targets._reduction_chain import preserved_by_reductions
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -71,6 +69,8 @@ class Mosaic:
         ),
         Construct.DEFAULTS: (exact("the default completion of a node is the one nearest to all defaults"),),
         Construct.FIRST: (_FIRST, _FIRST_INSIDE),
+        Construct.WEIGHTS: (exact("configurations below a node are drawn by it"),),
+        Construct.PRIORS: (exact("configurations below a node are drawn by it"),),
     }
 
     def lower(self, structures: Structures) -> LoweringResult["StructuralTree", Vector]:
@@ -229,7 +229,7 @@ class StructuralTree:
 
     @cached_property
     def _sampler(self) -> Sampler:
-        return Sampler(self.structures)
+        return Sampler(self.structures, advised=True)
 
     @cached_property
     def _neighbourhood(self) -> Neighbourhood:
@@ -354,7 +354,6 @@ class _Node:
 
 
 def _findings(space: Space) -> Iterator[Finding]:
-    yield from uniform_prior_findings(space)
     for choice in space.decisions:
         if choice.first and space.variables[choice.address].owners:
             yield Finding(Construct.FIRST, _FIRST_INSIDE, choice.span)

@@ -1,24 +1,26 @@
 """The target `random`: randomly drawn configurations as NumPy arrays of floats."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 
 from spacelang.encodings.domains import EncodedRows, exact_encoding
 from spacelang.encodings.rows import RowEncoding
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Grid, SimpleDomain, literal
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, describe, literal, parts
+from spacelang.ir.space import Choice, Space, Variable
 from spacelang.ir.value import Value, to_json
 from spacelang.plugins import OptionError, option
+from spacelang.reductions.questions import VariableNames
 from spacelang.sampling.batch import Batch
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
-from spacelang.targets._constructs import Construct
 from spacelang.targets._lowering import (
+    Construct,
     LoweringResult,
     PreservationTable,
     exact,
@@ -26,20 +28,38 @@ from spacelang.targets._lowering import (
     refuse_oversized_integers,
     refused,
 )
-from spacelang.targets._random.layout import MatrixColumn, columns_of
-from spacelang.targets._random.source import source
 from spacelang.targets._reduction_chain import (
     CONSTRAINT_CONSTRUCTS,
     constraint_findings,
     preserved_by_reductions,
-    uniform_prior_findings,
 )
 from spacelang.targets._text_and_dot import quote_dot
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+
 RARELY_SATISFIED = refused("values drawn from the compared ranges almost never satisfy the constraint")
+Kind: TypeAlias = Literal["decision", "part", "categorical", "ordinal", "int", "float", "mixed"]
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixColumn:
+    """A description of a matrix column; `lower` and `upper` are its least and greatest number.
+
+    `categories` are the values that indices represent: the branches of a decision, the parts of a union, or the values
+    of a set. A `mixed` column belongs to a union: the column before it has the part, which selects one of `inner` to
+    read the number.
+    """
+
+    name: str
+    address: str
+    kind: Kind
+    lower: float
+    upper: float
+    log: bool = False
+    categories: tuple[Value, ...] | None = None
+    inner: tuple["MatrixColumn", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +78,8 @@ class Random:
         Construct.CONDITIONS: (exact("NaN where the hyperparameter is not active"),),
         **dict.fromkeys(CONSTRAINT_CONSTRUCTS, (exact("every row satisfies them"), RARELY_SATISFIED)),
         Construct.DEFAULTS: (exact("the row of the default configuration is included"),),
+        Construct.WEIGHTS: (exact("rows are drawn by it"),),
+        Construct.PRIORS: (exact("rows are drawn by it"),),
     }
 
     def __post_init__(self) -> None:
@@ -70,7 +92,7 @@ class Random:
         """Return `n` configurations of the space of the structures, drawn by its sampler with the seed."""
         space = structures.space
         refuse_oversized_integers(space, self.preserves)
-        sampler = Sampler(structures)
+        sampler = Sampler(structures, advised=True)
         try:
             columns = sampler.batch(self.n, np.random.default_rng(self.seed))
         except SamplingFailedError:
@@ -78,7 +100,7 @@ class Random:
             make_report(space, self.preserves, constraint_findings(tied, RARELY_SATISFIED))
             raise
         form = RandomArrays(structures, sampler, columns, self.seed)
-        report = make_report(space, self.preserves, uniform_prior_findings(space))
+        report = make_report(space, self.preserves)
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 
 
@@ -185,7 +207,7 @@ class RandomArrays:
 
     def to_python(self) -> str:
         """Return a module that reads the rows of a JSON file and decodes them into dictionaries."""
-        return source(self.space.name, self._column_specifications())
+        return decoder_module_source(self.space.name, self._column_specifications())
 
     @cached_property
     def _row_encoding(self) -> RowEncoding:
@@ -236,3 +258,87 @@ def _range_text(column: MatrixColumn) -> str:
     if column.categories is not None:
         return "{" + ", ".join(map(literal, column.categories)) + "}"
     return f"[{column.lower:g}, {column.upper:g}]{' log' if column.log else ''}"
+
+
+def columns_of(space: Space) -> tuple[MatrixColumn, ...]:
+    """Return a description of each matrix column, in the order in which the space declares variables.
+
+    `encodings.domains.exact_encoding` fills the columns.
+    """
+    names = VariableNames(space)
+    variables = space.variables.values()
+    return tuple(column for each in variables for column in _columns(each, names.name_of(each.node)))
+
+
+def _columns(variable: Variable, name: str) -> Iterator[MatrixColumn]:
+    node = variable.node
+    if isinstance(node, Choice):
+        branches = tuple(branch.name for branch in node.branches)
+        yield MatrixColumn(name, node.address, "decision", 0, len(branches) - 1, categories=branches)
+        return
+    several = parts(node.domain)
+    if len(several) == 1:
+        yield _part_column(several[0], name, node.address)
+        return
+    labels = tuple(map(describe, several))
+    yield MatrixColumn(f"{name}:part", node.address, "part", 0, len(several) - 1, categories=labels)
+    inner = tuple(_part_column(part, name, node.address) for part in several)
+    lower, upper = min(column.lower for column in inner), max(column.upper for column in inner)
+    yield MatrixColumn(name, node.address, "mixed", lower, upper, inner=inner)
+
+
+def _part_column(part: SimpleDomain, name: str, address: str) -> MatrixColumn:
+    match part:
+        case Categorical():
+            kind: Kind = "ordinal" if isinstance(part, Ordinal) else "categorical"
+            return MatrixColumn(name, address, kind, 0, part.size - 1, categories=part.values)
+        case Grid(is_integral=True):
+            return MatrixColumn(name, address, "int", part.lower, part.upper, part.log)
+        case Grid() | Real():
+            return MatrixColumn(name, address, "float", part.lower, part.upper, part.log)
+
+
+HEAD: Final = '''"""The columns of random configurations of the space `{name}`."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+# For each decision and hyperparameter: its key, its first column, and how to read the numbers of each of its parts.
+COLUMNS = [
+'''
+TAIL: Final = '''
+]
+
+
+def read(path):
+    """Return the rows of a compiled JSON document as an array; inactive entries are NaN."""
+    return np.array(json.loads(Path(path).read_text(encoding="utf-8"))["rows"], dtype=float)
+
+
+def decode(row):
+    """Return the configuration of one row as a dictionary."""
+    found = {}
+    for column in COLUMNS:
+        numbers = row[column["start"] :]
+        if np.isnan(numbers[0]):
+            continue
+        parts = column["parts"]
+        part, numbers = (parts[0], numbers) if len(parts) == 1 else (parts[int(numbers[0])], numbers[1:])
+        found[column["key"]] = value_of(part, numbers)
+    return dict(sorted(found.items()))
+
+
+def value_of(part, numbers):
+    """Return the value that numbers encode in a part of a domain."""
+    kind = part[0]
+    if kind == "values":
+        return part[1][int(numbers[0])]
+    return int(numbers[0]) if kind == "int" else float(numbers[0])'''
+
+
+def decoder_module_source(name: str, specifications: Iterable[Mapping[str, object]]) -> str:
+    """Return the source of the module, without a final newline."""
+    lines = [f"    {dict(each)!r}," for each in specifications]
+    return HEAD.format(name=name) + "\n".join(lines) + TAIL

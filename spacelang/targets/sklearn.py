@@ -16,7 +16,7 @@ from spacelang.grouping import group_by_key
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, affine_integer_coefficients, contains, members
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.prior import Normal, Uniform
+from spacelang.ir.prior import Normal
 from spacelang.ir.space import Hyperparameter
 from spacelang.ir.value import Value, identity_key, to_python_scalar
 from spacelang.plugins import OptionError, option
@@ -24,9 +24,7 @@ from spacelang.reductions.questions import DrawnPiece, Piece, Questions
 from spacelang.reductions.unfolding import Fork, FreeHyperparameter
 from spacelang.sampling.unit_scale import from_unit_function
 from spacelang.solver.counting import Structures
-from spacelang.targets._constructs import Construct, constructs_in, constructs_of
 from spacelang.targets._exports import python_nodes as _python
-from spacelang.targets._exports.nested_code import NestedCode
 from spacelang.targets._exports.python_nodes import (
     Code,
     DictNode,
@@ -38,15 +36,23 @@ from spacelang.targets._exports.python_nodes import (
     names_used,
     one_line,
 )
-from spacelang.targets._exports.rendering import QuestionForm
-from spacelang.targets._exports.sklearn_dictionaries import Dictionary, count_dictionaries, iter_dictionaries
+from spacelang.targets._exports.question_forms import (
+    Dictionary,
+    NestedCode,
+    QuestionForm,
+    count_dictionaries,
+    iter_dictionaries,
+)
 from spacelang.targets._lowering import (
     GUIDANCE,
     OVERSIZED,
+    Construct,
     Finding,
     LoweringResult,
     PreservationTable,
     approximated,
+    constructs_in,
+    constructs_of,
     exact,
     make_report,
     rewritten,
@@ -325,11 +331,7 @@ def _choice_code(_name: str, options: Sequence[Code], shares: Sequence[float] | 
 
 def _normal_of(node: Hyperparameter) -> Normal | None:
     """Return the normal prior from which a range is drawn, or None."""
-    match node.prior:
-        case Normal() as normal:
-            return normal if isinstance(node.domain, Real) else None
-        case Uniform() | None:
-            return None
+    return node.prior if isinstance(node.prior, Normal) and isinstance(node.domain, Real) else None
 
 
 def _piece_code(piece: Piece, normal: Normal | None) -> Code:
@@ -340,7 +342,7 @@ def _piece_code(piece: Piece, normal: Normal | None) -> Code:
             return call("OneOf", ListNode(tuple(map(_python.LiteralNode, values))))
         case Grid(is_integral=True) as part:
             flags: dict[str, object] = {"step": part.step} if part.step != 1 else {}
-            return call("Whole", part.lower, part.greatest, **flags, **({"log": True} if part.log else {}))
+            return call("UniformInteger", part.lower, part.greatest, **flags, **({"log": True} if part.log else {}))
         case Grid() as part:
             return call("UniformGrid", *affine_integer_coefficients(part), 0, part.last_index)
         case Real() as part:

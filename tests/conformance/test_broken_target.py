@@ -13,10 +13,9 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, Space
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.targets._constructs import Construct
-from spacelang.targets._lowering import LoweringResult, PreservationTable, exact, make_report
+from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, exact, make_report
 from spacelang.testing.small_spaces import branch, choice, conditional_space, hyperparameter, make_space, plain_space
-from spacelang.testing.target_laws import (
+from spacelang.testing.targets import (
     check_accepted,
     check_constructs_reported,
     check_log_scale,

@@ -12,11 +12,10 @@ from spacelang.analysis import check
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.prior import Normal, Uniform
 from spacelang.sampling.sampler import Sampler
-from spacelang.targets._constructs import Construct, constructs_of
-from spacelang.targets._lowering import Preservation
+from spacelang.targets._lowering import Construct, Preservation, constructs_of
 from spacelang.testing import TargetConformance
 from spacelang.testing.small_spaces import hyperparameter, make_space
-from spacelang.testing.target_laws import check_accepted, check_round_trip, lower
+from spacelang.testing.targets import check_accepted, check_round_trip, lower
 from spacelang.text import Source
 
 PATH = Path(dials.__file__)

@@ -21,7 +21,7 @@ from spacelang.sampling.sampler import Sampler
 from spacelang.serialization.space_text import as_text
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import TooManyConnectedVariablesError, UndecidableError
-from spacelang.targets._boasf.pieces import pieces_of
+from spacelang.targets._boasf import cut_into_pieces
 from spacelang.targets._lowering import RefusedError
 from spacelang.targets.blds import Blds
 from spacelang.targets.boasf import ArmSpaces, Boasf
@@ -120,13 +120,13 @@ def test_an_arm_reads_back_and_compiles_to_another_target(drawn: Drawn, target: 
 def test_pieces_are_disjoint_and_cover_the_domain(
     domain: SimpleDomain | Union, number: int, data: st.DataObject
 ) -> None:
-    pieces = pieces_of(domain, number)
+    pieces = cut_into_pieces(domain, number)
     assert len(pieces) == (number if domain.size is None else min(number, domain.size)) or isinstance(domain, Union)
     assert 1 <= len(pieces) <= number
     inside = data.draw(member(domain))
     inner = data.draw(st.sampled_from(pieces).flatmap(member))
     assert contains(domain, inner)
-    for value in (inside, inner, *(piece.middle for piece in pieces)):
+    for value in (inside, inner, *(piece.representative for piece in pieces)):
         assert sum(contains(piece, value) for piece in pieces) == 1
     if domain.size is not None:
         assert sum(piece.size or 0 for piece in pieces) == domain.size
@@ -138,18 +138,18 @@ def is_log(domain: SimpleDomain | Union) -> bool:
 
 
 def test_ranges_with_log_are_cut_into_equal_ratios() -> None:
-    assert pieces_of(Real(1e-4, 1e4, log=True), 4) == (
+    assert cut_into_pieces(Real(1e-4, 1e4, log=True), 4) == (
         Real(1e-4, 1e-2, upper_open=True, log=True),
         Real(1e-2, 1.0, upper_open=True, log=True),
         Real(1.0, 1e2, upper_open=True, log=True),
         Real(1e2, 1e4, log=True),
     )
-    assert pieces_of(Grid(1, 100, log=True), 2) == (Grid(1, 9, log=True), Grid(10, 100, log=True))
+    assert cut_into_pieces(Grid(1, 100, log=True), 2) == (Grid(1, 9, log=True), Grid(10, 100, log=True))
 
 
 @pytest.mark.parametrize("number", [2, 3, 7])
 def test_integers_with_log_are_cut_near_equal_ratios(number: int) -> None:
-    pieces = pieces_of(Grid(1, 10_000, log=True), number)
+    pieces = cut_into_pieces(Grid(1, 10_000, log=True), number)
     ratios = [math.log((piece.upper + 1) / piece.lower) for piece in pieces]  # type: ignore[union-attr]
     assert max(ratios) - min(ratios) < math.log(2)
 

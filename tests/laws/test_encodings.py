@@ -10,18 +10,17 @@ import pytest
 from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
-from spacelang.encodings import simple_domains as members_coded
+from spacelang.encodings import domains as domain_encodings
 from spacelang.encodings.domains import DomainEncoding, exact_encoding, unit_encoding
-from spacelang.encodings.integer_codes import IntegerEncoding
+from spacelang.encodings.integer_codes import IntegerEncoding, UnitIntervalMapping
 from spacelang.encodings.rows import RowEncoding
-from spacelang.encodings.unit_interval import UnitIntervalMapping
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, grid, members, parts
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value, identity_key
 from spacelang.sampling.batch import Batch
 from spacelang.sampling.batch_builder import BatchBuilder, encode_values
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
-from spacelang.sampling.uniform import UniformSampler
+from spacelang.sampling.uniform import ValueSampler
 from spacelang.sampling.unit_scale import to_unit_function
 from spacelang.sampling.value_codes import decode_values
 from spacelang.solver.counting import Structures
@@ -129,7 +128,7 @@ def ends_of(part: SimpleDomain) -> tuple[Value, Value]:
 
 @st.composite
 def drawn_from(draw: st.DrawFn, domain: Domain) -> Value:
-    drawn = UniformSampler(domain).draw(1, np.random.default_rng(draw(st.integers(0, 2**32))))
+    drawn = ValueSampler(domain).draw(1, np.random.default_rng(draw(st.integers(0, 2**32))))
     return decode_values(domain, drawn)[0]
 
 
@@ -197,10 +196,10 @@ def test_many_values_together_are_as_each_alone(
 @LAW
 @given(part=numeric, places=st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_places_of_a_range_are_in_its_order(part: Grid | Real, places: list[float]) -> None:
-    found = members_coded.from_unit(part, np.array([0.0, *sorted(places), 1.0]))
+    found = domain_encodings.from_unit(part, np.array([0.0, *sorted(places), 1.0]))
     assert (np.diff(found) >= 0).all()
     assert (found[0], found[-1]) == (part.least, part.greatest)
-    shares = members_coded.to_unit(part, found)
+    shares = domain_encodings.to_unit(part, found)
     assert (np.diff(shares) >= 0).all()
 
 
@@ -208,7 +207,7 @@ def test_places_of_a_range_are_in_its_order(part: Grid | Real, places: list[floa
 @given(lower=st.floats(1e-300, 1e300), ratio=st.floats(1.0001, 1e6), share=st.floats(0, 1))
 def test_places_of_a_log_range_are_those_of_logarithms(lower: float, ratio: float, share: float) -> None:
     part = Real(lower, lower * ratio, log=True)
-    (found,) = members_coded.from_unit(part, np.array([share])).tolist()
+    (found,) = domain_encodings.from_unit(part, np.array([share])).tolist()
     assert math.isclose(math.log(found / lower), share * math.log(part.upper / lower), rel_tol=1e-6, abs_tol=1e-9)
 
 
@@ -216,7 +215,7 @@ def test_places_of_a_log_range_are_those_of_logarithms(lower: float, ratio: floa
 @given(part=numeric, data=st.data())
 def test_arrays_and_single_values_lie_at_the_same_place(part: Grid | Real, data: st.DataObject) -> None:
     values = values_of(part, data)
-    shares = members_coded.to_unit(part, np.array(values, float))
+    shares = domain_encodings.to_unit(part, np.array(values, float))
     assert np.allclose(shares, [to_unit_function(part)(value) for value in values], rtol=0, atol=1e-12)
 
 
@@ -224,12 +223,12 @@ def test_arrays_and_single_values_lie_at_the_same_place(part: Grid | Real, data:
 @given(part=st.one_of(grids(), held), data=st.data())
 def test_what_is_half_way_is_rounded_up(part: Grid, data: st.DataObject) -> None:
     index = data.draw(st.integers(0, part.last_index))
-    (code,) = members_coded.codes_at(part, np.array([index])).tolist()
+    (code,) = domain_encodings.codes_at(part, np.array([index])).tolist()
     assert code == part.value_at(index)
-    assert members_coded.nearest_index(part, np.array([code])).tolist() == [index]
+    assert domain_encodings.nearest_index(part, np.array([code])).tolist() == [index]
     if part.is_integral and index < part.last_index and part.upper < 2**50:
         between = np.array([code + part.step / 2, code + part.step * 0.49])
-        assert members_coded.nearest_codes(part, between).tolist() == [part.value_at(index + 1), code]
+        assert domain_encodings.nearest_codes(part, between).tolist() == [part.value_at(index + 1), code]
 
 
 def test_rows_that_stand_for_no_value_are_not_read() -> None:

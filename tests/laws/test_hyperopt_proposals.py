@@ -18,9 +18,9 @@ from spacelang.ir.domain import Grid, Real
 from spacelang.ir.expr import Arithmetic, Compare, Constant, Reference
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
-from spacelang.optimizers._hyperopt_tpe import HyperoptTpe, TpeSettings
-from spacelang.optimizers._novelty import NoveltyTracker
+from spacelang.optimizers._draws import NoveltyTracker
 from spacelang.optimizers._proposer_search import ObservedLoss, ProposerSearch
+from spacelang.optimizers.tpe import HyperoptTpe, TpeSettings
 from spacelang.plugins import OptionError
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures

@@ -81,7 +81,7 @@ def many(draw: st.DrawFn, anchor: int) -> Domain:
         return Union((Real(-0.75, -0.25), numbers)) if lower >= 0 else numbers
     if kind == 2 and upper - lower >= 2**63 - 1 and float(upper) > float(lower):
         interval = Real(float(lower), float(upper), draw(st.booleans()), draw(st.booleans()), log=lower > 0)
-        return interval if contains(interval, interval.middle) else numbers
+        return interval if contains(interval, interval.representative) else numbers
     return numbers
 
 
@@ -149,7 +149,7 @@ def member_of(domain: Domain) -> st.SearchStrategy[Any]:
 
 def _member_of(part: SimpleDomain) -> st.SearchStrategy[Any]:
     if isinstance(part, Real) and part.size is None:
-        near_ends = (part.lower, part.upper, math.nextafter(part.lower, part.upper), part.middle)
+        near_ends = (part.lower, part.upper, math.nextafter(part.lower, part.upper), part.representative)
         return st.sampled_from([number for number in near_ends if contains(part, number)])
     assert part.size is not None
     return st.one_of(st.integers(0, part.size - 1), st.sampled_from((0, part.size - 1, part.size // 2))).map(
@@ -293,7 +293,7 @@ def test_cells_agree_on_the_atom_that_cut_them(data: st.DataObject) -> None:
     found = cut_into_cells(domain, cuts, lambda value: (truth(value),))
     for cell in found:
         members = data.draw(st.lists(member_of(cell), min_size=1, max_size=4))
-        assert {truth(value) for value in members} == {truth(cell.middle)}
+        assert {truth(value) for value in members} == {truth(cell.representative)}
     for value in data.draw(st.lists(member_of(domain), max_size=4)):
         assert sum(contains(cell, value) for cell in found) == 1
     assert join_pieces(domain, found) == domain

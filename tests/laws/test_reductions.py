@@ -24,11 +24,11 @@ from spacelang.reductions.domains import (
     split_into_simple,
 )
 from spacelang.reductions.flattening import BranchCase, flatten_branch
-from spacelang.reductions.permutations import PermutationSet
 from spacelang.reductions.questions import Question, Questions
 from spacelang.reductions.unfolding import unfold
 from spacelang.solver.counting import Structures
-from spacelang.targets._configspace.range_support import encode_domain
+from spacelang.targets._admm.layout import PermutationSet
+from spacelang.targets._configspace.pieces import encode_domain
 from spacelang.testing.small_spaces import hyperparameter, make_space
 
 from . import brute
@@ -63,7 +63,7 @@ def test_each_reduction_alone_has_the_same_members(domain: Domain, data: st.Data
         if found is None:
             continue
         if part.size is None or part.size > 100:
-            values = [part.least, part.middle, part.greatest] if isinstance(part, Grid | Real) else []
+            values = [part.least, part.representative, part.greatest] if isinstance(part, Grid | Real) else []
         else:
             values = [*members(part)]
             assert [found.encode(value) for value in values] == [*members(found.domain)]

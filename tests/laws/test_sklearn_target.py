@@ -12,7 +12,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
-from spacelang.targets._exports.sklearn_distributions import JointDistribution, OneOf, UniformGrid, Whole
+from spacelang.targets._exports.sklearn_distributions import JointDistribution, OneOf, UniformGrid, UniformInteger
 
 from . import brute
 from .exports import DRAWS, NAMES, bundled, drawn, form_of, members
@@ -51,7 +51,7 @@ def outcomes(value: Any) -> Iterator[Any]:
     elif isinstance(value, OneOf):
         for each in value.options:
             yield from outcomes(each)
-    elif isinstance(value, Whole):
+    elif isinstance(value, UniformInteger):
         yield from range(value.lower, value.upper + 1, value.step)
     elif isinstance(value, UniformGrid):
         yield from ((value.start + value.step * i) / value.below for i in range(value.first, value.last + 1))

@@ -11,7 +11,7 @@ from spacelang.analysis import CheckResult, check
 from spacelang.ir.configuration import Configuration
 from spacelang.targets import TARGETS
 from spacelang.targets._lowering import RefusedError, compiled_document
-from spacelang.testing.target_laws import (
+from spacelang.testing.targets import (
     check_accepted,
     check_constructs_reported,
     check_declared_verdicts,

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacelang.analysis import CheckContext, CheckResult, check, imports
+from spacelang.analysis.data_symbols import DataSymbols
 from spacelang.analysis.diagnostic_collector import DiagnosticCollector
 from spacelang.analysis.resolution import resolve
 from spacelang.analysis.stages import StageReader
-from spacelang.analysis.symbols import DataSymbols
 from spacelang.catalog import load
-from spacelang.catalog.catalogues import Catalogues
+from spacelang.catalog.catalogue import Catalogues
 from spacelang.diagnostics.diagnostic import Severity
 from spacelang.diagnostics.terminal import render
 from spacelang.ir.configuration import Configuration

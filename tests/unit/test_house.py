@@ -34,7 +34,6 @@ ONE_NAME: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
         "Tpe": frozenset({"minimizers.tpe", "optimizers.tpe"}),
     },
     "a node of the syntax tree, and the object that it becomes": {
-        "Operator": frozenset({"ir.space", "syntax.ast"}),
         "Pipeline": frozenset({"syntax.ast", "targets.blds"}),
         "Task": frozenset({"ir.task", "syntax.ast"}),
     },

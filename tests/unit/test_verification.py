@@ -9,7 +9,7 @@ import pytest
 from commands import spacelang
 
 import spacelang as sl
-from spacelang.api.verification import verify
+from spacelang.api.compilation import verify
 from spacelang.ir.configuration import Configuration
 from spacelang.targets import TARGETS
 

@@ -3,31 +3,59 @@
 See spacelang/optimizers/README.md, section "ADMM: iteration".
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
 from typing import Final, Literal
 
+from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem
 from spacelang.ir.search_protocol import Ask, Search, SearchCoroutine, ask_all
+from spacelang.ir.space import SKIPPED_STEP, Choice
 from spacelang.ir.trial import Request, Trial
 from spacelang.minimizers import Minimizer
-from spacelang.optimizers._admm.pipeline_tree import PipelineChoiceTree
-from spacelang.optimizers._admm.pipeline_trials import PipelineTrials
+from spacelang.optimizers._admm.algebra import Iterate, Residuals, Splitting
 from spacelang.optimizers._admm.points import MemberCache, ThetaCube
-from spacelang.optimizers._admm.residuals import Residuals
-from spacelang.optimizers._admm.schedule import CallSchedule
-from spacelang.optimizers._admm.splitting import Iterate, Splitting
-from spacelang.optimizers._admm.starting_point import first_point
 from spacelang.optimizers._admm.theta_min import ThetaSubproblem
-from spacelang.optimizers._admm.theta_scope import Scope, ThetaStateStore
-from spacelang.optimizers._admm.trial_cache import TrialCache
-from spacelang.optimizers._admm.z_min import ZSubproblem
+from spacelang.optimizers._admm.trial_cache import PipelineTrials, TrialCache
+from spacelang.optimizers._admm.z_min import PipelineChoiceTree, Scope, ThetaStateStore, ZSubproblem
+from spacelang.optimizers._draws import UniqueConfigurations
 from spacelang.optimizers._selection import Selector
-from spacelang.optimizers._unique_configurations import UniqueConfigurations
-from spacelang.surrogates.training_limits import SUBSAMPLING_NOTE
+from spacelang.solver.defaults import DefaultCompleter
+from spacelang.surrogates.limits import SUBSAMPLING_NOTE
 from spacelang.targets.admm import AdmmForm, AdmmPoint
 from spacelang.targets.blds import DiscrepancyTree, Pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class CallSchedule:
+    """A schedule of I_t = min(most, first + growth * t) calls in iteration t = 0, 1, 2, ...
+
+    With `growth=0` the number of calls is constant. The adaptive schedules F8 and F16 of the papers have a growth of 8
+    and 16, from 16 up to 128 calls, or up to 256 on their artificial objective. They spend few calls while theta and z
+    are far apart, and more later.
+    """
+
+    first: int = 16
+    growth: int = 0
+    most: int = 128
+
+    def __post_init__(self) -> None:
+        """Raise ValueError unless 1 <= first <= most and growth >= 0."""
+        if not 1 <= self.first <= self.most:
+            raise ValueError(f"a schedule needs 1 <= first <= most, but they are {self.first} and {self.most}")
+        if self.growth < 0:
+            raise ValueError(f"a schedule needs a growth of at least 0, but it is {self.growth}")
+
+    @classmethod
+    def fixed(cls, calls: int) -> "CallSchedule":
+        """Return a schedule with the same number of calls in every iteration."""
+        return cls(calls, 0, calls)
+
+    def calls(self, iteration: int) -> int:
+        """Return I_t, the number of calls of each of the two sub-problems; `iteration` counts from 0."""
+        return min(self.most, self.first + self.growth * iteration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +75,6 @@ class IterationSettings:
 
 MAX_NEIGHBOURS: Final = 4_096
 """The maximum number of neighbours of the best z to consider, since there can be many orders of steps."""
-
 MIN_RELATIVE_GAIN: Final = 0.01
 """The least improvement of the best normalized loss, as a share of it, that counts as a gain of an iteration."""
 
@@ -216,7 +243,7 @@ class Iterations:
             return False
         (self._current_trial,) = yield from self._cache.run(ask_all([request]))
         point = self._form.encode(request.configuration)
-        pipeline, owned = self._choice_tree.pipeline_of(point), self._form.owned(point)
+        pipeline, owned = self._choice_tree.pipeline_of(point), self._form.variables_of_selected_alternatives(point)
         self.state = self._splitting.restarted_at(self._thetas.state_of(pipeline, self.state), point, owned)
         self._store_state(pipeline, is_other=True)
         return True
@@ -235,7 +262,9 @@ class Iterations:
         near = [each for each in around if each not in self._tuned_pipelines]
         for place in self._problem.rng.permutation(len(near)):
             state = self._splitting.restarted_at(
-                self._thetas.state_of(pipeline, self.state), best.point, self._form.owned(best.point)
+                self._thetas.state_of(pipeline, self.state),
+                best.point,
+                self._form.variables_of_selected_alternatives(best.point),
             )
             state = self._thetas.state_of(near[place], state)
             self._tuned_pipelines.add(near[place])
@@ -248,8 +277,35 @@ class Iterations:
         return False
 
     def _owned_cube(self, point: AdmmPoint) -> ThetaCube:
-        return ThetaCube.from_mask(self._form, self._form.owned(point))
+        return ThetaCube.from_mask(self._form, self._form.variables_of_selected_alternatives(point))
 
     @property
     def _current_pipeline(self) -> Pipeline:
         return self._choice_tree.pipeline_of(self.state.point)
+
+
+FIRST_ESTIMATOR: Final = "GaussianNB"
+"""The estimator of the first pipeline in the ADMM paper; used if a stage has it."""
+
+
+def first_point(form: AdmmForm, initial: Sequence[Configuration] = ()) -> AdmmPoint:
+    """Return the point of the first initial configuration, or of the simplest pipeline if there is none.
+
+    The simplest pipeline skips every optional step and ends in naive Bayes, as far as the constraints allow. All other
+    decisions and all hyperparameters have their defaults, or are as near to them as the constraints allow.
+    """
+    if initial:
+        return form.encode(initial[0])
+    structures, taken = form.structures, dict[str, str]()
+    for stage in form.space.stages:
+        for branch in _simple_alternatives(stage):
+            if structures.existence_solver.condition({**taken, stage.address: branch}).exists:
+                taken[stage.address] = branch
+                break
+    return form.encode(DefaultCompleter(structures).complete(structures.nearest_structure(taken)))
+
+
+def _simple_alternatives(stage: Choice) -> Iterator[str]:
+    """Yield the names of the simple alternatives of a stage, the simplest first."""
+    yield from (branch.name for branch in stage.branches if branch.node == SKIPPED_STEP)
+    yield from (branch.name for branch in stage.branches if branch.name == FIRST_ESTIMATOR)

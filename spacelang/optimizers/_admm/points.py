@@ -76,7 +76,10 @@ class ThetaCube:
 
     @classmethod
     def from_mask(cls, form: AdmmForm, owned: Mask) -> "ThetaCube":
-        """Return the cube of the variables that are true in a mask; see `ConfigurationConverter.owned`."""
+        """Return the cube of the variables that are true in a mask.
+
+        See `ConfigurationConverter.variables_of_selected_alternatives`.
+        """
         numbers, integers = np.flatnonzero(owned.theta_c), np.flatnonzero(owned.theta_d)
         return cls(numbers, integers, form.theta_c.take(numbers), form.theta_d.take(integers))
 

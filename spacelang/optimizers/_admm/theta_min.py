@@ -12,9 +12,8 @@ import numpy as np
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.trial import Request, Trial
 from spacelang.minimizers import Box, Point
+from spacelang.optimizers._admm.algebra import Iterate, Residuals, Splitting, constraint_values
 from spacelang.optimizers._admm.points import MemberCache, Theta, ThetaCube
-from spacelang.optimizers._admm.residuals import Residuals, constraint_values
-from spacelang.optimizers._admm.splitting import Iterate, Splitting
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates.dimensions import Dimension
 from spacelang.targets.admm import AdmmForm, AdmmPoint
@@ -60,7 +59,7 @@ class ThetaSubproblem:
         """
         self._splitting, self._residuals, self._state = splitting, residuals, state
         self._members = MemberCache(form) if members is None else members
-        self._owned = form.owned(state.point)
+        self._owned = form.variables_of_selected_alternatives(state.point)
         self._target = splitting.target(state)
         self._trials: dict[Point, Trial] = {}
         self._new: dict[Point, Trial] = {}

@@ -4,15 +4,18 @@ A request whose trial is known is answered at once from the cache; all other req
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Final, TypeVar
 
+import numpy as np
+
 from spacelang.ir.search_protocol import Ask, LazyRequest, SearchCoroutine, SearchEvent
 from spacelang.ir.trial import Request, Status, Trial
+from spacelang.optimizers._admm.points import Theta, ThetaCube
+from spacelang.targets.blds import Pipeline
 
 T = TypeVar("T")
-
 NO_MEMBER_KEY: Final = ""
 """A key that no member has. A configuration with this key stands for alternatives that no member has."""
 
@@ -86,3 +89,27 @@ def _failed_trial(request: Request) -> Trial:
 
 def _without_predictions(trial: Trial) -> Trial:
     return trial if trial.predictions is None else replace(trial, predictions=None)
+
+
+class PipelineTrials:
+    """Trials on all training rows by pipeline, each with the values of the variables that the pipeline owns.
+
+    The values are stored as bytes, because a run can have thousands of trials.
+    """
+
+    def __init__(self) -> None:
+        self._packed_trials: dict[Pipeline, list[tuple[bytes, Trial]]] = {}
+
+    def record(self, pipeline: Pipeline, tried: Iterable[tuple[Theta, Trial]]) -> None:
+        """Add trials of a pipeline, each with its theta."""
+        packed = ((np.concatenate(theta).tobytes(), trial) for theta, trial in tried)
+        self._packed_trials.setdefault(pipeline, []).extend(packed)
+
+    def trials_of(self, pipeline: Pipeline, cube: ThetaCube) -> Iterator[tuple[Theta, Trial]]:
+        """Yield the trials of a pipeline in the order in which they were added, each with its theta.
+
+        `cube` must be the cube of the variables that the pipeline owns.
+        """
+        for packed, trial in self._packed_trials.get(pipeline, ()):
+            numbers, integers = np.split(np.frombuffer(packed), [len(cube.numbers)])
+            yield (numbers, integers), trial

@@ -156,7 +156,6 @@ def _ranks(losses: "Array") -> "Array":
 
 
 def _columns(field: "VariableColumns", fields: "Sequence[VariableColumns]") -> "Array":
-    """Return the columns of a variable and of everything below it."""
     address = field.variable.address
     mine = [each for each in fields if each is field or any(owner == address for owner, _ in each.variable.owners)]
     return np.concatenate([np.arange(each.start, each.end) for each in mine])
@@ -184,7 +183,6 @@ def _repeat(
 
 
 def _permuted(points: "Array", group: "Array", rng: np.random.Generator) -> "tuple[Array, Array]":
-    """Return the rows in which the group is active, and these rows with the values of the group permuted."""
     at = np.flatnonzero(~np.isnan(points[:, group[0]]))
     rows = points[at]
     rows[:, group] = points[np.ix_(rng.permutation(at), group)]

@@ -152,7 +152,6 @@ def _ticks(domain: Domain) -> list[Tick]:
 
 
 def _part_labels(part: Categorical | Grid | Real) -> list[tuple[float, str]]:
-    """Return the positions and labels of a part of a domain: all values of a small set, otherwise the two ends."""
     match part:
         case Categorical():
             last = part.size - 1

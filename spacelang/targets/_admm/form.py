@@ -1,5 +1,6 @@
 """The compiled space of the target `admm`: the variables, constraints and conversions of ADMM as arrays."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,14 +12,16 @@ import numpy as np
 from spacelang.encodings.integer_codes import IntegerEncoding
 from spacelang.ir.domain import NOT_FOUND, NotFound
 from spacelang.ir.expr import scope
+from spacelang.ir.prior import Prior
 from spacelang.ir.space import Choice, Constraint, Hyperparameter
 from spacelang.ir.task import Bound
 from spacelang.ir.value import Value
-from spacelang.sampling.uniform import UniformSampler
+from spacelang.sampling.prior_draws import prior_of
+from spacelang.sampling.uniform import ValueSampler
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default
-from spacelang.targets._admm.configuration_maps import ConfigurationConverter, write_values
+from spacelang.targets._admm.configuration_converter import ConfigurationConverter, write_values
 from spacelang.targets._admm.layout import Block, StepOrder, ThetaColumns, VariableLayout
 from spacelang.targets._admm.linear_constraints import LinearConstraint, LinearConstraints, derive_linear_constraints
 from spacelang.targets._admm.points import AdmmPoint, AdmmPoints
@@ -263,20 +266,35 @@ class AdmmForm(ConfigurationConverter):
     def sample_all(self, count: int, rng: "Generator") -> AdmmPoints:
         """Draw `count` points: each block, order and variable of theta on its own, and then project the point.
 
-        Alternatives and orders are uniform, and theta is uniform or log-uniform. A point that satisfies all constraints
+        Alternatives follow their weights, and theta its priors; without them, and for orders, the draw is uniform, or
+        log-uniform under `log`. A point that satisfies all constraints
         stays as it was drawn, so every member is possible. Members near to excluded points are more likely.
         """
         points = self.points_with_default_theta(count)
         rows = np.arange(count)
         for block in self.blocks:
-            points.z[rows, block.start + rng.integers(len(block.alternatives), size=count)] = 1
+            points.z[rows, block.start + self._draw_alternatives(block, count, rng)] = 1
         for order, matrices in zip(self.orders, points.orders, strict=True):
             matrices[...] = order.matrices[rng.integers(len(order.branches), size=count)]
         ways = (alternative.columns for block in self.blocks for alternative in block.alternatives)
         for slot in (*self.layout.always, *(slot for slots in ways for slot in slots)):
             domain = slot.coding.domain  # may be a part of the hyperparameter's domain, with the same codes
-            write_values(points, slot, IntegerEncoding(domain, domain), rows, UniformSampler(domain).draw(count, rng))
+            drawn = ValueSampler(domain, self._prior_of(slot.address)).draw(count, rng)
+            write_values(points, slot, IntegerEncoding(domain, domain), rows, drawn)
         return self.project_all(points) if count else points
+
+    def _draw_alternatives(self, block: Block, count: int, rng: "Generator") -> Array:
+        """Return the positions of `count` alternatives of a block; those of one branch share its weight."""
+        branches = self.space.variables[block.address].choice.branches
+        cases = Counter(alternative.branch_index for alternative in block.alternatives)
+        weights = [branches[each.branch_index].weight / cases[each.branch_index] for each in block.alternatives]
+        if len({branch.weight for branch in branches}) == 1:
+            return rng.integers(len(weights), size=count)
+        return rng.choice(len(weights), size=count, p=np.array(weights) / sum(weights))
+
+    def _prior_of(self, address: str) -> Prior | None:
+        node = self.space.variables[address].node
+        return prior_of(node, advised=True) if isinstance(node, Hyperparameter) else None
 
     # ---- rows of the matrix
 

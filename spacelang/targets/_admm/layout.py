@@ -3,9 +3,10 @@
 See spacelang/optimizers/README.md, section "ADMM: variables".
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations
 from typing import Final
 
 import numpy as np
@@ -14,16 +15,56 @@ from spacelang.encodings.integer_codes import IntegerEncoding
 from spacelang.grouping import group_by_key
 from spacelang.ir.domain import Categorical, Domain, NotFound, members, parts
 from spacelang.ir.expr import Active, And, Expr, Is, decisions_in_tests, is_true, nodes
-from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
+from spacelang.ir.space import Choice, Hyperparameter, Space, Variable, order_name
 from spacelang.ir.value import identity_key
 from spacelang.reductions.flattening import BranchCase
-from spacelang.reductions.permutations import PermutationSet
 from spacelang.sampling.batch_builder import encode_values
-from spacelang.serialization.expression_printer import show_expression
-from spacelang.targets._admm.theta_boxes import Coordinate, Owner, ThetaBox
+from spacelang.sampling.value_codes import Array
+from spacelang.serialization.syntax_nodes import show_expression
+from spacelang.targets._admm.points import Coordinate, Owner, ThetaBox
 
 MAX_ENUMERATED_MEMBERS: Final = 4_096
 """The maximum size of a domain part from which members that a constraint excludes are removed from D."""
+
+
+@dataclass(frozen=True)
+class PermutationSet:
+    """The allowed orders (`branches`) of labelled steps."""
+
+    labels: tuple[str, ...]
+    branches: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of steps, T."""
+        return len(self.labels)
+
+    @cached_property
+    def matrices(self) -> Array:
+        """The permutation matrix of each branch: shape (branches, T, T), entries 0 and 1."""
+        by_name = {order_name(labels): labels for labels in permutations(self.labels)}
+        return np.stack([self.matrix_of(by_name[name]) for name in self.branches])
+
+    def matrix_of(self, order: Sequence[str]) -> Array:
+        """Return the permutation matrix of an order of the steps, shape (T, T)."""
+        found = np.zeros((self.size, self.size), np.int8)
+        found[[self.labels.index(label) for label in order], np.arange(self.size)] = 1
+        return found
+
+    def nearest_order_indices(self, matrices: Array) -> Array:
+        """Return for each of n matrices the index of the best allowed order: shape (n,).
+
+        This is the order whose entries in the matrix have the largest sum, the first one in a tie. NaN counts as 0.
+        """
+        given = np.asarray(matrices, float).reshape(len(matrices), -1)
+        sums = np.nan_to_num(given) @ self.matrices.reshape(len(self.branches), -1).T.astype(float)
+        return np.asarray(sums.argmax(axis=1))
+
+    @property
+    def missing_orders(self) -> tuple[tuple[str, ...], ...]:
+        """The orders of the steps that are not allowed."""
+        known = set(self.branches)
+        return tuple(order for order in permutations(self.labels) if order_name(order) not in known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +241,7 @@ class _LayoutBuilder:
     def _add_hyperparameter(self, node: Hyperparameter, owner: Owner, domain: Domain, condition: str) -> ThetaColumns:
         coding, integer = IntegerEncoding(domain, node.domain), None
         given = domain.find(node.default)
-        default = domain.middle if isinstance(given, NotFound) else given
+        default = domain.representative if isinstance(given, NotFound) else given
         whole, numbers = coding.encode(encode_values(node.domain, [default]))
         if coding.is_discrete:
             integer, code = len(self._integers), int(whole[0])
@@ -209,7 +250,7 @@ class _LayoutBuilder:
         first = len(self._numbers)
         for place, (piece, (given,)) in enumerate(zip(coding.continuous_pieces, numbers, strict=True)):
             name = node.key if len(coding.continuous_pieces) == 1 else f"{node.key} ({place + 1})"
-            start = piece.part.middle if np.isnan(given) else float(given)
+            start = piece.part.representative if np.isnan(given) else float(given)
             assert isinstance(start, float)
             self._numbers.append(Coordinate(name, node.address, owner, (piece,), start, frozenset(), condition))
         return ThetaColumns(node.address, coding, integer, tuple(range(first, len(self._numbers))))

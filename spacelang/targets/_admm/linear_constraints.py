@@ -30,15 +30,15 @@ MAX_JOINT_STATES: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class LinearConstraint:
-    """A linear constraint: the sum of the variables of all terms is at most `most`, the number of terms minus one.
+    """A linear constraint: the sum of the variables of all terms is at most `upper_bound`.
 
-    This means that the terms cannot all be taken together.
+    The bound is the number of terms minus one: the terms cannot all be taken together.
     """
 
     terms: tuple[Term, ...]
 
     @property
-    def most(self) -> int:
+    def upper_bound(self) -> int:
         """The upper bound of the sum of the variables of all terms."""
         return len(self.terms) - 1
 
@@ -122,7 +122,7 @@ def _possible_states(name: str, network: Network, alternative: Indicator, block:
         if domain is None:
             return [UNREACHED]
         cells = network.cells[name]
-        return [state for state in states if state != UNREACHED and contains(domain, cells[state].middle)]
+        return [state for state in states if state != UNREACHED and contains(domain, cells[state].representative)]
     if name not in settled.branches:
         return states
     state = dict(network.fixed_decisions(settled.branches)).get(name, UNREACHED)

@@ -1,11 +1,208 @@
-"""ADMM points as arrays, one or many at once."""
+"""ADMM points as arrays, and the boxes of theta_c and theta_d with the projection P_D and the scaling to [0, 1].
 
-from collections.abc import Iterator, Sequence
+See spacelang/optimizers/README.md, section "ADMM: variables".
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
+from spacelang.encodings.domains import round_half_up
+from spacelang.encodings.integer_codes import CodedPiece, UnitIntervalMapping
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, describe, literal
+from spacelang.ir.value import to_json
 from spacelang.sampling.value_codes import Array
+
+Owner: TypeAlias = tuple[str, str] | None
+"""The stage and the alternative to which a variable belongs; None if it belongs to every pipeline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinate:
+    """One variable of theta: `name` is its key in configurations, and `default` is the code of its default.
+
+    `excluded` are the codes between the bounds that are not in D. `condition` is the text of the condition under which
+    the variable is active in its alternative; empty if there is none.
+    """
+
+    name: str
+    address: str
+    owner: Owner
+    pieces: tuple[CodedPiece, ...]
+    default: float
+    excluded: frozenset[int] = frozenset()
+    condition: str = ""
+
+    @property
+    def log(self) -> bool:
+        """True if the variable has a logarithmic scale.
+
+        It is False for a union, whose parts have scales of their own (see `to_json`).
+        """
+        part = self.pieces[0].part
+        return len(self.pieces) == 1 and isinstance(part, Grid | Real) and part.log
+
+    def to_json(self, *, integral: bool) -> dict[str, object]:
+        """Return the variable as a dictionary that the `json` module can write.
+
+        The bounds are codes, except that those of a continuous variable (`integral=False`) are values. `values` are
+        those of a set.
+        """
+        document: dict[str, object] = {
+            "name": self.name,
+            "owner": None if self.owner is None else list(self.owner),
+            "lower": self.pieces[0].first,
+            "upper": self.pieces[-1].last,
+            "log": self.log,
+        }
+        if not integral:
+            part = self.pieces[0].part
+            assert isinstance(part, Real)
+            document |= {"lower": part.lower, "upper": part.upper}
+            document |= {"lower_open": True} if part.lower_open else {}
+            document |= {"upper_open": True} if part.upper_open else {}
+        elif len(self.pieces) == 1:
+            document |= _piece_to_json(self.pieces[0])
+        else:
+            document["parts"] = [
+                {"lower": piece.first, "upper": piece.last, **_piece_to_json(piece)} for piece in self.pieces
+            ]
+        if self.excluded:
+            document["excluded"] = sorted(self.excluded)
+        document |= {"condition": self.condition} if self.condition else {}
+        return {**document, "default": self.default}
+
+
+def _piece_to_json(piece: CodedPiece) -> dict[str, object]:
+    """Return what the codes of a piece stand for; an empty dictionary if they are the integers themselves."""
+    part = piece.part
+    match part:
+        case Ordinal():
+            return {"values": list(map(to_json, part.values)), "ordered": True}
+        case Categorical():
+            return {"values": list(map(to_json, part.values))}
+        case Real() if piece.is_continuous:
+            return {"range": [part.lower, part.upper], **_scale_to_json(piece)}
+        case Grid() if part.is_consecutive and piece.first == part.lower:
+            return {}
+    start, step = piece.start_and_step()
+    return {"start": start, "step": step, **_scale_to_json(piece)}
+
+
+def _scale_to_json(piece: CodedPiece) -> dict[str, object]:
+    return {"log": True} if isinstance(piece.part, Grid | Real) and piece.part.log else {}
+
+
+class ThetaBox:
+    """A box of coordinates as arrays with one entry each: bounds, log flags and defaults, and D if it is integral."""
+
+    def __init__(self, coordinates: tuple[Coordinate, ...], *, integral: bool) -> None:
+        """Create the box; the coordinates of an integral box are integers in D, stored as floats."""
+        self.coordinates = coordinates
+        self.integral = integral
+        self.names: tuple[str, ...] = tuple(each.name for each in coordinates)
+        self.owners: tuple[Owner, ...] = tuple(each.owner for each in coordinates)
+        ends = [_bounds_of(each, integral=integral) for each in coordinates]
+        self.lower: Array = np.array([lower for lower, _ in ends], float)
+        self.upper: Array = np.array([upper for _, upper in ends], float)
+        self.default: Array = np.array([each.default for each in coordinates], float)
+        self.log: Array = np.array([each.log for each in coordinates], bool)
+        self.lattice: dict[int, Array] = {
+            column: np.array([code for code in range(each.pieces[0].first, each.pieces[-1].last + 1)
+                              if code not in each.excluded], float)
+            for column, each in enumerate(coordinates)
+            if each.excluded
+        }  # fmt: skip
+        """The members of D by column, for coordinates with excluded codes; all others have every integer of the box."""
+        for column in self.lattice:
+            self.default[column] = self._nearest_member(column, self.default[column : column + 1])[0]
+
+    def __len__(self) -> int:
+        return len(self.coordinates)
+
+    def take(self, columns: Array) -> "ThetaBox":
+        """Return the box of some of the coordinates."""
+        return ThetaBox(tuple(self.coordinates[column] for column in columns), integral=self.integral)
+
+    @property
+    def widths(self) -> Array:
+        """The unit of each variable in penalties: max(1, upper - lower)."""
+        return np.asarray(np.maximum(1, self.upper - self.lower))
+
+    def clip(self, theta: Array) -> Array:
+        """Return the nearest points of the box, shape (..., coordinates); NaN becomes the default."""
+        given = np.asarray(theta, float)
+        return np.asarray(np.clip(np.where(np.isnan(given), self.default, given), self.lower, self.upper))
+
+    def nearest(self, theta: Array) -> Array:
+        """Return the projection P_D of points: clip them, then round to the nearest member of D.
+
+        Points are only clipped if the box is not integral. If two members are equally near, the larger one is taken.
+        """
+        clipped = self.clip(theta)
+        if not self.integral:
+            return clipped + 0.0
+        found = round_half_up(clipped)
+        for column in self.lattice:
+            found[..., column] = self._nearest_member(column, clipped[..., column])
+        return found
+
+    def contains(self, theta: Array) -> Array:
+        """Return True for each point that lies in the box and, if the box is integral, in D; shape (...)."""
+        given = np.asarray(theta)
+        found: Array = ((given >= self.lower) & (given <= self.upper)).astype(bool)
+        if self.integral:
+            found &= (given == self.nearest(given)).astype(bool)
+        return np.asarray(found.all(axis=-1))
+
+    def to_unit(self, theta: Array) -> Array:
+        """Scale points of the box to [0, 1], shape (..., coordinates); the scale is logarithmic under `log`.
+
+        Points need not be members of D. The parts of a union have equal shares of [0, 1]. Every member has half a step
+        on both of its sides.
+        """
+        return self._map_columns(self.clip(theta), [scale.to_unit for scale in self._scales])
+
+    def from_unit(self, places: Array) -> Array:
+        """Return the points of the box at coordinates in [0, 1]; they are not rounded, even if the box is integral."""
+        given = np.clip(np.asarray(places, float), 0.0, 1.0)
+        found = self._map_columns(given, [scale.from_unit for scale in self._scales])
+        return np.clip(found, self.lower, self.upper)
+
+    def _map_columns(self, given: Array, functions: "list[Callable[[Array], Array]]") -> Array:
+        found = np.empty(given.shape)
+        for column, function in enumerate(functions):
+            found[..., column] = function(given[..., column])
+        return found
+
+    @cached_property
+    def _scales(self) -> tuple[UnitIntervalMapping, ...]:
+        return tuple(UnitIntervalMapping(each.pieces, integral=self.integral) for each in self.coordinates)
+
+    def _nearest_member(self, column: int, values: Array) -> Array:
+        members = self.lattice[column]
+        return np.asarray(members[np.searchsorted((members[1:] + members[:-1]) / 2, values, "right")])
+
+
+def _bounds_of(coordinate: Coordinate, *, integral: bool) -> tuple[float, float]:
+    if integral:
+        return coordinate.pieces[0].first, coordinate.pieces[-1].last
+    part = coordinate.pieces[0].part
+    assert isinstance(part, Real)
+    return part.least, part.greatest
+
+
+def piece_text(piece: CodedPiece) -> str:
+    """Return the values that the codes of a piece stand for, as text."""
+    part = piece.part
+    match part:
+        case Ordinal() | Categorical():
+            return "{" + ", ".join(map(literal, part.values)) + "}"
+        case Grid() | Real():
+            return describe(part).removeprefix("float").removeprefix("int")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

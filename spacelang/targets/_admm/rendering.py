@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from spacelang.grouping import group_by_key
 from spacelang.ir.task import Bound, Measure, describe_bound
-from spacelang.serialization.expression_printer import show_expression
+from spacelang.serialization.syntax_nodes import show_expression
 from spacelang.targets._admm.linear_constraints import LinearConstraint
-from spacelang.targets._admm.theta_boxes import Coordinate, piece_text
+from spacelang.targets._admm.points import Coordinate, piece_text
 from spacelang.targets._text_and_dot import quote_dot, wrap_words
 from spacelang.text import NO_SPAN, count_with_noun
 
@@ -61,13 +61,13 @@ def _excluded_order_to_json(order: "StepOrder", labels: Sequence[str]) -> dict[s
 
 
 def _linear_constraint_to_json(form: "AdmmForm", rule: LinearConstraint) -> dict[str, object]:
-    names, most = _decision_names(form), rule.most
+    names = _decision_names(form)
     terms: list[dict[str, object]] = []
     for address, places in rule.terms:
         stage, alternatives, is_order = names[address]
         key = "orders" if is_order else "alternatives"
         terms.append({"stage": stage, key: [alternatives[place] for place in places]})
-    return {"terms": terms, "most": most, "text": _linear_constraint_text(form, rule)}
+    return {"terms": terms, "most": rule.upper_bound, "text": _linear_constraint_text(form, rule)}
 
 
 def _linear_constraint_text(form: "AdmmForm", rule: LinearConstraint) -> str:
@@ -78,7 +78,7 @@ def _linear_constraint_text(form: "AdmmForm", rule: LinearConstraint) -> str:
         for stage, alternatives, is_order in (names[address],)
         for place in places
     ]
-    return f"{' + '.join(words)} <= {rule.most}"
+    return f"{' + '.join(words)} <= {rule.upper_bound}"
 
 
 def _decision_names(form: "AdmmForm") -> dict[str, tuple[str, tuple[str, ...], bool]]:

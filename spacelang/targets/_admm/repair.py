@@ -106,7 +106,7 @@ class MemberRepair:
         if component.is_free:
             node = component.members[0].hyperparameter
             return {node.key: wanted(node)}
-        situation = self._conditioning.situation(component, structure)
+        situation = self._conditioning.relevant_branch_classes(component, structure)
         space, model = (
             self._conditioning.residual_space(component, situation),
             self._conditioning.residual_model(component, situation),
@@ -140,9 +140,9 @@ class _CellChanges(Weights):
     def __init__(self, wanted: Mapping[str, SimpleDomain]) -> None:
         self._wanted = wanted
 
-    def cell_weight(self, hyperparameter: Hyperparameter, cell_weight: SimpleDomain) -> float:
+    def cell_weight(self, hyperparameter: Hyperparameter, cell: SimpleDomain) -> float:
         """Return 1 for the wanted cell, and 2 for any other."""
-        return 1 if cell_weight is self._wanted[hyperparameter.address] else 2
+        return 1 if cell is self._wanted[hyperparameter.address] else 2
 
 
 def _is_violated(space: Space, network: Network, given: Mapping[str, Value]) -> bool:
@@ -238,7 +238,7 @@ def _within_distance(cell: Grid | Real, centre: Fraction, distance: Fraction) ->
     if isinstance(cell, Real):
         start = replace(cell, lower=float(lower), lower_open=False) if lower > to_fraction(cell.lower) else cell
         found = replace(start, upper=float(upper), upper_open=False) if upper < to_fraction(cell.upper) else start
-        return found if found.lower <= found.upper and contains(found, found.middle) else None
+        return found if found.lower <= found.upper and contains(found, found.representative) else None
     low, high = max(0, math.ceil(cell.position(lower))), min(cell.last_index, math.floor(cell.position(upper)))
     return None if low > high else subgrid(cell, low, high)
 
@@ -252,9 +252,9 @@ def nearest_value(cell: SimpleDomain, value: Value, domain: Domain) -> Value:
     found = cell.find(value)
     if not isinstance(found, NotFound):
         return found
-    (own, _), (other, code) = code_of(domain, cell.middle), code_of(domain, value)
+    (own, _), (other, code) = code_of(domain, cell.representative), code_of(domain, value)
     if own != other:
-        return cell.middle if cell.size is None else cell.value_at(0 if other < own else cell.last_index)
+        return cell.representative if cell.size is None else cell.value_at(0 if other < own else cell.last_index)
     match cell:
         case Real():
             number: float = min(max(code, cell.least), cell.greatest)

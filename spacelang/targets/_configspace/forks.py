@@ -33,24 +33,25 @@ from spacelang.reductions.unfolding import (
     all_parts,
     parts_on_path,
 )
-from spacelang.targets._configspace.atom_tests import atom_normal_form, membership_form
 from spacelang.targets._configspace.normal_form import (
-    FlatValue,
     InexpressibleError,
     NormalForm,
+    atom_normal_form,
     conjunction,
     disjunction,
+    membership_form,
 )
 from spacelang.targets._configspace.pieces import (
     MAX_LISTED,
     EncodedDomain,
     FlatHyperparameter,
+    FlatValue,
+    distinct_choices,
     draw_share,
     finite_hyperparameter,
     weights_or_none,
 )
 from spacelang.targets._configspace.plan import PlanBuilder
-from spacelang.targets._configspace.range_support import distinct_choices
 
 NOT_ACTIVE: Final = "(not active)"
 """The choice of a categorical for an inactive variable; no literal of the language looks like it."""

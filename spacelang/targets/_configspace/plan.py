@@ -8,26 +8,32 @@ from spacelang.ir.domain import Domain, parts
 from spacelang.ir.expr import Lookup
 from spacelang.ir.space import Choice, Context, Hyperparameter
 from spacelang.ir.value import Value
-from spacelang.reductions.variable_names import VariableNames
+from spacelang.reductions.questions import VariableNames
 from spacelang.solver.counting import Structures
 from spacelang.solver.network import Network
-from spacelang.targets._configspace.atom_tests import membership_form
 from spacelang.targets._configspace.normal_form import (
     ALWAYS,
     NEVER,
     Conjunction,
-    FlatValue,
     InexpressibleError,
     NormalForm,
     PairRelation,
     disjunction,
+    membership_form,
     tested_names,
     with_activity_conditions,
     without_implied_tests,
 )
-from spacelang.targets._configspace.pieces import EncodedDomain, FlatHyperparameter, HyperparameterPiece, draw_share
-from spacelang.targets._configspace.priors import normal_of
-from spacelang.targets._configspace.range_support import UnsupportedRangeError, encode_domain
+from spacelang.targets._configspace.pieces import (
+    EncodedDomain,
+    FlatHyperparameter,
+    FlatValue,
+    HyperparameterPiece,
+    UnsupportedRangeError,
+    draw_share,
+    encode_domain,
+    normal_of,
+)
 
 Values = dict[str, FlatValue]
 Reader = Callable[[Mapping[str, FlatValue]], tuple[str, Value] | None]

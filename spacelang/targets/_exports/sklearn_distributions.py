@@ -50,7 +50,7 @@ class Normal:
         return min(max(math.exp(inside) if self.log else inside, self.lower), self.upper)
 
 
-class Whole:
+class UniformInteger:
     """A uniform distribution over the integers from `lower` to `upper` by `step`; about log-uniform with `log`."""
 
     def __init__(self, lower: int, upper: int, step: int = 1, log: bool = False) -> None:

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from spacelang.encodings.domains import DomainEncoding, exact_encoding, unit_encoding
-from spacelang.encodings.float_limits import unencodable_domains
+from spacelang.encodings.domains import DomainEncoding, exact_encoding, unencodable_domains, unit_encoding
 from spacelang.encodings.integer_codes import IntegerEncoding
 from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.space import Hyperparameter, Operator, Space
@@ -49,6 +48,6 @@ def test_what_lies_between_members_is_the_nearest_the_upper_one_of_two() -> None
 
 def test_what_floats_do_not_tell_apart_is_named() -> None:
     domains = {"a": Grid(0, 2**53 - 2), "b": Grid(0, 2**53), "c": Union((Grid(0.0, 1.0, step=1e-17),))}
-    nodes = tuple(Hyperparameter(name, name, name, domain, domain.middle) for name, domain in domains.items())
+    nodes = tuple(Hyperparameter(name, name, name, domain, domain.representative) for name, domain in domains.items())
     found = [node.name for node, _ in unencodable_domains(Space("s", Operator("A", "toy.A", nodes)))]
     assert found == ["b", "c"]

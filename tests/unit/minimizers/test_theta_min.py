@@ -11,8 +11,7 @@ import pytest
 import spacelang
 from spacelang.ir.membership import first_exclusion
 from spacelang.minimizers import MINIMIZERS, Dimension, Minimizer, Point, PointObjective
-from spacelang.optimizers._admm.residuals import Residuals
-from spacelang.optimizers._admm.splitting import Splitting
+from spacelang.optimizers._admm.algebra import Residuals, Splitting
 from spacelang.optimizers._admm.theta_min import ThetaSubproblem
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures

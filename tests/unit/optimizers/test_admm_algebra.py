@@ -18,10 +18,9 @@ from spacelang.ir.domain import Grid
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound
+from spacelang.optimizers._admm.algebra import Iterate, Residuals, Splitting
+from spacelang.optimizers._admm.iterations import CallSchedule
 from spacelang.optimizers._admm.points import ThetaCube, nearest_member, nearest_members
-from spacelang.optimizers._admm.residuals import Residuals
-from spacelang.optimizers._admm.schedule import CallSchedule
-from spacelang.optimizers._admm.splitting import Iterate, Splitting
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm, AdmmPoint, Mask, ThetaBox
 from spacelang.testing.small_spaces import branch, choice, hyperparameter, make_space
@@ -57,7 +56,7 @@ def iterated(splitting: Splitting, before: Iterate, found: float | None) -> Iter
 
 
 def numbers(found: Iterate) -> tuple[float, float, float]:
-    return found.relaxed.item(), found.delta.item(), found.multipliers.item()
+    return found.relaxed_integers.item(), found.delta.item(), found.multipliers.item()
 
 
 # ---- the worked numbers
@@ -90,7 +89,7 @@ def test_delta_is_the_nearest_member_of_a_set_with_holes(weighed: Any, kept: lis
     box = ThetaBox((replace(coordinate, excluded=frozenset(gaps)),), integral=True)
     splitting, start = Splitting.from_box(box, rho, weighed), state(0, 0)
     width = splitting.widths.item()
-    multiplier = np.array([(a - start.relaxed.item()) * rho / width])
+    multiplier = np.array([(a - start.relaxed_integers.item()) * rho / width])
     delta = splitting.with_delta(replace(start, multipliers=multiplier)).delta.item()
     assert (delta - a) ** 2 <= min((each - a) ** 2 for each in members) + 1e-9
     assert delta in members
@@ -130,12 +129,12 @@ def test_the_dual_identity_holds(
         theta = box.from_unit(np.array(shares[:count]))
         moved = splitting.with_theta(before, replace(before.point, theta_d=theta), counts)
         after = splitting.with_multipliers(splitting.with_delta(moved))
-        assert (after.relaxed == np.where(counts.theta_d, theta, box.clip(b))).all()
-        assert ((after.relaxed >= box.lower) & (after.relaxed <= box.upper)).all()
+        assert (after.relaxed_integers == np.where(counts.theta_d, theta, box.clip(b))).all()
+        assert ((after.relaxed_integers >= box.lower) & (after.relaxed_integers <= box.upper)).all()
         assert box.contains(after.delta)
-        step = rho * (after.relaxed - after.delta) / splitting.widths
+        step = rho * (after.relaxed_integers - after.delta) / splitting.widths
         assert after.multipliers == pytest.approx(before.multipliers + step)
-        same = after.relaxed == after.delta
+        same = after.relaxed_integers == after.delta
         assert (after.multipliers[same] == before.multipliers[same]).all()
         before = after
 
@@ -210,21 +209,25 @@ def test_owned_is_what_conditions_switch_off_too() -> None:
     form = conditioned()
     point = form.default
     assert names(form.theta_d, form.active(point).theta_d) == {"e.f.depth", "seed"}
-    assert names(form.theta_d, form.owned(point).theta_d) == {"e.f.depth", "e.f.leaves", "seed"}
+    assert names(form.theta_d, form.variables_of_selected_alternatives(point).theta_d) == {
+        "e.f.depth",
+        "e.f.leaves",
+        "seed",
+    }
     other = replace(point, z=np.array([1, 0, 0, 1], np.int8))
     assert names(form.theta_d, form.active(other).theta_d) == {"e.in", "e.in.n", "seed"}
-    assert names(form.theta_d, form.owned(other).theta_d) == {"e.in", "e.in.n", "seed"}
+    assert names(form.theta_d, form.variables_of_selected_alternatives(other).theta_d) == {"e.in", "e.in.n", "seed"}
 
 
 def test_what_a_condition_switches_off_is_moved_and_costs() -> None:
     form = conditioned()
-    owned, splitting = form.owned(form.default), Splitting.from_box(form.theta_d, 1.0)
+    owned, splitting = form.variables_of_selected_alternatives(form.default), Splitting.from_box(form.theta_d, 1.0)
     before = splitting.initial_state(form.default)
     theta = form.theta_d.default.copy()
     theta[form.theta_d.names.index("e.f.leaves")] = 6.5
     found = replace(form.default, theta_d=theta)
     assert splitting.penalty(theta, splitting.target(before), owned.theta_d) == pytest.approx(0.125)
-    assert (splitting.with_theta(before, found, owned).relaxed == theta).all()
+    assert (splitting.with_theta(before, found, owned).relaxed_integers == theta).all()
     assert nearest_member(form, found) == nearest_member(form, form.default)
 
 
@@ -262,7 +265,7 @@ class Toy:
         return found
 
     def theta_min(self, state: Iterate) -> Iterate:
-        owned, b = self.form.owned(state.point), self.splitting.target(state)
+        owned, b = self.form.variables_of_selected_alternatives(state.point), self.splitting.target(state)
         cube = ThetaCube.from_mask(self.form, owned)
         assert cube.width == 1
         points = [state.point, *(cube.decode(np.array([place]), state.point) for place in np.linspace(0, 1, PLACES))]

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trying import IS_FULL
 
-from spacelang.bench.simulated_executor import SimulatedExecutor
+from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.expr import And, Compare, Constant, Is, Reference
@@ -29,14 +29,12 @@ from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.minimizers import Box, Point, PointObjective
 from spacelang.optimizers import OPTIMIZERS
+from spacelang.optimizers._admm.algebra import Residuals, Splitting
 from spacelang.optimizers._admm.iterations import Iterations
-from spacelang.optimizers._admm.pipeline_tree import PipelineChoiceTree
 from spacelang.optimizers._admm.points import ThetaCube, nearest_member
-from spacelang.optimizers._admm.presets import PRESETS
-from spacelang.optimizers._admm.residuals import Residuals
-from spacelang.optimizers._admm.splitting import Splitting
+from spacelang.optimizers._admm.z_min import PipelineChoiceTree
 from spacelang.optimizers._selection import SelectionProblem, Selector
-from spacelang.optimizers.admm import Admm
+from spacelang.optimizers.admm import PRESETS, Admm
 from spacelang.plugins import NestedPlugin, OptionError
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Outcome
@@ -291,7 +289,7 @@ def test_an_independent_one_has_the_same_numbers_in_every_iteration(
         assert dict(zip(form.theta_c.names, state.point.theta_c, strict=True)) == pytest.approx(
             {n: x[n] for n in ALL if n not in WHOLE}
         )
-        for names, ours in ((x, state.relaxed), (delta, state.delta), (lam, state.multipliers)):
+        for names, ours in ((x, state.relaxed_integers), (delta, state.delta), (lam, state.multipliers)):
             assert dict(zip(form.theta_d.names, ours, strict=True)) == pytest.approx({n: names[n] for n in WHOLE})
         if bounded:
             assert (*state.slack, *state.mu) == pytest.approx((u, mu))
@@ -709,7 +707,7 @@ def test_what_is_known_of_a_pipeline_is_what_was_evaluated(scope: str) -> None:
     choosing, looked_at = PipelineChoiceTree(form), 0
     for pipeline in choosing.tree.iter_leaves():
         point = choosing.point_of(pipeline, form.default)
-        cube = ThetaCube.from_mask(form, form.owned(point))
+        cube = ThetaCube.from_mask(form, form.variables_of_selected_alternatives(point))
         for theta, trial in iterations._pipeline_trials.trials_of(pipeline, cube):
             assert nearest_member(form, cube.copy_with_theta(theta, point)) == trial.request.configuration
             looked_at += 1

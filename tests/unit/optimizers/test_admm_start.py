@@ -8,7 +8,7 @@ from spacelang.ir.domain import Grid
 from spacelang.ir.expr import And, Is
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import SKIPPED_STEP, Branch, Space
-from spacelang.optimizers._admm.starting_point import first_point
+from spacelang.optimizers._admm.iterations import first_point
 from spacelang.resources import resource_folder
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm

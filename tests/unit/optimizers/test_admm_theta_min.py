@@ -13,8 +13,7 @@ from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Trial
 from spacelang.minimizers import MINIMIZERS, Minimizer
-from spacelang.optimizers._admm.residuals import Residuals
-from spacelang.optimizers._admm.splitting import Iterate, Splitting
+from spacelang.optimizers._admm.algebra import Iterate, Residuals, Splitting
 from spacelang.optimizers._admm.theta_min import ThetaSubproblem
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm
@@ -74,7 +73,7 @@ def test_between_integers_the_nearest_is_evaluated_and_the_distance_costs() -> N
     assert trial.request.configuration["e.f.rate"] == pytest.approx(0.1)
     assert minimised.value((1.0, 0.37), trial, ()) == pytest.approx(0.25 + 0.07**2 / 2)
     after = minimised.state_after((1.0, 0.37))
-    assert after.relaxed[form.theta_d.names.index("e.f.trees")] == pytest.approx(3.7)
+    assert after.relaxed_integers[form.theta_d.names.index("e.f.trees")] == pytest.approx(3.7)
     assert after.point.theta_c.tolist() == pytest.approx([0.1])
 
 
@@ -95,7 +94,7 @@ def test_a_pipeline_without_hyperparameters_has_nothing_to_move() -> None:
     assert (minimised.cube.width, minimised.start) == (0, ())
     minimised.value((), ended(minimised, (), 0.5), ())
     after = minimised.state_after(())
-    assert (after.relaxed == state.relaxed).all()
+    assert (after.relaxed_integers == state.relaxed_integers).all()
     assert (after.point.theta_c == state.point.theta_c).all()
 
 
@@ -178,4 +177,4 @@ def test_minimizers_take_it(name: str) -> None:
     after = minimised.state_after(found[0])
     value = minimised.value(found[0], ended(minimised, found[0], loss(minimised.request(found[0]))), ())  # type: ignore[arg-type]
     assert value <= loss(driven.trials[0].request)
-    assert form.theta_d.contains(form.theta_d.nearest(after.relaxed))
+    assert form.theta_d.contains(form.theta_d.nearest(after.relaxed_integers))

@@ -11,9 +11,8 @@ from numpy.random import default_rng
 
 from spacelang.ir.search_protocol import Search
 from spacelang.ir.trial import Request
-from spacelang.optimizers._one_hot import MAX_RANKED_LEAVES, SAMPLE_SIZE, OneHot, PromisingPipelines
 from spacelang.optimizers._selection import SelectionProblem, accept_all
-from spacelang.optimizers.bo import Bo
+from spacelang.optimizers.bo import MAX_RANKED_LEAVES, SAMPLE_SIZE, Bo, OneHot, PromisingPipelines
 from spacelang.optimizers.random import Random
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures

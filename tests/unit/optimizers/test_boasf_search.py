@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacelang.bench.simulated_executor import SimulatedExecutor
+from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real
 from spacelang.ir.problem import Problem, TotalBudget
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers._boasf.arm_scores import arm_score, softmax_shares, survival_probabilities, surviving_arms
+from spacelang.optimizers.boasf import arm_score, softmax_shares, survival_probabilities, surviving_arms
 from spacelang.plugins import OptionError, plugin_identity
 from spacelang.report.search_coverage import unsupported_features
 from spacelang.runtime.budget import Budget

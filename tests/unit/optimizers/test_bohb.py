@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
 
-from spacelang.encodings.vectors import VectorEncoding
+from spacelang.encodings.rows import VectorEncoding
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.expr import Compare, Reference
@@ -16,10 +16,8 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, sort_key
-from spacelang.optimizers._dimensions import dimensions_of
-from spacelang.optimizers._lazy_candidates import LazyCandidate, ModelMemory
 from spacelang.optimizers._successive_halving import brackets_for_grid
-from spacelang.optimizers.bohb import Bohb
+from spacelang.optimizers.bohb import Bohb, LazyCandidate, ModelMemory, dimensions_of
 from spacelang.plugins import OptionError
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures

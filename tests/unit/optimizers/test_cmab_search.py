@@ -39,13 +39,13 @@ def test_rewards(loss: float, f_hat: float, expected: float) -> None:
 
 def test_the_posterior_counts_successes_and_failures() -> None:
     bandit = bandit_over(plain_space(2, 3))
-    assert bandit.posterior(0, 1) == (10.0, 10.0), "its mean is 10/20"
+    assert bandit.posterior_parameters(0, 1) == (10.0, 10.0), "its mean is 10/20"
     bandit.pull((1, 2), standing=0.0)
-    assert bandit.posterior(0, 1) == bandit.posterior(1, 2) == (11.0, 10.0), "its mean is 11/21"
+    assert bandit.posterior_parameters(0, 1) == bandit.posterior_parameters(1, 2) == (11.0, 10.0), "its mean is 11/21"
     bandit.pull((1, 0), standing=1.0)
-    assert bandit.posterior(0, 1) == (11.0, 11.0)
-    assert bandit.posterior(1, 0) == (10.0, 11.0)
-    assert bandit.posterior(0, 0) == bandit.posterior(1, 1) == (10.0, 10.0)
+    assert bandit.posterior_parameters(0, 1) == (11.0, 11.0)
+    assert bandit.posterior_parameters(1, 0) == (10.0, 11.0)
+    assert bandit.posterior_parameters(0, 0) == bandit.posterior_parameters(1, 1) == (10.0, 10.0)
 
 
 @pytest.mark.parametrize(("loss", "wins"), [(0.0, True), (0.7, False), (3.0, False)])
@@ -53,7 +53,7 @@ def test_a_sure_reward_needs_no_luck(loss: float, wins: bool) -> None:
     bandit = bandit_over(plain_space(1))
     for _ in range(200):
         bandit.pull((0,), loss)
-    assert bandit.posterior(0, 0) == ((210.0, 10.0) if wins else (10.0, 210.0))
+    assert bandit.posterior_parameters(0, 0) == ((210.0, 10.0) if wins else (10.0, 210.0))
 
 
 def test_a_pull_is_one_success_or_one_failure_of_every_arm_of_the_pipeline() -> None:
@@ -62,12 +62,15 @@ def test_a_pull_is_one_success_or_one_failure_of_every_arm_of_the_pipeline() -> 
     for number in range(300):
         pipeline = bandit.choose(bandit.draw_weights())
         bandit.pull(pipeline, standing=0.35)
-        before = [sum(bandit.posterior(layer, place)) for layer, size in enumerate(sizes) for place in range(size)]
+        before = [
+            sum(bandit.posterior_parameters(layer, place)) for layer, size in enumerate(sizes) for place in range(size)
+        ]
         assert sum(before) - 20 * sum(sizes) == 3 * (number + 1)
     for layer, size in enumerate(sizes):
-        assert sum(sum(bandit.posterior(layer, place)) - 20 for place in range(size)) == 300
+        assert sum(sum(bandit.posterior_parameters(layer, place)) - 20 for place in range(size)) == 300
     successes = [
-        sum(bandit.posterior(layer, place)[0] - 10 for place in range(size)) for layer, size in enumerate(sizes)
+        sum(bandit.posterior_parameters(layer, place)[0] - 10 for place in range(size))
+        for layer, size in enumerate(sizes)
     ]
     assert len(set(successes)) == 1, "the same success for all stages"
     assert 100 < successes[0] < 200, "half of them, give or take"
@@ -113,7 +116,7 @@ def test_the_better_of_two_arms_gets_most_pulls() -> None:
         for _ in range(500):
             pipeline = bandit.choose(bandit.draw_weights())
             bandit.pull(pipeline, standing=0.1 if pipeline == (0,) else 0.6)
-        shares.append((sum(bandit.posterior(0, 0)) - 20) / 500)
+        shares.append((sum(bandit.posterior_parameters(0, 0)) - 20) / 500)
     assert sum(share > 0.8 for share in shares) >= 9
 
 

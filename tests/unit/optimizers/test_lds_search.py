@@ -16,10 +16,8 @@ from trying import few
 
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
-from spacelang.optimizers._arms import Arms
-from spacelang.optimizers._descent import Descent, DescentRules, DescentState
-from spacelang.optimizers._selection import SelectionProblem
-from spacelang.optimizers._selector_call import SelectorCall, TrialMemory
+from spacelang.optimizers._descent import Arms, Descent, DescentRules, DescentState
+from spacelang.optimizers._selection import SelectionProblem, SelectorCall, TrialMemory
 from spacelang.optimizers.lds import Lds
 from spacelang.plugins import OptionError
 from spacelang.solver.counting import Structures

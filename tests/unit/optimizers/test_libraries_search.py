@@ -14,7 +14,7 @@ import pytest
 from numpy.random import default_rng
 
 from spacelang.api import parse
-from spacelang.bench.simulated_executor import SimulatedExecutor
+from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real
 from spacelang.ir.expr import Compare, Constant, Reference

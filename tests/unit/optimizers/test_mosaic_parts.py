@@ -11,10 +11,17 @@ from hypothesis import strategies as st
 from spacelang.ir.domain import Real
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
-from spacelang.optimizers._mosaic.nodes import Node, SearchTree
-from spacelang.optimizers._mosaic.playout import Playout, order_by_improvement
-from spacelang.optimizers._mosaic.policy import Policy, max_children, puct_scores
-from spacelang.optimizers._mosaic.surrogate import Surrogate, SurrogateSettings
+from spacelang.optimizers._mosaic import (
+    Node,
+    Playout,
+    Policy,
+    SearchTree,
+    Surrogate,
+    SurrogateSettings,
+    max_children,
+    order_by_improvement,
+    puct_scores,
+)
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
 from spacelang.surrogates.forest import Forest

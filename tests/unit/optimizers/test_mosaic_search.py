@@ -19,10 +19,14 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
-from spacelang.optimizers._mosaic.playout import Playout, PlayoutCandidates
-from spacelang.optimizers._mosaic.policy import max_children
-from spacelang.optimizers._mosaic.replay import replay_trials
-from spacelang.optimizers._mosaic.surrogate import Surrogate, SurrogateSettings
+from spacelang.optimizers._mosaic import (
+    Playout,
+    PlayoutCandidates,
+    Surrogate,
+    SurrogateSettings,
+    max_children,
+    replay_trials,
+)
 from spacelang.optimizers.mosaic import Mosaic, _Run
 from spacelang.plugins import OptionError
 from spacelang.sampling.sampler import Sampler
@@ -178,7 +182,7 @@ def test_the_tree_can_be_told_again_from_the_trials(space: Space, objective: Any
             trials.setdefault(each.request, each)
         under_way = [each for each in run._running_playouts.values() if each is not None]
         if not run._failed_playouts and all(
-            each.is_first and not any(dry[1] for dry in each.exhausted_nodes) for each in under_way
+            each.is_first_attempt and not any(dry[1] for dry in each.exhausted_nodes) for each in under_way
         ):
             break  # what is under way has left no trace yet but its visits
     live, again = (

@@ -16,8 +16,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.loss_scale import LossScale
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers._selection import SelectionProblem, Selector
-from spacelang.optimizers._selector_call import TrialMemory
+from spacelang.optimizers._selection import SelectionProblem, Selector, TrialMemory
 from spacelang.optimizers.blds import Blds
 from spacelang.optimizers.cmab import Cmab
 from spacelang.optimizers.daub import Daub

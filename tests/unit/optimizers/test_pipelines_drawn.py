@@ -14,9 +14,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers import OPTIMIZERS
-from spacelang.optimizers import _random_leaves as leaves_module
-from spacelang.optimizers._pipeline_configurations import PipelineConfigurations
-from spacelang.optimizers._random_leaves import RandomLeaves, unfinished_leaves
+from spacelang.optimizers._draws import PipelineConfigurations, RandomLeaves, unfinished_leaves
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.targets.blds import DiscrepancyTree
@@ -120,7 +118,7 @@ def test_hyperparameters_keep_their_defaults_by_default(name: str) -> None:
 @pytest.mark.parametrize("is_large", [False, True])
 def test_every_leaf_comes_once_in_random_order(is_large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if is_large:
-        monkeypatch.setattr(leaves_module, "MAX_LISTED_LEAVES", 0)
+        monkeypatch.setattr(_draws, "MAX_LISTED_LEAVES", 0)
     for space in (plain_space(2, 3, 2), constrained_space(), make_space("none")):
         tree = tree_of(space)
         orders = [list(RandomLeaves(tree, default_rng(seed)).each_once()) for seed in range(20)]
@@ -131,7 +129,7 @@ def test_every_leaf_comes_once_in_random_order(is_large: bool, monkeypatch: pyte
 @pytest.mark.parametrize("is_large", [False, True])
 def test_drawn_leaves_are_different_and_uniform(is_large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if is_large:
-        monkeypatch.setattr(leaves_module, "MAX_LISTED_LEAVES", 0)
+        monkeypatch.setattr(_draws, "MAX_LISTED_LEAVES", 0)
     space = constrained_space()
     leaves, count = RandomLeaves(tree_of(space), default_rng(0)), len(admissible_structures(space))
     drawn = [leaves.draw(3) for _ in range(600)]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 from trying import IS_FULL, few
 
-from spacelang.bench.simulated_executor import SimulatedExecutor
+from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.problem import Problem

@@ -136,7 +136,7 @@ def test_what_is_moved_between_integers_stays_there_and_stands_for_the_nearest()
     ],
 )
 def test_finite_domains_are_one_integer(domain: Any, bounds: tuple[int, int], codes: dict[Any, int]) -> None:
-    form = one(domain, domain.middle)
+    form = one(domain, domain.representative)
     assert (form.theta_d.lower.tolist(), form.theta_d.upper.tolist()) == ([bounds[0]], [bounds[1]])
     assert len(form.theta_c) == 0
     for value, code in codes.items():

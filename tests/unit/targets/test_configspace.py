@@ -16,7 +16,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.targets._configspace.json_form import to_document
+from spacelang.targets._configspace.documents import to_document
 from spacelang.targets._lowering import LoweringResult, Preservation, RefusedError
 from spacelang.targets.configspace import Configspace
 from spacelang.testing.small_spaces import (
@@ -196,13 +196,13 @@ EDGES: tuple[Domain, ...] = (
 
 @pytest.mark.parametrize("domain", EDGES, ids=describe)
 def test_domains_at_the_edges(domain: Domain) -> None:
-    check(make_space("edges", choice("e", branch("f", hyperparameter("e.f.x", domain, domain.middle)), "g")))
+    check(make_space("edges", choice("e", branch("f", hyperparameter("e.f.x", domain, domain.representative)), "g")))
 
 
 @pytest.mark.parametrize("domain", EDGES, ids=describe)
 def test_domains_at_the_edges_with_conditions_and_a_constraint(domain: Domain) -> None:
-    middle = Constant(domain.middle)
-    x = hyperparameter("e.f.x", domain, domain.middle)
+    middle = Constant(domain.representative)
+    x = hyperparameter("e.f.x", domain, domain.representative)
     y = hyperparameter("e.f.y", Categorical((1, 2)), 1, Compare("<=", Reference(x.address), middle))
     z = hyperparameter("e.f.z", Categorical((1, 2)), 1, Not(Compare(">", Reference(x.address), middle)))
     rule = forbid(And((Is("e", ("f",)), Compare("==", Reference(x.address), middle))))

@@ -63,7 +63,7 @@ def form_of(name: str, space: Space) -> LoweringResult[Any, Any]:
 def values_of(domain: Domain, label: str) -> list[Value]:
     if domain.size is not None and domain.size <= 200:
         return [each for part in parts(domain) for each in members(part)]
-    return [domain.middle, *ENDS.get(label, [])]
+    return [domain.representative, *ENDS.get(label, [])]
 
 
 @pytest.mark.parametrize("name", ["hyperopt", "optuna", "sklearn"])

@@ -1,7 +1,7 @@
 """The page about targets is made of what they declare."""
 
 from spacelang.targets import TARGETS
-from spacelang.targets._constructs import Construct
+from spacelang.targets._lowering import Construct
 from spacelang.targets._preservation_page import PAGE, render_page
 
 

@@ -1,0 +1,407 @@
+"""The parts of MOSAIC: the search tree, its policy, playouts, the surrogate, and the replay of stored trials."""
+
+import json
+from bisect import insort
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from math import sqrt
+from statistics import median
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+from numpy.random import default_rng
+
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.trial import Memo, Request, Trial
+from spacelang.sampling.batch import Batch
+from spacelang.sampling.sampler import SamplingFailedError
+from spacelang.sampling.value_codes import Array
+from spacelang.targets.mosaic import Prefix, StructuralTree
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from spacelang.surrogates.forest import FittedForest
+
+
+MAX_ATTEMPTS: Final = 3
+"""The maximum number of candidates that a playout tries; if all of them fail, its reward is 0."""
+ExhaustedNode: TypeAlias = tuple[Prefix, float | None]
+"""A selected prefix that had nothing new below it, and the best reward known below it; None without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SurrogateSettings:
+    """The sizes of the surrogate: its number of trees, the share of features per split, and the draws per node."""
+
+    trees: int
+    features: float
+    draws: int
+
+
+class Surrogate:
+    """A random-forest surrogate of the reward, fitted to all successful trials.
+
+    The forest and the draws of a node depend only on the data and the seed, so an interrupted search resumes with the
+    same ones. Trials with the same first two decisions form a group, and all groups have the same weight.
+    """
+
+    def __init__(self, tree: StructuralTree, sizes: SurrogateSettings, seed: int) -> None:
+        self._tree, self._sizes, self._seed = tree, sizes, seed
+        self._features: list[Array] = []
+        self._rewards: list[float] = []
+        self._groups: list[int] = []
+        self._group_numbers: dict[Prefix, int] = {}
+        """The number of each group, in the order of first occurrence."""
+        self._fitted: tuple[int, FittedForest] | None = None
+        self._predictions: dict[Prefix, float] = {}
+        """The cached predictions of the current forest."""
+        self._cached_features = lru_cache(maxsize=MAX_CACHED_NODES)(self._draw_features)
+
+    @property
+    def best_reward(self) -> float:
+        """The best known reward; 0 if there is none."""
+        return max(self._rewards, default=0.0)
+
+    def record(self, configuration: Configuration, reward: float) -> None:
+        """Add the reward of a successful trial."""
+        group = self._tree.prefix_of(configuration)[:2]
+        self._features.append(self._tree.features([configuration])[0].astype(np.float32))
+        self._rewards.append(reward)
+        self._groups.append(self._group_numbers.setdefault(group, len(self._group_numbers)))
+
+    def posterior(self, features: Array) -> tuple[Array, Array]:
+        """Return the mean and the standard deviation over the trees at m points, shape (m,) each; 0 without data."""
+        trees = self._current_forest()
+        return (np.zeros(len(features)), np.zeros(len(features))) if trees is None else trees.posterior(features)
+
+    def predict_nodes(self, prefixes: Sequence[Prefix]) -> Array:
+        """Return the predicted mean reward below each of n prefixes, shape (n,); 0 without data.
+
+        It is the mean of the forest's prediction over the random draws of the prefix.
+        """
+        trees = self._current_forest()
+        if trees is None:
+            return np.zeros(len(prefixes))
+        new = [prefix for prefix in prefixes if prefix not in self._predictions]
+        if new:
+            mean, _ = trees.posterior(np.vstack([self._cached_features(prefix).to_array() for prefix in new]))
+            self._predictions.update(zip(new, mean.reshape(len(new), -1).mean(axis=1).tolist(), strict=True))
+        return np.array([self._predictions[prefix] for prefix in prefixes])
+
+    def _current_forest(self) -> "FittedForest | None":
+        """Return the forest, which is refitted when the data have grown enough; None without data."""
+        from spacelang.surrogates.forest import Forest
+        from spacelang.surrogates.gaussian_process import size_at_last_fit
+
+        if not self._rewards:
+            return None
+        size = size_at_last_fit(len(self._rewards), REFIT_DIVISOR)
+        if self._fitted is None or self._fitted[0] != size:
+            forest, rng = Forest(self._sizes.trees, self._sizes.features), self._generator(FOREST_STREAM, size)
+            rewards, groups = np.array(self._rewards[:size]), np.array(self._groups[:size])
+            self._fitted = size, forest.fit(np.array(self._features[:size]), rewards, rng, groups)
+            self._predictions.clear()
+        return self._fitted[1]
+
+    def _draw_features(self, prefix: Prefix) -> "_CompressedRows":
+        rng = self._generator(NODE_STREAM, *json.dumps(prefix).encode())
+        found = self._tree.features(draw_below(self._tree, prefix, self._sizes.draws, rng))
+        return _CompressedRows.compress(np.resize(found, (self._sizes.draws, found.shape[1])).astype(np.float32))
+
+    def _generator(self, *words: int) -> "Generator":
+        from numpy.random import default_rng
+
+        return default_rng([self._seed, *words])
+
+
+@dataclass(frozen=True, slots=True)
+class Playout:
+    """A playout below a prefix: the seed of its candidates, and the number of this candidate, counted from 1.
+
+    `exhausted_nodes` are the prefixes that were selected before it and turned out to be exhausted, in their order. An
+    evaluation outside a playout has no seed and is not retried.
+    """
+
+    prefix: Prefix
+    seed: int | None = None
+    attempt: int = MAX_ATTEMPTS
+    exhausted_nodes: tuple[ExhaustedNode, ...] = ()
+
+    @property
+    def is_first_attempt(self) -> bool:
+        """True for the first candidate of the playout."""
+        return self.seed is None or self.attempt == 1
+
+    @property
+    def is_last_attempt(self) -> bool:
+        """True if no other candidate is tried when this one fails."""
+        return self.attempt >= MAX_ATTEMPTS
+
+    def next_attempt(self, *, is_last: bool) -> "Playout":
+        """Return the next attempt; `is_last` makes it the final one."""
+        return replace(self, attempt=MAX_ATTEMPTS if is_last else self.attempt + 1, exhausted_nodes=())
+
+    @property
+    def memo(self) -> Memo:
+        """The memo to store with the request, from which `from_request` restores the playout."""
+        assert self.seed is not None, "an evaluation outside a playout has no memo"
+        return (self.seed, self.attempt, json.dumps(self.prefix), *map(json.dumps, self.exhausted_nodes))
+
+    @classmethod
+    def from_request(cls, request: Request, tree: StructuralTree) -> "Playout":
+        """Return the playout of a request.
+
+        A request without a memo is an evaluation outside a playout; its prefix is its first decision.
+        """
+        if not request.memo:
+            return cls(tree.prefix_of(request.configuration)[:1])
+        seed, attempt, *texts = request.memo
+        prefix, *dry = (json.loads(str(text)) for text in texts)
+        return cls(tuple(prefix), int(seed), int(attempt), tuple((tuple(each), reward) for each, reward in dry))
+
+
+@dataclass(frozen=True, slots=True)
+class PlayoutCandidates:
+    """The candidates of a playout below a node: `count` random draws, and the neighbours of the best configuration."""
+
+    tree: StructuralTree
+    surrogate: Surrogate
+    count: int
+
+    def ranked_candidates(self, prefix: Prefix, best: Configuration | None, seed: int) -> Iterator[Configuration]:
+        """Return the candidates below a prefix, the most promising first.
+
+        They are random draws and the neighbours of `best`, the best known configuration below the prefix. If `best` is
+        None, the neighbours are those of the default completion.
+        """
+        rng = default_rng(seed)
+        draws = draw_below(self.tree, prefix, self.count, rng)
+        centre = self.tree.default_completion(prefix) if best is None else best
+        neighbours = self.tree.neighbours(centre, prefix, rng)
+        features = [self.tree.features(each) for each in (draws, neighbours)]
+        order = order_by_improvement(self.surrogate.best_reward, *self.surrogate.posterior(np.vstack(features)))
+        found = [*(draws.configurations() if isinstance(draws, Batch) else draws), *neighbours]
+        return (found[place] for place in order)
+
+
+def order_by_improvement(best: float, mean: Array, deviation: Array) -> Array:
+    """Return the indices of m candidates by expected improvement over `best`, the largest first; shape (m,).
+
+    `mean` and `deviation` are those of the rewards, shape (m,) each. If two improvements are equal, the larger mean
+    comes first.
+    """
+    from spacelang.surrogates.improvement import expected_improvement
+
+    # The function assumes minimization, so rewards are negated.
+    return np.lexsort((-mean, -expected_improvement(-best, -mean, deviation)))
+
+
+REFIT_DIVISOR: Final = 20
+"""The forest is refitted when the data have grown by one part in `REFIT_DIVISOR`, that is by 5 %."""
+MAX_CACHED_NODES: Final = 512
+"""The maximum number of nodes whose draws are cached; the draws of other nodes are repeated identically."""
+FOREST_STREAM, NODE_STREAM = 0, 1
+"""Seed words that separate the random streams of forests and of nodes."""
+
+
+def draw_below(tree: StructuralTree, prefix: Prefix, count: int, rng: "Generator") -> "Batch | list[Configuration]":
+    """Draw `count` configurations below a prefix.
+
+    Returns the default completion alone if values that satisfy the constraints are too rare to be drawn.
+    """
+    try:
+        return tree.sample(prefix, count, rng)
+    except SamplingFailedError:
+        return [tree.default_completion(prefix)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _CompressedRows:
+    """A compressed feature matrix that stores only the columns that vary; most columns are inactive in a node."""
+
+    first: Array
+    columns: Array
+    values: Array
+
+    @classmethod
+    def compress(cls, rows: Array) -> "_CompressedRows":
+        columns = np.flatnonzero((rows != rows[0]).any(axis=0))
+        return cls(rows[0].copy(), columns, rows[:, columns])
+
+    def to_array(self) -> Array:
+        found: Array = np.tile(self.first, (len(self.values), 1))
+        found[:, self.columns] = self.values
+        return found
+
+
+NodePrediction: TypeAlias = Callable[[Sequence[Prefix]], Array]
+"""A function that predicts the mean rewards below n prefixes, shape (n,)."""
+ROUNDING_ERROR: Final = 1e-9
+"""The tolerance for powers of integers that are slightly below the integer they should be."""
+
+
+@dataclass(slots=True)
+class Node:
+    """A visited prefix of decisions, with its rewards in ascending order.
+
+    `running_visits` is the number of visits whose reward is not known yet.
+    """
+
+    prefix: Prefix
+    children: dict[str, "Node"] = field(default_factory=dict)
+    rewards: list[float] = field(default_factory=list)
+    running_visits: int = 0
+    is_exhausted: bool = False
+    """True if nothing new is left below the node; it is then not selected any more."""
+
+    @property
+    def visits(self) -> int:
+        """The number of visits, including running ones, so that idle workers are sent to other nodes."""
+        return len(self.rewards) + self.running_visits
+
+    def median_reward(self, otherwise: float = 0.0) -> float:
+        """Return the median of the rewards; `otherwise` if there are none."""
+        return median(self.rewards) if self.rewards else otherwise
+
+    def __iter__(self) -> Iterator["Node"]:
+        """Yield the node and all nodes below it, parents before their children."""
+        yield self
+        for child in self.children.values():
+            yield from child
+
+
+@dataclass(slots=True)
+class SearchTree:
+    """The search tree: the root and all visited nodes."""
+
+    root: Node = field(default_factory=lambda: Node(()))
+
+    def path_to(self, prefix: Prefix) -> list[Node]:
+        """Return the nodes from the root to a prefix, and create those that do not exist."""
+        path = [self.root]
+        for place, branch in enumerate(prefix, 1):
+            children = path[-1].children
+            if branch not in children:
+                children[branch] = Node(prefix[:place])
+            path.append(children[branch])
+        return path
+
+    def start_visit(self, prefix: Prefix) -> None:
+        """Count a running visit at a prefix and at all nodes above it."""
+        for node in self.path_to(prefix):
+            node.running_visits += 1
+
+    def finish_visit(self, prefix: Prefix, reward: float) -> None:
+        """Back up the reward of a visit that was counted with `start_visit`, from the prefix to the root."""
+        for node in self.path_to(prefix):
+            node.running_visits -= 1
+            insort(node.rewards, reward)
+
+    def exhaust(self, prefix: Prefix, reward: float | None) -> bool:
+        """Exclude a prefix from selection; return False if it was excluded already.
+
+        If a reward is given, it is backed up as a last visit.
+        """
+        node = self.path_to(prefix)[-1]
+        if node.is_exhausted:
+            return False
+        node.is_exhausted = True
+        if reward is not None:
+            self.start_visit(prefix)
+            self.finish_visit(prefix, reward)
+        return True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy:
+    """The tree policy: PUCT with medians as values, and progressive widening.
+
+    `actions` returns the branches that may follow a prefix. `predict` predicts the mean reward below prefixes. `c_ucb`
+    is the weight of exploration. A node with n visits has at most n^`pw` children.
+    """
+
+    nodes: SearchTree
+    actions: Callable[[Prefix], Sequence[str]]
+    predict: NodePrediction
+    c_ucb: float
+    pw: float
+
+    def descend(self) -> Prefix | None:
+        """Return the prefix for the next playout; None if the whole tree is exhausted.
+
+        From the root on, the child with the highest score is selected, down to a complete structure or to a node that
+        may have another child. Of the missing children, the one with the highest predicted reward is then returned.
+        """
+        node = self.nodes.root
+        if node.is_exhausted:
+            return None
+        while actions := self.actions(node.prefix):
+            if self._can_widen(node, len(actions)):
+                new = [(*node.prefix, branch) for branch in actions if branch not in node.children]
+                return new[int(self.predict(new).argmax())]
+            node = self._best_child(node)
+        return node.prefix
+
+    def exhaust(self, prefix: Prefix, reward: float | None) -> None:
+        """Exclude a prefix from selection, and every node above it whose children are all exhausted.
+
+        The reward is that of a last visit, for which nothing is evaluated; None for no such visit.
+        """
+        if self.nodes.exhaust(prefix, reward):
+            for node in reversed(self.nodes.path_to(prefix)[:-1]):
+                if len(node.children) < len(self.actions(node.prefix)) or not _are_exhausted(node):
+                    return
+                node.is_exhausted = True
+
+    def _can_widen(self, node: Node, admissible: int) -> bool:
+        """Return True if a node gets another child: all its children are exhausted, or too few for its visits."""
+        return _are_exhausted(node) or len(node.children) < min(admissible, max_children(node.visits, self.pw))
+
+    def _best_child(self, node: Node) -> Node:
+        """Return the child with the highest score that is not exhausted, the first of equal ones."""
+        children = [child for child in node.children.values() if not child.is_exhausted]
+        quality = np.array([child.median_reward(node.median_reward()) for child in children])
+        visits = np.array([child.visits for child in children])
+        promise = self.predict([child.prefix for child in children])
+        return children[int(puct_scores(quality, promise, visits, node.visits, self.c_ucb).argmax())]
+
+
+def puct_scores(quality: Array, promise: Array, visits: Array, parent: int, c_ucb: float) -> Array:
+    """Return the PUCT scores of n children, shape (n,).
+
+    The predicted rewards in `promise` are turned into probabilities by a softmax. `parent` is the number of visits of
+    the parent node.
+    """
+    shares = np.exp(promise - promise.max())
+    return np.asarray(quality + c_ucb * shares / shares.sum() * sqrt(parent) / (1 + visits))
+
+
+def max_children(visits: int, pw: float) -> int:
+    """Return the maximum number of children after some visits: floor(visits^pw)."""
+    return int(visits**pw + ROUNDING_ERROR)
+
+
+def _are_exhausted(node: Node) -> bool:
+    return all(child.is_exhausted for child in node.children.values())
+
+
+def replay_trials(tree: StructuralTree, trials: Iterable[Trial]) -> SearchTree:
+    """Return the search tree after these trials, in their order.
+
+    A playout counts as one visit, whose reward is that of its last candidate. Trials that the search received again
+    from the cache are not needed.
+    """
+    playouts = [(Playout.from_request(trial.request, tree), trial) for trial in trials]
+    tried = {(playout.seed, playout.attempt) for playout, _ in playouts}
+    nodes = SearchTree()
+    for playout, trial in playouts:
+        for prefix, reward in playout.exhausted_nodes:
+            nodes.exhaust(prefix, reward)
+        later = range(playout.attempt + 1, MAX_ATTEMPTS + 1)
+        if trial.loss is None and any((playout.seed, attempt) in tried for attempt in later):
+            continue
+        nodes.start_visit(playout.prefix)
+        nodes.finish_visit(playout.prefix, 1.0 - trial.normalized_loss)
+    return nodes

@@ -1,0 +1,218 @@
+"""The layers of a discrepancy tree, the constraints between them, and their text listings and DOT graphs."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+from spacelang.ir.space import Choice, Space
+from spacelang.solver.counting import Structures
+from spacelang.solver.elimination import Factor, FactorGraph
+from spacelang.targets._text_and_dot import digraph, quote_dot, wrap_words
+from spacelang.text import count_with_noun
+
+MAX_JOINT_BRANCHES: Final = 100_000
+"""The maximum number of joint branches of connected decisions that are enumerated to detect prefixes without leaves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A decision of a space as a layer of the tree.
+
+    `stage` is its key in configurations and `address` its unique name. `owner` is the pair of the layer index and
+    branch index that lead to the decision, or None for a stage of the pipeline.
+    """
+
+    stage: str
+    address: str
+    alternatives: tuple[str, ...]
+    default: int
+    owner: tuple[int, int] | None
+
+    def is_reached(self, prefix: Sequence[int]) -> bool:
+        """Return True if the branches of a prefix lead to the decision; the prefix must include all earlier layers."""
+        return self.owner is None or prefix[self.owner[0]] == self.owner[1]
+
+
+def layers_of(space: Space) -> tuple[Layer, ...]:
+    """Return the layers of a space in pipeline order, each after its owner."""
+    places = {choice.address: place for place, choice in enumerate(space.decisions)}
+
+    def owner_of(choice: Choice) -> tuple[int, int] | None:
+        owners = space.variables[choice.address].owners
+        if not owners:
+            return None
+        place = places[owners[-1][0]]
+        return place, space.decisions[place].branch_indices[owners[-1][1]]
+
+    return tuple(
+        Layer(choice.key, choice.address, tuple(choice.branch_indices), choice.default, owner_of(choice))
+        for choice in space.decisions
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintTable:
+    """A table of the joint branches that the layers of `scope` may take.
+
+    It applies only where the layer `within[0]` takes the branch `within[1]`; if `within` is None, it always applies.
+    """
+
+    scope: tuple[int, ...]
+    allowed: frozenset[tuple[int, ...]]
+    within: tuple[int, int] | None
+
+    def is_satisfied(self, prefix: Sequence[int]) -> bool:
+        """Return True if the branches of a prefix are allowed; the prefix must include the whole scope."""
+        if self.within is not None and prefix[self.within[0]] != self.within[1]:
+            return True
+        return tuple(prefix[place] for place in self.scope) in self.allowed
+
+
+def constraint_tables_of(structures: Structures, layers: Sequence[Layer]) -> dict[int, tuple[ConstraintTable, ...]]:
+    """Return the tables to check once the branch of a layer is known, by layer index.
+
+    A pipeline that satisfies all tables is admissible, and a prefix that satisfies those of its layers has a leaf. The
+    exception are decisions with more than `MAX_JOINT_BRANCHES` joint branches: for these, only complete pipelines are
+    checked.
+    """
+    places = {layer.address: place for place, layer in enumerate(layers)}
+    found: dict[int, tuple[ConstraintTable, ...]] = {}
+    for context, networks in structures.model.by_context.items():
+        within = None
+        if context:
+            address, branch = context[-1]
+            within = (places[address], layers[places[address]].alternatives.index(branch))
+        for network in networks:
+            for factor in _factors_with_prefixes(structures.existence_solver.weighted_decisions(network), places):
+                if factor.scope and not _is_trivial(network, factor):
+                    hurdle = _constraint_table(factor, places, within)
+                    found[hurdle.scope[-1]] = (*found.get(hurdle.scope[-1], ()), hurdle)
+    return found
+
+
+def _factors_with_prefixes(graph: FactorGraph, places: Mapping[str, int]) -> Iterator[Factor]:
+    """Yield the factors over the decisions of a network, and then factors over prefixes that have leaves.
+
+    The latter come from eliminating one layer after the other, the last layer first.
+    """
+    yield from graph.factors
+    for address in sorted(graph.states, key=places.__getitem__, reverse=True):
+        tied = {name for factor in graph.factors if address in factor.scope for name in factor.scope}
+        if prod(len(graph.states[name]) for name in tied) > MAX_JOINT_BRANCHES:
+            return
+        graph = graph.project_out({address})
+        yield graph.factors[-1]
+
+
+def _is_trivial(graph: FactorGraph, factor: Factor) -> bool:
+    return sum(map(bool, factor.table.values())) == prod(len(graph.states[name]) for name in factor.scope)
+
+
+def _constraint_table(factor: Factor, places: Mapping[str, int], within: tuple[int, int] | None) -> ConstraintTable:
+    order = sorted(range(len(factor.scope)), key=lambda index: places[factor.scope[index]])
+    return ConstraintTable(
+        tuple(places[factor.scope[index]] for index in order),
+        frozenset(tuple(states[index] for index in order) for states, weight in factor.table.items() if weight),
+        within,
+    )
+
+
+MAX_WHOLE_LEAVES: Final = 64
+"""A tree with at most this many leaves is drawn completely."""
+DEFAULT_MARK, OTHER_MARK = "●", "○"
+
+
+def text_listing(name: str, layers: Sequence[Layer], leaves: int, by_discrepancy: Sequence[int]) -> str:
+    """Return the layers as a tree, the default first in each, and the leaf counts by discrepancy."""
+    lines = [
+        _title(name, layers, leaves),
+        f"{DEFAULT_MARK} the heuristic's choice   {OTHER_MARK} one discrepancy",
+        "",
+        *_layer_lines(None, layers, ""),
+        "",
+        "discrepancy   leaves",
+        *(f"{discrepancy:>11}   {count:,}" for discrepancy, count in enumerate(by_discrepancy)),
+    ]
+    return "\n".join(lines)
+
+
+def dot_graph(name: str, layers: Sequence[Layer], leaves: int, in_order: Iterable[Sequence[int]]) -> str:
+    """Return a DOT graph of the whole tree if it has few leaves, else of the alternatives layer by layer."""
+    body = _whole_tree_lines(layers, in_order) if leaves <= MAX_WHOLE_LEAVES else _layer_cluster_lines(layers)
+    return digraph(name, _title(name, layers, leaves), body)
+
+
+def _title(name: str, layers: Sequence[Layer], leaves: int) -> str:
+    return f"{name}: {count_with_noun(len(layers), 'layer')}, {count_with_noun(leaves, 'leaf', 'leaves')}"
+
+
+def _layer_lines(owner: int | None, layers: Sequence[Layer], indent: str) -> Iterator[str]:
+    mine = [place for place, layer in enumerate(layers) if (layer.owner and layer.owner[0]) == owner]
+    for place in mine:
+        layer, is_last = layers[place], place == mine[-1]
+        deeper = indent + ("   " if is_last else "│  ")
+        yield f"{indent}{'└─' if is_last else '├─'} {layer.stage}{_owner_note(layer, layers)}"
+        has_layers = any(other.owner is not None and other.owner[0] == place for other in layers)
+        yield from _alternative_lines(layer, deeper + ("│  " if has_layers else "   "))
+        yield from _layer_lines(place, layers, deeper)
+
+
+def _owner_note(layer: Layer, layers: Sequence[Layer]) -> str:
+    if layer.owner is None:
+        return ""
+    owner, branch = layer.owner
+    return f" (with {layers[owner].alternatives[branch]})"
+
+
+def _alternative_lines(layer: Layer, indent: str) -> list[str]:
+    others = (name for place, name in enumerate(layer.alternatives) if place != layer.default)
+    words = [f"{DEFAULT_MARK} {layer.alternatives[layer.default]}", *(f"{OTHER_MARK} {name}" for name in others)]
+    return wrap_words(words, indent, indent)
+
+
+def _whole_tree_lines(layers: Sequence[Layer], in_order: Iterable[Sequence[int]]) -> Iterator[str]:
+    """Yield the DOT lines of the whole tree, with one node for each partial pipeline.
+
+    A discrepancy is an alternative other than the default of its stage. Edges of discrepancies are dashed, and leaves
+    show the number of discrepancies on their path.
+    """
+    seen: set[tuple[int, ...]] = set()
+    yield '"()" [label="", shape=point]'
+    for leaf in in_order:
+        parent: tuple[int, ...] = ()
+        for number, place in enumerate(leaf):
+            if place < 0:
+                continue
+            prefix, layer = tuple(leaf[: number + 1]), layers[number]
+            if prefix not in seen:
+                seen.add(prefix)
+                label = f"{layer.stage}\n{layer.alternatives[place]}"
+                yield f'"{prefix}" [label={quote_dot(label)}]'
+                yield f'"{parent}" -> "{prefix}"' + ("" if place == layer.default else " [style=dashed]")
+            parent = prefix
+        count = sum(place not in (-1, layer.default) for place, layer in zip(leaf, layers, strict=True))
+        yield f'"{parent}" -> "leaf {parent}"'
+        yield f'"leaf {parent}" [label="{count_with_noun(count, "discrepancy", "discrepancies")}", shape=plaintext]'
+
+
+def _layer_cluster_lines(layers: Sequence[Layer]) -> Iterator[str]:
+    """Yield the graph lines of a cluster of alternatives for each layer.
+
+    Edges lead from the default of one layer to the alternatives of the next.
+    """
+    for number, layer in enumerate(layers):
+        inner = [f'"{number}.{place}" [label={quote_dot(name)}]' for place, name in enumerate(layer.alternatives)]
+        title = quote_dot(layer.stage + _owner_note(layer, layers))
+        yield f"subgraph cluster_{number} {{ label={title}; {'; '.join(inner)} }}"
+    previous = None
+    for number, layer in enumerate(layers):
+        source = f'"{previous[0]}.{previous[1]}"' if previous else '"()"'
+        if layer.owner is not None:
+            source = f'"{layer.owner[0]}.{layer.owner[1]}"'
+        for place in range(len(layer.alternatives)):
+            style = "" if place == layer.default else " [style=dashed]"
+            yield f'{source} -> "{number}.{place}"{style}'
+        if layer.owner is None:
+            previous = (number, layer.default)
+    yield '"()" [label="", shape=point]'

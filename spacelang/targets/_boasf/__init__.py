@@ -1,1 +1,0 @@
-"""Modules of the target `boasf`."""

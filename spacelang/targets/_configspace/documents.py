@@ -1,0 +1,407 @@
+"""A plan as JSON of `ConfigurationSpace.to_json`, as Python source, as a text listing and as a DOT graph."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from spacelang.ir.domain import Grid
+from spacelang.ir.value import Value, identity_key
+from spacelang.reductions.domains import MemberIndexReduction, MemberRenamingReduction
+from spacelang.reductions.questions import FixedPiece
+from spacelang.targets._configspace.normal_form import (
+    MembershipTest,
+    NormalForm,
+    PairRelation,
+    Test,
+    ThresholdTest,
+)
+from spacelang.targets._configspace.pieces import (
+    EncodedDomain,
+    ExactIntegerReduction,
+    FlatHyperparameter,
+    FlatValue,
+    HyperparameterPiece,
+    Piece,
+    ScaledRangeReduction,
+    round_decimals,
+)
+from spacelang.targets._configspace.plan import Plan
+from spacelang.targets._exports.python_nodes import (
+    Code,
+    ItemNode,
+    ListNode,
+    LiteralNode,
+    NameNode,
+    call,
+    expression_source,
+    grid_member_code,
+    infix,
+    literal_source,
+)
+from spacelang.targets._text_and_dot import quote_dot
+
+FORMAT: Final = 0.4
+"""The version of the format that ConfigSpace 1.2 writes."""
+Document = dict[str, Any]
+TYPE_SUFFIXES: Final = {"<": "LT", "<=": "LE", ">": "GT", ">=": "GE", "==": "EQ"}
+"""The suffixes of the type names of conditions, clauses and relations."""
+_CLASS_WORDS: Final = {
+    "LT": "LessThan",
+    "LE": "LessThanEquals",
+    "GT": "GreaterThan",
+    "GE": "GreaterThanEquals",
+    "EQ": "Equals",
+    "EQUALS": "Equals",
+    "IN": "In",
+}
+"""The part of the ConfigSpace class name for each suffix of a type name."""
+
+
+def to_document(plan: Plan, name: str, defaults: Mapping[str, FlatValue]) -> Document:
+    """Return the JSON document of a plan; `defaults` are the values of its default configuration by name."""
+    conditions = {child: _ordered_conjunctions(plan, ways) for child, ways in plan.conditions.items()}
+    conjunctions = {frozenset(ways[0]) for ways in conditions.values() if len(ways) == 1 and len(ways[0]) > 1}
+    return {
+        "name": name,
+        "hyperparameters": [
+            _hyperparameter(own, defaults.get(own.name, own.default)) for own in plan.parameters.values()
+        ],
+        "conditions": [_condition(plan, child, ways, conjunctions) for child, ways in conditions.items()],
+        "forbiddens": [_clause(plan, _ordered_tests(plan, way)) for way in plan.clauses],
+        "format_version": FORMAT,
+    }
+
+
+def _hyperparameter(parameter: FlatHyperparameter, default: FlatValue) -> Document:
+    found: Document = {"type": parameter.kind, "name": parameter.name}
+    match parameter.kind:
+        case "constant":
+            found["value"] = parameter.choices[0]
+        case "categorical":
+            found["choices"] = list(parameter.choices)
+            found["weights"] = None if parameter.weights is None else list(parameter.weights)
+            found["default_value"] = default
+        case "ordinal":
+            found["sequence"] = list(parameter.choices)
+            found["default_value"] = default
+        case _:
+            is_float = parameter.kind.endswith("float")
+            if parameter.normal is not None:
+                found["mu"], found["sigma"] = (round_decimals(each) if is_float else each for each in parameter.normal)
+            found |= {"lower": parameter.lower, "upper": parameter.upper}
+            found["default_value"] = round_decimals(float(default)) if is_float else default
+            found["log"] = parameter.log
+    return {**found, "meta": None}
+
+
+def _condition(plan: Plan, child: str, ways: Sequence[Sequence[Test]], conjunctions: set[frozenset[Test]]) -> Document:
+    terms = [_conjunction(plan, child, way) for way in ways]
+    if len(terms) == 1:
+        return terms[0]
+    # ConfigSpace 1.2 considers "all of" and "any of" two equal tests to be the same; a redundant term tells them apart.
+    flat = [way[0] for way in ways if len(way) == 1]
+    if len(flat) == len(ways) and frozenset(flat) in conjunctions:
+        terms.append(_conjunction(plan, child, flat))
+    return {"type": "OR", "child": child, "conditions": terms}
+
+
+def _conjunction(plan: Plan, child: str, way: Sequence[Test]) -> Document:
+    terms = [_test(plan, child, test) for test in way]
+    return terms[0] if len(terms) == 1 else {"type": "AND", "child": child, "conditions": terms}
+
+
+def _test(plan: Plan, child: str, test: Test) -> Document:
+    assert not isinstance(test, PairRelation)
+    given = {"child": child, "parent": test.name}
+    if isinstance(test, ThresholdTest):
+        return {"type": TYPE_SUFFIXES[test.sign], **given, "value": test.number}
+    return _membership_document(plan, test, "EQ", given)
+
+
+def _clause(plan: Plan, way: Sequence[Test]) -> Document:
+    clauses = [_forbidden(plan, test) for test in way]
+    return clauses[0] if len(clauses) == 1 else {"type": "AND", "clauses": clauses}
+
+
+def _forbidden(plan: Plan, test: Test) -> Document:
+    match test:
+        case PairRelation():
+            return {"type": f"RELATION_{TYPE_SUFFIXES[test.sign]}", "left": test.left, "right": test.right}
+        case ThresholdTest():
+            kind = "EQUALS" if test.sign == "==" else f"CLAUSE_{TYPE_SUFFIXES[test.sign]}"
+            return {"type": kind, "name": test.name, "value": test.number}
+        case MembershipTest():
+            return _membership_document(plan, test, "EQUALS", {"name": test.name})
+
+
+def _membership_document(plan: Plan, test: MembershipTest, equal: str, given: Document) -> Document:
+    """Return a membership test; `equal` is its type if there is a single value."""
+    values = _values(plan, test)
+    return (
+        {"type": "IN", **given, "values": values} if len(values) > 1 else {"type": equal, **given, "value": values[0]}
+    )
+
+
+def _values(plan: Plan, test: MembershipTest) -> list[FlatValue]:
+    """Return the tested values in the order of their hyperparameter."""
+    return [choice for choice in plan.parameters[test.name].choices if choice in test.values]
+
+
+def _ordered_conjunctions(plan: Plan, ways: NormalForm) -> list[list[Test]]:
+    """Return the conjunctions and their tests in the order of the hyperparameters.
+
+    This makes the result independent of the order of sets.
+    """
+    found = [_ordered_tests(plan, way) for way in ways]
+    return sorted(found, key=lambda way: [_sort_key(plan, test) for test in way])
+
+
+def _ordered_tests(plan: Plan, way: Iterable[Test]) -> list[Test]:
+    return sorted(way, key=lambda test: _sort_key(plan, test))
+
+
+def _sort_key(plan: Plan, test: Test) -> tuple[Any, ...]:
+    names = plan.indices
+    match test:
+        case MembershipTest():
+            choices = plan.parameters[test.name].choices
+            return names[test.name], 0, [choices.index(value) for value in _values(plan, test)]
+        case ThresholdTest():
+            return names[test.name], 1, [">==<".index(test.sign), test.number]
+        case PairRelation():
+            return names[test.left], 2, [names[test.right], test.sign]
+
+
+# ---- Python source
+
+
+def space_source(written: Document) -> str:
+    """Return a module that builds the space with ConfigSpace alone, as `space`."""
+    return "\n".join(
+        (
+            f'"""The space `{written["name"]}` for ConfigSpace 1.2 or later."""',
+            "",
+            "import ConfigSpace as cs",
+            "",
+            "hyperparameters = [",
+            *(f"    {_hyperparameter_call(own)}," for own in written["hyperparameters"]),
+            "]",
+            "p = {hyperparameter.name: hyperparameter for hyperparameter in hyperparameters}",
+            "",
+            "conditions = [",
+            *(f"    {_condition_call(own)}," for own in written["conditions"]),
+            "]",
+            "",
+            "forbidden = [",
+            *(f"    {_clause_call(own)}," for own in written["forbiddens"]),
+            "]",
+            "",
+            f"space = cs.ConfigurationSpace(name={written['name']!r})",
+            "space.add(*hyperparameters, *conditions, *forbidden)",
+        )
+    )
+
+
+def _condition_call(item: Document) -> str:
+    kind = item["type"]
+    if kind in ("AND", "OR"):
+        return f"cs.{kind.title()}Conjunction({', '.join(map(_condition_call, item['conditions']))})"
+    child, parent = (f"p[{item[role]!r}]" for role in ("child", "parent"))
+    return f"cs.{_CLASS_WORDS[kind]}Condition({child}, {parent}, {compared_values(item)!r})"
+
+
+def _clause_call(item: Document) -> str:
+    kind = item["type"]
+    if kind == "AND":
+        return f"cs.ForbiddenAndConjunction({', '.join(map(_clause_call, item['clauses']))})"
+    word = _CLASS_WORDS[kind.rpartition("_")[2]]
+    if kind.startswith("RELATION"):
+        return f"cs.Forbidden{word}Relation(p[{item['left']!r}], p[{item['right']!r}])"
+    return f"cs.Forbidden{word}Clause(p[{item['name']!r}], {compared_values(item)!r})"
+
+
+def compared_values(item: Mapping[str, Any]) -> Any:
+    """Return the value, or the list of values, with which a condition or clause compares."""
+    return item["values"] if item["type"] == "IN" else item["value"]
+
+
+def _hyperparameter_call(item: Document) -> str:
+    words = {
+        "categorical": "Categorical",
+        "ordinal": "Ordinal",
+        "uniform_float": "UniformFloat",
+        "uniform_int": "UniformInteger",
+        "normal_float": "NormalFloat",
+        "normal_int": "NormalInteger",
+    }
+    left_out = ("type", "meta", "name")
+    given = ", ".join(f"{key}={value!r}" for key, value in item.items() if key not in left_out and value is not None)
+    name = "Constant" if item["type"] == "constant" else f"{words[item['type']]}Hyperparameter"
+    return f"cs.{name}({item['name']!r}, {given})"
+
+
+GIVEN: Final = "given"
+HEAD: Final = '''\
+def decode(configuration):
+    """Return the configuration of the search space that a ConfigSpace configuration encodes, as a dictionary."""
+    given = {name: value.item() if hasattr(value, "item") else value for name, value in dict(configuration).items()}
+    found = {}'''
+
+
+def decoder_source(plan: Plan) -> str:
+    """Return the source of `decode`, which does what the readers of a plan do."""
+    same: list[str] = []
+    lines: list[str] = []
+    for node, coded in plan.coded:
+        name = coded.name if isinstance(coded, FlatHyperparameter) else coded.parameters[0].name
+        if name not in plan.readers or name not in plan.parameters:
+            continue
+        if isinstance(coded, FlatHyperparameter):
+            table = _table(plan, coded)
+            is_same = name == node.key and all(identity_key(found) == identity_key(choice) for choice, found in table)
+            if is_same and len(table) == len(coded.choices):
+                same.append(name)
+            else:
+                lines += _table_lines(name, node.key, table)
+        elif name == node.key and coded.selector is None and _is_unchanged(coded.pieces[0]):
+            same.append(name)
+        else:
+            lines += _piece_lines(name, node.key, coded)
+    return "\n".join([HEAD, *_copy_lines(same), *lines, "    return found"])
+
+
+def _table(plan: Plan, parameter: FlatHyperparameter) -> list[tuple[FlatValue, Value]]:
+    """Return pairs of a choice of a categorical and its value, without the placeholder for inactivity."""
+    read = ((choice, plan.readers[parameter.name]({parameter.name: choice})) for choice in parameter.choices)
+    return [(choice, entry[1]) for choice, entry in read if entry is not None]
+
+
+def _copy_lines(names: list[str]) -> Iterator[str]:
+    if names:
+        yield f"    for name in {expression_source(ListNode(tuple(map(LiteralNode, names))), 4, 12)}:"
+        yield "        if name in given:"
+        yield "            found[name] = given[name]"
+
+
+def _table_lines(name: str, key: str, table: list[tuple[FlatValue, Value]]) -> Iterator[str]:
+    yield f"    match given.get({literal_source(name)}):"
+    for choice, value in table:
+        yield f"        case {literal_source(choice)}:"
+        yield f"            found[{literal_source(key)}] = {literal_source(value)}"
+
+
+def _piece_lines(name: str, key: str, coded: EncodedDomain) -> Iterator[str]:
+    if coded.selector is None:
+        yield f"    if {literal_source(name)} in given:"
+        value = expression_source(_piece_code(coded.pieces[0]), 8, len(key) + 10)
+        yield f"        found[{literal_source(key)}] = {value}"
+        return
+    yield f"    match given.get({literal_source(name)}):"
+    for choice, piece in zip(coded.selector.choices, coded.pieces, strict=True):
+        yield f"        case {literal_source(choice)}:"
+        yield f"            found[{literal_source(key)}] = {expression_source(_piece_code(piece), 12, len(key) + 10)}"
+
+
+def _is_unchanged(piece: Piece) -> bool:
+    return (
+        isinstance(code := _piece_code(piece), ItemNode)
+        and isinstance(code.container, NameNode)
+        and code.container.text == GIVEN
+    )
+
+
+def _piece_code(piece: Piece) -> Code:
+    """Return the code of the member that the hyperparameter of a piece encodes."""
+    if isinstance(piece, FixedPiece):
+        return LiteralNode(piece.value)
+    assert isinstance(piece, HyperparameterPiece)
+    given = ItemNode(NameNode(GIVEN), LiteralNode(piece.parameter.name))
+    match piece.reduction:
+        case MemberRenamingReduction() as reduction:
+            values = [(choice, reduction.decode(choice)) for choice in piece.parameter.choices]
+            if all(identity_key(choice) == identity_key(value) for choice, value in values):
+                return given
+            table = ", ".join(f"{literal_source(choice)}: {literal_source(value)}" for choice, value in values)
+            return ItemNode(NameNode(f"{{{table}}}"), given)
+        case ExactIntegerReduction():
+            return given
+        case ScaledRangeReduction(part=part, exponent=exponent):
+            number: Code = call("math.ldexp", given, -exponent) if exponent else given
+            inside = call("min", call("max", number, part.least), part.greatest)
+            return infix(inside, "+", 0.0)
+        case MemberIndexReduction(part=Grid() as part):
+            return grid_member_code(part, given)
+        case _:
+            raise TypeError(f"cannot write code that decodes values of the reduced domain {piece.reduction}")
+
+
+def text_listing(written: Document) -> str:
+    """Return the hyperparameters, indented below those on which they depend, and then the forbidden clauses."""
+    parameters, conditions, clauses = (written[key] for key in ("hyperparameters", "conditions", "forbiddens"))
+    counts = f"{len(parameters)} hyperparameters, {len(conditions)} conditions, {len(clauses)} forbidden clauses"
+    lines = [f"{written['name']}: {counts}"]
+    on = {condition["child"]: condition for condition in conditions}
+    depths: dict[str, int] = {}
+    for parameter in parameters:
+        name = parameter["name"]
+        depths[name] = 1 + max((depths.get(parent, 0) for parent in _parents(on[name])), default=0) if name in on else 0
+        when = f"  when {condition_text(on[name])}" if name in on else ""
+        lines.append("  " * (depths[name] + 1) + f"{name} : {_domain(parameter)}{when}")
+    lines += [f"  forbid {condition_text(clause)}" for clause in clauses]
+    return "\n".join(lines)
+
+
+def dot_graph(written: Document) -> str:
+    """Return the hyperparameters as a DOT graph, with an edge from each to its dependents."""
+    lines = ["digraph configspace {", "  rankdir=LR;", "  node [shape=box];"]
+    for parameter in written["hyperparameters"]:
+        label = f"{parameter['name']}\n{_domain(parameter)}"
+        lines.append(f"  {quote_dot(parameter['name'])} [label={quote_dot(label)}];")
+    for condition in written["conditions"]:
+        label = quote_dot(condition_text(condition))
+        for parent in _parents(condition):
+            lines.append(f"  {quote_dot(parent)} -> {quote_dot(condition['child'])} [label={label}];")
+    return "\n".join([*lines, "}"])
+
+
+def condition_text(item: Mapping[str, Any]) -> str:
+    """Return a condition or clause as text."""
+    kind = item["type"]
+    if kind in ("AND", "OR"):
+        terms: Sequence[Mapping[str, Any]] = item.get("conditions") or item["clauses"]
+        inner = [f"({condition_text(term)})" if term["type"] == "OR" else condition_text(term) for term in terms]
+        return f" {kind.lower()} ".join(inner)
+    signs = {"EQUALS": "==", "IN": "in", **{name: sign for sign, name in TYPE_SUFFIXES.items()}}
+    sign = signs[kind.rpartition("_")[2]]
+    if kind.startswith("RELATION"):
+        return f"{item['left']} {sign} {item['right']}"
+    name = item["parent"] if "parent" in item else item["name"]
+    return f"{name} {sign} {_set_text(compared_values(item)) if kind == 'IN' else compared_values(item)}"
+
+
+def _parents(condition: Mapping[str, Any]) -> Iterator[str]:
+    return iter(dict.fromkeys(_all_parents(condition)))
+
+
+def _all_parents(condition: Mapping[str, Any]) -> Iterator[str]:
+    if "parent" in condition:
+        yield condition["parent"]
+    for term in condition.get("conditions", ()):
+        yield from _all_parents(term)
+
+
+def _domain(parameter: Mapping[str, Any]) -> str:
+    kind = parameter["type"]
+    if kind == "constant":
+        return str(parameter["value"])
+    default = f" = {parameter['default_value']}"
+    if kind in ("categorical", "ordinal"):
+        values = parameter["choices"] if kind == "categorical" else parameter["sequence"]
+        return ("ordered " if kind == "ordinal" else "") + _set_text(values) + default
+    log = " log" if parameter["log"] else ""
+    normal = f" normal({parameter['mu']}, {parameter['sigma']})" if "mu" in parameter else ""
+    family = "float" if kind.endswith("float") else "int"
+    return f"{family}[{parameter['lower']}, {parameter['upper']}]{log}{normal}{default}"
+
+
+def _set_text(values: Sequence[object]) -> str:
+    return "{" + ", ".join(map(str, values)) + "}"

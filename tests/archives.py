@@ -2,8 +2,7 @@
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
-from spacelang.runtime.archives.archive import Archive, ArchiveRow, space_facts
-from spacelang.runtime.archives.suggestions import UpcomingRun
+from spacelang.runtime.archives.archive import Archive, ArchiveRow, UpcomingRun, space_facts
 from spacelang.runtime.storage.header import DataFacts
 
 SMALL = """\

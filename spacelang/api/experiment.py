@@ -14,11 +14,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from spacelang.api.archives import suggest_configurations
-from spacelang.api.execution import make_executor
-from spacelang.api.initial_configurations import InitialItem, validate_initial_configurations
+from spacelang.api.execution import make_executor, open_run_store
+from spacelang.api.initial_configurations import InitialItem, suggest_configurations, validate_initial_configurations
 from spacelang.api.result import Result
-from spacelang.api.run_storage import open_run_store
 from spacelang.api.space import Space
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
@@ -31,16 +29,15 @@ from spacelang.runtime.archives import Norm
 from spacelang.runtime.budget import UNLIMITED_BUDGET, Budget, parse_duration
 from spacelang.runtime.executors import ONE_WORKER, HasSimulatedClock, WorkerSettings
 from spacelang.runtime.history import NullTrialStorage, Outcome, TrialStorage
+from spacelang.runtime.loop import Steps, run_to_completion
 from spacelang.runtime.objective import Evaluator, HasMetaFeatures, PartiallyDefinedObjective
-from spacelang.runtime.pausable_generators import Steps, run_to_completion
 from spacelang.runtime.storage.header import UNNAMED_SPACE, RunHeader, make_header
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from spacelang.report.search_coverage import SearchCoverage
-    from spacelang.runtime.archives.archive import Archive
-    from spacelang.runtime.archives.suggestions import ArchiveSuggestions
+    from spacelang.runtime.archives.archive import Archive, ArchiveSuggestions
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.listeners import Listener
     from spacelang.runtime.objective import ObjectiveInfo
@@ -88,7 +85,7 @@ class EvaluationData(Protocol):
         """Return the options with which the data was read, so that a store can describe how to read it again."""
         return {}
 
-    def fidelity(self, space: Space, aim: "ObjectiveInfo") -> Fidelity | None:  # noqa: ARG002 - few objectives decide it
+    def fidelity_grid(self, space: Space, aim: "ObjectiveInfo") -> Fidelity | None:  # noqa: ARG002 - few objectives decide it
         """Return how the fidelities of trials grow: as the task says, unless the data overrides it."""
         return None if space.task is None else space.task.fidelity
 
@@ -177,7 +174,7 @@ class Experiment:
     def prepared_for(self, space: Space, objective: "ObjectiveInfo") -> "PreparedExperiment":
         """Return the experiment prepared for a given space and objective; its optimizer must be set."""
         assert self.optimizer is not None
-        chosen = with_fidelity(self.optimizer, self.data.fidelity(space, objective))
+        chosen = with_fidelity(self.optimizer, self.data.fidelity_grid(space, objective))
         return PreparedExperiment(replace(self, optimizer=chosen), space, objective, chosen)
 
 

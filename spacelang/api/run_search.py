@@ -7,17 +7,13 @@ from dataclasses import fields, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from spacelang.api.archives import open_archive
 from spacelang.api.argument_checks import check_argument_types, to_int, to_int_or_none
-from spacelang.api.black_boxes import AnyObjective, BlackBoxData
-from spacelang.api.default_space import choose_default_space, default_space_note
-from spacelang.api.execution import trial_limits, unenforced_limits_warning
+from spacelang.api.execution import check_stored_predictions, trial_limits, unenforced_limits_warning
 from spacelang.api.experiment import EvaluationData, Experiment, ExtraMeasurements, PreparedExperiment, run_time_limit
-from spacelang.api.initial_configurations import Initial, read_initial
+from spacelang.api.initial_configurations import Initial, open_archive, read_initial
 from spacelang.api.result import Result, check_success, positive_class_of
-from spacelang.api.run_storage import check_stored_predictions
+from spacelang.api.search_data import AnyObjective, BlackBoxData, TabularData, choose_default_space, default_space_note
 from spacelang.api.space import Space, open_space
-from spacelang.api.tabular_data import TabularData
 from spacelang.errors import remedy_in_python
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.budget import Budget
@@ -25,11 +21,10 @@ from spacelang.runtime.executors import WorkerSettings
 
 if TYPE_CHECKING:
     from spacelang.ir.task import Validation
-    from spacelang.runtime.archives.archive import Archive
-    from spacelang.runtime.archives.suggestions import ArchiveSuggestions
+    from spacelang.runtime.archives.archive import Archive, ArchiveSuggestions
     from spacelang.runtime.data.read_options import ReadOptions
     from spacelang.runtime.listeners import Listener
-    from spacelang.runtime.pipelines.inputs import PipelineInput
+    from spacelang.runtime.pipelines import PipelineInput
     from spacelang.runtime.scoring.constraints import Constraint
 
 
@@ -116,7 +111,7 @@ def search(  # noqa: PLR0913 - each is one setting of a run
     allow
         The packages that the space may use, as for `load`.
     bind
-        Numbers for symbols of the space. Other symbols are bound by the data (see `api.tabular_data`), unless the space
+        Numbers for symbols of the space. Other symbols are bound by the data (see `api.search_data`), unless the space
         binds them.
     store
         A file in which every trial is saved as it finishes.

@@ -16,25 +16,28 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.api.execution import make_executor, trial_limits
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from spacelang.api.execution import check_stored_predictions, make_executor, trial_limits
 from spacelang.api.experiment import Experiment
-from spacelang.api.run_storage import check_stored_predictions
+from spacelang.api.search_data import TabularData
 from spacelang.api.space import Space, parse_for_data
-from spacelang.api.tabular_data import TabularData
 from spacelang.ir.task import NEGATED_PREFIX
-from spacelang.runtime.data.labels import TaskKind
-from spacelang.runtime.data.loading import Table, load_dataset
-from spacelang.runtime.data.read_options import ReadOptions
-from spacelang.runtime.data.stored_options import REPEAT_OPTIONS, DataOptions, read_options
+from spacelang.runtime.data.labels import Dataset, TaskKind
+from spacelang.runtime.data.loading import Table, load_dataset, load_rows
+from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, REPEAT_OPTIONS, DataOptions, ReadOptions, read_options
+from spacelang.runtime.data.tables import Features, SparseTable
 from spacelang.runtime.ensembles import DEFAULT_VOTES
 from spacelang.runtime.ensembles.construction import EnsembleSelection, fit_ensemble, make_unfitted, select_members
-from spacelang.runtime.errors import DataError, InputError
+from spacelang.runtime.errors import DataError, InputError, describe_exception
 from spacelang.runtime.evaluation.splits import parse_validation
-from spacelang.runtime.evaluation.unseen_rows import read_test_rows, split_off_test_rows
+from spacelang.runtime.evaluation.unseen_rows import align_features, format_names, read_test_rows, split_off_test_rows
 from spacelang.runtime.final_fit import fit_best_pipeline, rank_candidates
 from spacelang.runtime.history import EndReason, History, NullTrialStorage, Outcome, TrialRecord
+from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.pipelines.catalogue_access import check_buildable, task_kind
-from spacelang.runtime.pipelines.inputs import PipelineInput
 from spacelang.runtime.storage.header import (
     IMPUTED_EARLIER,
     MISSING_VALUES_SETTING,
@@ -45,6 +48,7 @@ from spacelang.runtime.storage.header import (
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.stored_run import StoredRun
 from spacelang.serialization.definition import VERSION
+from spacelang.suggest import suggestion
 from spacelang.text import Origin, Source
 
 if TYPE_CHECKING:
@@ -165,7 +169,7 @@ def reopen_run(
     """
     path = Path(store)
     with Store.read(path) as run:
-        header, outcome, votes = run.header, _stored_outcome(run), run.votes
+        header, outcome, votes = run.header, _stored_outcome(run), run.requested_ensemble_votes
     if not header.data.rows:
         what = f"`{header.data.name}` has no rows to fit a pipeline on"
         raise DataError(what, f"see its results with `spacelang show {path}`")
@@ -263,3 +267,97 @@ def _check_same_data(header: RunHeader, objective: "DataObjective") -> None:
     if before != now:
         what = f"missing values were {before} in the trials of the run, and would be {now} now"
         raise DataError(what, OTHER_VERSION.format("prepares the table"))
+
+
+PREDICTION_COLUMN: Final = "prediction"
+"""The name of the column of predictions."""
+PROBABILITY_PREFIX: Final = "probability "
+"""The prefix of the columns of probabilities; the name of the class follows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NewRows:
+    """Rows of features with the same columns as the data of a run.
+
+    `ignored_columns` are columns that the pipeline does not use, apart from the labels. `new_missing_columns` are
+    columns with missing values that had none in the run.
+    """
+
+    features: Features
+    ignored_columns: tuple[str, ...] = ()
+    new_missing_columns: tuple[str, ...] = ()
+
+
+def load_new_rows(reference: str, dataset: Dataset, reading: ReadOptions = DEFAULT_OPTIONS) -> NewRows:
+    """Read rows from a file and match its columns by name; the column of labels and other columns are ignored.
+
+    Columns that were text in the run are read as text, even if these rows look like numbers. Raises DataError for a
+    file that cannot be read, for missing columns, and for columns of another type.
+    """
+    label, known = str(dataset.target.name), dataset.features
+    if not isinstance(known, pd.DataFrame):
+        return NewRows(_features_by_position(load_rows(reference, reading), label))
+    read = load_rows(reference, reading, _text_columns(known))
+    table = read.dense if isinstance(read, SparseTable) else read
+    names = [*known.columns]
+    if missing := [name for name in names if name not in table.columns]:
+        columns = "a column" if len(missing) == 1 else "columns"
+        what = f"`{reference}` is missing {columns} of the run: {format_names(missing)}"
+        raise DataError(what, suggestion(missing[0], map(str, table.columns)))
+    given = Table(reference, table[names], pd.Series(np.zeros(len(table)), name=label))
+    features = align_features(given, Table(dataset.name, known, dataset.target))
+    assert isinstance(features, pd.DataFrame)
+    gaps = tuple(name for name in names if features[name].isna().any() and not known[name].isna().any())
+    return NewRows(features, tuple(str(name) for name in table.columns if name not in {*names, label}), gaps)
+
+
+def _text_columns(table: pd.DataFrame) -> list[str]:
+    """Return the columns that contain only strings."""
+    return [name for name in table.columns if pd.api.types.infer_dtype(table[name], skipna=True) == "string"]
+
+
+def _features_by_position(read: pd.DataFrame | SparseTable, label: str) -> Features:
+    """Return the features of sparse data, whose columns are identified by position only."""
+    if isinstance(read, SparseTable):
+        return read.features_without(frozenset({label}))
+    return read.drop(columns=[name for name in read.columns if name == label])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predictions:
+    """A table with one row for each input row: the prediction, and the class probabilities if there are any."""
+
+    table: pd.DataFrame
+
+    @property
+    def csv(self) -> str:
+        """The table as comma-separated values."""
+        return self.table.to_csv(index=False)
+
+    @property
+    def document(self) -> dict[str, object]:
+        """The output of `predict --json`: the number n of rows, n predictions, n probabilities for each class."""
+        # JSON has no infinity and no nan.
+        finite = self.table.replace([np.inf, -np.inf], np.nan).astype(object)
+        known = {str(name): finite[name].where(finite[name].notna(), None).tolist() for name in finite.columns}
+        predicted = known.pop(PREDICTION_COLUMN)
+        shares = {name.removeprefix(PROBABILITY_PREFIX): values for name, values in known.items()}
+        return {"rows": len(predicted), "predictions": predicted, "probabilities": shares}
+
+
+def predict_rows(fitted: Any, rows: NewRows) -> Predictions:
+    """Return the predictions of a fitted pipeline; raises DataError if it fails on these rows."""
+    features = rows.features
+    try:
+        found: dict[str, npt.NDArray[Any]] = {PREDICTION_COLUMN: np.asarray(fitted.predict(features))}
+        if hasattr(fitted, "predict_proba"):
+            shares = np.asarray(fitted.predict_proba(features))
+            found |= {f"{PROBABILITY_PREFIX}{name}": shares[:, place] for place, name in enumerate(fitted.classes_)}
+    except Exception as error:  # third-party classes may raise anything on new rows
+        remedy = (
+            f"columns with missing values that had none in the run: {format_names(rows.new_missing_columns)}"
+            if rows.new_missing_columns
+            else ""
+        )
+        raise DataError(f"the pipeline cannot predict these rows: {describe_exception(error)}", remedy) from error
+    return Predictions(pd.DataFrame(found))

@@ -1,6 +1,6 @@
-"""The data sets and tables of a comparison, and the criteria by which runs on them are judged."""
+"""The optimizers, data sets and tables of a comparison, and the criteria by which runs on them are judged."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -8,29 +8,42 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from spacelang.api.execution import check_rungs
 from spacelang.api.experiment import Experiment, PreparedExperiment
-from spacelang.api.result import positive_class_of
-from spacelang.api.run_storage import check_rungs
+from spacelang.api.result import Result, positive_class_of
+from spacelang.api.search_data import TabularData, needs_training_loss
 from spacelang.api.space import Space
-from spacelang.api.tabular_data import TabularData, needs_training_loss
-from spacelang.bench.configured_optimizers import ConfiguredOptimizer
 from spacelang.bench.table_search import TABLE_PREFIX, data_of
-from spacelang.bench.winner_scores import score_winner
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import describe_bound, describe_validation
-from spacelang.plugins import NestedPlugin
+from spacelang.ir.trial import TestScore
+from spacelang.optimizers import OPTIMIZERS
+from spacelang.plugins import NestedPlugin, OptionError, UnknownPluginError, split_outside_brackets
 from spacelang.runtime.errors import DataError, InputError
+from spacelang.runtime.history import EndReason, TrialRecord
+from spacelang.runtime.objective import Refittable
 from spacelang.runtime.storage.header import DataFacts, space_identity
 
 if TYPE_CHECKING:
     from spacelang.runtime.data.read_options import ReadOptions
+    from spacelang.runtime.executors import Executor
+    from spacelang.runtime.final_fit import FinalFit
     from spacelang.runtime.history import Outcome
     from spacelang.runtime.listeners import Listener
     from spacelang.runtime.objective import ObjectiveInfo
-    from spacelang.runtime.storage.unseen_score_table import StoredUnseenScore
+    from spacelang.runtime.storage.optional_tables import StoredUnseenScore
+
 
 RunOutcome: TypeAlias = "tuple[Outcome, StoredUnseenScore | None]"
 """The outcome of a run, and the score of its winner on rows that no trial saw, if there are such rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredOptimizer:
+    """A configured optimizer, with its `label` in the comparison."""
+
+    label: str
+    optimizer: NestedPlugin
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +108,8 @@ class ComparisonDataset:
 
         These are the facts in `judged`, the result of `check`, unless each seed reserves other test rows.
         """
-        from spacelang.runtime.data.fingerprint import data_facts
         from spacelang.runtime.data.labels import check_labels
+        from spacelang.runtime.data.tables import data_facts
         from spacelang.runtime.evaluation.unseen_rows import split_off_test_rows
         from spacelang.runtime.pipelines.catalogue_access import task_kind
 
@@ -134,7 +147,7 @@ class ComparisonDataset:
 
         For a share of the rows, each seed draws other ones.
         """
-        from spacelang.runtime.data.fingerprint import data_facts
+        from spacelang.runtime.data.tables import data_facts
 
         tested, test = getattr(objective, "tested", None), self.experiment.test
         if tested is None:
@@ -268,3 +281,110 @@ def _short_label(reference: str) -> str:
     name = Path(path).name
     suffix = next((each for each in (*EXTENSIONS, ".npz") if name.lower().endswith(each)), "")
     return name.removesuffix(suffix) if suffix and len(name) > len(suffix) else path
+
+
+def score_winner(result: Result, executor: "Executor") -> "StoredUnseenScore | None":
+    """Fit the winner of a run on all rows that trials saw, and return its score on the test rows.
+
+    Returns None if there are no test rows or no winner, and after an interruption. If the best pipeline cannot be
+    fitted, the next best is scored. If none can be fitted, the score has no loss but a reason. The score is stored if
+    the run has a store. Raises InputError (StoreError is one).
+    """
+    from spacelang.runtime.final_fit import fit_best_pipeline
+    from spacelang.runtime.storage.optional_tables import save_unseen_score
+
+    outcome, objective = result.outcome, result.objective
+    if not isinstance(objective, Refittable) or not objective.test_rows:
+        return None
+    if outcome.best is None or outcome.ended is EndReason.INTERRUPTED:
+        return None
+    finale = fit_best_pipeline(outcome, objective, executor, limits=result.experiment.workers.limits)
+    found = _winner_score(outcome.best, finale, objective.test_rows)
+    if result.store is not None:
+        save_unseen_score(result.store, found)
+    return found
+
+
+def _winner_score(best: "TrialRecord", finale: "FinalFit", rows: int) -> "StoredUnseenScore":
+    from spacelang.runtime.storage.optional_tables import StoredUnseenScore
+
+    if finale.record is not None and finale.test is not None:
+        return StoredUnseenScore(finale.record.index, finale.test)
+    reason = finale.skipped[0].reason if finale.skipped else ""
+    return StoredUnseenScore(best.index, TestScore(None, None, None, rows, reason))
+
+
+class ConfiguredOptimizersError(ValueError):
+    """An error for optimizers or options that do not exist.
+
+    `mistakes` has all of them, each with its help.
+    """
+
+    def __init__(self, mistakes: Iterable[UnknownPluginError | OptionError]) -> None:
+        self.mistakes = tuple(mistakes)
+        super().__init__("\n".join(f"{each.message}: {each.help}" if each.help else each.message for each in mistakes))
+
+
+def parse_optimizers(texts: Iterable[str]) -> tuple[ConfiguredOptimizer, ...]:
+    """Parse texts of the form `NAME` or `NAME:OPTION=VALUE:OPTION=VALUE`.
+
+    The labels have the form `NAME OPTION=VALUE OPTION=VALUE`. Empty texts are skipped. Raises ConfiguredOptimizersError
+    with all mistakes, which include duplicates and an empty list.
+    """
+    found: list[ConfiguredOptimizer] = []
+    mistakes: list[UnknownPluginError | OptionError] = []
+    for text in filter(None, map(str.strip, texts)):
+        read = _parse_optimizer(text)
+        if isinstance(read, ConfiguredOptimizer):
+            mistakes += _duplicate_errors(read, found)
+            found.append(read)
+        else:
+            mistakes += read
+    if not found and not mistakes:
+        mistakes.append(OptionError("no optimizer is given", f"choose from {_join_names(OPTIMIZERS.names())}"))
+    if mistakes:
+        raise ConfiguredOptimizersError(mistakes)
+    return tuple(found)
+
+
+def _parse_optimizer(text: str) -> ConfiguredOptimizer | list[UnknownPluginError | OptionError]:
+    name, *pairs = (part.strip() for part in split_outside_brackets(text, ":"))
+    try:
+        plugin = OPTIMIZERS.load(name)
+    except UnknownPluginError as error:
+        return [error]
+    given: dict[str, str] = {}
+    mistakes: list[UnknownPluginError | OptionError] = []
+    for pair in pairs:
+        option, equals, value = (part.strip() for part in pair.partition("="))
+        if not equals or not option:
+            mistakes.append(OptionError(f"`{pair}` in `{text}` is not an option", f"write `{name}:OPTION=VALUE`"))
+        elif option in given:
+            mistakes.append(OptionError(f"the option `{option}` of `{name}` is set twice"))
+        else:
+            given[option] = value
+            mistakes += _option_errors(plugin, {option: value})
+    # Values that are valid one by one may be invalid together.
+    mistakes = mistakes or [*_option_errors(plugin, given)]
+    if mistakes:
+        return mistakes
+    label = " ".join([name, *(f"{option}={value}" for option, value in given.items())])
+    return ConfiguredOptimizer(label, OPTIMIZERS.create(name, given))
+
+
+def _option_errors(plugin: type[Any], options: Mapping[str, str]) -> Iterator[OptionError]:
+    try:
+        OPTIMIZERS.configure(plugin, options)
+    except OptionError as error:
+        yield error
+
+
+def _duplicate_errors(contestant: ConfiguredOptimizer, others: Iterable[ConfiguredOptimizer]) -> Iterator[OptionError]:
+    for other in others:
+        if other.optimizer == contestant.optimizer:
+            same = "is given twice" if other.label == contestant.label else f"is the same as `{other.label}`"
+            yield OptionError(f"`{contestant.label}` {same}", "change an option of one of them, or leave one out")
+
+
+def _join_names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

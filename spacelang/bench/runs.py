@@ -1,32 +1,37 @@
-"""The runs of a comparison: execute them one after the other, or read them from their stores."""
+"""The runs of a comparison, executed one after the other or read from their stores, and the folder with its plan and results."""
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from hashlib import sha256
 from itertools import product
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import quote_plus
 
-from spacelang.bench.comparison_data import ComparisonDataset, EvaluationCriteria
-from spacelang.bench.configured_optimizers import ConfiguredOptimizer
+from spacelang.api.experiment import Experiment, with_fidelity
+from spacelang.bench.comparison_data import ComparisonDataset, ConfiguredOptimizer, EvaluationCriteria
+from spacelang.files import os_error_text, replace_atomically
+from spacelang.ir.task import describe_limits
+from spacelang.plugins import plugin_identity
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.storage.header import space_identity
 
 if TYPE_CHECKING:
     from spacelang.bench.comparison.progress import ComparisonListener
-    from spacelang.bench.comparison.results import RunKey, RunResult, WinnerScore
+    from spacelang.bench.comparison.results import Results, RunKey, RunResult, WinnerScore
     from spacelang.ir.trial import Trial
     from spacelang.runtime.history import TrialRecord
+    from spacelang.runtime.storage.optional_tables import StoredUnseenScore
     from spacelang.runtime.storage.store import StoredRun
-    from spacelang.runtime.storage.unseen_score_table import StoredUnseenScore
+
 
 INTERRUPTED: Final = "interrupted"
 """How a run ended that the user stopped."""
-
 FAILED: Final = "failed"
 """How a run ended that could not start."""
-
 MAX_NAME_LENGTH: Final = 120
 """The largest number of bytes of a label in a file name."""
 
@@ -174,8 +179,7 @@ def _winner_score(test: "StoredUnseenScore | None", records: "Sequence[TrialReco
 def _run_result(
     entry: PlannedRun, records: "Sequence[TrialRecord]", seconds: float, ended: str, reason: str = ""
 ) -> "RunResult":
-    from spacelang.bench.comparison.curves import incumbent_curve
-    from spacelang.bench.comparison.results import IncumbentCandidates, RunResult
+    from spacelang.bench.comparison.results import IncumbentCandidates, RunResult, incumbent_curve
 
     limit = entry.dataset.experiment.budget.seconds
     until = inf if limit is None else limit
@@ -205,3 +209,201 @@ def _reason_without_score(trials: "Sequence[Trial]") -> str:
         return "no trial finished within the budget" if within else "no trial satisfies all bounds of the task"
     reason, number = reasons.most_common(1)[0]
     return f"none of {len(trials)} trials succeeded; {number} x {reason}"
+
+
+PLAN_FILE: Final = "plan.json"
+"""The name of the file with the plan of the comparison."""
+RUNS_FOLDER: Final = "runs"
+"""The name of the subfolder with a store for every run."""
+NO_PLOTS_NOTE: Final = (
+    "plots need matplotlib: install `spacelang[plots]` and repeat the command; finished runs are stored"
+)
+CHOOSE_ANOTHER: Final = "choose another folder"
+
+
+def plan_of(
+    common: Experiment,
+    seeds: tuple[int, ...],
+    judged: Mapping[str, EvaluationCriteria],
+    contestants: Iterable[ConfiguredOptimizer],
+) -> "ComparisonPlan":
+    """Return the plan of a comparison: everything that decides its runs."""
+    task, workers = common.space.task, common.workers
+    limits = (*describe_limits(workers.limits), *(["isolated trials"] if workers.isolate else []))
+    fidelity = None if task is None else task.fidelity
+    optimizers = {each.label: with_fidelity(each.optimizer, fidelity) for each in contestants}
+    return ComparisonPlan(
+        space=common.space.name,
+        identity=space_identity(common.space.checked),
+        seconds=common.budget.seconds,
+        trials=common.budget.trials,
+        workers=workers.count,
+        limits=", ".join(limits),
+        seeds=seeds,
+        data={
+            label: {
+                "content": f"{each.facts.rows} x {each.facts.columns}, {each.facts.fingerprint}",
+                "loss": each.formula,
+                "validation": each.validation,
+                "bounds": ", ".join(each.bounds),
+                "training rows": each.training_size,
+                # Left out if empty, so that comparisons resume that were started before these entries existed.
+                **({"test rows": each.test} if each.test else {}),
+                **({"initial": ", ".join(first.identity for first in each.initial)} if each.initial else {}),
+                **({"space": each.space} if each.space else {}),
+            }
+            for label, each in judged.items()
+        },
+        optimizers={
+            label: {"name": each.name, "options": plugin_identity(each.plugin)} for label, each in optimizers.items()
+        },
+    )
+
+
+def claim_folder(folder: Path, plan: "ComparisonPlan") -> Path:
+    """Write the plan to the folder and return the subfolder for the runs.
+
+    The folder must be empty or hold this comparison. Raises InputError if it holds anything else or is not writable,
+    and StoreError with the differences if it holds another comparison.
+    """
+    runs = folder / RUNS_FOLDER
+    try:
+        _check_folder(folder, plan)
+        runs.mkdir(parents=True, exist_ok=True)
+        with replace_atomically(folder / PLAN_FILE) as new:
+            new.write_bytes(plan.to_json().encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        message = f"the comparison cannot be stored in `{folder}`: {os_error_text(error)}"
+        raise InputError(message, "choose a writable folder") from error
+    return runs
+
+
+def write_results(results: "Results", folder: Path) -> tuple[str, ...]:
+    """Write `comparison.json`, `comparison.csv` and the plots to the folder.
+
+    Returns notes for the user about what could not be written and why. Raises InputError if the folder is not writable.
+    """
+    from spacelang.bench.comparison import document, tables
+    from spacelang.bench.comparison.plots import is_available, render_plots
+
+    whole = {**document.comparison_document(results), "curves": document.curves_document(results)}
+    table = tables.curves(results).to_csv(index=False, lineterminator="\n")
+    drawn = render_plots(results) if is_available() else {}
+    files = {
+        "comparison.json": json.dumps(whole, allow_nan=False).encode() + b"\n",
+        "comparison.csv": table.encode("utf-8", "backslashreplace"),
+        **drawn,
+    }
+    try:
+        for name, content in files.items():
+            with replace_atomically(folder / name) as new:
+                new.write_bytes(content)
+    except OSError as error:
+        raise InputError(f"`{folder}` cannot be written: {os_error_text(error)}") from error
+    return () if drawn else (NO_PLOTS_NOTE,)
+
+
+def _check_folder(folder: Path, plan: "ComparisonPlan") -> None:
+    from spacelang.runtime.storage.store_errors import StoreError
+
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise InputError(f"`{folder}` is not a folder", CHOOSE_ANOTHER)
+    if next(folder.iterdir(), None) is None:
+        return
+    try:
+        earlier = ComparisonPlan.from_json((folder / PLAN_FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"`{folder}` is not empty and contains no comparison", CHOOSE_ANOTHER) from None
+    except (ValueError, TypeError, KeyError) as error:
+        raise InputError(f"`{folder / PLAN_FILE}` is damaged", CHOOSE_ANOTHER) from error
+    differences = earlier.differences(plan)
+    if differences:
+        help_text = f"{CHOOSE_ANOTHER}; only optimizers, data and repeats may be added to a comparison"
+        raise StoreError(f"`{folder}` contains another comparison", help_text, tuple(differences))
+
+
+NamedValues: TypeAlias = Mapping[str, object]
+"""JSON values by name."""
+PLAN_VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonPlan:
+    """Everything that decides the runs of a comparison.
+
+    Two comparisons may share a folder if `differences` finds nothing. `data` has, by label, what identifies each data
+    set and how runs on it are judged. `optimizers` has their names and options by label. `identity` is that of the
+    space. Sequences and mappings are as in JSON.
+    """
+
+    space: str
+    identity: str
+    seconds: float | None
+    trials: int | None
+    workers: int
+    limits: str
+    seeds: tuple[int, ...]
+    data: Mapping[str, NamedValues]
+    optimizers: Mapping[str, NamedValues]
+
+    def to_json(self) -> str:
+        """Return the plan as JSON, indented, with one value per line."""
+        return json.dumps({"version": PLAN_VERSION, **asdict(self)}, indent=1) + "\n"
+
+    @staticmethod
+    def from_json(text: str) -> "ComparisonPlan":
+        """Parse a plan; raises ValueError, TypeError or KeyError for any other text."""
+        found: dict[str, Any] = json.loads(text)
+        if found["version"] != PLAN_VERSION:
+            raise ValueError(f"unknown version {found['version']} of a comparison")
+        facts = {each.name: found[each.name] for each in fields(ComparisonPlan)}
+        return ComparisonPlan(**facts | {"seeds": tuple(facts["seeds"])})
+
+    def differences(self, later: "ComparisonPlan") -> list[str]:
+        """Return one line for the user for each difference that prevents `later` from continuing this comparison.
+
+        A later comparison may add data, optimizers and seeds, but must not leave any out.
+        """
+        return list(_differences(self, ComparisonPlan.from_json(later.to_json())))
+
+
+def _differences(plan: ComparisonPlan, later: ComparisonPlan) -> Iterator[str]:
+    if plan.identity != later.identity:
+        yield (
+            f"space: `{plan.space}` in the folder and `{later.space}` now have different definitions"
+            " (see `spacelang diff`)"
+        )
+    names = {"seconds": "seconds per run", "trials": "trials per run", "workers": "workers", "limits": "limits"}
+    for name, label in names.items():
+        before, now = getattr(plan, name), getattr(later, name)
+        if before != now:
+            yield f"{label}: {_format_value(before)} in the folder, {_format_value(now)} now"
+    left_out = [seed for seed in plan.seeds if seed not in later.seeds]
+    if left_out:
+        yield f"seeds: {_format_seeds(plan.seeds)} in the folder, {_format_seeds(later.seeds)} now"
+    yield from _mapping_differences("data", plan.data, later.data)
+    yield from _mapping_differences("optimizer", plan.optimizers, later.optimizers)
+
+
+def _mapping_differences(kind: str, there: Mapping[str, NamedValues], now: Mapping[str, NamedValues]) -> Iterator[str]:
+    for label, facts in there.items():
+        if label not in now:
+            yield f"{kind} `{label}`: in the folder, but not given now"
+            continue
+        for name in dict.fromkeys((*facts, *now[label])):
+            before, later = facts.get(name), now[label].get(name)
+            if before != later:
+                yield f"{kind} `{label}`, {name}: {_format_value(before)} in the folder, {_format_value(later)} now"
+
+
+def _format_value(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={each}" for name, each in value.items()) or "none"
+    return "none" if value is None or value == "" else f"{value}"
+
+
+def _format_seeds(seeds: tuple[int, ...]) -> str:
+    whole = seeds == tuple(range(seeds[0], seeds[0] + len(seeds))) and len(seeds) > 1
+    return f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(map(str, seeds))

@@ -7,10 +7,12 @@ import typer
 
 from spacelang.cli._options import AllowOption, JsonOption, ReadingOptions, StoredPipelineOptions, TargetColumnOption
 from spacelang.cli._output import check_output_is_new, print_json, print_note, write_new
+from spacelang.cli._process import print_file_text
 from spacelang.cli._run_steps import limit_threads_before_fork
-from spacelang.cli._sanitized_streams import print_file_text
-from spacelang.cli._stored_pipeline import TestShareOption, check_options, print_provenance, provenance, select_trials
+from spacelang.cli.export import TestShareOption, check_options, print_provenance, provenance, select_trials
 from spacelang.cli.show import RunArgument
+
+GROUP = ("Use a run", 6)
 
 
 def command(
@@ -49,9 +51,8 @@ def command(
         check_output_is_new(output)
     check_options(found)
     limit_threads_before_fork()
-    from spacelang.api.prediction import load_new_rows, predict_rows
-    from spacelang.api.stored_runs import reopen_run
-    from spacelang.runtime.pipelines.inputs import PipelineInput
+    from spacelang.api.stored_runs import load_new_rows, predict_rows, reopen_run
+    from spacelang.runtime.pipelines import PipelineInput
 
     given = reading.reading_if_given
     then = None if fitted_on is None else given

@@ -5,20 +5,47 @@ Code that drives, stores and reports a run only needs an `ObjectiveInfo`. Code t
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.loss_scale import LossScale
 from spacelang.ir.task import AnyBound, Validation
 from spacelang.ir.trial import Request, Trial
-from spacelang.runtime.loss_name import LossName, PositiveClass
 from spacelang.runtime.request_queue import PrefixKeyFunction
 from spacelang.runtime.storage.header import DataFacts
 
 if TYPE_CHECKING:
-    from spacelang.runtime.pipelines.inputs import PipelineInput
+    from spacelang.runtime.pipelines import PipelineInput
     from spacelang.runtime.scoring.metric import Metric
     from spacelang.runtime.scoring.pipeline_scorer import HeldOutRows
+
+
+@dataclass(frozen=True, slots=True)
+class LossName:
+    """The name of a score and the formula that turns it into the loss (`1 - roc_auc`)."""
+
+    name: str
+    formula: str
+
+
+@dataclass(frozen=True, slots=True)
+class PositiveClass:
+    """The one of two classes that some scorers refer to. `label` is the user's own label."""
+
+    label: Any
+    scorers: tuple[str, ...]
+
+    @property
+    def json_label(self) -> str | float:
+        """The label as a JSON value."""
+        return self.label if isinstance(self.label, str | int | float) else str(self.label)
+
+    @property
+    def description(self) -> str:
+        """A sentence for users: which scorers refer to which class, and why."""
+        names = ", ".join(f"`{name}`" for name in self.scorers)
+        return f"the positive class of {names} is `{self.label}`, the last of the two in sorted order"
 
 
 class ObjectiveInfo(Protocol):
@@ -163,3 +190,7 @@ class PartiallyDefinedObjective(Protocol):
 
     def missing_reason(self, configuration: Configuration) -> str:
         """Return the reason why the configuration has no trial; empty if it has one."""
+
+
+UNNAMED_LOSS: Final = LossName("loss", "loss")
+"""The name of a loss that has no other name."""

@@ -16,7 +16,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Trial
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.scoring import loss_on_unseen_rows
+from spacelang.runtime.scoring import unseen_scores
 
 SCRIPTS = Path(__file__).parents[2] / "examples" / "admm_paper"
 PCS = Path(__file__).parents[3] / "shared" / "data" / "pcs" / "mosaic_1_0.pcs"
@@ -25,7 +25,7 @@ NAMES = ("evidence", "artificial", "real_data", "constraints", "imported")
 
 @pytest.fixture
 def scripts(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
-    monkeypatch.setattr(loss_on_unseen_rows, "MAX_RESAMPLES", 20)
+    monkeypatch.setattr(unseen_scores, "MAX_RESAMPLES", 20)
     monkeypatch.syspath_prepend(str(SCRIPTS.parent))
     yield {name: import_module(f"admm_paper.{name}") for name in NAMES}
     for name in ("contests", "admm_paper", *(f"admm_paper.{name}" for name in NAMES)):

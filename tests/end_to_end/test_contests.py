@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spacelang.runtime.scoring import loss_on_unseen_rows
+from spacelang.runtime.scoring import unseen_scores
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DATA = ("one", "two", "three")
@@ -58,7 +58,7 @@ def test_a_contest_is_made_told_and_not_made_again(
     contests: ModuleType, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for few in ("MAX_RESAMPLES", "MIN_RESAMPLES"):  # they are most of the time, and nothing here looks at them
-        monkeypatch.setattr(loss_on_unseen_rows, few, 2)
+        monkeypatch.setattr(unseen_scores, few, 2)
     candidates = [contests.Candidate("random", "random"), contests.Candidate("some", "random", ensemble_size=2)]
     contest = in_this_process(contests, folder, candidates)
     runs = contests.make_runs(contest, folder / "out", 1)

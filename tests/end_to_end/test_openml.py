@@ -33,8 +33,8 @@ from spacelang.ir.trial import Request
 from spacelang.runtime.data.labels import check_labels
 from spacelang.runtime.data.loading import load_dataset
 from spacelang.runtime.errors import DataError
+from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.settings import EvaluationSettings
 
 KEY = "0123456789abcdef0123456789abcdef"
 
@@ -379,7 +379,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(place, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(tempfile, "TemporaryDirectory", elsewhere)
-    monkeypatch.setattr("spacelang.runtime.data.openml_client._move", denied)
+    monkeypatch.setattr("spacelang.runtime.data.openml._move", denied)
     assert len(load_dataset("openml:61").features) == 150
     assert not place.files
 

@@ -10,8 +10,8 @@ from commands import document, spacelang
 
 import spacelang as sl
 from spacelang.cli import main
-from spacelang.cli._shell_completion import NOTHING_SUCCEEDED
-from spacelang.runtime.scoring import loss_on_unseen_rows
+from spacelang.cli._process import NOTHING_SUCCEEDED
+from spacelang.runtime.scoring import unseen_scores
 
 pytestmark = pytest.mark.usefixtures("quick_zygotes")
 
@@ -124,7 +124,7 @@ def test_a_bound_that_held_in_the_search_and_breaks_on_the_test_rows_is_not_hidd
     here: Here, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There the label is turned round in one town; a run that goes on says the same, and so does its store."""
-    monkeypatch.setattr(loss_on_unseen_rows, "MAX_RESAMPLES", 40)
+    monkeypatch.setattr(unseen_scores, "MAX_RESAMPLES", 40)
     (folder / "fair.space").write_text(UNFAIR.replace("<= 0\n", "<= 0.1\n  subject to pickled_size <= 1MB\n"))
     for name, turned in (("even.csv", ""), ("turned.csv", "b")):
         rows = [f"{n // 2 % 2},{'ab'[n % 2]},{n // 2 % 2 ^ ('ab'[n % 2] in turned)}" for n in range(120)]

@@ -12,10 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.runtime.archives import Norm
-from spacelang.runtime.archives.archive import Archive, ArchiveRow, read_archive, write_archive
-from spacelang.runtime.archives.distance import distances
+from spacelang.runtime.archives.archive import (
+    Archive,
+    ArchiveRow,
+    UpcomingRun,
+    distances,
+    read_archive,
+    suggest,
+    write_archive,
+)
 from spacelang.runtime.archives.meta_features import COMPARABLE, meta_features
-from spacelang.runtime.archives.suggestions import UpcomingRun, suggest
 
 from .settings import LAW
 

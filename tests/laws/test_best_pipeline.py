@@ -16,7 +16,7 @@ from sklearn.model_selection import cross_val_score
 
 import spacelang as sl
 from spacelang.runtime.evaluation.splits import stratified_holdout, stratified_order
-from spacelang.runtime.scoring.stored_predictions import make_prediction_loss_function
+from spacelang.runtime.scoring.pipeline_scorer import make_prediction_loss_function
 
 ROWS, SEED = 60, 3
 EXAMPLES: Final = 150 if os.environ.get("SPACELANG_FULL") else 20

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laws.settings import LAW
-from spacelang.runtime.data.fingerprint import fingerprint
 from spacelang.runtime.data.loading import load_dataset
+from spacelang.runtime.data.tables import fingerprint
 
 FORMATS = (".csv", ".csv.gz", ".parquet", ".arff", ".arff.gz")
 DECLARED = {"real": "REAL", "whole": "integer", "text": "string", "date": "date 'yyyy-MM-dd HH:mm:ss'"}

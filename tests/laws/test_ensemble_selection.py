@@ -12,15 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacelang.ir.task import Goal
-from spacelang.runtime.ensembles import selection
-from spacelang.runtime.ensembles.selection import ModelMultiset, average_predictions, indices_of_lowest, select_models
-from spacelang.runtime.scoring.metric import goal_metric
-from spacelang.runtime.scoring.pipeline_scorer import HeldOutRows
-from spacelang.runtime.scoring.stored_predictions import (
+from spacelang.runtime.ensembles import construction
+from spacelang.runtime.ensembles.construction import (
+    ModelMultiset,
+    average_predictions,
+    indices_of_lowest,
+    select_models,
+)
+from spacelang.runtime.scoring.metric import goal_metric, vectorised_loss
+from spacelang.runtime.scoring.pipeline_scorer import (
+    HeldOutRows,
     make_batch_prediction_loss_function,
     make_prediction_loss_function,
 )
-from spacelang.runtime.scoring.vectorised import vectorised_loss
 
 EXAMPLES: Final = 400 if os.environ.get("SPACELANG_FULL") else 40
 
@@ -115,7 +119,7 @@ def test_a_large_library_is_gone_through_in_parts(largest: int, monkeypatch: pyt
     rng = np.random.default_rng(0)
     library, truth = list(rng.random((7, 3))), rng.random(3)
     whole = select_models(library, lambda stack: ((stack - truth) ** 2).sum(axis=1), 6)
-    monkeypatch.setattr(selection, "MAX_COPIED", largest)
+    monkeypatch.setattr(construction, "MAX_COPIED", largest)
     assert select_models(library, lambda stack: ((stack - truth) ** 2).sum(axis=1), 6) == whole
 
 

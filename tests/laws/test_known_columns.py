@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import spacelang as sl
-from spacelang.runtime.data import column_content
+from spacelang.runtime.data import tables
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.preparation import plan_preparation
@@ -53,7 +53,7 @@ def pipelines(draw: st.DrawFn) -> str:
 @pytest.fixture(autouse=True, scope="module")
 def few_values_are_text() -> Any:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(column_content, "TEXT_VALUES", 6)
+        patch.setattr(tables, "TEXT_VALUES", 6)
         yield
 
 

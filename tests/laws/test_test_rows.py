@@ -17,7 +17,7 @@ from spacelang.api.result import Result
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.evaluation.unseen_rows import draw_test_rows
-from spacelang.runtime.scoring import loss_on_unseen_rows
+from spacelang.runtime.scoring import unseen_scores
 
 EXAMPLES: Final = 60 if os.environ.get("SPACELANG_FULL") else 4
 ROWS: Final = 60
@@ -29,7 +29,7 @@ NUMBERS = sl.parse("stage scaler = none | StandardScaler\nstage e = DecisionTree
 @pytest.fixture(autouse=True, scope="module")
 def few_resamples() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loss_on_unseen_rows, "MAX_RESAMPLES", 30)
+        patch.setattr(unseen_scores, "MAX_RESAMPLES", 30)
         yield
 
 

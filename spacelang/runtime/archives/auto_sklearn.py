@@ -7,30 +7,29 @@ represent are left out and counted.
 
 import csv
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pandas as pd
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
-from spacelang.runtime.archives._auto_sklearn_translation import UntranslatableError, translate
+from spacelang.ir.value import Value
 from spacelang.runtime.archives.archive import ArchiveRow, space_facts
 from spacelang.runtime.data.arff import read_arff
-from spacelang.runtime.data.csv_files import read_text
+from spacelang.runtime.data.table_files import read_text
 from spacelang.runtime.errors import DataError
 from spacelang.text import count_with_noun
 
 META_FEATURES_FILE: Final = "feature_values.arff"
 RUNS_FILE: Final = "{metric}.algorithm_runs.arff"
 CONFIGURATIONS_FILE: Final = "{metric}.configurations.csv"
-
 SPACE_NAME: Final = "mosaic"
 """The bundled space to which the configurations are translated."""
-
 FORMULAS: Final = {
     "accuracy": "1 - accuracy",
     "balanced_accuracy": "1 - balanced_accuracy",
@@ -136,3 +135,315 @@ def _configurations(path: Path) -> dict[str, dict[str, str]]:
     if "idx" not in (lines.fieldnames or ()):
         raise DataError(f"`{path}` has no column `idx`", "use auto-sklearn's files unchanged")
     return {row["idx"]: {key: value for key, value in row.items() if key != "idx" and value} for row in lines}
+
+
+SourceParameters: TypeAlias = Mapping[str, str]
+"""The active parameters of a configuration of auto-sklearn: names to values, both as text."""
+TargetValues: TypeAlias = dict[str, Value]
+NUMERIC: Final = "data_preprocessor:feature_type:numerical_transformer"
+CATEGORICAL: Final = "data_preprocessor:feature_type:categorical_transformer"
+CHOICE: Final = "__choice__"
+
+
+class UntranslatableError(ValueError):
+    """A part of an auto-sklearn configuration that has no equivalent in the space."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentMapping:
+    """The alternative of `mosaic` for a component of auto-sklearn, with a rule for each parameter.
+
+    A rule takes the parameter's text and the number of columns, and returns our parameters. Parameters in `ignored`
+    have a fixed value or no effect in auto-sklearn, so they are dropped. `has_weights` is True if our estimator has a
+    `class_weight`.
+    """
+
+    alternative: str
+    rules: Mapping[str, Callable[[str, float], TargetValues]]
+    ignored: tuple[str, ...] = ()
+    has_weights: bool = False
+
+
+def translate(given: SourceParameters, columns: float) -> TargetValues:
+    """Return the translated configuration. It is not checked whether it is a member of the space.
+
+    `given` holds the active parameters as text. `columns` is the number of columns of the data set. Raises
+    UntranslatableError, with the reason, if there is no equivalent.
+    """
+    said: TargetValues = {"imputation": _required(given, f"{NUMERIC}:imputation:strategy")}
+    said |= _component(given, f"{NUMERIC}:rescaling", "rescaling", RESCALINGS, columns)
+    said |= _encoding(given)
+    said |= _component(given, "feature_preprocessor", "preprocessor", PREPROCESSORS, columns)
+    said |= _component(given, "classifier", "estimator", CLASSIFIERS, columns)
+    if said.get("estimator.solver") == "lsqr":
+        del said["estimator.tol"]  # this solver has no tolerance
+    return said | _weights(given)
+
+
+def _required(given: SourceParameters, key: str) -> str:
+    if key not in given:
+        raise UntranslatableError(f"`{key.rpartition(':')[2]}` is missing")
+    return given[key]
+
+
+def _component(
+    given: SourceParameters, prefix: str, stage: str, known: Mapping[str, ComponentMapping], columns: float
+) -> TargetValues:
+    """Return the alternative of a stage with its parameters."""
+    chosen = _required(given, f"{prefix}:{CHOICE}")
+    if chosen not in known:
+        raise UntranslatableError(f"the space has no equivalent of `{chosen}`")
+    component = known[chosen]
+    said: TargetValues = {stage: component.alternative}
+    own = {key.removeprefix(f"{prefix}:{chosen}:"): text for key, text in given.items()}
+    for name, text in own.items():
+        if ":" in name or name in component.ignored:
+            continue  # a parameter of another component
+        if name not in component.rules:
+            raise UntranslatableError(f"`{chosen}` has no parameter `{name}` in the space")
+        said |= {f"{stage}.{key}": value for key, value in component.rules[name](text, columns).items()}
+    return said
+
+
+def _encoding(given: SourceParameters) -> TargetValues:
+    encoders = {"one_hot_encoding": "OneHotEncoder", "no_encoding": "OrdinalEncoder"}
+    chosen = _required(given, f"{CATEGORICAL}:categorical_encoding:{CHOICE}")
+    if chosen not in encoders:
+        raise UntranslatableError(f"the space has no equivalent of `{chosen}`")
+    least = given.get(f"{CATEGORICAL}:category_coalescence:minority_coalescer:minimum_fraction")
+    return {"encoding": encoders[chosen], "encoding.min_frequency": None if least is None else float(least)}
+
+
+def _weights(given: SourceParameters) -> TargetValues:
+    """Return the class weights, which are a parameter of the estimator in `mosaic`."""
+    is_weighted = given.get("balancing:strategy") == "weighting"
+    name = given[f"classifier:{CHOICE}"]
+    if CLASSIFIERS[name].has_weights:
+        return {"estimator.class_weight": "balanced" if is_weighted else None}
+    if is_weighted:
+        raise UntranslatableError(f"`{name}` has no class weights in the space")
+    return {}
+
+
+# ---- rules
+
+
+def _convert(kind: Callable[[str], Value], key: str, text: str, columns: float) -> TargetValues:  # noqa: ARG001 - rule signature
+    return {key: kind(text)}
+
+
+def _boolean(text: str) -> bool:
+    return text == "True"
+
+
+def float_rules(*names: str, **renamed: str) -> dict[str, Callable[[str, float], TargetValues]]:
+    """Return rules for float parameters, with the same name or with a new one (`theirs="ours"`)."""
+    return _conversion_rules(float, names, renamed)
+
+
+def integer_rules(*names: str, **renamed: str) -> dict[str, Callable[[str, float], TargetValues]]:
+    """Return rules for integer parameters, with the same name or with a new one."""
+    return _conversion_rules(lambda text: int(float(text)), names, renamed)
+
+
+def boolean_rules(*names: str) -> dict[str, Callable[[str, float], TargetValues]]:
+    """Return rules for boolean parameters."""
+    return _conversion_rules(_boolean, names, {})
+
+
+def string_rules(*names: str) -> dict[str, Callable[[str, float], TargetValues]]:
+    """Return rules for parameters whose values have the same names in the space."""
+    return _conversion_rules(str, names, {})
+
+
+def _conversion_rules(
+    kind: Callable[[str], Value], names: tuple[str, ...], renamed: Mapping[str, str]
+) -> dict[str, Callable[[str, float], TargetValues]]:
+    return {
+        theirs: partial(_convert, kind, ours) for theirs, ours in {**{name: name for name in names}, **renamed}.items()
+    }
+
+
+def case_rule(name: str, said: Mapping[str, TargetValues]) -> dict[str, Callable[[str, float], TargetValues]]:
+    """Return the rule for a parameter that maps each known text to parameters of ours.
+
+    Any other text raises UntranslatableError.
+    """
+
+    def rule(text: str, columns: float) -> TargetValues:  # noqa: ARG001 - rule signature
+        if text not in said:
+            raise UntranslatableError(f"the space has no equivalent of `{name}` {text}")
+        return said[text]
+
+    return {name: rule}
+
+
+def renamed_values_rule(name: str, **ours: str) -> dict[str, Callable[[str, float], TargetValues]]:
+    """Return the rule for a parameter whose values have other names in the space (`theirs="ours"`).
+
+    Any other text raises UntranslatableError.
+    """
+    return case_rule(name, {theirs: {name: value} for theirs, value in ours.items()})
+
+
+def _max_features_from_exponent(text: str, columns: float) -> TargetValues:
+    """Convert an exponent of the number of columns to the share of columns that it gives on that data set."""
+    if columns < 1:
+        raise UntranslatableError("the number of columns is unknown")
+    return {"max_features": float(columns ** (float(text) - 1))}
+
+
+def _max_depth_from_factor(text: str, columns: float) -> TargetValues:
+    """Convert a multiple of the number of columns to a tree depth of at least 1."""
+    return {"max_depth": max(1, round(float(text) * columns))}
+
+
+def nested_rules(
+    prefix: str, rules: Mapping[str, Callable[[str, float], TargetValues]]
+) -> dict[str, Callable[[str, float], TargetValues]]:
+    """Return the rules for parameters of a nested operator: their results get the prefix."""
+
+    def inside(rule: Callable[[str, float], TargetValues]) -> Callable[[str, float], TargetValues]:
+        return lambda text, columns: {f"{prefix}.{key}": value for key, value in rule(text, columns).items()}
+
+    return {name: inside(rule) for name, rule in rules.items()}
+
+
+# ---- what stands for what
+
+RESCALINGS: Final = {
+    "none": ComponentMapping("none", {}),
+    "minmax": ComponentMapping("MinMaxScaler", {}),
+    "normalize": ComponentMapping("Normalizer", {}),
+    "standardize": ComponentMapping("StandardScaler", {}),
+    "quantile_transformer": ComponentMapping(
+        "QuantileTransformer", integer_rules("n_quantiles") | string_rules("output_distribution")
+    ),
+    "robust_scaler": ComponentMapping("RobustScaler", float_rules("q_min", "q_max")),
+}
+LEAVES: Final = integer_rules("min_samples_leaf", "min_samples_split")
+TREES: Final = (
+    LEAVES | string_rules("criterion") | boolean_rules("bootstrap") | {"max_features": _max_features_from_exponent}
+)
+ONE_TREE: Final = ("max_depth", "max_leaf_nodes", "min_impurity_decrease", "min_weight_fraction_leaf")
+LINEAR: Final = ("dual", "fit_intercept", "intercept_scaling", "loss", "multi_class", "penalty")
+KERNEL: Final = float_rules("gamma", "coef0") | integer_rules("degree") | string_rules("kernel")
+PREPROCESSORS: Final = {
+    "no_preprocessing": ComponentMapping("none", {}),
+    "extra_trees_preproc_for_classification": ComponentMapping(
+        "extra_trees", nested_rules("estimator", TREES), (*ONE_TREE, "n_estimators")
+    ),
+    "liblinear_svc_preprocessor": ComponentMapping(
+        "linear_svc", nested_rules("estimator", float_rules("C", "tol")), LINEAR
+    ),
+    "fast_ica": ComponentMapping(
+        "FastICA",
+        string_rules("algorithm", "fun")
+        | integer_rules("n_components")
+        | case_rule("whiten", {"True": {"whiten": "unit-variance"}, "False": {"whiten": False}}),
+    ),
+    "feature_agglomeration": ComponentMapping(
+        "FeatureAgglomeration",
+        integer_rules("n_clusters")
+        | string_rules("linkage")
+        | _conversion_rules(str, (), {"affinity": "metric"})
+        | renamed_values_rule("pooling_func", mean="mean", median="median", max="max"),
+    ),
+    "kernel_pca": ComponentMapping("KernelPCA", KERNEL | integer_rules("n_components")),
+    "kitchen_sinks": ComponentMapping("RBFSampler", float_rules("gamma") | integer_rules("n_components")),
+    "nystroem_sampler": ComponentMapping("Nystroem", KERNEL | integer_rules("n_components")),
+    "pca": ComponentMapping("PCA", float_rules(keep_variance="n_components") | boolean_rules("whiten")),
+    "polynomial": ComponentMapping(
+        "PolynomialFeatures", integer_rules("degree") | boolean_rules("include_bias", "interaction_only")
+    ),
+    "random_trees_embedding": ComponentMapping(
+        "RandomTreesEmbedding",
+        integer_rules("n_estimators", "max_depth") | LEAVES,
+        ("bootstrap", "max_leaf_nodes", "min_weight_fraction_leaf"),
+    ),
+    "select_percentile_classification": ComponentMapping(
+        "SelectPercentile",
+        float_rules("percentile")
+        | renamed_values_rule("score_func", chi2="chi2", f_classif="f_classif", mutual_info="mutual_info_classif"),
+    ),
+    "select_rates_classification": ComponentMapping(
+        "GenericUnivariateSelect",
+        float_rules(alpha="param")
+        | string_rules("mode")
+        | renamed_values_rule("score_func", chi2="chi2", f_classif="f_classif"),
+    ),
+}
+CLASSIFIERS: Final = {
+    "adaboost": ComponentMapping(
+        "AdaBoostClassifier",
+        float_rules("learning_rate")
+        | integer_rules("n_estimators", max_depth="estimator.max_depth")
+        | case_rule("algorithm", {"SAMME": {}}),
+    ),
+    "bernoulli_nb": ComponentMapping("BernoulliNB", float_rules("alpha") | boolean_rules("fit_prior")),
+    "decision_tree": ComponentMapping(
+        "DecisionTreeClassifier",
+        LEAVES | string_rules("criterion") | {"max_depth_factor": _max_depth_from_factor},
+        ("max_features", "max_leaf_nodes", "min_impurity_decrease", "min_weight_fraction_leaf"),
+        has_weights=True,
+    ),
+    "extra_trees": ComponentMapping("ExtraTreesClassifier", TREES, ONE_TREE, has_weights=True),
+    "gaussian_nb": ComponentMapping("GaussianNB", {}),
+    "gradient_boosting": ComponentMapping(
+        "HistGradientBoostingClassifier",
+        float_rules("learning_rate", "l2_regularization", "validation_fraction")
+        | integer_rules("max_leaf_nodes", "min_samples_leaf", "n_iter_no_change")
+        | case_rule(
+            "early_stop",
+            {
+                "off": {"early_stopping": False},
+                "train": {"early_stopping": True, "validation_fraction": None},
+                "valid": {"early_stopping": True},
+            },
+        ),
+        ("loss", "max_bins", "max_depth", "scoring", "tol"),
+        has_weights=True,
+    ),
+    "k_nearest_neighbors": ComponentMapping(
+        "KNeighborsClassifier", integer_rules("n_neighbors", "p") | string_rules("weights")
+    ),
+    "lda": ComponentMapping(
+        "LinearDiscriminantAnalysis",
+        float_rules("tol", shrinkage_factor="shrinkage")
+        | case_rule(
+            "shrinkage",
+            {"None": {"solver": "svd"}, "manual": {"solver": "lsqr"}, "auto": {"solver": "lsqr", "shrinkage": "auto"}},
+        ),
+    ),
+    "liblinear_svc": ComponentMapping("LinearSVC", float_rules("C", "tol"), LINEAR, has_weights=True),
+    "libsvm_svc": ComponentMapping(
+        "SVC", KERNEL | float_rules("C", "tol") | boolean_rules("shrinking"), ("max_iter",), has_weights=True
+    ),
+    "multinomial_nb": ComponentMapping("MultinomialNB", float_rules("alpha") | boolean_rules("fit_prior")),
+    "passive_aggressive": ComponentMapping(
+        "PassiveAggressive",
+        float_rules("tol", C="eta0")
+        | boolean_rules("average")
+        | case_rule("loss", {"hinge": {"learning_rate": "pa1"}, "squared_hinge": {"learning_rate": "pa2"}}),
+        ("fit_intercept",),
+        has_weights=True,
+    ),
+    "random_forest": ComponentMapping("RandomForestClassifier", TREES, ONE_TREE, has_weights=True),
+    "sgd": ComponentMapping(
+        "SGD",
+        float_rules("alpha", "l1_ratio", "eta0", "power_t", "tol")
+        | string_rules("penalty", "learning_rate")
+        | boolean_rules("average")
+        | renamed_values_rule(
+            "loss",
+            log="log_loss",
+            hinge="hinge",
+            modified_huber="modified_huber",
+            squared_hinge="squared_hinge",
+            perceptron="perceptron",
+        ),
+        ("epsilon", "fit_intercept"),
+        has_weights=True,
+    ),
+}
+"""`mlp` is missing, as the space does not have it, and `qda`, as auto-sklearn regularizes it differently."""

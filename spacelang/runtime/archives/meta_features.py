@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from spacelang.runtime.data.column_content import ColumnContent, content_of
-from spacelang.runtime.data.sparse import Features
+from spacelang.runtime.data.tables import ColumnContent, Features, content_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -125,7 +124,7 @@ def _column_types(numeric: int, nominal: int) -> dict[str, float]:
 def _symbols(counts: Iterable[int]) -> dict[str, float]:
     """Summarize the numbers of categories per categorical column; all are 0 without such columns."""
     found = np.array([count for count in counts if count > 0] or [0], dtype=np.float64)
-    return {**_summary("DataSymbols", found), "SymbolsSum": float(found.sum())}
+    return {**_summary("Symbols", found), "SymbolsSum": float(found.sum())}
 
 
 def _summary(name: str, values: Floats) -> dict[str, float]:

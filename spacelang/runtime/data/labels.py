@@ -9,9 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from spacelang.ir.task import Kind, PredefinedSplits
-from spacelang.runtime.data.column_content import first_true_row_number
 from spacelang.runtime.data.loading import Table
-from spacelang.runtime.data.sparse import Features
+from spacelang.runtime.data.tables import Features, first_true_row_number
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import Split, predefined_splits
 

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from spacelang.ir.task import Kind, PredefinedSplits
-from spacelang.runtime.data.csv_files import read_bytes, read_csv, read_text
 from spacelang.runtime.data.read_options import ARFF_EXTENSIONS, CSV_EXTENSIONS, DEFAULT_OPTIONS, ReadOptions
-from spacelang.runtime.data.sparse import Features, SparseTable, canonical
+from spacelang.runtime.data.table_files import read_bytes, read_csv, read_text
+from spacelang.runtime.data.tables import Features, SparseTable, canonical
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import Split, predefined_splits
 from spacelang.suggest import suggestion
@@ -157,7 +157,7 @@ def _read_file(reference: str, reading: ReadOptions, words: Collection[str] = ()
         )
     match next(extension for extension in EXTENSIONS if path.name.lower().endswith(extension)):
         case ".parquet":
-            from spacelang.runtime.data.parquet import read_parquet
+            from spacelang.runtime.data.table_files import read_parquet
 
             _refuse_options(reference, reading.non_default_text_file_options)
             return read_parquet(read_bytes(path, reference), reference)

@@ -11,17 +11,17 @@ import numpy as np
 import pandas as pd
 
 from spacelang.ir.task import Kind
-from spacelang.runtime.data.column_content import (
+from spacelang.runtime.data.labels import MAX_NUMERIC_CLASSES, check_no_missing_labels
+from spacelang.runtime.data.loading import Table
+from spacelang.runtime.data.read_options import format_columns
+from spacelang.runtime.data.tables import (
     ColumnContent,
+    Features,
     as_numbers,
     content_of,
     first_true_row_number,
     is_mostly_different,
 )
-from spacelang.runtime.data.labels import MAX_NUMERIC_CLASSES, check_no_missing_labels
-from spacelang.runtime.data.loading import Table
-from spacelang.runtime.data.read_options import format_columns
-from spacelang.runtime.data.sparse import Features
 from spacelang.runtime.errors import DataError
 from spacelang.text import count_with_noun
 

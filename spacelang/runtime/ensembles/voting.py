@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from spacelang.runtime.ensembles.hard_vote import OneHotProbabilityClassifier
+from spacelang.runtime.ensembles.one_hot_probability_classifier import OneHotProbabilityClassifier
 
 
 def voting_member(pipeline: Any, *, is_classifier: bool) -> Any:

@@ -1,4 +1,4 @@
-"""The folds that all trials share: split, prepared and in a fixed order of training rows."""
+"""The settings of an evaluation, and the folds that all trials share: split, prepared, in a fixed order of training rows."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -8,15 +8,17 @@ import numpy as np
 import pandas as pd
 
 from spacelang.ir.task import (
+    Bound,
     CrossValidation,
     DeclaredValidation,
+    Goal,
     Holdout,
     PredefinedSplits,
     Validation,
     describe_validation,
 )
 from spacelang.runtime.data.labels import Dataset
-from spacelang.runtime.data.sparse import Features
+from spacelang.runtime.data.tables import Features
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import (
     Rows,
@@ -28,15 +30,13 @@ from spacelang.runtime.evaluation.splits import (
     stratified_order,
 )
 from spacelang.runtime.pipelines.preparation import Preparation
+from spacelang.runtime.scoring.constraints import Constraint
 from spacelang.suggest import suggestion
 
 COPY_PARAMETERS: Final = frozenset({"copy", "copy_X", "copy_x", "copy_X_train"})
 """Parameters of operators that allow them, when false, to overwrite their input."""
-
 KNOWN_PACKAGES: Final = frozenset({"sklearn", "catboost", "imblearn", "lightgbm", "xgboost", "spacelang"})
 """Packages whose operators overwrite their input only if one of the parameters `COPY_PARAMETERS` is false."""
-
-
 SMALL_DATA_ROWS: Final = 1_000
 """The largest number of rows for which five-fold cross-validation is the default instead of a holdout.
 
@@ -53,13 +53,10 @@ measures this bias; on six data sets, for 50 random pipelines and the loss 1 - A
 Five folds take five times as long. In the same time, the best of 10 pipelines on five folds is better than the best of
 50 on a holdout with 300 rows (by 0.015) and with 600 rows (by 0.002), and worse with 1,200 rows (by 0.004).
 """
-
 SMALL_DATA_VALIDATION: Final = CrossValidation(5)
 """The default validation for at most `SMALL_DATA_ROWS` rows."""
-
 LARGE_DATA_VALIDATION: Final = Holdout(0.3)
 """The default validation for more rows: the split used in the papers that compare optimizers."""
-
 MIN_FOLDS: Final = 3
 """The fewest folds of a default cross-validation: with two, a trial would train on half of the rows."""
 
@@ -151,7 +148,7 @@ def make_folds(
     return tuple(found)
 
 
-def training_rows(dataset: Dataset, validation: Validation, seed: int) -> Rows:
+def first_fold_training_rows(dataset: Dataset, validation: Validation, seed: int) -> Rows:
     """Return the numbers of the training rows in the first fold of `make_folds`, in no particular order."""
     return _split_rows(dataset, validation, np.random.default_rng(seed))[0][0]
 
@@ -269,3 +266,31 @@ def _group_positions(values: pd.Series) -> tuple[Rows, ...]:
     """Return the positions of the rows of each distinct value; rows without a value are in no group."""
     codes, _ = pd.factorize(values)
     return tuple(np.flatnonzero(codes == code) for code in range(codes.max(initial=-1) + 1))
+
+
+CACHE_BYTES: Final = 2.0**29
+"""The default size limit of the prefix cache of each process: half a gibibyte."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationSettings:
+    """The settings of an evaluation: the goal (None: the default metric of the data), the validation and more."""
+
+    goal: Goal | None = None
+    validation: Validation = LARGE_DATA_VALIDATION
+    bounds: tuple[Bound, ...] = ()
+    seed: int = 0
+    metrics: tuple[str, ...] = ()
+    """Names of scikit-learn scorers that are recorded besides the loss."""
+    training_score: bool = False
+    """True to record the loss on the training rows."""
+    predictions: bool = False
+    """True to store the predictions for the held-out rows."""
+    constraints: tuple[Constraint, ...] = ()
+    """Constraints by functions of the user, besides the bounds of the task."""
+    cache_bytes: float = CACHE_BYTES
+    """The largest size of the prefix cache of each process, in bytes; 0 turns the cache off."""
+
+
+DEFAULT_SETTINGS: Final = EvaluationSettings()
+"""The default settings."""

@@ -10,7 +10,7 @@ import pandas as pd
 
 from spacelang.runtime.data.labels import Dataset, TaskKind, check_labels, regression_labels
 from spacelang.runtime.data.loading import Table, load_dataset, make_table
-from spacelang.runtime.data.sparse import Features
+from spacelang.runtime.data.tables import Features
 from spacelang.runtime.errors import DataError, MetricError
 from spacelang.runtime.evaluation.splits import Rows, plain_holdout, stratified_holdout
 from spacelang.runtime.pipelines.input_conversion import AsTable

@@ -1,6 +1,7 @@
 """Column selectors of `columns(…)` as entries of scikit-learn's `ColumnTransformer`."""
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -8,13 +9,12 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
 
+from spacelang.deprecation import make_module_getattr
 from spacelang.ir.space import ColumnSelector
-from spacelang.runtime.data.column_content import ColumnContent, is_text
-from spacelang.runtime.pipelines.step_chain import with_distinct_names
+from spacelang.runtime.data.tables import ColumnContent, is_free_text
 
 READERS: Final = "sklearn.feature_extraction.text"
 """The module whose operators take one column of text; a missing text counts as an empty one."""
-
 STRINGS: Final = ("object", "string", "category", "bool")
 DTYPES: Final = {"numeric": ("number",), "categorical": STRINGS, "datetime": ("datetime", "datetimetz")}
 """The pandas data types of the columns that each selector takes."""
@@ -131,7 +131,7 @@ class StringColumnSelector:
     def __call__(self, table: Any) -> list[Any]:
         """Return the names of the selected columns of a DataFrame."""
         chosen = make_column_selector(dtype_include=list(STRINGS))(table)
-        return [name for name in chosen if is_text(table[name]) == self.text]
+        return [name for name in chosen if is_free_text(table[name]) == self.text]
 
 
 class EachColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -162,3 +162,65 @@ class EachColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def texts_of(table: Any) -> list[Any]:
     """Return the columns one by one, with missing values replaced by empty text."""
     return [table[name].astype(object).where(table[name].notna(), "") for name in table.columns]
+
+
+__getattr__ = make_module_getattr(__name__, {"Strings": "StringColumnSelector"})
+Step: TypeAlias = tuple[str, Any]
+"""A name and an unfitted estimator, as scikit-learn's `Pipeline` takes them."""
+TAKEN: Final = frozenset({"steps", "memory", "verbose", "transform_input", "transformer_list", "n_jobs"})
+"""Names that a step cannot have because they are parameters of the pipeline itself."""
+
+
+def pipeline_class(steps: Iterable[Step]) -> Any:
+    """Return the pipeline class for these steps: imbalanced-learn's if one of them resamples rows."""
+    from sklearn.pipeline import Pipeline
+
+    if not any(resamples(part) for _, part in steps):
+        return Pipeline
+    from imblearn.pipeline import Pipeline as ResamplingPipeline
+
+    return ResamplingPipeline
+
+
+def flatten_for_resampling(steps: Sequence[Step]) -> list[Step]:
+    """Return the steps in the form that their pipeline class accepts.
+
+    If one of them resamples rows, pipelines before the last step are replaced by their steps; names may then occur
+    twice. Otherwise nothing changes.
+    """
+    if not any(resamples(part) for _, part in steps):
+        return [*steps]
+    return [*expand_nested_pipelines(steps[:-1]), steps[-1]]
+
+
+def with_distinct_names(steps: Iterable[Step]) -> list[Step]:
+    """Return the steps with distinct names that scikit-learn allows."""
+    result: dict[str, Any] = {}
+    for wanted, part in steps:
+        name = wanted.replace("__", "_")
+        base = f"{name}_" if name in TAKEN else name
+        name, number = base, 1
+        while name in result:
+            number += 1
+            name = f"{base}_{number}"
+        result[name] = part
+    return list(result.items())
+
+
+def expand_nested_pipelines(steps: Sequence[Step]) -> list[Step]:
+    """Return the steps with every pipeline replaced by its own steps."""
+    from sklearn.pipeline import Pipeline
+
+    result: list[Step] = []
+    for name, part in steps:
+        result += expand_nested_pipelines(part.steps) if isinstance(part, Pipeline) else [(name, part)]
+    return result
+
+
+def resamples(part: Any) -> bool:
+    """Return True if a part changes which rows the next steps are fitted on."""
+    from sklearn.pipeline import Pipeline
+
+    if isinstance(part, Pipeline):
+        return any(resamples(inner) for _, inner in part.steps)
+    return hasattr(part, "fit_resample")

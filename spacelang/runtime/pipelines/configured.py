@@ -9,6 +9,8 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags, Tags
 from sklearn.utils.metaestimators import available_if
 
+from spacelang.deprecation import make_module_getattr
+
 
 def _has(method: str) -> Callable[["ConfigurationEstimator"], bool]:
     """Return a function that tells whether the pipeline of an estimator's configuration has a method."""
@@ -106,3 +108,6 @@ class ConfigurationEstimator(BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags = ClassifierTags() if is_classifier else None
         tags.regressor_tags = None if is_classifier else RegressorTags()
         return tags
+
+
+__getattr__ = make_module_getattr(__name__, {"Configured": "ConfigurationEstimator"})

@@ -11,12 +11,11 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import member_or_exclusion
 from spacelang.ir.space import Space
 from spacelang.runtime.errors import BuildError
-from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.pipelines import PipelineInput
+from spacelang.runtime.pipelines.build import adapt_to_labels, build
 from spacelang.runtime.pipelines.catalogue_access import task_kind
 from spacelang.runtime.pipelines.configured import ConfigurationEstimator
 from spacelang.runtime.pipelines.input_conversion import make_table_step
-from spacelang.runtime.pipelines.inputs import PipelineInput
-from spacelang.runtime.pipelines.label_encoding import adapt_to_labels
 from spacelang.runtime.pipelines.preparation import Preparation
 from spacelang.solver.defaults import default_configuration
 

@@ -8,8 +8,8 @@ from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from spacelang.runtime.data.loading import default_column_names, make_features
-from spacelang.runtime.data.sparse import Features, canonical
-from spacelang.runtime.pipelines.inputs import PipelineInput
+from spacelang.runtime.data.tables import Features, canonical
+from spacelang.runtime.pipelines import PipelineInput
 from spacelang.runtime.pipelines.preparation import Preparation
 
 FLOATS: Final = np.dtype(np.float64)

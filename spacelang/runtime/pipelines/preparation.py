@@ -17,8 +17,7 @@ import pandas as pd
 from spacelang.catalog import Role
 from spacelang.ir.domain import Categorical, SimpleDomain, parts
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space, operators, products
-from spacelang.runtime.data.column_content import ColumnContent, content_of, is_text
-from spacelang.runtime.data.sparse import Features
+from spacelang.runtime.data.tables import ColumnContent, Features, content_of, is_free_text
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.pipelines.catalogue_access import catalogue_entry
 from spacelang.runtime.pipelines.columns import READERS, TableColumn
@@ -169,7 +168,9 @@ def plan_preparation(space: Space, features: Features) -> Preparation:
 def _describe_column(values: pd.Series) -> TableColumn:
     content = content_of(values)
     lacks_values = bool(values.isna().any())
-    return TableColumn(str(values.name), content, content is ColumnContent.CATEGORY and is_text(values), lacks_values)
+    return TableColumn(
+        str(values.name), content, content is ColumnContent.CATEGORY and is_free_text(values), lacks_values
+    )
 
 
 def _names(columns: Iterable[TableColumn]) -> tuple[str, ...]:

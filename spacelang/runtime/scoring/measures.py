@@ -5,7 +5,7 @@ import pickle
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean, median
-from typing import Any, Final, assert_never
+from typing import Any, Final, Self, assert_never
 
 import numpy as np
 import pandas as pd
@@ -13,17 +13,60 @@ import pandas as pd
 from spacelang.ir.task import Bound, Measure
 from spacelang.runtime.evaluation.folds import Fold
 from spacelang.runtime.evaluation.splits import Rows
-from spacelang.runtime.scoring.cached_predictions import CachedPredictions
 from spacelang.runtime.scoring.metric import LossFunction, scorer_of
 
 REPEATS: Final = 3
 """The number of timings, whose median counts (spacelang/optimizers/README.md, section "Measures of constraints")."""
-
 BATCH_ROWS: Final = 1_000
 """The largest number of rows in a timed prediction: more rows would only take longer."""
-
 PICKLE_PROTOCOL: Final = 5
 """The pickle protocol of measured sizes. It is fixed, so that sizes do not depend on the version of Python."""
+
+
+class CachedPredictions:
+    """A stand-in for a fitted pipeline that predicts fixed rows, and caches the predictions.
+
+    A scorer can use it like the pipeline. Its prediction methods ignore the rows that they get, and return the
+    predictions for the fixed rows. All other attributes are those of the pipeline. With `writes`, the pipeline gets
+    copies of the rows, because it overwrites its input.
+    """
+
+    def __init__(self, pipeline: Any, rows: Any, *, writes: bool = False) -> None:
+        self._pipeline = pipeline
+        self._rows = rows
+        self._writes = writes
+        self._predictions: dict[str, Any] = {}
+
+    def subset(self, places: Rows) -> "CachedPredictions":
+        """Return a stand-in for the rows at these positions, which uses the same cached predictions."""
+        return _Subset(self, places)
+
+    def only_cached_prediction(self) -> tuple[str, Any] | None:
+        """Return the one prediction method that was called so far and its result as an array.
+
+        Return None if no method was called, or several.
+        """
+        if len(self._predictions) != 1:
+            return None
+        ((question, answer),) = self._predictions.items()
+        return question, np.asarray(answer)
+
+    def _predict(self, question: str) -> Any:
+        if question not in self._predictions:
+            rows = self._rows.copy() if self._writes else self._rows
+            self._predictions[question] = getattr(self._pipeline, question)(rows)
+        return self._predictions[question]
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._pipeline, name)  # scorers need the AttributeError of a pipeline without the method
+        return self._make_method(name) if name in PREDICTION_METHODS else found
+
+    def _make_method(self, question: str) -> Callable[..., Any]:
+        def answer(_rows: Any = None) -> Any:
+            return self._predict(question)
+
+        answer.__name__ = question  # scorers read it
+        return answer
 
 
 def measure_bound(
@@ -147,3 +190,23 @@ def _group_score(scorer: LossFunction, answers: CachedPredictions, target: Any, 
         if len(np.unique(target)) == len(np.unique(everybody)):
             raise
         return math.nan
+
+
+PREDICTION_METHODS: Final = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+"""The prediction methods that scorers call."""
+
+
+class _Subset(CachedPredictions):
+    """The cached predictions for a subset of the rows."""
+
+    def __init__(self, whole: CachedPredictions, places: Rows) -> None:
+        super().__init__(whole._pipeline, None)
+        self._whole = whole
+        self._places = places
+
+    def subset(self, places: Rows) -> Self:
+        """Return a stand-in for a subset of these rows."""
+        return type(self)(self._whole, self._places[places])
+
+    def _predict(self, question: str) -> Any:
+        return np.asarray(self._whole._predict(question))[self._places]

@@ -1,17 +1,26 @@
 """Metrics: losses of fitted pipelines on held-out rows, always to be minimized."""
 
+import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from enum import Enum
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from spacelang.ir.task import NEGATED_PREFIX, Goal
+from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
+from spacelang.ir.task import NEGATED_PREFIX, Goal, Kind
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import MetricError
-from spacelang.runtime.loss_name import LossName
+from spacelang.runtime.objective import LossName
 from spacelang.suggest import suggestion
+
+if TYPE_CHECKING:
+    from spacelang.runtime.evaluation.folds import Fold
+
 
 POSITIVE_CLASS_SCORERS: Final = frozenset(
     {
@@ -25,8 +34,6 @@ POSITIVE_CLASS_SCORERS: Final = frozenset(
     }
 )
 """The scorers of binary classification whose score depends on which class is the positive one."""
-
-
 LossFunction: TypeAlias = Callable[[Any, Any, Any], float]
 """A picklable function of a fitted pipeline, features and target that returns the number to minimise."""
 
@@ -156,3 +163,209 @@ def _auroc_loss(pipeline: Any, features: Any, target: Any) -> float:
     else:
         raise TypeError("the pipeline gives neither probabilities nor a decision function")
     return 1.0 - float(roc_auc_score(target, scores))
+
+
+BatchLoss: TypeAlias = Callable[[npt.NDArray[np.float64], npt.NDArray[Any]], npt.NDArray[np.float64]]
+
+
+def auroc_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return 1 - AUROC for two classes, computed by ranks; nan if only one class is present."""
+    from scipy.stats import rankdata
+
+    is_second = target == 1
+    second = int(is_second.sum())
+    pairs = second * (len(target) - second)
+    if not pairs:
+        return np.full(len(probabilities), np.nan)
+    ranks = rankdata(probabilities[:, :, 1], axis=1)[:, is_second].sum(axis=1)
+    return np.asarray(1 - (ranks - second * (second + 1) / 2) / pairs)
+
+
+def accuracy_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return the share of rows whose most probable class is wrong."""
+    return np.asarray(np.mean(probabilities.argmax(axis=2) != target, axis=1))
+
+
+def balanced_accuracy_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return 1 - balanced accuracy: the mean error rate of the classes that are present."""
+    wrong = probabilities.argmax(axis=2) != target
+    return np.asarray(np.mean([wrong[:, target == each].mean(axis=1) for each in np.unique(target)], axis=0))
+
+
+def log_loss(probabilities: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return the mean negative logarithm of the probability of the true class; nan if a class is not present."""
+    if len(np.unique(target)) < probabilities.shape[2]:
+        return np.full(len(probabilities), np.nan)
+    given = probabilities[:, np.arange(len(target)), target]
+    epsilon = np.finfo(np.float64).eps
+    return np.asarray(-np.mean(np.log(np.clip(given, epsilon, 1 - epsilon)), axis=1))
+
+
+def r2_loss(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return 1 - R²; if all targets are equal, 0 for exact predictions and 1 for others."""
+    residual, total = np.sum((numbers - target) ** 2, axis=1), np.sum((target - target.mean()) ** 2)
+    return np.asarray(residual / total if total else (residual > 0).astype(np.float64))
+
+
+def mean_squared_error(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return the mean squared error."""
+    return np.asarray(np.mean((numbers - target) ** 2, axis=1))
+
+
+def root_mean_squared_error(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return the root mean squared error."""
+    return np.sqrt(mean_squared_error(numbers, target))
+
+
+def mean_absolute_error(numbers: npt.NDArray[np.float64], target: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return the mean absolute error."""
+    return np.asarray(np.mean(np.abs(numbers - target), axis=1))
+
+
+CLASSIFICATION_LOSSES: Final[Mapping[str, BatchLoss]] = {
+    "1 - accuracy": accuracy_loss,
+    "1 - balanced_accuracy": balanced_accuracy_loss,
+    "log_loss": log_loss,
+}
+REGRESSION_LOSSES: Final[Mapping[str, BatchLoss]] = {
+    "1 - r2": r2_loss,
+    "mean_squared_error": mean_squared_error,
+    "root_mean_squared_error": root_mean_squared_error,
+    "mean_absolute_error": mean_absolute_error,
+}
+
+
+def vectorised_loss(formula: str, classes: int) -> BatchLoss | None:
+    """Return the vectorized loss of a formula, or None if there is none.
+
+    `classes` is the number of classes, 0 for regression.
+    """
+    if formula == "1 - roc_auc" and classes == 2:
+        return auroc_loss
+    return (CLASSIFICATION_LOSSES if classes else REGRESSION_LOSSES).get(formula)
+
+
+UNIT_SCORES: Final = frozenset(
+    {
+        "accuracy",
+        "average_precision",
+        "balanced_accuracy",
+        "completeness_score",
+        "fowlkes_mallows_score",
+        "homogeneity_score",
+        "normalized_mutual_info_score",
+        "rand_score",
+        "top_k_accuracy",
+        "v_measure_score",
+        *(f"roc_auc{each}" for each in ("", "_ovo", "_ovo_weighted", "_ovr", "_ovr_weighted")),
+        *(
+            f"{score}{each}"
+            for score in ("f1", "jaccard", "precision", "recall")
+            for each in ("", "_macro", "_micro", "_samples", "_weighted")
+        ),
+    }
+)
+"""Scores from 0 to 1."""
+AT_MOST_ONE: Final = frozenset(
+    {
+        "adjusted_mutual_info_score",
+        "adjusted_rand_score",
+        "d2_absolute_error_score",
+        "d2_brier_score",
+        "d2_log_loss_score",
+        "explained_variance",
+        "matthews_corrcoef",
+        "r2",
+    }
+)
+"""Scores that are at most 1 and can be negative."""
+NEGATED_ERRORS: Final = frozenset(
+    f"{NEGATED_PREFIX}{error}"
+    for error in (
+        "brier_score",
+        "log_loss",
+        "max_error",
+        "mean_absolute_error",
+        "mean_absolute_percentage_error",
+        "mean_gamma_deviance",
+        "mean_poisson_deviance",
+        "mean_squared_error",
+        "mean_squared_log_error",
+        "median_absolute_error",
+        "negative_likelihood_ratio",
+        "root_mean_squared_error",
+        "root_mean_squared_log_error",
+    )
+)
+"""Negated errors: the errors are at least 0."""
+SIGNIFICANT_DIGITS: Final = 9
+"""The number of significant digits to which the loss of a constant prediction is rounded."""
+DUMMY_MODELS: Final = {
+    "classification": (("DummyClassifier", "prior"), ("DummyClassifier", "most_frequent")),
+    "regression": (("DummyRegressor", "mean"), ("DummyRegressor", "median")),
+}
+"""The constant predictions of scikit-learn by kind of task: classes and their strategies."""
+
+
+class LossRange(Enum):
+    """The range of the losses of a metric."""
+
+    FROM_0_TO_1 = 1
+    FROM_0_ON = 2
+    ANYWHERE = 3
+
+
+def loss_range(name: str, formula: str, classes: int) -> LossRange:
+    """Return the range of the losses that a formula computes from the scorer `name`.
+
+    `classes` is the number of classes, 0 for regression.
+    """
+    if name in UNIT_SCORES and formula in (name, f"1 - {name}"):
+        return LossRange.FROM_0_TO_1
+    error = name.removeprefix(NEGATED_PREFIX)
+    if name in NEGATED_ERRORS and formula == error:
+        # With more classes the Brier score is a sum over them, which some versions of scikit-learn halve.
+        return LossRange.FROM_0_TO_1 if error == "brier_score" and classes == 2 else LossRange.FROM_0_ON
+    return (
+        LossRange.FROM_0_ON if name in NEGATED_ERRORS | AT_MOST_ONE and formula == f"1 - {name}" else LossRange.ANYWHERE
+    )
+
+
+def make_scale(losses: LossRange, constant: Callable[[], float | None]) -> LossScale | None:
+    """Return the scale of losses in a range; None means that the scale is centered on the first success.
+
+    `constant` returns the loss of the best constant prediction, or None if there is none. It is called only for losses
+    that are at least 0 and unbounded.
+    """
+    if losses is LossRange.FROM_0_TO_1:
+        return UNIT_SCALE
+    found = constant() if losses is LossRange.FROM_0_ON else None
+    # Rounded: a resumed run may use another version of a library, which may give another last digit.
+    width = 0.0 if found is None else float(f"{found:.{SIGNIFICANT_DIGITS}g}")
+    return LossScale(0.0, width) if 0 < width < math.inf else None
+
+
+def best_constant_loss(metric: Metric, kind: Kind, folds: "Sequence[Fold]") -> float | None:
+    """Return the smallest mean loss over the folds of a constant prediction, or None if none can be computed.
+
+    The prediction is learned from all training rows of each fold.
+    """
+    found = [_mean_dummy_loss(metric, *each, folds) for each in DUMMY_MODELS[kind]]
+    return min((loss for loss in found if math.isfinite(loss)), default=None)
+
+
+def _mean_dummy_loss(metric: Metric, model: str, strategy: str, folds: "Sequence[Fold]") -> float:
+    from sklearn import dummy
+
+    try:
+        with warnings.catch_warnings():
+            # Some metrics warn about constant predictions.
+            warnings.simplefilter("ignore")
+            return fmean(_dummy_loss(metric, getattr(dummy, model)(strategy=strategy), fold) for fold in folds)
+    except (ValueError, TypeError, AttributeError, ArithmeticError):
+        return math.nan  # such as the logarithm of a negative target
+
+
+def _dummy_loss(metric: Metric, model: Any, fold: "Fold") -> float:
+    training, held_out = (np.zeros((len(each), 1)) for each in (fold.training_target, fold.held_out_target))
+    return metric.loss(model.fit(training, fold.training_target), held_out, fold.held_out_target)

@@ -1,12 +1,14 @@
 """Scoring of fitted pipelines on held-out rows, and the means over the folds."""
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from spacelang.ir.task import AnyBound, Bound, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
@@ -14,9 +16,8 @@ from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.evaluation.folds import Fold, writes_in_place
 from spacelang.runtime.evaluation.splits import Rows
 from spacelang.runtime.random_state import preserve_global_random_state
-from spacelang.runtime.scoring.cached_predictions import CachedPredictions
 from spacelang.runtime.scoring.constraints import Constraint, ConstraintError
-from spacelang.runtime.scoring.measures import defined_mean, mean, measure_bound
+from spacelang.runtime.scoring.measures import CachedPredictions, defined_mean, mean, measure_bound
 from spacelang.runtime.scoring.metric import (
     LossFunction,
     Metric,
@@ -25,10 +26,11 @@ from spacelang.runtime.scoring.metric import (
     goal_metric,
     named_metric,
     scorer_of,
+    vectorised_loss,
 )
 
 if TYPE_CHECKING:
-    from spacelang.runtime.evaluation.settings import EvaluationSettings
+    from spacelang.runtime.evaluation.folds import EvaluationSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,3 +268,77 @@ def _check_unique_names(constraints: Sequence[Constraint]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ConstraintError(f"two constraints are called `{name}`", "give each its own name")
+
+
+PredictionLoss: TypeAlias = Callable[[npt.NDArray[np.float64]], float]
+"""A function from predictions for the held-out rows to their loss; nan if the loss is undefined."""
+BatchPredictionLoss: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
+"""A function from m such predictions in one array to m losses, which may differ from the exact ones by rounding."""
+UNDEFINED: Final = float("nan")
+
+
+def make_prediction_loss_function(held_out: HeldOutRows, metric: Metric) -> PredictionLoss:
+    """Return a function from predictions for the held-out rows to their loss, the mean over the folds.
+
+    The predictions have the form of `Trial.predictions`, and the metric is that of the run. If a pipeline predicts the
+    class with its highest probability, this is the loss of its trial.
+    """
+    folds = _rows_by_fold(held_out)
+    targets = [held_out.target[rows] for rows in folds]
+    made = StoredProbabilities if held_out.classes else StoredNumbers
+
+    def judged(predictions: npt.NDArray[np.float64]) -> float:
+        models = [made(predictions[rows]) for rows in folds]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return mean([metric.loss(model, None, target) for model, target in zip(models, targets, strict=True)])
+        except Exception:  # noqa: BLE001 - a metric may raise anything where it is undefined
+            return UNDEFINED
+
+    return judged
+
+
+def make_batch_prediction_loss_function(held_out: HeldOutRows, metric: Metric) -> BatchPredictionLoss:
+    """Return a function from many predictions in one array to their losses.
+
+    It is about a hundred times as fast as `make_prediction_loss_function` for the usual metrics.
+    """
+    many = vectorised_loss(metric.formula, len(held_out.classes))
+    if many is None:
+        judged = make_prediction_loss_function(held_out, metric)
+        return lambda stack: np.array([judged(each) for each in stack])
+    folds = _rows_by_fold(held_out)
+    return lambda stack: np.mean([many(stack[:, rows], held_out.target[rows]) for rows in folds], axis=0)
+
+
+def _rows_by_fold(held_out: HeldOutRows) -> list[Rows]:
+    """Return the positions of the rows of each fold."""
+    return [np.flatnonzero(held_out.folds == number) for number in range(int(held_out.folds[-1]) + 1)]
+
+
+class StoredProbabilities(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A fitted classifier of the classes 0, 1, … with stored predictions: `answers` are n x classes probabilities."""
+
+    def __init__(self, answers: Any) -> None:
+        self.answers = answers
+        self.classes_ = np.arange(answers.shape[1])
+
+    def predict_proba(self, _features: Any) -> Any:
+        """Return the stored probabilities."""
+        return self.answers
+
+    def predict(self, _features: Any) -> Any:
+        """Return the most probable classes; of equally probable ones, the first."""
+        return self.answers.argmax(axis=1)
+
+
+class StoredNumbers(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A fitted regressor with stored predictions: `answers` are n numbers."""
+
+    def __init__(self, answers: Any) -> None:
+        self.answers = answers
+
+    def predict(self, _features: Any) -> Any:
+        """Return the stored numbers."""
+        return self.answers

@@ -82,7 +82,7 @@ class RunHeader:
     Not compared are the names of space and data, and:
 
     - `meta_features` are the finite meta-features of the training rows, if there are any.
-    - `data_options` say how the data was given (`runtime/data/stored_options.py`).
+    - `data_options` say how the data was given (`runtime/data/read_options.py`).
     - `asked` has the other command-line options that belong to the run (`RESUME_OPTIONS`). It is None in stores of
       earlier versions.
     - `versions` are the versions of packages.

@@ -5,12 +5,44 @@ written in the transaction of their trial, and its digest covers them: none of t
 tables have results of a run other than its trials.
 """
 
+import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.runtime.storage.records import ENSEMBLES, LAYOUTS, PREDICTIONS, REQUESTS, TEST, TEST_BOUNDS, Row
+from spacelang.ir.task import AnyBound, Bound, FunctionBound, Measure
+from spacelang.ir.trial import TestScore, UnseenMeasurement
+from spacelang.runtime.storage.records import (
+    DIGEST_BYTES,
+    ENSEMBLES,
+    LAYOUTS,
+    PREDICTIONS,
+    REQUESTS,
+    TEST,
+    TEST_BOUND_TYPES,
+    TEST_BOUNDS,
+    TEST_TYPES,
+    Row,
+    escape_surrogates,
+    with_digest,
+    without_digest,
+)
+from spacelang.runtime.storage.store_errors import check_store_exists, convert_store_errors
+from spacelang.runtime.storage.store_file import (
+    acquire_write_lock,
+    check_kind,
+    closing_on_error,
+    merge_log,
+    roll_back_creation,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +102,111 @@ PREDICTION_TABLE: Final = OptionalTable("predictions", PREDICTIONS)
 TEST_TABLE: Final = OptionalTable("test", TEST)
 TEST_BOUND_TABLE: Final = OptionalTable("test_bounds", TEST_BOUNDS)
 ENSEMBLE_TABLE: Final = OptionalTable("ensembles", ENSEMBLES)
+MAX_BYTES: Final = 10**9 - 10**4
+"""The maximum size of predictions, in bytes: SQLite's longest row, minus the other columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedPredictions:
+    """Predictions as bytes, with their shape as JSON and their digest."""
+
+    shape: str
+    numbers: bytes
+    digest: bytes
+
+
+def pack_predictions(predictions: Any) -> PackedPredictions:
+    """Serialize an array of floats. Raises ValueError for more than `MAX_BYTES` bytes and for other values."""
+    from numpy import ascontiguousarray
+
+    numbers = ascontiguousarray(predictions, "<f8")
+    if numbers.nbytes > MAX_BYTES:
+        raise ValueError(
+            f"the predictions of a trial are {numbers.nbytes} bytes, more than the {MAX_BYTES} that fit into a row"
+        )
+    # The shape of the given array: `ascontiguousarray` adds a dimension to a single number.
+    shape, content = json.dumps(list(getattr(predictions, "shape", numbers.shape))), numbers.tobytes()
+    return PackedPredictions(shape, content, _prediction_digest(shape, content))
+
+
+def unpack_predictions(row: Row) -> "npt.NDArray[np.float64]":
+    """Return the array from the columns digest, shape and numbers. Raises ValueError if the digest differs."""
+    from numpy import float64, frombuffer
+
+    digest, shape, numbers = row
+    if _prediction_digest(shape, numbers) != digest:
+        raise ValueError("the numbers do not match their checksum")
+    return frombuffer(numbers, "<f8").reshape(json.loads(shape)).astype(float64)
+
+
+def _prediction_digest(shape: str, numbers: bytes) -> bytes:
+    found = blake2b(shape.encode() + b"\n", digest_size=DIGEST_BYTES)
+    found.update(numbers)
+    return found.digest()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredUnseenScore:
+    """The score on test rows of a trial's pipeline, fitted on all other rows."""
+
+    trial: int
+    score: TestScore
+
+
+def save_unseen_score(path: Path, test: StoredUnseenScore) -> None:
+    """Store the score of a run that has ended, and replace an earlier one. Raises StoreError if that fails."""
+    check_store_exists(path)
+    row = _score_row(test)
+    with convert_store_errors(path):
+        roll_back_creation(path)
+    with convert_store_errors(path), closing_on_error(path, "rw") as connection:
+        check_kind(path, connection)
+        acquire_write_lock(path, connection)
+        TEST_TABLE.replace_all(connection, row)
+        TEST_BOUND_TABLE.replace_all(connection, *map(_bound_row, count(), test.score.constraints))
+        connection.execute("COMMIT")
+        merge_log(connection)
+        connection.close()
+
+
+def load_unseen_score(connection: sqlite3.Connection) -> StoredUnseenScore | None:
+    """Return the stored score, None without one. Raises ValueError if it does not match its digest."""
+    for row in TEST_TABLE.fetch(connection, "SELECT * FROM test"):
+        trial, loss, low, high, rows, reason = without_digest(row, TEST_TYPES, "the score on the test rows")
+        return StoredUnseenScore(trial, TestScore(loss, low, high, rows, reason, _load_bounds(connection)))
+    return None
+
+
+def _load_bounds(connection: sqlite3.Connection) -> tuple[UnseenMeasurement, ...]:
+    rows = TEST_BOUND_TABLE.fetch(connection, "SELECT * FROM test_bounds ORDER BY place")
+    values = [without_digest(row, TEST_BOUND_TYPES, "a bound measured on the test rows") for row in rows]
+    return tuple(UnseenMeasurement(_parse_bound(text), *found) for _, text, *found in values)
+
+
+def _bound_text(bound: AnyBound) -> str:
+    facts = asdict(bound)
+    facts.pop("span", None)
+    # ASCII, because some strings, with lone surrogates, cannot be encoded.
+    return json.dumps(facts, sort_keys=True)
+
+
+def _parse_bound(text: str) -> AnyBound:
+    facts = json.loads(text)
+    return Bound(**facts | {"measure": Measure(facts["measure"])}) if "measure" in facts else FunctionBound(**facts)
+
+
+def _score_row(test: StoredUnseenScore) -> Row:
+    score = test.score
+    return with_digest(
+        (test.trial, *map(_real, (score.loss, score.low, score.high)), score.rows, escape_surrogates(score.reason))
+    )
+
+
+def _bound_row(place: int, reached: UnseenMeasurement) -> Row:
+    found = map(_real, (reached.value, reached.low, reached.high))
+    return with_digest((place, _bound_text(reached.bound), *found, escape_surrogates(reached.reason)))
+
+
+def _real(number: float | None) -> float | None:
+    # Replace -0 by 0, as SQLite does.
+    return None if number is None else float(number) + 0.0

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from spacelang.runtime.history import SessionStart, TrialRecord
-from spacelang.runtime.storage import prediction_table
+from spacelang.runtime.storage import optional_tables
 from spacelang.runtime.storage.header import RunHeader, current_versions, version_changes
 from spacelang.runtime.storage.optional_tables import ENSEMBLE_TABLE, PREDICTION_TABLE, REQUEST_TABLE
 from spacelang.runtime.storage.records import (
@@ -198,7 +198,7 @@ class Store(StoredRun):
         row, fields = whole[:TRIAL_COLUMNS], whole[TRIAL_COLUMNS:]
         stored = () if fields == DEFAULT_REQUEST_COLUMNS else fields
         predictions = record.trial.predictions
-        packed = None if predictions is None else prediction_table.pack(predictions)
+        packed = None if predictions is None else optional_tables.pack(predictions)
         mark = row_digest(before, (*row, *stored, *(() if packed is None else (packed.digest,))))
         with self._guarded_write():
             self._connection.execute(INSERT_TRIAL, (*row, mark))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from spacelang.ir.task import AnyBound, parse_bound
 from spacelang.ir.trial import Status
-from spacelang.runtime.closeable import Closeable
 from spacelang.runtime.history import Improvement, TrialRecord
-from spacelang.runtime.storage import prediction_table, unseen_score_table
-from spacelang.runtime.storage.optional_tables import ENSEMBLE_TABLE, PREDICTION_TABLE, REQUEST_TABLE
+from spacelang.runtime.listeners import Closeable
+from spacelang.runtime.storage import optional_tables
+from spacelang.runtime.storage.optional_tables import ENSEMBLE_TABLE, PREDICTION_TABLE, REQUEST_TABLE, StoredUnseenScore
 from spacelang.runtime.storage.records import (
     DEFAULT_REQUEST_COLUMNS,
     ENSEMBLE_TYPES,
@@ -30,7 +30,6 @@ from spacelang.runtime.storage.records import (
 )
 from spacelang.runtime.storage.store_errors import convert_store_errors, damaged_error, report_damage
 from spacelang.runtime.storage.store_file import check_kind, is_round_based, read_header, state_of_unended_run
-from spacelang.runtime.storage.unseen_score_table import StoredUnseenScore
 
 if TYPE_CHECKING:
     import numpy as np
@@ -142,10 +141,10 @@ class StoredRun(Closeable):
     def test(self) -> StoredUnseenScore | None:
         """The score of the best pipeline on the test rows; None if it was not tested."""
         with convert_store_errors(self.path), report_damage(self.path):
-            return unseen_score_table.load_unseen_score(self._connection)
+            return optional_tables.load_unseen_score(self._connection)
 
     @property
-    def votes(self) -> int | None:
+    def requested_ensemble_votes(self) -> int | None:
         """The number of votes of the ensemble that was last requested; None without one.
 
         It is None for stores of earlier versions, too, which do not have this number.
@@ -179,7 +178,7 @@ class StoredRun(Closeable):
             with convert_store_errors(self.path):
                 found = PREDICTION_TABLE.rows_by_trial(self._connection, "digest, shape, numbers", [trial]).get(trial)
             with report_damage(self.path, f"the predictions of trial {trial}: "):
-                return None if found is None else prediction_table.unpack(found)
+                return None if found is None else optional_tables.unpack(found)
         return None
 
     def close(self) -> None:

@@ -11,9 +11,14 @@ from archives import archive, row, small, target, tree
 from spacelang.api import parse
 from spacelang.ir.configuration import Configuration
 from spacelang.runtime.archives import Norm
-from spacelang.runtime.archives.archive import ArchiveError, read_archive, space_facts, write_archive
-from spacelang.runtime.archives.distance import distances
-from spacelang.runtime.archives.suggestions import suggest
+from spacelang.runtime.archives.archive import (
+    ArchiveError,
+    distances,
+    read_archive,
+    space_facts,
+    suggest,
+    write_archive,
+)
 
 SPACE = small()
 

@@ -7,8 +7,7 @@ import pytest
 
 from spacelang.api import load
 from spacelang.ir.membership import Exclusion, member_or_exclusion
-from spacelang.runtime.archives._auto_sklearn_translation import UntranslatableError, translate
-from spacelang.runtime.archives.auto_sklearn import is_auto_sklearn, read_auto_sklearn
+from spacelang.runtime.archives.auto_sklearn import UntranslatableError, is_auto_sklearn, read_auto_sklearn, translate
 from spacelang.runtime.errors import DataError
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "metalearning"

@@ -17,16 +17,15 @@ from spacelang.ir.task import AnyBound, Bound, Measure
 from spacelang.ir.trial import Request, UnseenMeasurement
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
-from spacelang.runtime.evaluation.folds import Fold
+from spacelang.runtime.evaluation.folds import EvaluationSettings, Fold
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.refitting import UnseenBoundsRequest, UnseenBoundsTrial
-from spacelang.runtime.evaluation.settings import EvaluationSettings
 from spacelang.runtime.evaluation.unseen_rows import make_test_dataset, split_off_test_rows
-from spacelang.runtime.scoring import bounds_on_unseen_rows, loss_on_unseen_rows
-from spacelang.runtime.scoring.bounds_on_unseen_rows import TIMING_COUNT, measure_bounds
+from spacelang.runtime.final_fit import UnseenBoundsRequest, UnseenBoundsTrial
+from spacelang.runtime.scoring import unseen_scores
 from spacelang.runtime.scoring.constraints import Constraint
 from spacelang.runtime.scoring.metric import named_metric
 from spacelang.runtime.scoring.pipeline_scorer import PipelineScorer
+from spacelang.runtime.scoring.unseen_scores import TIMING_COUNT, measure_bounds
 
 FAIR = Bound(Measure.DISPARITY, 0.1, scorer="accuracy", column="town")
 LATENCY, SIZE = Bound(Measure.LATENCY, 0.5), Bound(Measure.SIZE, 1e6)
@@ -36,7 +35,7 @@ TREE = Configuration({"estimator": "DecisionTreeClassifier"})
 @pytest.fixture(autouse=True, scope="module")
 def few_resamples() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loss_on_unseen_rows, "MAX_RESAMPLES", 60)
+        patch.setattr(unseen_scores, "MAX_RESAMPLES", 60)
         yield
 
 
@@ -185,7 +184,7 @@ class TestFunctions:
         assert (found[1].value, found[1].holds, found[1].reason) == (None, False, reason)
 
     def test_a_slow_one_has_a_value_and_no_interval(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(bounds_on_unseen_rows, "MAX_FUNCTION_SECONDS", -1.0)
+        monkeypatch.setattr(unseen_scores, "MAX_FUNCTION_SECONDS", -1.0)
         found = only(
             measure_bounds(
                 judge(constraints=(Constraint("missed", missed, 0.1),)), Saying(), fold_of([0, 1], [0, 0], [0, 1]), 0

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from storing import header
 
-from spacelang.runtime.data.read_options import ReadOptions
-from spacelang.runtime.data.stored_options import DataOptions, read_options
+from spacelang.runtime.data.read_options import DataOptions, ReadOptions, read_options
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.storage.header import from_texts, to_texts
 

@@ -26,12 +26,12 @@ from spacelang.ir.trial import UnseenMeasurement
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import DataError, InputError, MetricError
-from spacelang.runtime.scoring import loss_on_unseen_rows
-from spacelang.runtime.scoring.cached_predictions import CachedPredictions
-from spacelang.runtime.scoring.loss_on_unseen_rows import score_with_interval
+from spacelang.runtime.scoring import unseen_scores
+from spacelang.runtime.scoring.measures import CachedPredictions
 from spacelang.runtime.scoring.metric import default_metric, named_metric
+from spacelang.runtime.scoring.unseen_scores import score_with_interval
+from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 from spacelang.runtime.storage.store import Store
-from spacelang.runtime.storage.unseen_score_table import StoredUnseenScore, save_unseen_score
 
 HEADER = header()
 SPACE = sl.parse("stage e = GaussianNB | DecisionTreeClassifier\n")
@@ -46,7 +46,7 @@ def held(labels: Any = WORDS) -> Dataset:
 
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loss_on_unseen_rows, "MAX_RESAMPLES", 100)
+    monkeypatch.setattr(unseen_scores, "MAX_RESAMPLES", 100)
 
 
 class TestScores:
@@ -81,10 +81,10 @@ class TestScores:
                 answers = CachedPredictions(model, features)
                 metric.loss(answers, features, target)
                 drawn = [
-                    loss_on_unseen_rows._loss_or_nan(answers, target, metric, rows)
-                    for rows in loss_on_unseen_rows.bootstrap_rows(9, seed, 6)
+                    unseen_scores._loss_or_nan(answers, target, metric, rows)
+                    for rows in unseen_scores.bootstrap_rows(9, seed, 6)
                 ]
-                found = loss_on_unseen_rows.resampled_losses(answers, target, metric, seed, many)[: len(drawn)]
+                found = unseen_scores.resampled_losses(answers, target, metric, seed, many)[: len(drawn)]
                 np.testing.assert_allclose(found, drawn, rtol=0, atol=1e-12)
 
     def test_equal_seeds_give_equal_intervals(self) -> None:
@@ -136,8 +136,8 @@ class TestScores:
 
     def test_what_depends_on_no_rows_is_exact(self) -> None:
         values = np.full(100, 7.0)
-        assert loss_on_unseen_rows.percentile_interval(values, "leaves", may_be_fixed=True) == (7.0, 7.0, "")
-        assert loss_on_unseen_rows.percentile_interval(values, "loss")[:2] == (None, None)
+        assert unseen_scores.percentile_interval(values, "leaves", may_be_fixed=True) == (7.0, 7.0, "")
+        assert unseen_scores.percentile_interval(values, "loss")[:2] == (None, None)
 
     def test_there_is_no_interval_where_too_many_resamples_have_no_loss(self) -> None:
         rare = np.where(np.arange(80) == 3, "yes", "no")

@@ -15,16 +15,16 @@ from sklearn.metrics import get_scorer, get_scorer_names
 
 from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
 from spacelang.ir.task import CrossValidation, Goal, Holdout
-from spacelang.runtime.evaluation.settings import EvaluationSettings
-from spacelang.runtime.scoring.loss_scales import (
+from spacelang.runtime.evaluation.folds import EvaluationSettings
+from spacelang.runtime.scoring.metric import (
     AT_MOST_ONE,
     NEGATED_ERRORS,
     UNIT_SCORES,
     LossRange,
+    goal_metric,
     loss_range,
     make_scale,
 )
-from spacelang.runtime.scoring.metric import goal_metric
 
 UNBOUNDED = {"mutual_info_score", "positive_likelihood_ratio"}
 GOALS = [Goal(direction, name) for name in get_scorer_names() for direction in ("minimize", "maximize")]
@@ -170,7 +170,7 @@ def test_a_constant_that_cannot_be_judged_is_none() -> None:
     """A logarithm of what is negative."""
     objective = made("numbers", EvaluationSettings(Goal("maximize", "neg_mean_squared_error")))
     log = goal_metric(Goal("maximize", "neg_mean_squared_log_error"))
-    from spacelang.runtime.scoring.loss_scales import best_constant_loss
+    from spacelang.runtime.scoring.metric import best_constant_loss
 
     folds = [
         type(fold)(fold.training, -fold.training_target, fold.held_out, -fold.held_out_target)

@@ -30,14 +30,13 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.labels import check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import MetricError
-from spacelang.runtime.evaluation.folds import Fold
+from spacelang.runtime.evaluation.folds import EvaluationSettings, Fold
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.settings import EvaluationSettings
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
-from spacelang.runtime.scoring.cached_predictions import CachedPredictions
 from spacelang.runtime.scoring.constraints import Constraint
+from spacelang.runtime.scoring.measures import CachedPredictions
 from spacelang.runtime.scoring.metric import POSITIVE_CLASS_SCORERS, named_metric, positive_class_scorers, scorer_of
 from spacelang.runtime.scoring.pipeline_scorer import FittedFold, PipelineScorer, prediction_array
 from spacelang.runtime.storage.store import Store

@@ -159,7 +159,7 @@ def test_names_are_listed_such_that_they_are_read_again(names: list[str]) -> Non
 
 @given(st.lists(st.lists(st.sampled_from(["", "1", "x", '"a,b"']), min_size=1, max_size=3), min_size=1, max_size=4))
 def test_rows_are_counted_alike_by_the_reader_and_without(rows: list[list[str]]) -> None:
-    from spacelang.runtime.data.csv_files import _check_shape, _is_regular
+    from spacelang.runtime.data.table_files import _check_shape, _is_regular
 
     text = "\n".join(",".join(row) for row in [["c", "d"], *rows])
     if _is_regular(text, ","):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spacelang.runtime.data.arff import read_arff
 from spacelang.runtime.data.loading import load_dataset
-from spacelang.runtime.data.sparse import SparseTable
+from spacelang.runtime.data.tables import SparseTable
 from spacelang.runtime.errors import DataError
 
 

@@ -22,12 +22,12 @@ from spacelang.ir.trial import Measurement, Request, Status
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import DataError, MetricError
+from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.settings import EvaluationSettings
-from spacelang.runtime.scoring.cached_predictions import CachedPredictions
 from spacelang.runtime.scoring.measures import (
     BATCH_ROWS,
     REPEATS,
+    CachedPredictions,
     defined_mean,
     disparity,
     latency,

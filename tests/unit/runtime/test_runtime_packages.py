@@ -33,15 +33,15 @@ from spacelang.runtime.data.labels import check_labels
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.errors import BuildError
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.pipelines.build import build
-from spacelang.runtime.pipelines.catalogue_access import catalogue, runtime_arguments, settable_by_runtime
-from spacelang.runtime.pipelines.label_encoding import (
+from spacelang.runtime.pipelines.build import (
     LABEL_ENCODING_CLASSIFIERS,
     WEIGHTING_CLASSIFIERS,
     adapt_to_labels,
+    build,
     is_single_vote,
 )
-from spacelang.runtime.pipelines.step_chain import flatten_for_resampling, pipeline_class
+from spacelang.runtime.pipelines.catalogue_access import catalogue, runtime_arguments, settable_by_runtime
+from spacelang.runtime.pipelines.columns import flatten_for_resampling, pipeline_class
 
 
 def of(package: str, name: str, **fixed: Any) -> Operator:

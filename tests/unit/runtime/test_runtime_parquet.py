@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from spacelang.runtime.data.loading import load_dataset
-from spacelang.runtime.data.parquet import read_parquet
+from spacelang.runtime.data.table_files import read_parquet
 from spacelang.runtime.errors import DataError
 
 FRAME = pd.DataFrame(

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import spacelang as sl
-from spacelang.runtime.data.column_content import ColumnContent
 from spacelang.runtime.data.loading import make_table
+from spacelang.runtime.data.tables import ColumnContent
 from spacelang.runtime.errors import BuildError, DataError
 from spacelang.runtime.pipelines.build import build
 from spacelang.runtime.pipelines.catalogue_access import task_kind

@@ -10,14 +10,12 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import ColumnSelector, Product, ProductKind
 from spacelang.ir.task import Bound, CrossValidation, Holdout, Measure
 from spacelang.ir.trial import Request, Status
-from spacelang.runtime.data.fingerprint import data_facts, fingerprint
 from spacelang.runtime.data.labels import check_labels
 from spacelang.runtime.data.loading import Table, load_dataset, make_table
-from spacelang.runtime.data.sparse import SparseTable, canonical
+from spacelang.runtime.data.tables import SparseTable, canonical, data_facts, fingerprint
 from spacelang.runtime.errors import DataError
-from spacelang.runtime.evaluation.folds import make_folds
+from spacelang.runtime.evaluation.folds import EvaluationSettings, make_folds
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.settings import EvaluationSettings
 from spacelang.runtime.pipelines.preparation import Preparation, plan_preparation
 
 FORMS = ("csr", "csc", "coo", "lil", "dok", "bsr")

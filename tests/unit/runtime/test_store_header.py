@@ -12,7 +12,7 @@ from trying import few
 
 from spacelang.ir.loss_scale import LossScale
 from spacelang.ir.space import Space
-from spacelang.runtime.data.fingerprint import data_facts, fingerprint
+from spacelang.runtime.data.tables import data_facts, fingerprint
 from spacelang.runtime.storage.header import (
     MISSING_VALUES_SETTING,
     from_texts,

@@ -10,9 +10,9 @@ from sklearn.datasets import load_iris
 import spacelang as sl
 from spacelang.ir import trial
 from spacelang.runtime.storage.exports import to_frame
+from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 from spacelang.runtime.storage.runs import list_runs
 from spacelang.runtime.storage.store import Store, StoreError
-from spacelang.runtime.storage.unseen_score_table import StoredUnseenScore, save_unseen_score
 
 WRITTEN = Path(__file__).parents[2] / "stores" / "in_rounds.sql"
 """What such a program wrote: two sessions of a random search on iris, with predictions and a score on test rows."""

@@ -17,7 +17,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Bound, FunctionBound, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.storage import prediction_table
+from spacelang.runtime.storage import optional_tables
 from spacelang.runtime.storage.exports import to_frame
 from spacelang.runtime.storage.records import PREDICTIONS, TABLES, record_to_row, row_to_record
 from spacelang.runtime.storage.store import Store, StoreError
@@ -193,7 +193,7 @@ def test_a_trial_that_is_refused_leaves_no_predictions(tmp_path: Path, monkeypat
     store = filled(path, [np.ones(3)])
     with pytest.raises(ValueError, match="does not follow"):
         store.append(trial(3, predictions=np.ones(3)))
-    monkeypatch.setattr(prediction_table, "MAX_BYTES", 100)
+    monkeypatch.setattr(optional_tables, "MAX_BYTES", 100)
     with pytest.raises(ValueError, match="are 104 bytes, more than the 100 that fit into a row"):
         store.append(trial(2, predictions=np.ones(13)))
     with pytest.raises(ValueError, match="could not convert"):

@@ -8,6 +8,8 @@ from typing import Any
 from numpy import reshape
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
+from spacelang.deprecation import make_module_getattr
+
 
 class OneHotProbabilityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier without probabilities that gives 1 to the predicted class and 0 to all others."""
@@ -40,3 +42,6 @@ class OneHotProbabilityClassifier(ClassifierMixin, BaseEstimator):  # type: igno
         tags = super().__sklearn_tags__()
         tags.input_tags = self.estimator.__sklearn_tags__().input_tags
         return tags
+
+
+__getattr__ = make_module_getattr(__name__, {"HardVote": "OneHotProbabilityClassifier"})

@@ -1,15 +1,127 @@
-"""Fingerprints of data sets: hashes of their content that are equal on every machine."""
+"""Tables of features: the content of their columns, sparse tables, and fingerprints."""
 
 import hashlib
 import json
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from math import nan
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.sparse import csr_array
 
-from spacelang.runtime.data.sparse import Features, canonical
+from spacelang.runtime.errors import DataError
 from spacelang.runtime.storage.header import DataFacts
+
+TEXT_VALUES: Final = 200
+"""A column of strings is free text if it has more distinct values than this, and more than half of its rows differ."""
+
+
+class ColumnContent(Enum):
+    """The kind of content of a table's column."""
+
+    NUMBER = "number"
+    CATEGORY = "category"
+    DATE = "date"
+    OTHER = "other"
+    EMPTY = "empty"
+
+
+def content_of(column: pd.Series) -> ColumnContent:
+    """Return the content of a column by its type; text and booleans are categories."""
+    if bool(column.isna().all()):
+        return ColumnContent.EMPTY
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return ColumnContent.DATE
+    strings = pd.api.types.is_object_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype)
+    if strings or pd.api.types.is_bool_dtype(column):
+        return ColumnContent.CATEGORY
+    return ColumnContent.NUMBER if pd.api.types.is_numeric_dtype(column) else ColumnContent.OTHER
+
+
+def first_true_row_number(are: Any) -> int | None:
+    """Return the 1-based number of the first true row of a boolean array; None if there is none."""
+    return int(are.argmax()) + 1 if are.any() else None
+
+
+def as_numbers(column: "pd.Series[Any]") -> Any:
+    """Return a column of numbers as floats, with NaN for missing values; complex numbers stay as they are."""
+    return column.to_numpy() if pd.api.types.is_complex_dtype(column) else column.to_numpy(dtype=float, na_value=nan)
+
+
+def is_free_text(column: Any) -> bool:
+    """Return True if a column of strings holds free text: most of its values are different."""
+    return is_mostly_different(int(column.nunique()), len(column))
+
+
+def is_mostly_different(distinct: int, rows: int) -> bool:
+    """Return True if this many distinct strings in this many rows are free text."""
+    return distinct > TEXT_VALUES and 2 * distinct > rows
+
+
+Features: TypeAlias = pd.DataFrame | csr_array
+"""n rows of d features: a table whose columns have unique text names, or a canonical sparse array of floats."""
+SPARSE_SHARE: Final = 0.1
+"""A table stays sparse up to this share of nonzero numbers. Above it, a dense table is hardly larger."""
+INDEX_TYPE: Final = np.int32
+"""The index type that all operators accept."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseTable:
+    """A table of named columns that is mostly zeros.
+
+    `numbers` is an n x d array with zeros in place of the columns `others`, which are not numeric.
+    """
+
+    names: tuple[str, ...]
+    numbers: csr_array
+    others: Mapping[str, pd.Series]
+
+    def __len__(self) -> int:
+        return int(self.numbers.shape[0])
+
+    @property
+    def dense(self) -> pd.DataFrame:
+        """The table as a DataFrame."""
+        numbers = self.numbers.toarray()
+        columns = (self.others.get(name, pd.Series(numbers[:, place])) for place, name in enumerate(self.names))
+        return pd.concat(columns, axis=1, keys=self.names)
+
+    def column(self, name: str) -> pd.Series:
+        """Return one column."""
+        if name in self.others:
+            return self.others[name].rename(name)
+        return pd.Series(self.numbers[:, [self.names.index(name)]].toarray().ravel(), name=name)
+
+    def features_without(self, left_out: frozenset[str]) -> Features:
+        """Return the other columns: as a sparse array if they are numeric and mostly zero, else as a DataFrame."""
+        kept = [place for place, name in enumerate(self.names) if name not in left_out]
+        numbers = self.numbers[:, kept]
+        if self.others.keys() <= left_out and numbers.nnz <= SPARSE_SHARE * len(self) * len(kept):
+            return canonical(numbers)
+        return self.dense.drop(columns=[*left_out])
+
+
+def canonical(features: Any) -> csr_array:
+    """Return a canonical CSR copy of a sparse matrix or array: indices sorted, no duplicates, no explicit zeros.
+
+    Raises DataError unless it is two-dimensional and numeric.
+    """
+    if features.ndim != 2:
+        raise DataError(f"features must have two dimensions (rows, columns), not the shape {features.shape}")
+    if features.dtype.kind not in "biuf":
+        raise DataError(f"sparse features must be numbers, not of the type `{features.dtype}`")
+    rows = csr_array(features, dtype=np.float64, copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    rows.sort_indices()
+    if max(rows.nnz, *rows.shape) <= np.iinfo(INDEX_TYPE).max:
+        rows.indices, rows.indptr = rows.indices.astype(INDEX_TYPE), rows.indptr.astype(INDEX_TYPE)
+    return rows
 
 
 def data_facts(name: str, features: Features, labels: Any) -> DataFacts:

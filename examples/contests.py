@@ -24,8 +24,7 @@ import pandas as pd
 
 import spacelang as sl
 from spacelang.api.execution import make_executor
-from spacelang.bench.comparison.bootstrap import RankEstimates, choose_resampling, estimate_ranks
-from spacelang.bench.comparison.ranks import TOLERANCE, Ranking
+from spacelang.bench.comparison.ranks import TOLERANCE, RankEstimates, Ranking, choose_resampling, estimate_ranks
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import OptionError, UnknownPluginError
 from spacelang.runtime.errors import InputError

@@ -12,10 +12,8 @@ from spacelang.api.experiment import Experiment, PreparedExperiment
 from spacelang.api.space import Space as Loaded
 from spacelang.bench.table_search import LossTableData
 from spacelang.bench.tables import LossTable, TableMetadata
-from spacelang.bench.tables.configurations import Extent
-from spacelang.bench.tables.reading import read_table
-from spacelang.bench.tables.tabulation import MAX_TRIALS, TabulationSearch, build_table
-from spacelang.bench.tables.writing import write_table
+from spacelang.bench.tables.reading import read_table, write_table
+from spacelang.bench.tables.tabulation import MAX_TRIALS, Extent, TabulationSearch, build_table
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status, Trial

@@ -29,7 +29,7 @@ from contests import (
     select_available,
 )
 
-from spacelang.bench.comparison.bootstrap import RankEstimates
+from spacelang.bench.comparison.ranks import RankEstimates
 
 SPACE: Final = "admm_table_a2"
 RANDOM: Final = "random"

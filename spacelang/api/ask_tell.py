@@ -14,7 +14,10 @@ from spacelang.api.argument_checks import (
     to_int,
     to_int_or_none,
 )
-from spacelang.api.black_boxes import (
+from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
+from spacelang.api.initial_configurations import Initial, read_initial
+from spacelang.api.result import Result
+from spacelang.api.search_data import (
     bind_without_data,
     constraint_bounds,
     fidelities_of,
@@ -22,26 +25,22 @@ from spacelang.api.black_boxes import (
     loss_scale,
     validate_fidelities,
 )
-from spacelang.api.experiment import EvaluationData, Experiment, PreparedExperiment
-from spacelang.api.initial_configurations import Initial, read_initial
-from spacelang.api.result import Result
 from spacelang.api.space import Space, load
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Fidelity
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.black_box import SINGLE_FIDELITY, BlackBoxObjective
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.closeable import Closeable
 from spacelang.runtime.executors import WorkerSettings
-from spacelang.runtime.listeners import SilentListener
+from spacelang.runtime.listeners import Closeable, SilentListener
 from spacelang.runtime.storage.header import DataFacts
 
 if TYPE_CHECKING:
     from spacelang.runtime.executors import Job
     from spacelang.runtime.executors.elsewhere import Elsewhere
     from spacelang.runtime.history import Outcome
+    from spacelang.runtime.loop import Steps
     from spacelang.runtime.objective import ObjectiveInfo
-    from spacelang.runtime.pausable_generators import Steps
 
 BLACK_BOX_NAME: Final = "ask_and_tell"
 """The name, in a store, of a black box that the calling program evaluates."""
@@ -169,9 +168,9 @@ class ExternalEvaluation(EvaluationData):
             facts, self.fidelities or SINGLE_FIDELITY, bounds, loss_scale(self.scale)
         )
 
-    def fidelity(self, space: Space, aim: "ObjectiveInfo") -> Fidelity | None:
+    def fidelity_grid(self, space: Space, aim: "ObjectiveInfo") -> Fidelity | None:
         """Return the grid of the fidelities if some were given; otherwise the fidelity of the task, if there is one."""
-        return super().fidelity(space, aim) if self.fidelities is None else fidelity_grid(self.fidelities)
+        return super().fidelity_grid(space, aim) if self.fidelities is None else fidelity_grid(self.fidelities)
 
 
 class Suggestion:
@@ -231,7 +230,7 @@ class Suggestion:
         Errors of the optimizer and of the store are raised as well. If the search has a store, the trial is saved when
         this method returns. If the trial is no longer wanted (see `is_wanted`), nothing happens.
         """
-        from spacelang.runtime.black_box.answers import trial_from_answer
+        from spacelang.runtime.black_box.function import trial_from_answer
 
         if self.answer is not None:
             raise RuntimeError("the loss of this trial has already been told")

@@ -1,11 +1,10 @@
-"""Compilation of a space for a target: diagnostics for what the target refuses, and checks that it preserves the meaning."""
+"""Compilation of a space for a target, and checks that the result preserves the meaning of the space."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
 from spacelang.diagnostics.targets import ApproximatedConstruct, RefusedConstruct
@@ -13,16 +12,12 @@ from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.errors import PicklableError
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
-from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures
-from spacelang.solver.defaults import default_configuration
-from spacelang.solver.numbering import ConfigurationNumbers
 from spacelang.targets import TARGETS
 
 if TYPE_CHECKING:
     from spacelang.ir.space import Space
-    from spacelang.targets._lowering import LoweringResult, ReportEntry, Target
-
+    from spacelang.targets._lowering import LoweringResult, Preservation, ReportEntry, Target
 
 MAX_RELATED_SPANS: Final = 5
 """The largest number of further places of one construct that a diagnostic shows."""
@@ -73,13 +68,13 @@ def compile_with_target(
     """Compile a space for a configured target; raises CompilationError as `compile_space` does."""
     from spacelang.targets._lowering import Preservation, RefusedError, compile_picklable
 
+    refused = {Preservation.APPROXIMATED} if strict else set()
     try:
         result = compile_picklable(target, structures)
     except RefusedError as error:
-        raise CompilationError(
-            _diagnostics(name, error.report, {Preservation.REFUSED, *_refused_if_strict(strict)})
-        ) from error
-    if found := _diagnostics(name, result.report, _refused_if_strict(strict)):
+        refused.add(Preservation.REFUSED)
+        raise CompilationError(_diagnostics(name, error.report, refused)) from error
+    if found := _diagnostics(name, result.report, refused):
         raise CompilationError(found)
     return result
 
@@ -102,27 +97,16 @@ def python_module(name: str, lowered: "LoweringResult[Any, Any]", space: "Space"
     return "\n".join([found, *(["", "# Only approximated in this form:", *told] if told else [])])
 
 
-def _refused_if_strict(strict: bool) -> "set[Any]":
+def _diagnostics(name: str, report: Iterable["ReportEntry"], wanted: "set[Preservation]") -> tuple[Diagnostic, ...]:
     from spacelang.targets._lowering import Preservation
 
-    return {Preservation.APPROXIMATED} if strict else set()
-
-
-def _diagnostics(name: str, report: Iterable["ReportEntry"], wanted: "set[Any]") -> tuple[Diagnostic, ...]:
-    return tuple(_diagnostic(name, entry) for entry in report if entry.status in wanted)
-
-
-def _diagnostic(name: str, entry: "ReportEntry") -> Diagnostic:
-    from spacelang.targets._lowering import Preservation
-
-    kind = RefusedConstruct if entry.status is Preservation.REFUSED else ApproximatedConstruct
-    first, *others = entry.spans
-    related = tuple(Related(span, "and here") for span in others[:MAX_RELATED_SPANS])
-    return kind(target=name, construct=entry.construct, reason=entry.message, primary=first, related=related)
-
-
-DEFAULT_COUNT: Final = 200
-"""The default number of configurations to try each law on."""
+    found: list[Diagnostic] = []
+    for entry in (each for each in report if each.status in wanted):
+        kind = RefusedConstruct if entry.status is Preservation.REFUSED else ApproximatedConstruct
+        first, *others = entry.spans
+        related = tuple(Related(span, "and here") for span in others[:MAX_RELATED_SPANS])
+        found.append(kind(target=name, construct=entry.construct, reason=entry.message, primary=first, related=related))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +144,7 @@ class Verification:
 
 
 def verify(
-    form: "LoweringResult[Any, Any]", structures: "Structures", *, count: int = DEFAULT_COUNT, seed: int = 0
+    form: "LoweringResult[Any, Any]", structures: "Structures", *, count: int = 200, seed: int = 0
 ) -> Verification:
     """Check the laws of compilation on a compiled space.
 
@@ -169,92 +153,65 @@ def verify(
     encodings that the form draws must decode to a member, and the form must accept it. Raises ValueError for a count
     below 1, and SamplingFailedError as a sampler does.
     """
+    from numpy.random import default_rng
+
+    from spacelang.sampling.sampler import Sampler
+    from spacelang.solver.defaults import default_configuration
+    from spacelang.solver.numbering import ConfigurationNumbers
+
     if count < 1:
         raise ValueError(f"cannot verify on {count} configurations: give at least 1")
-    space, rng = structures.space, np.random.default_rng(seed)
-    number = structures.configuration_count
-    is_all = number is not None and number <= count
-    members = (
-        _all_configurations(structures)
-        if is_all
-        else [default_configuration(space), *Sampler(structures).configurations(count - 1, rng)]
-    )
+    space, rng, number = structures.space, default_rng(seed), structures.configuration_count
+    if is_all := number is not None and number <= count:
+        members = [*map(ConfigurationNumbers(structures).configuration_at, range(number or 0))]
+    else:
+        members = [default_configuration(space), *Sampler(structures).configurations(count - 1, rng)]
     drawn = form.sample(count, rng)
+
+    def roundtrip(member: Configuration) -> str:
+        found = form.decode(form.encode(member))
+        return "" if found == member else f"{_case_text(member)} is decoded as {_case_text(found)}"
+
+    def membership(encoding: Any) -> str:
+        found = form.decode(encoding)
+        why = first_exclusion(space, found)
+        return "" if why is None else f"{_case_text(found)}: {why.reason}"
+
     laws = (
-        _check_law(
-            "encoding and decoding a configuration returns the same configuration",
-            members,
-            lambda each: _roundtrip_breach(form, each),
-        ),
+        _check_law("encoding and decoding a configuration returns the same configuration", members, roundtrip),
         _check_law(
             "the compiled space accepts the encoding of each configuration",
             members,
-            lambda each: _acceptance_breach(form, each),
+            lambda each: "" if form.accepts(form.encode(each)) else _case_text(each),
         ),
-        _check_law(
-            "each configuration that the compiled space draws is a member of the space",
-            drawn,
-            lambda each: _membership_breach(form, structures, each),
-        ),
+        _check_law("each configuration that the compiled space draws is a member of the space", drawn, membership),
         _check_law(
             "the compiled space accepts each encoding that it draws",
             drawn,
             lambda each: "" if form.accepts(each) else _case_text(each),
         ),
     )
-    decisions = {decision.key for decision in space.stages}
+    decisions, found = {decision.key for decision in space.stages}, set()
+    for encoding in drawn:
+        with suppress(Exception):  # the first two laws report it
+            configuration = form.decode(encoding)
+            found.add(tuple(sorted((key, configuration[key]) for key in decisions & configuration.keys())))
     kept: dict[str, tuple[str, ...]] = {}
     for entry in form.report:
         kept[entry.status.value] = (*kept.get(entry.status.value, ()), f"{entry.construct}{entry.lines_text}")
-    return Verification(laws, is_all, (_count_structures(form, drawn, decisions), structures.count), kept)
-
-
-def _all_configurations(structures: "Structures") -> list[Configuration]:
-    assert structures.configuration_count is not None
-    numbers = ConfigurationNumbers(structures)
-    return [numbers.configuration_at(number) for number in range(structures.configuration_count)]
+    return Verification(laws, is_all, (len(found), structures.count), kept)
 
 
 def _check_law(name: str, cases: Sequence[Any], broken_by: Callable[[Any], str]) -> LawCheck:
     """Return a law checked on cases; a case that raises an error breaks it."""
     for tried, case in enumerate(cases, start=1):
-        if found := _breach(broken_by, case):
-            return LawCheck(name, tried, found)
-    return LawCheck(name, len(cases))
-
-
-def _breach(broken_by: Callable[[Any], str], case: Any) -> str:
-    try:
-        return broken_by(case)
-    except Exception as error:  # noqa: BLE001 - a target of another package may raise anything
-        return f"{_case_text(case)}: {type(error).__name__}: {error}"
-
-
-def _roundtrip_breach(form: "LoweringResult[Any, Any]", member: Configuration) -> str:
-    found = form.decode(form.encode(member))
-    return "" if found == member else f"{_case_text(member)} is decoded as {_case_text(found)}"
-
-
-def _acceptance_breach(form: "LoweringResult[Any, Any]", member: Configuration) -> str:
-    return "" if form.accepts(form.encode(member)) else _case_text(member)
-
-
-def _membership_breach(form: "LoweringResult[Any, Any]", structures: "Structures", encoding: Any) -> str:
-    found = form.decode(encoding)
-    why = first_exclusion(structures.space, found)
-    return "" if why is None else f"{_case_text(found)}: {why.reason}"
-
-
-def _count_structures(form: "LoweringResult[Any, Any]", drawn: Iterable[Any], decisions: set[str]) -> int:
-    """Return the number of structures among the drawn encodings; those that cannot be decoded are not counted."""
-    found = set()
-    for encoding in drawn:
         try:
-            configuration = form.decode(encoding)
-        except Exception:  # noqa: BLE001 - the first two laws report it
-            continue
-        found.add(tuple(sorted((key, configuration[key]) for key in decisions & configuration.keys())))
-    return len(found)
+            breach = broken_by(case)
+        except Exception as error:  # noqa: BLE001 - a target of another package may raise anything
+            breach = f"{_case_text(case)}: {type(error).__name__}: {error}"
+        if breach:
+            return LawCheck(name, tried, breach)
+    return LawCheck(name, len(cases))
 
 
 def _case_text(case: Any) -> str:

@@ -1,11 +1,12 @@
-"""Initial configurations of a search: the default one, those in a file, or those given by a program."""
+"""Initial configurations of a search: the default one, or those of a file, a program or an archive of runs."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike, fspath
-from typing import Any, Final, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from spacelang.api.space import Space, SpaceError, to_configuration
+from spacelang.api.space import Space, SpaceError, load, to_configuration
 from spacelang.diagnostics.diagnostic import Diagnostic, Related, sorted_unique
 from spacelang.diagnostics.foreign_files import UnreadableDeclaration
 from spacelang.diagnostics.initial_configurations import InvalidConfigurationFile, NotInSpace, RepeatedConfiguration
@@ -13,16 +14,21 @@ from spacelang.importers._json_positions import PositionedValue, parse_json_docu
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import Exclusion, all_exclusions, member_or_exclusion
 from spacelang.ir.value import Value
+from spacelang.runtime.archives import Norm
+from spacelang.runtime.objective import HasMetaFeatures, ObjectiveInfo
 from spacelang.solver.defaults import default_configuration
 from spacelang.syntax.sources import read_file
 from spacelang.text import Source, Span
 
+if TYPE_CHECKING:
+    from spacelang.runtime.archives.archive import Archive, ArchiveSuggestions
+    from spacelang.runtime.archives.creation import NewArchive
+
+
 Initial: TypeAlias = str | PathLike[str] | Mapping[str, Any] | Iterable[Mapping[str, Any]]
 """Initial configurations: `"default"`, the path of a JSON file, a configuration, or several."""
-
 DEFAULT: Final = "default"
 """The text for the default configuration of the space; a file of this name can be given as `./default`."""
-
 BEST_KEY: Final = "configuration"
 """The key of the best configuration in the output of `run --json`."""
 
@@ -184,3 +190,39 @@ def _value(located: PositionedValue) -> Value:
     """Return the value of a JSON document without objects, with lists as tuples."""
     assert not isinstance(located.value, dict)
     return tuple(map(_value, located.value)) if isinstance(located.value, list) else located.value
+
+
+def make_run_archive(places: Iterable[str | PathLike[str]], file: str | PathLike[str]) -> "NewArchive":
+    """Write an archive file from stores, from folders of stores, and from folders of auto-sklearn results.
+
+    Returns the archive and what was left out of it. Raises the runtime's InputError, including ArchiveError and
+    StoreError.
+    """
+    from spacelang.runtime.archives.archive import write_archive
+    from spacelang.runtime.archives.creation import make_archive
+
+    made = make_archive(map(Path, places), str(file), lambda name: load(name).checked)
+    write_archive(made.archive, Path(file))
+    return made
+
+
+def open_archive(file: "str | PathLike[str] | Archive") -> "Archive":
+    """Return the archive in a file, or the archive itself if one is given; raises ArchiveError."""
+    from spacelang.runtime.archives.archive import Archive, read_archive
+
+    return file if isinstance(file, Archive) else read_archive(Path(file))
+
+
+def suggest_configurations(
+    archive: "Archive", space: Space, objective: "ObjectiveInfo", norm: str = "l1"
+) -> "ArchiveSuggestions":
+    """Return the configurations that an archive suggests for a search of a space on the data of an objective.
+
+    `norm` is the distance between meta-features: `l1` or `l2`. Raises ArchiveError if the archive is about another
+    space or another loss, and ValueError for an unknown norm.
+    """
+    from spacelang.runtime.archives.archive import UpcomingRun, suggest
+
+    assert isinstance(objective, HasMetaFeatures), "an archive needs data with rows"
+    target = UpcomingRun(space.checked, objective.facts, objective.metric.formula, objective.meta_features)
+    return suggest(archive, target, Norm(norm))

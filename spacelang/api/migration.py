@@ -68,7 +68,7 @@ class Migration:
     """The number of further members beyond the requested maximum."""
 
     @property
-    def reasons(self) -> list[tuple[str, int]]:
+    def drop_reasons(self) -> list[tuple[str, int]]:
         """The reasons why trials are invalid, with their counts, most frequent first."""
         return Counter(each.reason for each in self.dropped).most_common()
 

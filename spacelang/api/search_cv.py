@@ -27,6 +27,7 @@ from spacelang.api.ask_tell import Suggestion, start_ask_and_tell
 from spacelang.api.execution import trial_limits, unenforced_limits_warning
 from spacelang.api.experiment import Experiment, budget_of
 from spacelang.api.initial_configurations import Initial, read_initial
+from spacelang.api.search_data import TabularData
 from spacelang.api.sklearn_search import (
     SINGLE_SCORE,
     CrossValidatedSearch,
@@ -38,7 +39,6 @@ from spacelang.api.sklearn_search import (
     task_splitter,
 )
 from spacelang.api.space import Space, open_space
-from spacelang.api.tabular_data import TabularData
 from spacelang.errors import remedy_in_python
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.loading import make_table

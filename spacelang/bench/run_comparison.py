@@ -7,22 +7,22 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.api.archives import open_archive
 from spacelang.api.argument_checks import check_argument_types, to_int, to_int_or_none
 from spacelang.api.execution import trial_limits
 from spacelang.api.experiment import Experiment, budget_of
-from spacelang.api.initial_configurations import Initial, read_initial
+from spacelang.api.initial_configurations import Initial, open_archive, read_initial
 from spacelang.api.space import Space, open_space
 from spacelang.bench.comparison_data import (
     ComparisonDataError,
     ComparisonDataset,
+    ConfiguredOptimizer,
+    ConfiguredOptimizersError,
     EvaluationCriteria,
     label_references,
+    parse_optimizers,
     read_comparison_data,
 )
-from spacelang.bench.configured_optimizers import ConfiguredOptimizer, ConfiguredOptimizersError, parse_optimizers
-from spacelang.bench.results_folder import claim_folder, plan_of, write_results
-from spacelang.bench.runs import CompleteSeedRuns, execute_runs, planned_runs
+from spacelang.bench.runs import CompleteSeedRuns, claim_folder, execute_runs, plan_of, planned_runs, write_results
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import WorkerSettings

@@ -1,4 +1,4 @@
-"""The runs of a comparison, executed one after the other or read from their stores, and the folder with its plan and results."""
+"""The runs of a comparison, executed or read from their stores, and the folder with its plan and its results."""
 
 import json
 from collections import Counter

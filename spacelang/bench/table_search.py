@@ -1,38 +1,40 @@
-"""Search tables of precomputed losses, and make such tables."""
+"""Search tables of precomputed losses in simulated time, and make such tables."""
 
-from collections.abc import Iterable, Mapping
+import heapq
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from spacelang.api.black_boxes import BlackBoxData
 from spacelang.api.execution import trial_limits
 from spacelang.api.experiment import EvaluationData, Experiment, run_time_limit
 from spacelang.api.initial_configurations import Initial, read_initial
 from spacelang.api.result import Result, check_success
+from spacelang.api.search_data import BlackBoxData, TabularData
 from spacelang.api.space import Space, open_space
-from spacelang.api.tabular_data import TabularData
-from spacelang.ir.task import describe_validation
+from spacelang.ir.task import UNLIMITED, describe_validation
+from spacelang.ir.trial import Trial
 from spacelang.optimizers._fidelity import rungs
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors import WorkerSettings
+from spacelang.runtime.errors import InputError, timeout_failure
+from spacelang.runtime.executors import Evaluate, FinishedJob, Job, WorkerSettings
+from spacelang.runtime.executors.here import JobSlots
 from spacelang.runtime.objective import Evaluator, ObjectiveInfo
 from spacelang.runtime.storage.header import current_versions
 from spacelang.serialization.definition import to_json
 
 if TYPE_CHECKING:
     from spacelang.bench.tables import LossTable
-    from spacelang.bench.tables.configurations import Extent
     from spacelang.bench.tables.objective import TableObjective
-    from spacelang.bench.tables.tabulation import MissingTrials, TabulationSearch
+    from spacelang.bench.tables.tabulation import Extent, MissingTrials, TabulationSearch
     from spacelang.runtime.data.read_options import ReadOptions
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.history import Outcome
     from spacelang.runtime.listeners import Listener
+
 
 TABLE_PREFIX = "table:"
 """The prefix of references to loss tables."""
@@ -113,8 +115,6 @@ class LossTableData(EvaluationData):
 
     def make_executor(self, aim: "ObjectiveInfo", workers: WorkerSettings, *, forks: bool = False) -> "Executor":  # noqa: ARG002 - no process
         """Return an executor whose workers take the recorded seconds."""
-        from spacelang.bench.simulated_executor import SimulatedExecutor
-
         assert isinstance(aim, Evaluator)
         # Simulated workers need no process, so there is one even if `workers` is 0.
         return SimulatedExecutor(aim.evaluate, workers=max(workers.count, 1))
@@ -199,3 +199,72 @@ def table_of(
     trials = (record.trial for record in outcome.records)
     bounds = [bound.name for bound in objective.bounds]
     return build_table(space.counted, trials, tabulate.sizes, facts, bounds)
+
+
+SMALLEST_STEP: Final = 1e-6
+"""The smallest step of the clock in seconds while waiting, so that rounding cannot leave a remainder of a budget."""
+
+
+class SimulatedExecutor(JobSlots):
+    """An executor with `workers` simulated workers; a job takes as many seconds as its trial reports as its cost.
+
+    The workers are named "1", "2" and so on, and do one job at a time each. `clock` returns the simulated time, which
+    is also the clock of the run. It starts at `now`. Jobs end in the order in which such workers would finish them. Of
+    jobs that end at the same time, the one that was started first ends first.
+    """
+
+    def __init__(self, evaluate: Evaluate, *, workers: int = 1, now: float = 0.0) -> None:
+        if workers < 1:
+            raise ValueError(f"`workers` is {workers}, but must be at least 1")
+        super().__init__(map(str, range(1, workers + 1)))
+        self._evaluate = evaluate
+        self._unevaluated: list[tuple[float, str, Job]] = []
+        self._by_end_time: list[tuple[float, int, FinishedJob]] = []
+        self._started = 0
+        self.now = now
+
+    def clock(self) -> float:
+        """Return the simulated time in seconds."""
+        return self.now
+
+    def start(self, worker: str, job: Job) -> None:
+        """Start a job on an idle worker."""
+        super().start(worker, job)
+        self._unevaluated.append((self.now, worker, job))
+
+    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob]:
+        """Return the job that ends next and move the clock to its end.
+
+        If that is more than `seconds` ahead, no job is returned, and the clock moves forward by `seconds`. Exceptions
+        of the evaluation are raised here.
+        """
+        for began, worker, job in self._unevaluated:
+            trial = self._evaluate_job(job)
+            self._started += 1
+            heapq.heappush(self._by_end_time, (began + trial.cost, self._started, FinishedJob(job, trial, worker)))
+        self._unevaluated.clear()
+        if not self._by_end_time:
+            return ()
+        if seconds is not None and self._by_end_time[0][0] > self.now + seconds:
+            self.now += max(seconds, SMALLEST_STEP)
+            return ()
+        end, _, finished = heapq.heappop(self._by_end_time)
+        self.now = max(self.now, end)
+        del self.busy[finished.worker]
+        return (finished,)
+
+    def _evaluate_job(self, job: Job) -> Trial:
+        """Return the trial of a job; it is a timeout if its cost exceeds what the job allows."""
+        trial, allowed = self._evaluate(job.request), job.allowed_seconds(UNLIMITED)
+        return (
+            trial
+            if allowed is None or trial.cost <= allowed
+            else timeout_failure(allowed, allowed).to_trial(job.request)
+        )
+
+    def stop(self, workers: Collection[str] | None = None) -> None:
+        """Drop the jobs of these workers, or all jobs."""
+        super().stop(workers)
+        self._unevaluated = [each for each in self._unevaluated if each[1] in self.busy]
+        self._by_end_time = [each for each in self._by_end_time if each[2].worker in self.busy]
+        heapq.heapify(self._by_end_time)

@@ -4,9 +4,13 @@ import gc
 import sys
 from collections.abc import Sequence
 
-from spacelang.cli._sanitized_streams import redirect_to_null, sanitize_streams
-from spacelang.cli._shell_completion import BAD_INPUT, INTERRUPTED
-from spacelang.cli._signals import sigterm_as_interrupt
+from spacelang.cli._process import (
+    BAD_INPUT,
+    INTERRUPTED,
+    redirect_to_null,
+    sanitize_streams,
+    sigterm_as_interrupt,
+)
 from spacelang.files import os_error_text
 
 OBJECTS_BETWEEN_COLLECTIONS = 200_000

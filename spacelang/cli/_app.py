@@ -1,10 +1,12 @@
-"""The command-line application: all commands with their groups, and the messages for wrong usage."""
+"""The command-line application: all commands with their groups, their options, and the messages for errors."""
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, is_dataclass
+from functools import wraps
 from importlib import import_module
-from inspect import cleandoc
+from inspect import Parameter, Signature, cleandoc, signature
 from keyword import iskeyword
 from pathlib import Path
 from pkgutil import iter_modules
@@ -14,24 +16,23 @@ import typer
 from typer.core import TyperGroup
 
 from spacelang import __version__
-from spacelang.cli._command import expand_option_groups
-from spacelang.cli._output import print_error
-from spacelang.cli._shell_completion import BAD_INPUT, COMPLETION_VARIABLE, WRONG_USAGE
+from spacelang.cli._output import exit_with_diagnostics, fail, print_error
+from spacelang.cli._process import BAD_INPUT, COMPLETION_VARIABLE, WRONG_USAGE
 
 _MODULES: Final = sorted(each.name for each in iter_modules([str(Path(__file__).parent)]) if each.name[0] != "_")
 COMMANDS: Final = tuple(name.rstrip("_").replace("_", "-") for name in _MODULES)
 """All commands. The module of a command has its name with `_` for `-`, and a final `_` after a Python keyword."""
 
-GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Write a space": ("init", "check", "explain", "fmt", "import", "spaces", "catalogue"),
-    "Inspect a space": ("stats", "default", "sample", "contains", "why-not", "diff"),
-    "Compile a space": ("targets", "compile", "verify"),
-    "Search a space": ("optimizers", "run", "archive"),
-    "Use a run": ("runs", "show", "report", "watch", "export", "predict", "migrate"),
-    "Compare optimizers": ("tabulate", "compare"),
-    "The shell": ("completion",),
-}
-"""The groups of commands in the help, in the order in which users need them. Each command is in one group."""
+HEADINGS: Final = (
+    "Write a space",
+    "Inspect a space",
+    "Compile a space",
+    "Search a space",
+    "Use a run",
+    "Compare optimizers",
+    "The shell",
+)
+"""The headings of the help, in the order in which users need them. A command has its heading and place in `GROUP`."""
 
 # The exception that the option parser raises for wrong usage. It is a class of click, or of the copy of click inside
 # newer versions of typer. The only public name in both is its subclass `BadParameter`.
@@ -79,23 +80,29 @@ def _build_app(names: Iterable[str]) -> typer.Typer:
     )
     app.callback()(_version)
     for name in names:
-        word = name.replace("-", "_")
-        module = import_module(f"spacelang.cli.{word}_" if iskeyword(word) else f"spacelang.cli.{word}")
-        app.command(name=name, help=_help(module.command))(expand_option_groups(module.command))
+        command = _module(name).command
+        app.command(name=name, help=_help(command))(expand_option_groups(command))
     return app
 
 
+def _module(name: str) -> Any:
+    word = name.replace("-", "_")
+    return import_module(f"spacelang.cli.{word}_" if iskeyword(word) else f"spacelang.cli.{word}")
+
+
 class _GroupedCommands(TyperGroup):
-    """The top-level command group, which lists its commands under the headings of `GROUPS`."""
+    """The top-level command group, which lists each command below the heading that its module names."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - overrides a method of click
         """Write the commands of each group below the group's heading."""
         width = max(map(len, self.commands))
-        for title, names in GROUPS.items():
-            listed = [self.commands[name] for name in names if name in self.commands]
-            rows = [(f"{each.name:<{width}}", each.get_short_help_str(formatter.width - 6 - width)) for each in listed]
+        groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
+        for name, each in sorted(self.commands.items(), key=lambda item: _module(item[0]).GROUP[1]):
+            row = (f"{name:<{width}}", each.get_short_help_str(formatter.width - 6 - width))
+            groups.setdefault(_module(name).GROUP[0], []).append(row)
+        for heading, rows in groups.items():
             if rows:
-                with formatter.section(title):
+                with formatter.section(heading):
                     formatter.write_dl(rows)
 
 
@@ -164,3 +171,62 @@ def _version(
     ] = False,
 ) -> None:
     """Describe a space of pipelines once, then check it, count it, and search it with any optimizer."""
+
+
+def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command as the option parser calls it, with every option of its groups as a parameter of its own.
+
+    Errors that the user can fix end the program with a message, so that commands need not catch them.
+    """
+    known = signature(command).parameters.values()
+    groups: dict[str, Any] = {each.name: each.annotation for each in known if is_dataclass(each.annotation)}
+    options = [
+        option.replace(kind=Parameter.KEYWORD_ONLY)
+        for each in known
+        for option in (signature(groups[each.name]).parameters.values() if each.name in groups else (each,))
+    ]
+
+    @wraps(command)
+    def call(**given: Any) -> None:
+        """Assemble the option groups, run the command, and report errors that the user can fix."""
+        said = {**given}
+        for name, group in groups.items():
+            said[name] = group(**{each.name: said.pop(each.name) for each in fields(group)})
+        try:
+            command(**said)
+        except Exception as error:
+            as_json = given.get("json") or given.get("format_") == "json"
+            _exit_for_user_error(error, given.get("store") or given.get("run"), as_json=bool(as_json))
+            raise
+
+    call.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    call.__annotations__ = {each.name: each.annotation for each in options}
+    return call
+
+
+def _exit_for_user_error(error: Exception, store: Path | None, *, as_json: bool) -> None:
+    """End the program if the user can fix the error, with a message; return for all other errors.
+
+    `store` is the file that the command was given for the run. The message names it if it holds another run.
+    """
+    from spacelang.analysis.context import BindingError
+    from spacelang.api.compilation import CompilationError
+    from spacelang.api.space import SpaceError
+    from spacelang.plugins import OptionError, UnknownPluginError
+    from spacelang.runtime.data.read_options import ReadOptionsError
+    from spacelang.runtime.errors import InputError, MetricError
+    from spacelang.runtime.storage.store_errors import StoreError
+
+    match error:
+        case SpaceError() | CompilationError():
+            exit_with_diagnostics(error.diagnostics, as_json=as_json)
+        case BindingError() | UnknownPluginError() | OptionError() | MetricError() | ReadOptionsError():
+            fail(error.message, error.help, status=WRONG_USAGE)
+        case StoreError(differences=(_, _, *_)) if store is not None:
+            fail(f"`{store}` holds another run", error.help, status=BAD_INPUT, notes=error.differences)
+        case StoreError() if store is None:
+            fail(error.message, error.help, status=BAD_INPUT, notes=error.differences)
+        case InputError():
+            fail(error.message, error.help, status=BAD_INPUT)
+        case _:
+            return

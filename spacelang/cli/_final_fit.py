@@ -1,4 +1,4 @@
-"""The end of `spacelang run`: the best pipeline as code, its fit on all rows, and its score on unseen rows.
+"""The end of `spacelang run`: the best pipeline and the ensemble as code, fitted on all rows, scored on unseen rows.
 
 The code is printed before the pipeline is fitted, so that it is not lost if the fit fails. Everything below the code is
 printed as Python comments: the output from the code on can be run as it is.

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share: single ones, groups that a command names as one argument, and what they name."""
+"""Arguments and options that several commands share, single and in groups, and what they stand for."""
 
 import sys
 from dataclasses import astuple, dataclass

@@ -10,6 +10,8 @@ from spacelang.cli._output import print_json, print_note
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.text import count_with_noun
 
+GROUP = ("Search a space", 3)
+
 
 def command(
     runs: Annotated[
@@ -29,7 +31,7 @@ def command(
 
     Example: `spacelang archive runs -o archive.json`
     """
-    from spacelang.api.archives import make_run_archive
+    from spacelang.api.initial_configurations import make_run_archive
 
     made = make_run_archive(runs, output)
     for reason in made.left_out:

@@ -7,7 +7,7 @@ import typer
 
 from spacelang.cli._options import JsonOption
 from spacelang.cli._output import fail, print_json
-from spacelang.cli._shell_completion import BAD_INPUT
+from spacelang.cli._process import BAD_INPUT
 from spacelang.files import os_error_text
 
 DEFAULT_PACKAGE: Final = "sklearn"
@@ -15,6 +15,8 @@ DEFAULT_PACKAGE: Final = "sklearn"
 
 if TYPE_CHECKING:
     from spacelang.catalog.catalogue import Catalogue, CatalogueEntry, Default
+
+GROUP = ("Write a space", 7)
 
 
 def command(

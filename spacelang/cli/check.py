@@ -7,9 +7,11 @@ import typer
 
 from spacelang.cli._options import JsonOption, SpaceOptions, complete_spaces
 from spacelang.cli._output import print_diagnostics, print_json
-from spacelang.cli._shell_completion import BAD_INPUT
+from spacelang.cli._process import BAD_INPUT
 from spacelang.diagnostics.diagnostic import Diagnostic, Severity
 from spacelang.diagnostics.terminal_cells import make_visible
+
+GROUP = ("Write a space", 2)
 
 
 def command(

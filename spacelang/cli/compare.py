@@ -24,13 +24,14 @@ from spacelang.cli._options import (
     complete_optimizers,
 )
 from spacelang.cli._output import exit_on_value_error, print_diagnostics, print_error, print_json, print_note
+from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE, raw_stream
 from spacelang.cli._run_steps import load_space, worker_settings
-from spacelang.cli._sanitized_streams import raw_stream
-from spacelang.cli._shell_completion import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED, WRONG_USAGE
 
 if TYPE_CHECKING:
     from spacelang.api import Space
     from spacelang.bench.run_comparison import Comparison
+
+GROUP = ("Compare optimizers", 2)
 
 
 def command(  # noqa: PLR0913 - one argument an option

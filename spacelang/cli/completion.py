@@ -6,7 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from spacelang.cli._shell_completion import COMPLETION_VARIABLE
+from spacelang.cli._process import COMPLETION_VARIABLE
+
+GROUP = ("The shell", 1)
 
 
 class Shell(StrEnum):

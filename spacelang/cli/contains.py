@@ -2,12 +2,19 @@
 
 import typer
 
-from spacelang.cli._configuration_argument import ConfigurationArgument, read_configuration
-from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
+from spacelang.cli._options import (
+    ConfigurationArgument,
+    JsonOption,
+    SpaceArgument,
+    SpaceOptions,
+    load,
+    read_configuration,
+)
 from spacelang.cli._output import print_json
-from spacelang.cli._shell_completion import BAD_INPUT
-from spacelang.cli._space_argument import load
+from spacelang.cli._process import BAD_INPUT
 from spacelang.diagnostics.terminal_cells import make_visible
+
+GROUP = ("Inspect a space", 4)
 
 
 def command(

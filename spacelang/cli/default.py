@@ -1,8 +1,9 @@
 """`spacelang default`: print the default configuration of a space."""
 
-from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
+from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, load
 from spacelang.cli._output import print_json
-from spacelang.cli._space_argument import load
+
+GROUP = ("Inspect a space", 2)
 
 
 def command(

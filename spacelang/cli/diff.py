@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
+from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, load
 from spacelang.cli._output import print_json, use_colours
-from spacelang.cli._shell_completion import BAD_INPUT
-from spacelang.cli._space_argument import load
+from spacelang.cli._process import BAD_INPUT
 from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
     from spacelang.serialization.difference import Difference, SpaceDifference
+
+GROUP = ("Inspect a space", 6)
 
 
 def command(

@@ -6,6 +6,8 @@ import typer
 
 from spacelang.cli._output import fail
 
+GROUP = ("Write a space", 3)
+
 
 def command(code: Annotated[str, typer.Argument(metavar="CODE", help="A code such as SL301.")]) -> None:
     """Explain a diagnostic in detail.

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from spacelang.runtime.ensembles.construction import EnsembleSelection
     from spacelang.runtime.history import TrialRecord
 
+GROUP = ("Use a run", 5)
+
 
 MODEL: Final = ".skops"
 SUFFIXES: Final = (".py", MODEL)

@@ -17,6 +17,8 @@ from spacelang.diagnostics.diagnostic import Diagnostic
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.files import os_error_text
 
+GROUP = ("Write a space", 4)
+
 STANDARD_INPUT: Final = "<stdin>"
 _STYLES: Final = {"---": "\x1b[1m", "+++": "\x1b[1m", "@@ ": "\x1b[36m", "-": "\x1b[31m", "+": "\x1b[32m"}
 

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from spacelang.cli._output import overwrite, print_diagnostics
-from spacelang.cli._sanitized_streams import print_file_text
-from spacelang.cli._shell_completion import BAD_INPUT
+from spacelang.cli._process import BAD_INPUT, print_file_text
+
+GROUP = ("Write a space", 5)
 
 
 def command(

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, TargetColumnOption
+from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, TargetColumnOption, load
 from spacelang.cli._output import fail, print_json, print_note
-from spacelang.cli._shell_completion import BAD_INPUT
-from spacelang.cli._space_argument import load
-from spacelang.cli._stored_pipeline import TestShareOption
+from spacelang.cli._process import BAD_INPUT
+from spacelang.cli.export import TestShareOption
 from spacelang.cli.show import RunArgument
 from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
     from spacelang.api import Space
     from spacelang.api.migration import MigratedRun, Migration
+
+GROUP = ("Use a run", 7)
 
 SHOWN_REASONS: Final = 5
 """The number of shown reasons why trials are no longer members, the most frequent first."""
@@ -98,7 +99,7 @@ def _print(found: "Migration", loaded: "Space", space: str, output: Path | None)
     typer.echo(f"{members} are members of the space{taken}{filled}")
     if found.dropped:
         typer.echo(f"{len(found.dropped)} are not members:")
-        for reason, count in found.reasons[:SHOWN_REASONS]:
+        for reason, count in found.drop_reasons[:SHOWN_REASONS]:
             typer.echo(f"  {count} x {make_visible(reason)}")
     if found.migrated:
         best = found.migrated[0]

@@ -1,7 +1,9 @@
 """`spacelang optimizers`: list the optimizers."""
 
 from spacelang.cli._options import JsonOption
-from spacelang.cli._plugin_list import list_plugins
+from spacelang.cli._output import list_plugins
+
+GROUP = ("Search a space", 1)
 
 
 def command(json: JsonOption = False) -> None:

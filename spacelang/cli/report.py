@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from spacelang.cli._output import fail, overwrite
-from spacelang.cli._sanitized_streams import print_file_text
+from spacelang.cli._process import print_file_text
+
+GROUP = ("Use a run", 3)
 
 
 def command(

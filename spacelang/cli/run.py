@@ -24,18 +24,23 @@ from spacelang.cli._options import (
     complete_spaces,
 )
 from spacelang.cli._output import configure_plugin, fail, parse_settings
+from spacelang.cli._process import ignore_closed_reader
 from spacelang.cli._run_steps import (
     choose_space,
+    has_no_rows,
+    is_loss_table,
     limit_threads_before_fork,
     load_data,
     parse_seconds,
     parse_validation_option,
     prepare,
+    print_result,
+    refuse_row_options,
     run_search,
     worker_settings,
 )
-from spacelang.cli._run_without_rows import has_no_rows, is_loss_table, print_result, refuse_row_options
-from spacelang.cli._sanitized_streams import ignore_closed_reader
+
+GROUP = ("Search a space", 2)
 
 
 def command(  # noqa: PLR0913 - one argument an option
@@ -107,10 +112,9 @@ def command(  # noqa: PLR0913 - one argument an option
     Example: `spacelang run --data my.csv --target-column price --time 10m --test 0.2`
     """
     limit_threads_before_fork(working.workers, working.executor)
-    from spacelang.api.archives import open_archive
+    from spacelang.api.execution import check_stored_predictions
     from spacelang.api.experiment import Experiment, ExtraMeasurements, budget_of
-    from spacelang.api.initial_configurations import read_initial
-    from spacelang.api.run_storage import check_stored_predictions
+    from spacelang.api.initial_configurations import open_archive, read_initial
     from spacelang.optimizers import OPTIMIZERS, default_optimizer
 
     if kept.resume and kept.store is None:

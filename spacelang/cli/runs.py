@@ -13,6 +13,8 @@ from spacelang.diagnostics.terminal_cells import make_visible
 if TYPE_CHECKING:
     from spacelang.runtime.storage.runs import RunListing, RunSummary
 
+GROUP = ("Use a run", 1)
+
 TREE_SUFFIXES: Final = (".svg", ".txt")
 """The suffixes of files to which a tree can be written."""
 

@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
-from spacelang.cli._options import JsonOption, SeedOption, SpaceArgument, SpaceOptions
+from spacelang.cli._options import JsonOption, SeedOption, SpaceArgument, SpaceOptions, load
 from spacelang.cli._output import fail, print_json
-from spacelang.cli._shell_completion import BAD_INPUT
-from spacelang.cli._space_argument import load
+from spacelang.cli._process import BAD_INPUT
+
+GROUP = ("Inspect a space", 3)
 
 
 def command(
@@ -15,14 +16,17 @@ def command(
     *,
     count: Annotated[int, typer.Option("-n", min=0, help="The number of configurations.")] = 1,
     seed: SeedOption = 0,
+    advised: Annotated[bool, typer.Option("--advised", help="Draw by priors and weights.")] = False,
     options: SpaceOptions,
     json: JsonOption = False,  # noqa: ARG001 - read by `parsed`, for errors
 ) -> None:
     """Draw random configurations; print one JSON object per line.
 
-    Structures (choices of one alternative for every decision) are drawn uniformly, values uniformly or log-uniformly.
+    Draws follow the plain law: structures (choices of one alternative for every decision) uniformly, and values
+    uniformly, or log-uniformly under `log`. With `--advised` they follow the advised law: the same, weighted by
+    `@weight` and `@prior`, as random search and the random draws of the optimizers are.
 
-    Example: `spacelang sample credit.space -n 5 --seed 1`
+    Example: `spacelang sample credit.space -n 5 --seed 1 --advised`
     """
     from numpy.random import default_rng
 
@@ -30,7 +34,7 @@ def command(
 
     loaded = load(space, options)
     try:
-        for configuration in Sampler(loaded.counted).configurations(count, default_rng(seed)):
+        for configuration in Sampler(loaded.counted, advised=advised).configurations(count, default_rng(seed)):
             print_json(configuration.to_dict())
     except SamplingFailedError as error:
         lines = ", ".join(str(constraint.span.line) for constraint in error.constraints)

@@ -7,7 +7,9 @@ import typer
 
 from spacelang.cli._options import JsonOption
 from spacelang.cli._output import fail, print_json
-from spacelang.cli._shell_completion import BAD_INPUT
+from spacelang.cli._process import BAD_INPUT
+
+GROUP = ("Use a run", 2)
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN.db", help="The store of a run.")]
 

@@ -5,6 +5,8 @@ import typer
 from spacelang.cli._options import JsonOption
 from spacelang.cli._output import print_json
 
+GROUP = ("Write a space", 6)
+
 
 def command(json: JsonOption = False) -> None:
     """List the bundled spaces.

@@ -4,14 +4,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions
+from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, load
 from spacelang.cli._output import print_json
-from spacelang.cli._space_argument import load
 from spacelang.diagnostics.terminal_cells import make_visible
 
 if TYPE_CHECKING:
     from spacelang.ir.task import Task
     from spacelang.solver.statistics import HyperparameterCounts, Statistics
+
+GROUP = ("Inspect a space", 1)
 
 
 def command(space: SpaceArgument, options: SpaceOptions, json: JsonOption = False) -> None:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from spacelang.runtime.evaluation.objective import DataObjective
     from spacelang.runtime.history import Outcome
 
+GROUP = ("Compare optimizers", 1)
+
 Extent: TypeAlias = Literal["all", "default"]
 
 

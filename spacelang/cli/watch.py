@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from spacelang.report.page.watch_server import WatchServer
 
+GROUP = ("Use a run", 4)
+
 
 def command(
     run: RunArgument,

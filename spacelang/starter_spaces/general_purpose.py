@@ -10,8 +10,8 @@ from typing import Final, get_args
 from spacelang.ir.task import Kind
 from spacelang.resources import resource_folder
 from spacelang.starter_spaces import stage_text
-from spacelang.starter_spaces.commented_stages import as_comment
-from spacelang.starter_spaces.learners import NEIGHBOUR_ROWS, learners
+from spacelang.starter_spaces.stage_text import NEIGHBOUR_ROWS, learners
+from spacelang.starter_spaces.writer import as_comment
 from spacelang.syntax.printer import format_text
 
 PIPELINE: Final = """\

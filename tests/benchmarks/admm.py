@@ -24,15 +24,15 @@ from unittest.mock import patch
 import numpy as np
 
 import spacelang
-from spacelang.api.black_boxes import black_box_objective
+from spacelang.api.search_data import black_box_objective
 from spacelang.ir.problem import Problem
 from spacelang.ir.search_protocol import Search, SearchEvent
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.loop import run
-from spacelang.runtime.proposals import LazyRequestRegistry
-from spacelang.surrogates.threads import one_thread
+from spacelang.runtime.request_queue import LazyRequestRegistry
+from spacelang.surrogates.limits import one_thread
 
 SPACE: Final = Path(__file__).parents[2] / "examples" / "admm_paper" / "artificial.space"
 PARTS: Final = (("bo", "cmab"), ("bo", "bo"), ("rbf", "cmab"), ("tpe", "cmab"), ("random", "cmab"))

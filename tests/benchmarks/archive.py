@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 import spacelang as sl
-from spacelang.api.archives import make_run_archive
+from spacelang.api.initial_configurations import make_run_archive
 
 MIN_SETS = 25
 """The minimum number of sets of an archive that is shipped."""

@@ -25,7 +25,7 @@ from typing import TypeAlias
 import numpy as np
 
 from spacelang import api
-from spacelang.api.tabular_data import TabularData
+from spacelang.api.search_data import TabularData
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request, Status

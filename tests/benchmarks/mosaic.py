@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 import spacelang
-from spacelang.bench.simulated_executor import SimulatedExecutor
+from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.problem import Problem
 from spacelang.ir.search_protocol import LazyRequest, Search, SearchEvent
 from spacelang.ir.space import Space

@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 
 import spacelang
-from spacelang.bench.simulated_executor import SimulatedExecutor
+from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.bench.tables import LossTable
 from spacelang.bench.tables.objective import TableObjective
 from spacelang.bench.tables.reading import read_table

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from spacelang import api
-from spacelang.api.tabular_data import TabularData
+from spacelang.api.search_data import TabularData
 from spacelang.ir.task import CrossValidation, DeclaredValidation, Holdout
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.data.loading import Table, load_dataset

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from dask_clusters import close_shared, shared
 
-from spacelang.bench.simulated_executor import SimulatedExecutor
+from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.task import Limits
 from spacelang.runtime.executors import Evaluate, Executor
 from spacelang.runtime.executors.dask import Dask

@@ -15,8 +15,8 @@ from spacelang.runtime.black_box.artificial import artificial
 from spacelang.runtime.black_box.function import make_function_objective
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
+from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.settings import EvaluationSettings
 from spacelang.runtime.objective import Objective
 from spacelang.solver.counting import Structures
 from spacelang.testing import ObjectiveConformance

@@ -15,8 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from storing import stored
 
 import spacelang as sl
-from spacelang.api.prediction import load_new_rows, predict_rows
-from spacelang.api.stored_runs import ReopenedRun, reopen_run
+from spacelang.api.stored_runs import ReopenedRun, load_new_rows, predict_rows, reopen_run
 from spacelang.ir.task import Holdout
 from spacelang.runtime.data.read_options import ReadOptions
 from spacelang.runtime.errors import DataError, InputError

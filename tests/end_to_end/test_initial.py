@@ -15,7 +15,7 @@ from tables import recorded, table_of
 
 import spacelang as sl
 from spacelang.api.initial_configurations import InitialError
-from spacelang.bench.tables.writing import write_table
+from spacelang.bench.tables.reading import write_table
 from spacelang.cli._app import run
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import TotalBudget

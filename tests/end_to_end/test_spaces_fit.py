@@ -24,7 +24,7 @@ from sklearn.pipeline import Pipeline
 from spacelang.analysis import CheckContext, CheckResult, check
 from spacelang.api import load_for_data
 from spacelang.api.experiment import Experiment
-from spacelang.api.tabular_data import TabularData
+from spacelang.api.search_data import TabularData
 from spacelang.diagnostics.terminal import render
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion

@@ -190,12 +190,9 @@ def test_a_check_imports_nothing_slow_and_no_other_command(folder: Path) -> None
         f"spacelang.cli.{name}"
         for name in (
             "_app",
-            "_command",
             "_options",
             "_output",
-            "_sanitized_streams",
-            "_shell_completion",
-            "_signals",
+            "_process",
             "check",
         )
     }

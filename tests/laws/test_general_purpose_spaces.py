@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 import spacelang as sl
-from spacelang.api.default_space import choose_default_space
 from spacelang.api.experiment import Experiment
-from spacelang.api.tabular_data import TabularData
+from spacelang.api.search_data import TabularData, choose_default_space
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Holdout, Kind
 from spacelang.ir.trial import Request

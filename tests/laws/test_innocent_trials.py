@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer
 
 from spacelang.api import load_for_data
 from spacelang.api.experiment import Experiment
-from spacelang.api.tabular_data import TabularData
+from spacelang.api.search_data import TabularData
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request, Trial

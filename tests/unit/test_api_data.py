@@ -9,10 +9,9 @@ import pytest
 import spacelang as sl
 from spacelang.api import load_for_data
 from spacelang.api.experiment import Experiment
-from spacelang.api.tabular_data import TabularData
-from spacelang.bench.comparison_data import ComparisonDataset
-from spacelang.bench.configured_optimizers import parse_optimizers
-from spacelang.bench.results_folder import plan_of
+from spacelang.api.search_data import TabularData
+from spacelang.bench.comparison_data import ComparisonDataset, parse_optimizers
+from spacelang.bench.runs import plan_of
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.loading import make_table
 

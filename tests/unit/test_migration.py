@@ -44,7 +44,7 @@ def test_what_is_new_is_filled_in_and_what_is_gone_stays_behind(store: Path) -> 
     assert [each.loss for each in found.migrated] == sorted(each.loss for each in found.migrated)
     assert {each.loss for each in found.dropped} == {0.3, 0.35, 0.4, 0.45, 1.0}
     assert all(each.reason for each in found.dropped)
-    assert sum(count for _, count in found.reasons) == len(found.dropped)
+    assert sum(count for _, count in found.drop_reasons) == len(found.dropped)
 
 
 def test_in_the_same_space_all_stay_as_they_are(store: Path) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from spacelang.cli import _signals
-from spacelang.cli._signals import sigterm_as_interrupt
+from spacelang.cli import _process
+from spacelang.cli._process import sigterm_as_interrupt
 
 STOPS = (signal.SIGINT, signal.SIGTERM)
 
@@ -31,7 +31,7 @@ def test_both_signals_interrupt_and_are_as_before_afterwards(number: signal.Sign
 
 def test_one_that_comes_twice_at_once_counts_once_and_a_later_one_again(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter([100.0, 100.1, 100.4, 100.6])
-    monkeypatch.setattr(_signals.time, "monotonic", lambda: next(moments))
+    monkeypatch.setattr(_process.time, "monotonic", lambda: next(moments))
     with sigterm_as_interrupt():
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)

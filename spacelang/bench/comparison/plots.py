@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from spacelang.bench.comparison.curves import Array
-from spacelang.bench.comparison.ranks import Ranking
+from spacelang.bench.comparison.ranks import Array, Ranking
 from spacelang.bench.comparison.results import MODEL_LABELS, IncumbentCandidates, Results, with_count
 
 if TYPE_CHECKING:

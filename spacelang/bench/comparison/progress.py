@@ -18,9 +18,8 @@ from spacelang.bench.comparison.results import RunKey, RunResult
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.report.progress import SECONDS_BETWEEN_LINES
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.closeable import Closeable
 from spacelang.runtime.history import TrialRecord
-from spacelang.runtime.listeners import Listener, SilentListener
+from spacelang.runtime.listeners import Closeable, Listener, SilentListener
 
 
 class ComparisonListener(Listener, Protocol):

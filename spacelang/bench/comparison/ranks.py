@@ -1,18 +1,20 @@
-"""Ranks with a tolerance, of mean losses or of single runs, and who is ahead when."""
+"""Ranks with a tolerance, who is ahead when, and bootstrap intervals over data sets or, if too few, seeds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from itertools import combinations
+from math import inf, sqrt
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri, stdtrit
 
-from spacelang.bench.comparison.curves import Array
+Array: TypeAlias = npt.NDArray[np.float64]
 
 TOLERANCE: Final = 0.001
 """Losses that differ by at most this share a rank (spacelang/optimizers/README.md, section "Comparisons")."""
-
 ROUNDING: Final = 1e-12
 """The allowed rounding error of a difference of losses, so that 0.101 and 0.1 count as 0.001 apart."""
 
@@ -102,3 +104,154 @@ def lead_intervals(seconds: Array, ahead: Sequence[tuple[str, ...]]) -> tuple[Le
         LeadInterval(float(seconds[start]), float(seconds[end]), ahead[start])
         for start, end in zip(starts, ends, strict=True)
     )
+
+
+LEVEL: Final = 0.95
+"""The confidence level: the share of repeated comparisons whose interval would contain the true value."""
+TAIL_PROBABILITY: Final = (1 - LEVEL) / 2
+"""The probability beyond either end of an interval."""
+RESAMPLES: Final = 1000
+"""The number of bootstrap resamples."""
+MIN_UNITS: Final = 3
+"""The smallest number of data sets or seeds for intervals; fewer say almost nothing about the variation."""
+TIMES_PER_BLOCK: Final = 16
+"""The number of times that are ranked together; all times with all resamples would take much memory."""
+
+
+class ResamplingUnit(StrEnum):
+    """The unit that resamples are drawn from."""
+
+    DATA = "data set"
+    SEEDS = "seed"
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """The bootstrap behind the intervals: `number` data sets or seeds are resampled."""
+
+    unit: ResamplingUnit
+    number: int
+
+    @property
+    def largest_undetected_share(self) -> float:
+        """The share of all other data sets (or seeds) on which an effect may exist that none of these shows."""
+        return float(1 - TAIL_PROBABILITY ** (1 / self.number))
+
+
+def choose_resampling(data: int, seeds: int) -> Resampling | None:
+    """Return the bootstrap over data sets, or over seeds if there are too few data sets.
+
+    Intervals over seeds say nothing about other data. Returns None if there are too few of both.
+    """
+    if data >= MIN_UNITS:
+        return Resampling(ResamplingUnit.DATA, data)
+    return Resampling(ResamplingUnit.SEEDS, seeds) if seeds >= MIN_UNITS else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """Values with the bounds of their confidence intervals, arrays of the same shape.
+
+    Bounds are NaN where there is no interval. Intervals are not corrected for multiple comparisons: about five of a
+    hundred miss the true value.
+    """
+
+    value: Array
+    low: Array
+    high: Array
+
+    @property
+    def within_noise(self) -> npt.NDArray[np.bool_]:
+        """True where an interval includes 0, or where there is no interval."""
+        beyond = (self.low > ROUNDING) | (self.high < -ROUNDING)
+        return np.asarray(~beyond)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankEstimates:
+    """Average ranks, of shape (optimizers, times), and their pairwise differences, of shape (pairs, times).
+
+    A difference is the rank of the first optimizer minus that of the second. Pairs are in the order of
+    `itertools.combinations`.
+    """
+
+    ranks: Estimate
+    differences: Estimate
+
+
+def estimate_ranks(losses: Array, ranking: Ranking, tolerance: float, resampling: Resampling | None) -> RankEstimates:
+    """Return the average ranks and their differences, with intervals, from losses by data, optimizer, seed, time."""
+    value = ranks_by_data(losses, ranking, tolerance).mean(axis=0)
+    first, second = np.array([*combinations(range(len(value)), 2)], dtype=np.intp).reshape(-1, 2).T
+    if resampling is None:
+        return RankEstimates(_without_interval(value), _without_interval(value[first] - value[second]))
+    drawn = _resampled_ranks(losses, ranking, tolerance, resampling)
+    most, grain = len(value), resampling.largest_undetected_share
+    differences = [
+        # If two optimizers swap ranks, their difference changes by two ranks.
+        estimate(
+            value[one] - value[other], drawn[one] - drawn[other], resampling.number, 2 * grain, (1 - most, most - 1)
+        )
+        for one, other in zip(first, second, strict=True)
+    ]
+    ranks = estimate(value, drawn, resampling.number, grain, (1, most))
+    return RankEstimates(ranks, _stack(differences, value.shape[1]))
+
+
+def estimate(
+    value: Array, drawn: Array, number: int, margin: float = 0.0, bounds: tuple[float, float] = (-inf, inf)
+) -> Estimate:
+    """Return values with bootstrap intervals, from the values in resamples along the last axis of `drawn`.
+
+    Quantiles of few units are too narrow. So the distance of the bounds from the value is multiplied by the ratio that
+    Student's t and an unbiased variance give for a mean of `number` units. `margin` is added on both sides: ranks are
+    whole numbers, and a few of them are easily equal by chance. The intervals are clipped to `bounds`.
+    """
+    wider = sqrt(number / (number - 1)) * stdtrit(number - 1, 1 - TAIL_PROBABILITY) / ndtri(1 - TAIL_PROBABILITY)
+    low, high = np.quantile(drawn, (TAIL_PROBABILITY, 1 - TAIL_PROBABILITY), axis=-1)
+    low = value + wider * np.minimum(low - value, 0) - margin
+    high = value + wider * np.maximum(high - value, 0) + margin
+    return Estimate(value, np.maximum(low, bounds[0]), np.minimum(high, bounds[1]))
+
+
+def mean_over_seeds(losses: Array) -> Estimate:
+    """Return means over the last axis, with intervals over seeds, or without if there are too few seeds."""
+    mean, seeds = losses.mean(axis=-1), losses.shape[-1]
+    if seeds < MIN_UNITS:
+        return _without_interval(mean)
+    # The losses of most metrics are at least 0, so an interval extends below 0 only if a loss is negative.
+    bounds = (0.0 if losses.min() >= 0 else -inf, inf)
+    return estimate(mean, np.tensordot(losses, _resample_counts(seeds), (-1, 0)) / seeds, seeds, bounds=bounds)
+
+
+def _resampled_ranks(losses: Array, ranking: Ranking, tolerance: float, resampling: Resampling) -> Array:
+    """Return average ranks in every resample, of shape (optimizers, times, resamples)."""
+    number = resampling.number
+    counts = _resample_counts(number)
+    match resampling.unit:
+        case ResamplingUnit.DATA:
+            return np.tensordot(ranks_by_data(losses, ranking, tolerance), counts, (0, 0)) / number
+        case ResamplingUnit.SEEDS if ranking is Ranking.RUNS:
+            return np.tensordot(ranks(losses, 1, tolerance).mean(axis=0), counts, (1, 0)) / number
+        case ResamplingUnit.SEEDS:
+            blocks = [
+                losses[..., start : start + TIMES_PER_BLOCK] for start in range(0, losses.shape[-1], TIMES_PER_BLOCK)
+            ]
+            means = (np.tensordot(block, counts, (2, 0)) / number for block in blocks)
+            return np.concatenate([ranks(block, 1, tolerance).mean(axis=0) for block in means], axis=1)
+
+
+def _resample_counts(number: int) -> Array:
+    """Return how often each unit is in each resample, of shape (number, resamples); always the same draws."""
+    counts = np.random.default_rng(0).multinomial(number, [1 / number] * number, size=RESAMPLES)
+    return counts.T.astype(float)
+
+
+def _without_interval(value: Array) -> Estimate:
+    nowhere = np.full_like(value, np.nan)
+    return Estimate(value, nowhere, nowhere)
+
+
+def _stack(estimates: Sequence[Estimate], times: int) -> Estimate:
+    parts = ([getattr(each, name) for each in estimates] for name in Estimate.__slots__)
+    return Estimate(*(np.array(part).reshape(-1, times) for part in parts))

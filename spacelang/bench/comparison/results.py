@@ -1,22 +1,45 @@
-"""The results of a comparison: every run, and medians, quartiles, ranks and their intervals over all runs."""
+"""The results of a comparison: the curves of runs, and medians, quartiles, ranks and intervals over them all."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import combinations
+from math import inf, nan
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from spacelang.bench.comparison.bootstrap import RankEstimates, Resampling, choose_resampling, estimate_ranks
-from spacelang.bench.comparison.curves import Array, Curve, logarithmic_times, loss_before_first_score, sample_curves
-from spacelang.bench.comparison.ranks import TOLERANCE, LeadInterval, Ranking, lead_intervals, leaders_by_column
+from spacelang.bench.comparison.ranks import (
+    TOLERANCE,
+    Array,
+    Estimate,
+    LeadInterval,
+    RankEstimates,
+    Ranking,
+    Resampling,
+    choose_resampling,
+    estimate_ranks,
+    lead_intervals,
+    leaders_by_column,
+    mean_over_seeds,
+)
 from spacelang.ir.trial import TestScore
 
 QUARTILES: Final = (0.25, 0.5, 0.75)
 """The lower quartile, the median and the upper quartile, with linear interpolation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The loss of an incumbent over time: `losses[i]` holds from `seconds[i]` on; before `seconds[0]` there is none.
+
+    Seconds never decrease, and losses strictly decrease. The curve of a run without a score is empty.
+    """
+
+    seconds: tuple[float, ...] = ()
+    losses: tuple[float, ...] = ()
 
 
 class IncumbentCandidates(StrEnum):
@@ -206,3 +229,119 @@ class Results:
 def with_count(number: int, noun: str) -> str:
     """Return a number with its noun, in the plural unless it is 1."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WinnerLosses:
+    """The losses of winners on test rows, of shape (data, optimizers), with intervals over seeds.
+
+    `reported` are their losses as trials. `optimism` is by how much the losses on test rows are above those. Both are
+    means over the runs that have a winner, NaN if there is none. `rank_estimates` has a single time, the end.
+    """
+
+    losses: Estimate
+    reported: Array
+    optimism: Array
+    rank_estimates: Mapping[Ranking, RankEstimates]
+
+
+def winner_losses(results: Results) -> WinnerLosses | None:
+    """Return the losses of winners on rows that no trial saw, or None if there are no such rows.
+
+    A run without a winner counts with the loss before a first score, or with the loss of the worst winner if that is
+    greater.
+    """
+    if all(run.winner_score is None for run in results.runs):
+        return None
+    found, reported = (
+        _winner_values(results, lambda tested: tested.score.loss),
+        _winner_values(results, lambda tested: tested.reported),
+    )
+    worst = np.fmax(results.losses_before_first_score, np.nanmax(found, axis=(1, 2), initial=-np.inf))
+    losses = np.where(np.isnan(found), worst[:, None, None], found)
+    return WinnerLosses(
+        mean_over_seeds(losses),
+        _mean_ignoring_nan(reported),
+        _mean_ignoring_nan(found - reported),
+        {
+            ranking: estimate_ranks(losses[..., None], ranking, results.tolerance, results.resampling)
+            for ranking in Ranking
+        },
+    )
+
+
+def _winner_values(results: Results, value_of: Callable[[WinnerScore], float | None]) -> Array:
+    """Return one number for the winner of every run, NaN without one, of shape (data, optimizers, seeds)."""
+    by_key: dict[RunKey, RunResult] = {run.key: run for run in results.runs}
+    tested = (
+        by_key[RunKey(data, optimizer, seed)].winner_score
+        for data in results.data
+        for optimizer in results.optimizers
+        for seed in results.seeds
+    )
+    figures = [None if each is None else value_of(each) for each in tested]
+    return np.array(figures, dtype=float).reshape(len(results.data), len(results.optimizers), len(results.seeds))
+
+
+def _mean_ignoring_nan(figures: Array) -> Array:
+    """Return means over the last axis that ignore NaN; NaN if all are."""
+    known = ~np.isnan(figures)
+    count = known.sum(axis=-1)
+    total = np.where(known, figures, 0).sum(axis=-1)
+    found: Array = np.divide(total, count, out=np.full(count.shape, nan), where=count > 0)
+    return found
+
+
+TIMESTAMPS: Final = 256
+"""The number of times at which a comparison is sampled, as in the protocol of the ADMM paper."""
+LOSS_BEFORE_FIRST_SCORE: Final = 1.0
+"""The loss of a run before its first score, as in the protocol of the ADMM paper."""
+DEFAULT_START_SHARE: Final = 1e-3
+"""The share of the time at which sampling starts if no score is suitable as its start."""
+LATEST_START_SHARE: Final = 0.9
+"""The share of the time after which a first score is too late to start sampling there."""
+SMALLEST_TIME: Final = 1e-6
+"""The smallest time on a logarithmic axis, in seconds and as a share of the time; less counts as 0."""
+
+
+def incumbent_curve(scores: Iterable[tuple[float, float]], until: float = inf) -> Curve:
+    """Return the curve of scores, pairs (seconds, loss); scores after `until` are ignored."""
+    best, points = inf, []
+    for seconds, loss in sorted(scores):
+        if loss < best and seconds <= until:
+            best = loss
+            points.append((seconds, loss))
+    return Curve(tuple(seconds for seconds, _ in points), tuple(loss for _, loss in points))
+
+
+def loss_before_first_score(curves: Iterable[Curve]) -> float:
+    """Return the loss that counts before the first score.
+
+    It is 1, or the worst first score of any curve if that is greater. So a curve never rises, and a run is never worse
+    off for having a score.
+    """
+    return max([LOSS_BEFORE_FIRST_SCORE, *(curve.losses[0] for curve in curves if curve.losses)])
+
+
+def logarithmic_times(curves: Iterable[Curve], end: float, count: int = TIMESTAMPS) -> Array:
+    """Return `count` times on a logarithmic scale, from the first score of any curve to `end`.
+
+    If the first score comes at almost 0 s or near the end, the times start at a fixed share of `end` instead.
+    """
+    first = min((curve.seconds[0] for curve in curves if curve.seconds), default=0.0)
+    last = max(end, SMALLEST_TIME)
+    tells = last * SMALLEST_TIME <= first <= last * LATEST_START_SHARE
+    found: Array = np.geomspace(first if tells else last * DEFAULT_START_SHARE, last, count)
+    return found
+
+
+def sample_curves(curves: Sequence[Curve], seconds: Array, before: float) -> Array:
+    """Return the exact losses of curves at some times, an array of shape (curves, times).
+
+    `before` is the loss before the first score.
+    """
+    found = np.empty((len(curves), len(seconds)))
+    for row, curve in zip(found, curves, strict=True):
+        steps = np.array([before, *curve.losses])
+        row[:] = steps[np.searchsorted(np.array(curve.seconds), seconds, side="right")]
+    return found

@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from spacelang.bench.comparison.bootstrap import Estimate
-from spacelang.bench.comparison.ranks import Ranking
+from spacelang.bench.comparison.ranks import Estimate, Ranking
 from spacelang.bench.comparison.results import IncumbentCandidates, Results
 
 

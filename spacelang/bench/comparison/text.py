@@ -11,10 +11,15 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from spacelang.bench.comparison.bootstrap import ResamplingUnit
-from spacelang.bench.comparison.ranks import LeadInterval, Ranking
-from spacelang.bench.comparison.results import MODEL_LABELS, IncumbentCandidates, Results, with_count
-from spacelang.bench.comparison.winner_losses import WinnerLosses, winner_losses
+from spacelang.bench.comparison.ranks import LeadInterval, Ranking, ResamplingUnit
+from spacelang.bench.comparison.results import (
+    MODEL_LABELS,
+    IncumbentCandidates,
+    Results,
+    WinnerLosses,
+    winner_losses,
+    with_count,
+)
 from spacelang.diagnostics.terminal_cells import make_visible
 
 TIME_SHARES: Final = (0.01, 0.1, 1.0)

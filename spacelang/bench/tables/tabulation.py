@@ -1,28 +1,26 @@
 """Make loss tables: request every configuration on every rung, and combine the trials at the end."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from math import prod
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from spacelang.bench.tables import FAILED_LOSS, ConfigurationList, FloatArray, LossTable, StageProduct, TableMetadata
-from spacelang.bench.tables.configurations import (
-    DEFAULTS_ONLY_HELP,
-    Extent,
-    configurations,
-    count_configurations,
-    stage_product_of,
-)
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.problem import Problem
 from spacelang.ir.search_protocol import Search, ask_all
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.errors import InputError
 from spacelang.solver.counting import Structures
+from spacelang.solver.defaults import DefaultCompleter
+from spacelang.solver.numbering import ConfigurationNumbers, structure_at
 
 MAX_TRIALS: Final = 1_000_000
 """The largest number of trials of a table, so that an impossibly long tabulation is refused before it starts."""
+Extent: TypeAlias = Literal["all", "default"]
+"""The hyperparameters in a table: all their values, or only their defaults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +134,44 @@ def _table(
 
 def _float_array(rows: Sequence[Sequence[Trial]], number: Callable[[Trial], float]) -> FloatArray:
     return np.asarray([[number(trial) for trial in row] for row in rows], dtype=np.float64)
+
+
+DEFAULTS_ONLY_HELP = "`--hyperparameters default` includes each pipeline only at its default hyperparameters"
+
+
+def count_configurations(structures: Structures, hyperparameters: Extent) -> int:
+    """Return the number of configurations; raises InputError with the reason if it is infinite."""
+    if hyperparameters == "default":
+        return structures.count
+    try:
+        return ConfigurationNumbers(structures).count
+    except ValueError as error:
+        pipelines = f"{structures.count:,} pipelines" if structures.count != 1 else "1 pipeline"
+        reason = str(error).partition(": ")[2] or str(error)
+        message = f"`{structures.space.name}` cannot be listed ({pipelines}, but {reason})"
+        raise InputError(message, DEFAULTS_ONLY_HELP) from error
+
+
+def configurations(structures: Structures, hyperparameters: Extent) -> Iterator[Configuration]:
+    """Return an iterator over all configurations, in the order of the text.
+
+    Raises as `count_configurations` does.
+    """
+    if hyperparameters == "default":
+        completer = DefaultCompleter(structures)
+        return (completer.complete(structure_at(structures, number)) for number in range(structures.count))
+    wanted = count_configurations(structures, hyperparameters)
+    numbers = ConfigurationNumbers(structures)
+    return (numbers.configuration_at(number) for number in range(wanted))
+
+
+def stage_product_of(structures: Structures) -> StageProduct | None:
+    """Return the stages of a space that is a plain product of them, else None."""
+    space = structures.space
+    if space.hyperparameters or len(space.stages) < len(space.decisions) or not space.stages:
+        return None
+    axes = StageProduct(
+        tuple(tuple(branch.name for branch in stage.branches) for stage in space.stages),
+        tuple(stage.key for stage in space.stages),
+    )
+    return axes if structures.count == prod(axes.shape) else None

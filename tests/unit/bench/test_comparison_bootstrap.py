@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.bench.comparison.bootstrap import (
+from spacelang.bench.comparison.ranks import (
     RankEstimates,
+    Ranking,
     Resampling,
     ResamplingUnit,
     choose_resampling,
     estimate_ranks,
     mean_over_seeds,
 )
-from spacelang.bench.comparison.ranks import Ranking
 
 PARTS = ("value", "low", "high")
 

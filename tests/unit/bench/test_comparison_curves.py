@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacelang.bench.comparison.curves import (
+from spacelang.bench.comparison.results import (
     Curve,
     incumbent_curve,
     logarithmic_times,

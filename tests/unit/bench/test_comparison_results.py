@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacelang.bench.comparison import document, tables
-from spacelang.bench.comparison.curves import Curve
 from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import IncumbentCandidates, Results, RunKey
+from spacelang.bench.comparison.results import Curve, IncumbentCandidates, Results, RunKey
 
 MOMENTS = st.floats(0.001, 100, allow_nan=False)
 SCORES = st.lists(st.tuples(MOMENTS, st.floats(0, 1.5)), max_size=8)

@@ -18,16 +18,14 @@ from tables import SIZES, kept, loaded, on_table, recorded, table_of, trials
 from trying import few
 
 from spacelang.api import NoSuccessError, parse
+from spacelang.api.execution import check_rungs
 from spacelang.api.experiment import Experiment
-from spacelang.api.run_storage import check_rungs
 from spacelang.bench import search_table
-from spacelang.bench.simulated_executor import SimulatedExecutor
-from spacelang.bench.table_search import LossTableData, tabulation_search
+from spacelang.bench.table_search import LossTableData, SimulatedExecutor, tabulation_search
 from spacelang.bench.tables import ConfigurationList, LossTable, StageProduct
 from spacelang.bench.tables.objective import TableObjective
-from spacelang.bench.tables.reading import read_table
+from spacelang.bench.tables.reading import check_writable, read_table, write_table
 from spacelang.bench.tables.tabulation import MAX_TRIALS, MissingTrials, build_table, check_size
-from spacelang.bench.tables.writing import check_writable, write_table
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
 from spacelang.ir.expr import Is

@@ -11,9 +11,8 @@ from rich.console import Console
 
 from spacelang.bench.comparison import document, tables
 from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import IncumbentCandidates, Results, RunKey, WinnerScore
+from spacelang.bench.comparison.results import IncumbentCandidates, Results, RunKey, WinnerScore, winner_losses
 from spacelang.bench.comparison.text import print_comparison
-from spacelang.bench.comparison.winner_losses import winner_losses
 from spacelang.ir import trial
 
 FOUND = {"a": (0.10, 0.30), "b": (0.12, 0.20)}

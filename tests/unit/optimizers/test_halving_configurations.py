@@ -14,8 +14,8 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, sort_key
+from spacelang.optimizers._draws import BATCH_SIZE
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers._random_leaves import BATCH_SIZE
 from spacelang.optimizers.hyperband import Hyperband, brackets
 from spacelang.optimizers.random import Random
 from spacelang.optimizers.successive_halving import SuccessiveHalving

@@ -11,14 +11,13 @@ from numpy.random import default_rng
 from trying import IS_FULL
 
 from spacelang import load
-from spacelang.bench.simulated_executor import SimulatedExecutor
+from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.problem import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
-from spacelang.optimizers._joint_cube import JointCube
-from spacelang.optimizers.jopt import Jopt
+from spacelang.optimizers.jopt import JointCube, Jopt
 from spacelang.optimizers.random import Random
 from spacelang.plugins import OptionError
 from spacelang.sampling.sampler import Sampler

@@ -1,8 +1,11 @@
-"""Output streams that replace control characters, so that names in foreign files cannot control the terminal."""
+"""The process of a command: its exit statuses, its signals, and output streams that replace control characters."""
 
 import os
 import re
+import signal
 import sys
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TextIO, cast
@@ -11,7 +14,6 @@ from spacelang.diagnostics.terminal_cells import make_visible
 
 _STYLE: Final = re.compile(r"(\x1b\[[\d;]*m)")
 """The escape sequence that sets a style on a terminal."""
-
 _LAYOUT: Final = re.compile(r"([\n\t]+)")
 
 
@@ -109,3 +111,52 @@ def raw_stream(stream: TextIO) -> TextIO:
 def print_file_text(text: str) -> None:
     """Write the text of a file to the standard output, unchanged unless that is a terminal."""
     (sys.stdout if sys.stdout.isatty() else raw_stream(sys.stdout)).write(text)
+
+
+REPETITION_SECONDS: Final = 0.5
+"""Seconds in which a second signal counts as a repetition: `timeout` signals a process and then its group."""
+
+
+class _Interrupter:
+    """A signal handler that raises KeyboardInterrupt.
+
+    Signals that follow each other within `REPETITION_SECONDS` seconds count as one.
+    """
+
+    def __init__(self) -> None:
+        self._last = -REPETITION_SECONDS
+
+    def __call__(self, *_: object) -> None:
+        now = time.monotonic()
+        if now - self._last >= REPETITION_SECONDS:
+            self._last = now
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def sigterm_as_interrupt() -> Iterator[None]:
+    """Handle SIGTERM like Ctrl-C in the block.
+
+    A signal that is ignored (`nohup`, `&`) or already has a handler of its own is left alone.
+    """
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    stop = _Interrupter()
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {number: handler for number, handler in usual.items() if signal.getsignal(number) == handler}
+    try:
+        for number in before:
+            signal.signal(number, stop)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+BAD_INPUT: Final = 1
+WRONG_USAGE: Final = 2
+NOTHING_SUCCEEDED: Final = 3
+INTERRUPTED: Final = 130
+"""The exit statuses; 0 is success."""
+COMPLETION_VARIABLE: Final = "_SPACELANG_COMPLETE"
+"""The environment variable that a shell sets to ask for completions of a line."""

@@ -1,0 +1,261 @@
+"""The data of a search: a table of features and labels, or a black box such as a function."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from spacelang.api.experiment import EvaluationData, Experiment
+from spacelang.api.space import Space, parse_for_data
+from spacelang.ir.loss_scale import LossScale
+from spacelang.ir.task import CrossValidation, Fidelity, Goal, PredefinedSplits, Task, Validation
+from spacelang.plugins import NestedPlugin
+from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, SINGLE_FIDELITY
+from spacelang.runtime.errors import DataError, InputError
+from spacelang.runtime.objective import Objective, ObjectiveInfo
+from spacelang.text import Source
+
+if TYPE_CHECKING:
+    from spacelang.ir.task import AnyBound
+    from spacelang.runtime.data.loading import Table
+    from spacelang.runtime.evaluation.objective import DataObjective
+
+
+@dataclass(frozen=True, eq=False)
+class TabularData(EvaluationData):
+    """A table of features and labels as the data of a search."""
+
+    table: "Table"
+    has_rows = True
+
+    def bind_space(self, experiment: Experiment) -> "tuple[Space, DataObjective]":
+        """Return the space bound to the size of the table, and the objective on its rows.
+
+        `n_samples` is bound to the number of training rows of a trial at full fidelity, `n_features` to the number of
+        columns that its pipeline gets, and `n_classes` to the number of classes. Symbols that are bound already stay.
+        Test rows (see `read_test_rows`) are set apart first. A given metric or validation takes precedence over the
+        task. The splits that come with the table take precedence over the validation of the task. Without any, the data
+        decides.
+        """
+        space, objective = experiment.space, self._objective(experiment)
+        unbound = [name for name, number in space.symbols.items() if number is None]
+        if not unbound:
+            return space, objective
+        bound = space.bind(**{name: objective.symbols[name] for name in unbound if name in objective.symbols})
+        return bound, objective.with_domains(bound.checked)
+
+    def stored_options(self, experiment: Experiment) -> Mapping[str, str]:
+        """Return the column of labels, the share of test rows, and how the file was read."""
+        from spacelang.runtime.data.read_options import DataOptions
+        from spacelang.runtime.evaluation.unseen_rows import share_of
+
+        table = self.table
+        return DataOptions(str(table.target.name), share_of(experiment.test), table.reading).as_texts
+
+    def _objective(self, experiment: Experiment) -> "DataObjective":
+        from spacelang.runtime.data.labels import check_labels
+        from spacelang.runtime.evaluation.folds import EvaluationSettings, default_validation
+        from spacelang.runtime.evaluation.objective import DataObjective
+        from spacelang.runtime.evaluation.unseen_rows import make_test_dataset, read_test_rows, split_off_test_rows
+        from spacelang.runtime.pipelines.catalogue_access import check_buildable, task_kind
+
+        space, seed = experiment.space, experiment.seed
+        check_buildable(space.checked.root)
+        kind = task_kind(space.checked.root)
+        task = space.task or Task(kind)
+        table, others = split_off_test_rows(self.table, read_test_rows(experiment.test, self.table), kind, seed)
+        goal = task.goal if experiment.metric is None else Goal("maximize", experiment.metric)
+        said = experiment.validation or table.validation or task.validation
+        dataset = check_labels(table, kind, folds=_rows_needed_per_class(said))
+        tested = None if others is None else make_test_dataset(others, table, dataset)
+        recorded = replace(
+            experiment.recorded,
+            training_score=experiment.recorded.training_score or needs_training_loss(experiment.optimizer),
+            predictions=experiment.recorded.predictions or experiment.ensemble is not None,
+        )
+        beside = {each.name: getattr(recorded, each.name) for each in fields(recorded)}
+        settings = EvaluationSettings(goal, said or default_validation(dataset), task.bounds, seed, **beside)
+        return DataObjective(space.checked, dataset, settings, tested=tested)
+
+
+def _rows_needed_per_class(validation: Validation | None) -> int:
+    """Return how many rows each class needs: one for each part that the rows are split into."""
+    match validation:
+        case CrossValidation(folds):
+            return folds
+        case PredefinedSplits():
+            return 1  # predefined splits are used as they are
+        case _:
+            return 2
+
+
+def needs_training_loss(optimizer: NestedPlugin | None) -> bool:
+    """Return True if an optimizer uses the training loss of trials, which must then be recorded."""
+    return optimizer is not None and bool(getattr(optimizer.plugin, "needs_training_loss", False))
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultSpace:
+    """A space chosen by default; `reason` names it and says why it was chosen."""
+
+    space: Space
+    reason: str
+
+
+def default_space_note(reason: str) -> str:
+    """Return the note that reports a default space."""
+    return f"no space given: using {reason}"
+
+
+def choose_default_space(
+    table: "Table", allow: Iterable[str] = (), bind: Mapping[str, int] | None = None
+) -> DefaultSpace:
+    """Return `tabular_classification` or `tabular_regression`, depending on the labels of a table.
+
+    Learners of allowed packages are added. Raises SpaceError if such a package is not installed, and DataError for
+    sparse features, which have no column types.
+    """
+    import pandas as pd
+
+    from spacelang.runtime.data.profile import guess_task_kind
+    from spacelang.starter_spaces.general_purpose import packages_of, space_name, tabular_space
+
+    if not isinstance(table.features, pd.DataFrame):
+        message = "the default spaces need columns with types, and sparse features have none"
+        raise DataError(message, "give a space; `spacelang init` writes one for a file")
+    found = guess_task_kind(table)
+    name, packages = space_name(found.kind), packages_of(found.kind, allow := (*allow,))
+    beside = f" with {' and '.join(f'`{each}`' for each in packages)}" if packages else ""
+    space = parse_for_data(Source(name, tabular_space(found.kind, packages)), allow, bind)
+    return DefaultSpace(space, f"`{name}`{beside}, as {found.reason}")
+
+
+AnyObjective: TypeAlias = str | Callable[..., Any] | Objective
+"""`artificial:SEED`, a function of a configuration, or an instance of `Objective`."""
+
+
+@dataclass(frozen=True, eq=False)
+class BlackBoxData(EvaluationData):
+    """A black box as the data of a search, with the fidelities, constraints and scale given for a function."""
+
+    objective: AnyObjective
+    fidelities: tuple[int, ...] | None = None
+    constraints: Mapping[str, float] = field(default_factory=dict)
+    scale: float | None = None
+
+    def bind_space(self, experiment: Experiment) -> tuple[Space, Objective]:
+        """Return the space without data, and the objective; raises as `black_box_objective` does."""
+        fidelities, constraints, scale = self.fidelities, self.constraints, self.scale
+        return black_box_objective(
+            experiment.space, self.objective, fidelities=fidelities, constraints=constraints, scale=scale
+        )
+
+    def fidelity_grid(self, space: Space, aim: ObjectiveInfo) -> Fidelity | None:
+        """Return the grid of the fidelities if the black box has several, otherwise the fidelity of the task."""
+        known = self.fidelities or fidelities_of(aim)
+        return super().fidelity_grid(space, aim) if known is None else fidelity_grid(validate_fidelities(known))
+
+
+def black_box_objective(
+    space: Space,
+    box: AnyObjective,
+    *,
+    fidelities: Iterable[int] | None = None,
+    constraints: Mapping[str, float] | None = None,
+    scale: float | None = None,
+) -> tuple[Space, Objective]:
+    """Return the space without data, and the objective that a black box defines on it.
+
+    Raises SpaceError if the space needs the size of the data. Raises InputError for something that is not a black box,
+    and for an objective that does not measure what the space bounds. Raises ValueError for an invalid fidelity,
+    constraint or scale.
+    """
+    bare = bind_without_data(space)
+    given = {"fidelities": fidelities, "constraints": constraints or None, "scale": scale}
+    said = [name for name, value in given.items() if value is not None]
+    if isinstance(box, str):
+        return bare, _artificial_objective(bare, box, said)
+    from spacelang.runtime.black_box.function import make_function_objective
+
+    if isinstance(box, Objective):
+        return bare, _check_own_objective(bare, box, said)
+    sizes, bounds = validate_fidelities(fidelities), constraint_bounds(bare, constraints)
+    return bare, make_function_objective(box, fidelities=sizes, bounds=bounds, scale=loss_scale(scale))
+
+
+def bind_without_data(space: Space) -> Space:
+    """Return the space for a search without data; raises SpaceError if it needs the size of the data."""
+    return space.bind() if None in space.symbols.values() else space
+
+
+def _artificial_objective(space: Space, reference: str, said: list[str]) -> Objective:
+    from spacelang.runtime.black_box.artificial import artificial, parse_seed
+
+    if not reference.startswith(ARTIFICIAL_PREFIX):
+        raise InputError(f"`{reference}` is not an objective", f"give a function or `{ARTIFICIAL_PREFIX}SEED`")
+    seed = parse_seed(reference)
+    _refuse_settings(reference, said)
+    return artificial(space.checked, seed)
+
+
+def _check_own_objective(space: Space, objective: Objective, said: list[str]) -> Objective:
+
+    name = objective.facts.name
+    _refuse_settings(name, said)
+    measured = {bound.name for bound in objective.bounds}
+    lacking = [bound.name for bound in constraint_bounds(space, None) if bound.name not in measured]
+    if lacking:
+        raise InputError(
+            f"the space bounds `{lacking[0]}`, which `{name}` does not measure", "use a space without this `subject to`"
+        )
+    return objective
+
+
+def _refuse_settings(name: str, said: list[str]) -> None:
+
+    if said:
+        raise InputError(f"`{said[0]}` has no effect on `{name}`", "leave it out, or give a function")
+
+
+def constraint_bounds(space: Space, constraints: Mapping[str, float] | None) -> "tuple[AnyBound, ...]":
+    """Return the bounds of the task, then those given by name; raises ConstraintError for an invalid one."""
+    from spacelang.runtime.scoring.constraints import function_bound
+
+    bounds = () if space.task is None else space.task.bounds
+    return (*bounds, *(function_bound(name, limit) for name, limit in (constraints or {}).items()))
+
+
+def validate_fidelities(fidelities: Iterable[Any] | None) -> tuple[int, ...]:
+    """Return the fidelities as a tuple, `(1,)` for None; raises ValueError if they are invalid.
+
+    They must be increasing positive integers.
+    """
+    found = SINGLE_FIDELITY if fidelities is None else tuple(fidelities)
+    whole = all(isinstance(each, int) and each > 0 for each in found)
+    if not (found and whole and all(one < other for one, other in pairwise(found))):
+        raise ValueError(f"fidelities must be increasing positive integers such as (1, 3, 9), not {found}")
+    return found
+
+
+def fidelities_of(aim: ObjectiveInfo) -> tuple[int, ...] | None:
+    """Return the fidelities of an objective, or None if it declares fewer than two."""
+    found: tuple[int, ...] = getattr(aim, "fidelities", ())
+    return found if len(found) > 1 else None
+
+
+def fidelity_grid(fidelities: tuple[int, ...]) -> Fidelity | None:
+    """Return the geometric grid from the first to the last fidelity; None for a single fidelity.
+
+    It is given by the first fidelity and the factor between neighbours.
+    """
+    first, last, steps = fidelities[0], fidelities[-1], len(fidelities) - 1
+    return Fidelity(first, (last / first) ** (1 / steps)) if steps else None
+
+
+def loss_scale(scale: float | None) -> LossScale | None:
+    """Return the loss scale from 0 to `scale`, or None for None; raises ValueError unless it is finite and above 0."""
+    if scale is None:
+        return None
+    if not 0 < scale < float("inf"):
+        raise ValueError(f"`scale` must be a finite number above 0, not {scale}")
+    return LossScale(0.0, float(scale))

@@ -48,10 +48,7 @@ class ConfiguredOptimizer:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationCriteria:
-    """The criteria by which runs on a data set are judged.
-
-    `facts` identify the data set.
-    """
+    """The criteria by which runs on a data set are judged. `facts` identify the data set."""
 
     facts: "DataFacts"
     formula: str
@@ -159,10 +156,7 @@ class ComparisonDataset:
 
 
 class ComparisonDataError(ValueError):
-    """An error for data that cannot be used.
-
-    `mistakes` has one error for each data set.
-    """
+    """An error for data that cannot be used. `mistakes` has one error for each data set."""
 
     def __init__(self, mistakes: "Sequence[InputError]") -> None:
         self.mistakes = tuple(mistakes)
@@ -315,10 +309,7 @@ def _winner_score(best: "TrialRecord", finale: "FinalFit", rows: int) -> "Stored
 
 
 class ConfiguredOptimizersError(ValueError):
-    """An error for optimizers or options that do not exist.
-
-    `mistakes` has all of them, each with its help.
-    """
+    """An error for optimizers or options that do not exist. `mistakes` has all of them, each with its help."""
 
     def __init__(self, mistakes: Iterable[UnknownPluginError | OptionError]) -> None:
         self.mistakes = tuple(mistakes)

@@ -48,10 +48,7 @@ class PlannedRun:
 
 @dataclass(frozen=True, slots=True)
 class CompleteSeedRuns:
-    """The runs of all seeds that are complete.
-
-    `interrupted` is True if the user stopped the comparison.
-    """
+    """The runs of all seeds that are complete. `interrupted` is True if the user stopped the comparison."""
 
     seeds: tuple[int, ...]
     runs: "tuple[RunResult, ...]"
@@ -133,10 +130,7 @@ def _execute(entry: PlannedRun, folder: Path | None, listener: "ComparisonListen
 
 
 def _stored_result(entry: PlannedRun, folder: Path) -> "RunResult | None":
-    """Return the result of a stored run, or None if it must be started, resumed or tested.
-
-    Raises StoreError.
-    """
+    """Return the result of a stored run, or None if it must be started, resumed or tested. Raises StoreError."""
     from spacelang.runtime.storage.records import RunState
     from spacelang.runtime.storage.store import Store, is_blank
 

@@ -106,10 +106,7 @@ def check_options(options: "StoredPipelineOptions") -> None:
 
 
 def select_trials(finished: "ReopenedRun", options: "StoredPipelineOptions") -> "TrialRecord | EnsembleSelection":
-    """Return the trial of the given rank, or the trials of the ensemble.
-
-    Raises InputError if the run has none.
-    """
+    """Return the trial of the given rank, or the trials of the ensemble. Raises InputError if the run has none."""
     return finished.select_ensemble(options.votes) if options.ensemble else finished.trial_of_rank(options.rank or 1)
 
 

@@ -202,7 +202,6 @@ class CodeWriter:
 
 
 def _member_pipelines(estimator: Any) -> list[Any]:
-    """Return the pipeline itself, or the member pipelines of a vote."""
     members = [each for _, each in estimator.estimators] if hasattr(estimator, "estimators") else [estimator]
     return [each.estimator if isinstance(each, OneHotProbabilityClassifier) else each for each in members]
 
@@ -235,7 +234,6 @@ def _is_estimator(value: Any) -> bool:
 
 
 def _selects_columns(value: Any) -> bool:
-    """Return True if the value is a `make_column_selector` of scikit-learn."""
     from sklearn.compose import make_column_selector
 
     return isinstance(value, make_column_selector)

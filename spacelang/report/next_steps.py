@@ -101,7 +101,6 @@ def _python_call(header: "RunHeader") -> str | None:
 
 
 def _is_function_bound(bound: str) -> bool:
-    """Return True if the bound is on a function that the user has written."""
     try:
         return isinstance(parse_bound(bound), FunctionBound)
     except (ValueError, LookupError):

@@ -82,8 +82,6 @@ class PlainProgress(SilentListener, Closeable):
 
 
 class _Counts:
-    """The number of trials, and of failed trials by status."""
-
     def __init__(self) -> None:
         self.trials = 0
         self.failed: Counter[Status] = Counter()

@@ -92,7 +92,6 @@ def _outer_decisions(root: Node) -> Iterator[Choice]:
 
 
 def _alternatives(choice: Choice, width: int) -> str:
-    """Return the alternatives of a decision on one line, as many as fit."""
     named = [_branch_text(branch, is_default=at == choice.default) for at, branch in enumerate(choice.branches)]
     line = " | ".join(named)
     while len(line) > width and len(named) > 1:

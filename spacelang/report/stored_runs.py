@@ -214,7 +214,6 @@ def _value(value: object) -> str:
 
 
 def _incumbent_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterator[str]:
-    """Yield the lines about the best trial: measurements, score on the test set, and configuration."""
     if not best:
         yield "No trial has succeeded."
         return
@@ -252,7 +251,6 @@ def value_text(value: "Value") -> str:
 
 
 def _ranking_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterator[str]:
-    """Yield a table of the best trials: rank, number, loss, training rows, seconds and alternatives."""
     if len(best) < 2:
         return
     decisions, size = decision_keys(run.header.definition), run.header.training_size
@@ -292,12 +290,10 @@ def _failure_lines(failures: Counter[tuple[Status, str]]) -> Iterator[str]:
 
 
 def _table(rows: Iterable[tuple[str, str]], longest: int = MAX_LENGTH) -> Iterator[str]:
-    """Yield the lines of a table with two columns."""
     shown_rows = [(_line(name), _line(said, longest)) for name, said in rows]
     width = max((len(name) for name, _ in shown_rows), default=0)
     return (f"  {name:<{width}}  {said}".rstrip() for name, said in shown_rows)
 
 
 def _line(line: str, longest: int = MAX_LENGTH) -> str:
-    """Return a line without control characters, cut to the maximum length."""
     return make_visible(line if len(line) <= longest else f"{line[: longest - 1]}…")

@@ -211,7 +211,6 @@ def _table(configuration: Configuration, marks: Mapping[str, str]) -> Text:
 
 
 def _coverage_lines(run: RunFacts) -> list[Text]:
-    """Return lines on what was not searched, how to search it, and what the optimizer approximates."""
     if run.searched is None:
         return []
     said, remedy = run.searched.sentence, run.searched.remedy
@@ -237,7 +236,6 @@ def _initial_line(outcome: Outcome, run: RunFacts) -> list[Text]:
 
 
 def _constraints(outcome: Outcome) -> list[Text]:
-    """Return lines with the measurements of the best trial, and the share of feasible trials."""
     best = outcome.best
     if best is None or not best.trial.constraints:
         return []
@@ -249,12 +247,10 @@ def _constraints(outcome: Outcome) -> list[Text]:
 
 
 def _positive(run: RunFacts) -> list[Text]:
-    """Return a line that names the positive class, if a metric is about one class."""
     return [] if run.positive is None else [Text(f"{run.positive.description}.")]
 
 
 def _recorded_line(outcome: Outcome) -> list[Text]:
-    """Return a line with the other metrics recorded for the best trial."""
     best = outcome.best
     if best is None:
         return []
@@ -312,14 +308,12 @@ def _failures(outcome: Outcome) -> list[Text]:
 
 
 def _scale(outcome: Outcome) -> list[Text]:
-    """Return a line on how losses are normalized for the optimizer, if they are."""
     if outcome.scale is None or outcome.scale == UNIT_SCALE:
         return []
     return [Text(f"Normalized loss, for the optimizer: {describe_scale(outcome.scale)}, from 0 to 1.", style="dim")]
 
 
 def _overhead(outcome: Outcome) -> list[Text]:
-    """Return a line with the optimizer's own time per trial, and its ratio to the median trial."""
     overhead = outcome.overhead
     if overhead is None or not overhead.seconds:
         return []

@@ -9,7 +9,6 @@ from spacelang.ir.task import BYTES, SECONDS, Limits, to_base_unit
 
 UNITS: Final = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 """Seconds in each unit of a duration."""
-
 _DURATION: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|min|m|h|)\s*")
 
 

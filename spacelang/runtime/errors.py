@@ -1,6 +1,12 @@
-"""Errors that a user can correct before a run starts: in the data, the metric or the space."""
+"""Errors that a user can correct before a run starts, and failures of evaluations, worded alike for every executor."""
+
+import signal
+from dataclasses import dataclass
+from typing import Final
 
 from spacelang.errors import UserError
+from spacelang.ir.task import BYTES, SECONDS, format_quantity
+from spacelang.ir.trial import Request, Status, Trial
 
 
 class InputError(UserError):
@@ -29,3 +35,109 @@ class DifferentSearchError(InputError):
         message = f"trial {trial} of the earlier sessions is not one that this search asks for"
         super().__init__(message, "the run was made by another version of spacelang: start a new one")
         self.trial = trial
+
+
+MAX_REASON_LENGTH: Final = 200
+"""The maximum length of a reason, in characters."""
+TIMEOUT_PREFIX: Final = "it took longer than "
+"""The start of the reason of a timeout; the limit follows."""
+MEMORY_KILL_SHARE: Final = 0.9
+"""The share of the memory limit above which a killed evaluation counts as out of memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failed evaluation: the status, a one-line reason, and the seconds until it failed."""
+
+    status: Status
+    reason: str
+    seconds: float = 0.0
+
+    def to_trial(self, request: Request, kind: type[Trial] = Trial) -> Trial:
+        """Return the failed trial of a request, as an instance of `kind`."""
+        return kind(request, None, self.seconds, self.status, self.reason)
+
+
+def exception_failure(error: BaseException, seconds: float = 0.0) -> Failure:
+    """Return the failure of an evaluation that raised an exception.
+
+    MemoryError gives the status MEMORY, SystemExit gives CRASH, and all others give ERROR.
+    """
+    match error:
+        case MemoryError():
+            return Failure(Status.MEMORY, describe_exception(error), seconds)
+        case SystemExit():
+            return Failure(Status.CRASH, f"the evaluation exited with {_exit_code(error)}", seconds)
+        case _:
+            return Failure(Status.ERROR, describe_exception(error), seconds)
+
+
+def describe_exception(error: BaseException) -> str:
+    """Return one line for an exception: its type and first line, at most `MAX_REASON_LENGTH` characters."""
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - a user's exception may fail here, too
+        return name
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    whole = f"{name}: {line}" if line else name
+    return whole if len(whole) <= MAX_REASON_LENGTH else whole[: MAX_REASON_LENGTH - 3] + "..."
+
+
+def _exit_code(error: SystemExit) -> str:
+    match error.code:
+        case None:
+            return "code 0"
+        case int(code):
+            return f"code {code}"
+        case _:
+            return describe_exception(error)
+
+
+def timeout_failure(limit: float, seconds: float) -> Failure:
+    """Return the failure of an evaluation that was stopped at its time limit; both arguments are in seconds."""
+    # The remaining time of an arm or a sub-problem is a limit with many digits.
+    said = round(limit, 3) or limit
+    return Failure(Status.TIMEOUT, f"{TIMEOUT_PREFIX}{format_quantity(said, SECONDS)}", seconds)
+
+
+def memory_failure(limit: float, taken: float, seconds: float) -> Failure:
+    """Return the failure of an evaluation that was stopped because it took more bytes than its limit."""
+    reason = f"it took {format_megabytes(taken)} of memory, more than {format_quantity(limit, BYTES)}"
+    return Failure(Status.MEMORY, reason, seconds)
+
+
+def exit_failure(exit_code: int, seconds: float) -> Failure:
+    """Return the failure of an evaluation whose process ended; a negative exit code is that of a signal."""
+    if exit_code >= 0:
+        return Failure(Status.CRASH, f"the worker process exited with code {exit_code}", seconds)
+    return Failure(Status.CRASH, f"the worker process was ended by {signal_name(-exit_code)}", seconds)
+
+
+def kill_failure(limit: float | None, taken: float, seconds: float, *, is_memory_out: bool = False) -> Failure:
+    """Return the failure of an evaluation that something else ended by SIGKILL.
+
+    `limit` and `taken` are the limit and the memory use in bytes. `is_memory_out` is True if the system ran out of
+    memory and killed processes since the evaluation started. The failure is attributed to memory in that case, and if
+    more than `MEMORY_KILL_SHARE` of the limit was in use.
+    """
+    if is_memory_out:
+        return Failure(Status.MEMORY, "the system ended the worker process because memory ran out", seconds)
+    by = f"the worker process was ended by {signal_name(signal.SIGKILL)}"
+    if limit is not None and taken > MEMORY_KILL_SHARE * limit:
+        reason = f"{by} when it took {format_megabytes(taken)} of memory, of {format_quantity(limit, BYTES)}"
+        return Failure(Status.MEMORY, reason, seconds)
+    return Failure(Status.CRASH, f"{by}, which the system sends when memory runs out", seconds)
+
+
+def signal_name(number: int) -> str:
+    """Return a signal in words, such as `signal 11 (SIGSEGV)`."""
+    try:
+        return f"signal {number} ({signal.Signals(number).name})"
+    except ValueError:
+        return f"signal {number}"
+
+
+def format_megabytes(size: float) -> str:
+    """Return a size in bytes as text, rounded to whole megabytes, at least one."""
+    return f"{max(round(size / 1e6), 1):,}MB"

@@ -1,4 +1,4 @@
-"""The final fit of a run: fit the best pipeline, or the next best that can be fitted, on all rows; its jobs and results."""
+"""The final fit of a run: fit the best pipeline, or the next best that can be fitted, on all rows; its jobs."""
 
 import pickle
 from collections.abc import Callable, Iterator

@@ -11,7 +11,6 @@ from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
 from spacelang.ir.trial import Request, SortKey, Status, Trial, sort_key
 
 Clock: TypeAlias = Callable[[], float]
-
 Key: TypeAlias = tuple[bytes, int | None]
 """The digest of a configuration and the fidelity; None stands for all training rows, however they were requested."""
 

@@ -1,6 +1,6 @@
-"""The protocol for listeners of a run, and a listener that does nothing."""
+"""The protocol for listeners of a run, one that does nothing, and a base class of objects with a method `close`."""
 
-from typing import Protocol
+from typing import Protocol, Self
 
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import Outcome, TrialRecord
@@ -30,3 +30,18 @@ class SilentListener:
 
     def finished(self, outcome: Outcome) -> None:
         """Do nothing."""
+
+
+class Closeable:
+    """A context manager that calls `close` at the end of the `with` block."""
+
+    def close(self) -> None:
+        """Release all resources."""
+
+    def __enter__(self) -> Self:
+        """Return the object itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the object."""
+        self.close()

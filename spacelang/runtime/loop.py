@@ -3,27 +3,360 @@
 The loop owns time, workers and memory. An optimizer owns none of them.
 """
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, field, replace
+from functools import wraps
 from time import perf_counter
-from typing import Final
+from typing import Final, ParamSpec, TypeAlias, TypeVar
 
 from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
-from spacelang.ir.search_protocol import Search, SearchEvent
+from spacelang.ir.search_protocol import Ask, Search, SearchEvent, StalledSearchError
+from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.budget import Budget
-from spacelang.runtime.dispatcher import Dispatcher
-from spacelang.runtime.executors import Executor, PendingJobsError
-from spacelang.runtime.history import Clock, EndReason, History, NullTrialStorage, Outcome, TrialStorage
+from spacelang.runtime.errors import DifferentSearchError
+from spacelang.runtime.executors import Executor, FinishedJob, Job, PendingJobsError
+from spacelang.runtime.history import (
+    Clock,
+    EndReason,
+    History,
+    Key,
+    NullTrialStorage,
+    Outcome,
+    TrialRecord,
+    TrialStorage,
+)
 from spacelang.runtime.listeners import Listener, SilentListener
-from spacelang.runtime.pausable_generators import Steps, run_to_completion
-from spacelang.runtime.proposals import LazyRequestRegistry
-from spacelang.runtime.request_queue import PrefixKeyFunction, RequestQueue
+from spacelang.runtime.request_queue import CommittedRequest, LazyRequestRegistry, PrefixKeyFunction, RequestQueue
 
 MAX_ANSWERS_FROM_MEMORY: Final = 10_000
 """After this many answers from memory in a row, the optimizer is taken to have nothing left to ask for.
 
 It is ten times the number after which a part of a search pauses, so a search that counts for its parts ends first.
 """
+P = ParamSpec("P")
+T = TypeVar("T")
+Steps: TypeAlias = Generator[None, None, T]
+"""A generator that pauses until it is resumed, and finally returns a result."""
+
+
+@dataclass(slots=True)
+class Dispatcher:
+    """The component that answers a search from memory, by replaying earlier sessions, or by evaluating trials.
+
+    A request is *committed* if the search has asked for its trial. It is *speculative* if the search will only probably
+    ask for it. Speculative requests run when a worker has nothing else to do, and they can be stopped again.
+    """
+
+    executor: Executor
+    budget: Budget
+    history: History
+    listener: Listener
+    queue: RequestQueue
+    lazy_requests: LazyRequestRegistry
+    running: "dict[Key, _StartedJob]" = field(default_factory=dict)
+    """The jobs that workers are evaluating."""
+    _committed: dict[Key, deque[CommittedRequest]] = field(default_factory=dict)
+    """The committed requests that were not reported yet, by key. Requests for the same trial are in their order."""
+    _speculative: dict[Key, Request] = field(default_factory=dict)
+    """The speculative requests, the likeliest first."""
+    _from_memory: deque[CommittedRequest] = field(default_factory=deque)
+    """The committed requests that are reported next, as their trials were known already."""
+    _finished_jobs: deque[FinishedJob] = field(default_factory=deque)
+    """The finished jobs that are reported after that; until then they count as running."""
+    _workers: int = 0
+    """The number of workers when a trial was last reported, or when the session started."""
+    _reported_idle_workers: int | None = None
+    _has_worker_change: bool = False
+    """True if a session has started with another number of workers since idle workers were last reported."""
+    _is_live: bool = False
+    """True if all trials of earlier sessions were replayed."""
+
+    def accept(self, ask: Ask) -> None:
+        """Accept the requests of an ask: commit to some of them and replace the speculative ones.
+
+        Lazy requests are made here. Requests that are already known are answered from memory by `next_event`.
+        """
+        self._commit(map(self.lazy_requests.commit, ask.requests))
+        self._speculative = dict(self._new_requests(ask.speculative))
+
+    def next_event(self) -> SearchEvent | None:
+        """Return the next event for the search, or None if the budget ends before there is one.
+
+        Events come in this order: requests answered from memory, a change in the number of idle workers, trials of
+        earlier sessions, finished jobs. If none of them is available, this waits for the executor.
+
+        Raises StalledSearchError if there can never be another event, and DifferentSearchError if an earlier session
+        was a different search.
+        """
+        while not self._is_over():
+            if self._from_memory:
+                return self._event_unless_over(self._make_event(self._from_memory.popleft(), is_known=True))
+            if self._has_capacity_event():
+                return self._make_event(None)
+            if not self._is_live:
+                if not self._starts_session():
+                    return self._event_unless_over(self._replay_next())
+            elif self._finished_jobs:
+                return self._event_unless_over(self._finish_job(self._finished_jobs.popleft()))
+            elif not self._advance():
+                return None
+        return None
+
+    def close(self, *, is_interrupted: bool = False) -> None:
+        """Store all finished jobs and the remaining trials of earlier sessions, without sending them to the search.
+
+        Raises DifferentSearchError if an earlier session has sent further trials to its search. An interrupted run may
+        end before they are replayed, so it raises nothing.
+        """
+        while self._finished_jobs:
+            self._finish_job(self._finished_jobs.popleft())
+        while self.history.trials_to_replay:
+            record = self.history.trials_to_replay.popleft()
+            if not (record.is_speculative or is_interrupted):
+                raise DifferentSearchError(record.index)
+            self._store(record)
+
+    # ---- what earlier sessions have left
+
+    def _starts_session(self) -> bool:
+        """Return True if a session starts at this point, and note its number of workers.
+
+        This is an earlier session if the next one started after the trials replayed so far. It is the present session
+        if everything was replayed.
+        """
+        workers = self.history.next_session_workers()
+        if workers is None:
+            if self.history.trials_to_replay:
+                return False
+            self._is_live, workers = True, self._worker_count()
+            self.history.storage.start_session(workers)
+        # A search that knows the number of idle workers must learn of a change in workers.
+        self._has_worker_change = self._reported_idle_workers is not None and workers != self._workers
+        self._workers = workers
+        return True
+
+    def _replay_next(self) -> SearchEvent:
+        """Return the event that an earlier session sent for the next stored trial.
+
+        Raises DifferentSearchError if this search has not asked for that trial.
+        """
+        record = self.history.trials_to_replay.popleft()
+        self._workers = record.workers
+        wish = self._answered_request(record.trial)
+        if wish is None and record.is_speculative:
+            return self._report_speculative(record)
+        if wish is None or wish.proposal != record.proposal:
+            raise DifferentSearchError(record.index)
+        self.queue.remove(self.history.cache_key(wish.request))
+        return self._report(record)
+
+    # ---- what goes on
+
+    def _advance(self) -> bool:
+        """Start jobs and wait for one to finish; return False if no committed request may run.
+
+        That is so if the budget is used up. Raises StalledSearchError if no committed request is pending.
+        """
+        if not self._committed:
+            raise StalledSearchError
+        self._start_jobs()
+        if not any(key in self._committed for key in self.running):
+            return False
+        self._finished_jobs.extend(self.executor.wait(self.budget.seconds_left(self.history.now())))
+        return True
+
+    def _start_jobs(self) -> None:
+        """Give every idle worker a job while time is left.
+
+        If committed requests wait and no worker is idle, the least likely speculative job is stopped.
+        """
+        while self.budget.seconds_left(self.history.now()) != 0:
+            if not (free := self.executor.free):
+                if not self.queue or self._trials_left() == 0 or not self._stop_least_likely():
+                    return
+                continue
+            job = self.queue.take_job(free[0], self.history.cache_key, self._trials_left()) or self._speculative_job()
+            if job is None:
+                return
+            self.running[self.history.cache_key(job.request)] = _StartedJob(job, free[0], self.history.now())
+            self.executor.start(free[0], job)
+
+    def _trials_left(self) -> int | None:
+        """Return how many more committed jobs may start within the trial budget, or None without a limit."""
+        left = self.budget.trials_left(self.history.reported_trials)
+        under_way = sum(key in self._committed for key in self.running)
+        return None if left is None else max(left - under_way, 0)
+
+    def _speculative_job(self) -> Job | None:
+        """Return a job for the likeliest speculative request that is not running, or None.
+
+        Committed requests come first, so this is None while any of them waits or if the trial budget is used up.
+        """
+        if self.queue or self._trials_left() == 0:
+            return None
+        request = next((each for key, each in self._speculative.items() if key not in self.running), None)
+        return None if request is None else self.queue.make_job(request)
+
+    def _stop_least_likely(self) -> bool:
+        """Stop the least likely speculative job; return False if no such job is running."""
+        finished = {each.job.number for each in self._finished_jobs}
+        unwanted = [
+            key for key, each in self.running.items() if key not in self._committed and each.job.number not in finished
+        ]
+        if not unwanted:
+            return False
+        places = {key: place for place, key in enumerate(self._speculative)}
+        least = max(unwanted, key=lambda key: (places.get(key, len(places)), self.running[key].job.number))
+        self.executor.stop((self.running.pop(least).worker,))
+        return True
+
+    def _finish_job(self, finished: FinishedJob) -> SearchEvent:
+        """Record a finished job and return the event for the search.
+
+        The trial is reported as speculative if nobody has committed to it, or if the trial budget is already used up.
+        If it was started speculatively with less time than is wanted now, the committed request is queued again.
+        """
+        key = self.history.cache_key(finished.job.request)
+        began = self.running.pop(key).began
+        self._workers = self._worker_count()
+        trial = replace(finished.trial, request=finished.job.request)
+        wish = self._answered_request(trial)
+        # A trial that ends together with the last one of the budget is not reported, even if it is committed.
+        is_told = wish is not None and self.budget.trials_left(self.history.reported_trials) != 0
+        record = self.history.make_record(
+            trial if wish is None else replace(trial, request=wish.request),
+            began,
+            finished.worker,
+            finished.attempts,
+            self._workers,
+            is_early=not is_told,
+            proposal=None if wish is None else wish.proposal,
+        )
+        if is_told:
+            return self._report(record)
+        if wish is None and key in self._committed:  # it was started speculatively, with less time than is wanted now
+            self.queue.add({key: self._committed[key][0].request})
+        return self._report_speculative(record)
+
+    # ---- telling
+
+    def _has_capacity_event(self) -> bool:
+        """Return True if a change in the number of idle workers must be reported by an event of its own.
+
+        This is so after a session starts with other workers, and if no committed trial is pending that could carry the
+        number.
+        """
+        return (
+            self._workers > 0
+            and self._idle_workers != self._reported_idle_workers
+            and (self._has_worker_change or not self._committed)
+        )
+
+    def _report(self, record: TrialRecord) -> SearchEvent:
+        """Store a committed trial and return the event for the first request that asked for it.
+
+        Further requests for the same trial are queued again: `_commit` answers them from memory, or evaluates those
+        that the trial does not answer.
+        """
+        first, *others = self._committed.pop(self.history.cache_key(record.trial.request))
+        self._store(replace(record, trial=replace(record.trial, request=first.request)))
+        self._commit(others)
+        return self._make_event(first)
+
+    def _report_speculative(self, record: TrialRecord) -> SearchEvent:
+        """Store a trial that no committed request has asked for yet, and return its speculative event."""
+        self._store(record)
+        self._reported_idle_workers, self._has_worker_change = self._idle_workers, False
+        return SearchEvent(None, self._idle_workers, self.history.trial_for(record.trial.request))
+
+    def _store(self, record: TrialRecord) -> None:
+        held = self.history.store(record)
+        self.listener.trial(held, self.history.best or held)
+
+    def _make_event(self, wish: CommittedRequest | None, *, is_known: bool = False) -> SearchEvent:
+        """Return the event for a committed request, or for a change in idle workers if `wish` is None."""
+        self._reported_idle_workers, self._has_worker_change = self._idle_workers, False
+        if wish is None:
+            return SearchEvent(None, self._idle_workers)
+        answer = self.history.answer_from_memory if is_known else self.history.charge_budget_and_get_trial
+        return SearchEvent(answer(wish.request), self._idle_workers, request=wish.asked)
+
+    @property
+    def _idle_workers(self) -> int:
+        """The number of workers without a committed job, less the events that are still to be sent from memory."""
+        return max(self._workers - len(self._committed) - len(self._from_memory), 0)
+
+    def _worker_count(self) -> int:
+        """Return the number of workers. A finished job no longer occupies one, even if it was not reported yet."""
+        return len(self.executor.free) + len(self.running) - len(self._finished_jobs)
+
+    def _commit(self, wishes: Iterable[CommittedRequest]) -> None:
+        """Register committed requests: answer them from memory, attach them to a running job, or queue them."""
+        fresh: dict[Key, Request] = {}
+        for wish in wishes:
+            key = self.history.cache_key(wish.request)
+            if self.history.is_known(wish.request):
+                self._from_memory.append(wish)
+            elif key in self._committed:
+                self._committed[key].append(wish)
+            else:
+                self._committed[key] = deque([wish])
+                if key not in self.running:
+                    fresh[key] = wish.request
+        self.queue.add(fresh)
+
+    def _answered_request(self, trial: Trial) -> CommittedRequest | None:
+        """Return the first committed request that the trial answers; None if there is none."""
+        wishes = self._committed.get(self.history.cache_key(trial.request))
+        return wishes[0] if wishes and trial.is_answer_to(wishes[0].request) else None
+
+    def _new_requests(self, requests: Iterable[Request]) -> "Iterable[tuple[Key, Request]]":
+        """Yield the requests, with their keys, that are neither answered in memory nor committed."""
+        for request in requests:
+            key = self.history.cache_key(request)
+            if not self.history.is_known(request) and key not in self._committed:
+                yield key, request
+
+    def _event_unless_over(self, told: SearchEvent) -> SearchEvent | None:
+        return None if self._is_over() else told
+
+    def _is_over(self) -> bool:
+        """Return True if the budget is exhausted and every trial that ended within it was reported."""
+        if self.budget.trials_left(self.history.reported_trials) == 0 and all(
+            each.is_speculative for each in self.history.trials_to_replay
+        ):
+            return True  # the remaining ones are speculative: they are stored when the run is closed
+        if self.history.trials_to_replay:
+            return False
+        return not self._finished_jobs and self.budget.is_exhausted(self.history.now(), self.history.reported_trials)
+
+
+@dataclass(frozen=True, slots=True)
+class _StartedJob:
+    """A job that a worker is evaluating, and its start in seconds since the start of the run."""
+
+    job: Job
+    worker: str
+    began: float
+
+
+def run_to_completion(stepping: Callable[P, Steps[T]]) -> Callable[P, T]:
+    """Return a function that runs the generator to its end without pausing, and returns its result.
+
+    It is for executors that can always wait for trials by themselves.
+    """
+
+    @wraps(stepping)
+    def run(*given: P.args, **named: P.kwargs) -> T:
+        going = stepping(*given, **named)
+        try:
+            while True:
+                next(going)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+    return run
 
 
 def steps(  # noqa: PLR0913 - each is an independent setting of a run

@@ -9,7 +9,6 @@ import numpy as np
 
 GlobalRandomState: TypeAlias = Any
 """The global random states as a pair: NumPy's and that of `random`."""
-
 GLOBAL_RANDOM_STATE_BYTES: Final = 25_600
 """The memory that both states take, in bytes."""
 

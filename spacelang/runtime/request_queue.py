@@ -1,14 +1,140 @@
-"""A first-in, first-out queue of batches of requests; within a batch, requests that share work are adjacent."""
+"""The committed requests of a search: lazy ones are made, and all wait in a queue, those that share work together."""
 
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from itertools import pairwise
+from typing import Final, TypeAlias
 
+from spacelang.ir.configuration import Configuration
+from spacelang.ir.search_protocol import LazyRequest
+from spacelang.ir.space import Choice, Hyperparameter, Node, Product, ProductKind, Space, subtree
 from spacelang.ir.trial import Request
-from spacelang.runtime.affinity_queue import AffinityQueue, PrefixKey
 from spacelang.runtime.executors import Job
 from spacelang.runtime.history import Key
+
+PrefixKey: TypeAlias = tuple[str, ...]
+"""The prefix key of a request: its steps of work, first step first.
+
+Requests whose keys share a prefix can share the work of that prefix.
+"""
+
+
+class AffinityQueue:
+    """A queue of the jobs of one batch that no worker has started yet.
+
+    Jobs with equal prefix keys start in the order in which they were given. `last` maps each worker to the prefix key
+    of its previous job, as far as known, and is updated here. A worker starts where it can reuse most of what it has
+    cached. All jobs together take O(n log n) time.
+    """
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        route: Callable[[Request], PrefixKey],
+        last: MutableMapping[str, PrefixKey] | None = None,
+    ) -> None:
+        # A single job needs no sorting, and no prefix key unless the caller tracks the last ones.
+        is_lone = len(jobs) == 1 and last is None
+        routes = [()] if is_lone else [route(job.request) for job in jobs]
+        order = sorted(range(len(jobs)), key=routes.__getitem__)
+        self._jobs = [jobs[place] for place in order]
+        self._prefix_keys = [routes[place] for place in order]
+        self._shared_with_previous = [
+            0,
+            *(_common_prefix_length(before, after) for before, after in pairwise(self._prefix_keys)),
+        ]
+        """For each job, the length of the prefix that its key shares with the key of the job before."""
+        self._last_prefix_keys: MutableMapping[str, PrefixKey] = {} if last is None else last
+        self._free = _JobRange(0, len(jobs))
+        """The jobs that belong to no worker's range yet."""
+        self._ranges: dict[str, _JobRange] = {}
+        self._left = len(jobs)
+
+    def __len__(self) -> int:
+        return self._left
+
+    def take_job(self, worker: str) -> Job:
+        """Remove and return the next job for a worker; raise IndexError if no job is left."""
+        if not self._left:
+            raise IndexError("all jobs have been taken")
+        stretch = self._ranges.get(worker)
+        if not stretch:
+            stretch = self._first_range(worker) if stretch is None else self._take_over()
+            self._ranges[worker] = stretch
+        place = stretch.first
+        stretch.first += 1
+        self._left -= 1
+        self._last_prefix_keys[worker] = self._prefix_keys[place]
+        return self._jobs[place]
+
+    def _first_range(self, worker: str) -> "_JobRange":
+        """Return the first range of a worker, if possible with jobs that share a prefix with its previous job."""
+        known = self._last_prefix_keys.get(worker, ())
+        place = bisect_left(self._prefix_keys, known)
+        for near in (place, place - 1):
+            length = _common_prefix_length(known, self._prefix_keys[near]) if 0 <= near < len(self._prefix_keys) else 0
+            # A prefix that all jobs share does not favour any start.
+            if length > _common_prefix_length(self._prefix_keys[0], self._prefix_keys[-1]):
+                first = bisect_left(self._prefix_keys, known[:length])
+                for stretch in (self._free, *self._ranges.values()):
+                    if stretch.first <= first < stretch.end:
+                        return stretch.split(
+                            first if self._is_worth_splitting(known, stretch, first) else stretch.first
+                        )
+        return self._take_over()
+
+    def _is_worth_splitting(self, known: PrefixKey, stretch: "_JobRange", first: int) -> bool:
+        """Return True if starting inside a range saves more work than coming back to its beginning later costs."""
+        if stretch is not self._free or first == stretch.first:
+            return True
+        start, last = self._prefix_keys[stretch.first], self._prefix_keys[stretch.end - 1]
+        gained = _common_prefix_length(known, self._prefix_keys[first]) + _common_prefix_length(last, start)
+        return gained >= self._shared_with_previous[first] + _common_prefix_length(known, start)
+
+    def _take_over(self) -> "_JobRange":
+        """Return the jobs that belong to no range, or a part of the longest range of another worker."""
+        longest = max(self._ranges.values(), key=len, default=self._free)
+        if 2 * len(self._free) >= len(longest):
+            return self._free.split(self._free.first)
+        if self._prefix_keys[longest.first] == self._prefix_keys[longest.end - 1]:
+            # All of these jobs have equal keys, so they start in the order in which they were given.
+            longest.first += 1
+            return _JobRange(longest.first - 1, longest.first)
+        return longest.split(self._split_index(longest))
+
+    def _split_index(self, stretch: "_JobRange") -> int:
+        """Return the index in the middle half of a range whose job shares the least with the job before."""
+        quarter, middle = len(stretch) // 4, (stretch.first + stretch.end + 1) // 2
+        places = range(max(stretch.first + quarter, stretch.first + 1), max(stretch.end - quarter, middle + 1))
+        return min(places, key=lambda place: (self._shared_with_previous[place], abs(place - middle)))
+
+
+@dataclass(slots=True)
+class _JobRange:
+    """A contiguous range of jobs, from index `first` up to and excluding `end`."""
+
+    first: int
+    end: int
+
+    def __len__(self) -> int:
+        return max(self.end - self.first, 0)
+
+    def split(self, place: int) -> "_JobRange":
+        """Cut off and return the jobs from index `place` on."""
+        rest = _JobRange(place, self.end)
+        self.end = place
+        return rest
+
+
+def _common_prefix_length(one: PrefixKey, other: PrefixKey) -> int:
+    """Return the length of the common prefix of two prefix keys."""
+    for length, (mine, theirs) in enumerate(zip(one, other, strict=False)):
+        if mine != theirs:
+            return length
+    return min(len(one), len(other))
+
 
 PrefixKeyFunction: TypeAlias = Callable[[Request], PrefixKey]
 """A function that returns the prefix key of a request. Requests that share a prefix run after each other."""
@@ -40,10 +166,7 @@ class RequestQueue:
             self._batches.append(dict(batch))
 
     def remove(self, key: Key) -> bool:
-        """Remove a request; return False if it was not in the queue.
-
-        Nothing of its batch may have been taken yet.
-        """
+        """Remove a request; return False if it was not in the queue. Nothing of its batch may have been taken yet."""
         for batch in self._batches:
             if batch.pop(key, None) is not None:
                 if not batch:
@@ -78,3 +201,113 @@ class RequestQueue:
         """Return a job, with the next number, for a request."""
         self._jobs += 1
         return Job(self._jobs, request)
+
+
+FIDELITY_DIGITS: Final = 12
+"""The digits of a zero-padded fidelity, so that fidelities sort as text in numeric order."""
+_Segment: TypeAlias = "int | tuple[str, dict[str, tuple[_Segment, ...]]]"
+"""The index of a step, or the key of a decision among orders with the segments of each possible order."""
+
+
+class PrefixKeys:
+    """The prefix keys of requests over one space, for trials with at most `training_size` training rows.
+
+    The first word of a key is the fidelity. Each further word holds the values that the configuration has for one step.
+    Two keys with the same first k words belong to pipelines with the same fidelity and the same first k - 1 steps.
+    """
+
+    def __init__(self, space: Space, training_size: int) -> None:
+        self._training_size = training_size
+        steps: list[Node] = []
+        self._segments = tuple(_step_segments(space.root, steps))
+        self._step_words = tuple(map(str, range(len(steps))))
+        self._steps_of_key: dict[str, tuple[int, ...]] = {}
+        for place, step in enumerate(steps):
+            for key in dict.fromkeys(_keys_below(step)):
+                self._steps_of_key[key] = (*self._steps_of_key.get(key, ()), place)
+
+    def key_of(self, request: Request) -> PrefixKey:
+        """Return the fidelity and the words of the steps, in the order of the pipeline. Takes microseconds."""
+        rows, configuration = request.fidelity, request.configuration
+        fidelity = "" if rows is None or rows >= self._training_size else f"{rows:0{FIDELITY_DIGITS}}"
+        words = [*self._step_words]
+        for key, value in sorted(configuration.view.items()):
+            for place in self._steps_of_key.get(key, ()):
+                words[place] += f" {key}={value!r}"
+        return (fidelity, *(words[place] for place in _chosen_order(self._segments, configuration)))
+
+
+def _step_segments(node: Node, steps: list[Node]) -> Iterator[_Segment]:
+    """Yield the segments of a node in order, and append all of its steps to `steps`."""
+    match node:
+        case Product(kind=ProductKind.SEQUENCE):
+            for child in node.children:
+                yield from _step_segments(child, steps)
+        case Product(kind=ProductKind.PERMUTATION, children=(Choice() as order, *permuted)):
+            parts = {id(child): tuple(_step_segments(child, steps)) for child in permuted}
+            yield (
+                order.key,
+                {
+                    branch.name: tuple(part for child in node.steps_in_order(branch.name) for part in parts[id(child)])
+                    for branch in order.branches
+                },
+            )
+        case _:
+            steps.append(node)
+            yield len(steps) - 1
+
+
+def _chosen_order(parts: tuple[_Segment, ...], configuration: Configuration) -> Iterator[int]:
+    """Yield the indices of the steps in the order that a configuration chooses."""
+    for part in parts:
+        if isinstance(part, int):
+            yield part
+        else:
+            key, orders = part
+            yield from _chosen_order(orders[str(configuration[key])], configuration)
+
+
+def _keys_below(node: Node) -> Iterator[str]:
+    """Yield the keys of all decisions and hyperparameters below a node."""
+    return (each.key for each in subtree(node) if isinstance(each, Choice | Hyperparameter))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CommittedRequest:
+    """A committed request.
+
+    `asked` is the object that the search asked for: the request itself or a lazy request. `proposal` is the number of
+    the lazy request, None otherwise.
+    """
+
+    asked: Request | LazyRequest
+    request: Request
+    proposal: int | None = None
+
+
+@dataclass(slots=True)
+class LazyRequestRegistry:
+    """The lazy requests of a run, numbered from 1 in the order in which they start.
+
+    `stored` maps numbers to the requests whose trials are stored by earlier sessions. These are not made again.
+    """
+
+    seed: int
+    stored: Mapping[int, Request] = field(default_factory=dict)
+    count: int = 0
+
+    def commit(self, asked: Request | LazyRequest) -> CommittedRequest:
+        """Commit to a request. Make it if it is a lazy request, and call its `on_start` callback.
+
+        Errors of the lazy request are raised.
+        """
+        if isinstance(asked, Request):
+            return CommittedRequest(asked, asked)
+        from numpy.random import default_rng  # imported here, as few runs without NumPy need it
+
+        self.count += 1
+        # Counted from 1, because `seed` and `[seed, 0]` give the same generator.
+        request = self.stored.get(self.count) or asked.make(default_rng([self.seed, self.count]))
+        if asked.on_start is not None:
+            asked.on_start(request)
+        return CommittedRequest(asked, request, self.count)

@@ -22,14 +22,14 @@ import spacelang
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import CrossValidation, Holdout
 from spacelang.ir.trial import Request, Trial
-from spacelang.runtime.affinity_queue import AffinityQueue
 from spacelang.runtime.data.labels import check_labels
 from spacelang.runtime.data.loading import load_dataset
+from spacelang.runtime.evaluation.folds import CACHE_BYTES, EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.prefix_cache import PrefixCache
-from spacelang.runtime.evaluation.settings import CACHE_BYTES, EvaluationSettings
 from spacelang.runtime.executors import Job
 from spacelang.runtime.executors.processes import Processes
+from spacelang.runtime.request_queue import AffinityQueue
 
 BLOCK: Final = 192
 """The number of requests that several workers evaluate before the other evaluation continues."""

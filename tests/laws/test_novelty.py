@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.search_protocol import Ask, LazyRequest, Search
 from spacelang.ir.trial import Request
-from spacelang.optimizers._novelty import DEFAULT_PATIENCE, NoveltyTracker
+from spacelang.optimizers._draws import DEFAULT_PATIENCE, NoveltyTracker
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.history import EndReason, Outcome
 from spacelang.runtime.loop import run

@@ -17,9 +17,9 @@ from spacelang.ir.task import Bound, CrossValidation, Holdout, Measure, Validati
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import make_table
+from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.prefix_cache import PrefixCache
-from spacelang.runtime.evaluation.settings import EvaluationSettings
 from spacelang.runtime.scoring.constraints import Constraint
 
 from .settings import LAW

@@ -19,8 +19,8 @@ from spacelang.ir.task import Limits
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.data.labels import check_labels
 from spacelang.runtime.data.loading import load_dataset
+from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.settings import EvaluationSettings
 from spacelang.runtime.executors import FinishedJob, Job
 from spacelang.runtime.executors.processes import Processes
 

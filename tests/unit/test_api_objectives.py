@@ -371,7 +371,7 @@ class TestTelling:
         search = sl.ask_and_tell(space, optimizer="random")
         next(search).tell(0.5)
         interrupted = next(search)
-        reckoning = patch("spacelang.runtime.dispatcher.Dispatcher.accept", side_effect=KeyboardInterrupt)
+        reckoning = patch("spacelang.runtime.loop.Dispatcher.accept", side_effect=KeyboardInterrupt)
         with reckoning, pytest.raises(KeyboardInterrupt):
             interrupted.tell(0.25)
         assert (search.result.outcome.ended, search.result.loss) == ("interrupted", 0.25)

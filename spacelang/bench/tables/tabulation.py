@@ -31,10 +31,7 @@ class TabulationSearch:
     hyperparameters: Extent = "all"
 
     def search(self, problem: Problem) -> Search:
-        """Request all configurations, rung by rung.
-
-        The evaluation orders them by the work that they share.
-        """
+        """Request all configurations, rung by rung. The evaluation orders them by the work that they share."""
         structures = Structures(problem.space)
         for rows in self.sizes:
             fidelity = None if rows == problem.size else rows
@@ -153,10 +150,7 @@ def count_configurations(structures: Structures, hyperparameters: Extent) -> int
 
 
 def configurations(structures: Structures, hyperparameters: Extent) -> Iterator[Configuration]:
-    """Return an iterator over all configurations, in the order of the text.
-
-    Raises as `count_configurations` does.
-    """
+    """Return an iterator over all configurations, in the order of the text. Raises as `count_configurations` does."""
     if hyperparameters == "default":
         completer = DefaultCompleter(structures)
         return (completer.complete(structure_at(structures, number)) for number in range(structures.count))

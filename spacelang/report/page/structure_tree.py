@@ -82,8 +82,6 @@ def searched_tree(run_data: "RunData") -> StructureTree | None:
 
 @dataclass(frozen=True)
 class _AlternativeStatistics:
-    """Trials as columns, from which the statistics of an alternative are computed."""
-
     columns: "Batch"
     losses: "Array"
     whole: "Array"

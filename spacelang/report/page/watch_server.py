@@ -113,8 +113,6 @@ class WatchServer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """A handler that answers a request with the page or an error."""
-
     server: WatchServer
     server_version = "spacelang"
     sys_version = ""

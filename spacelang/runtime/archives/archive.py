@@ -212,10 +212,7 @@ MetaFeatures: TypeAlias = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class UpcomingRun:
-    """The run for which an archive suggests initial configurations.
-
-    `metric` is the formula of the loss. `meta_features` describe the training rows.
-    """
+    """The run for which initial configurations are suggested; `meta_features` describe its training rows."""
 
     space: Space
     data: DataFacts
@@ -283,7 +280,6 @@ def suggest(
 
 
 def _relevant_rows(archive: Archive, target: UpcomingRun) -> list[ArchiveRow]:
-    """Return the rows for the space and the loss of a run; raise ArchiveError if there are none."""
     remedy = "create one from runs of this space: `spacelang archive RUNS… -o FILE.json`"
     vocabulary = space_facts(target.space).vocabulary
     same = [row for row in archive.rows if row.space.vocabulary == vocabulary]
@@ -343,7 +339,6 @@ def _same_data_reason(row: ArchiveRow, target: UpcomingRun) -> str:
 
 
 def _normalized_name(data: str) -> str:
-    """Return the lower-case letters and digits of a data set's name, without its folder and file extension."""
     file = PurePath(data.removeprefix("sklearn:")).name.lower()
     ending = next((each for each in sorted(EXTENSIONS, key=len, reverse=True) if file.endswith(each)), "")
     return re.sub(r"[\W_]", "", file.removesuffix(ending)) or data

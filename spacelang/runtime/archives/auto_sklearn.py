@@ -83,7 +83,6 @@ def _rows(
     space: Space,
     reasons: Counter[str],
 ) -> Iterator[ArchiveRow]:
-    """Yield the rows of a metric, and count the reasons why others are left out."""
     facts = space_facts(space)
     configurations = _configurations(folder / CONFIGURATIONS_FILE.format(metric=metric))
     for run in _table(folder / RUNS_FILE.format(metric=metric), "instance_id", "algorithm", metric, "runstatus"):
@@ -105,7 +104,6 @@ def _rows(
 
 
 def _meta_features(path: Path) -> dict[str, dict[str, float]]:
-    """Return the finite meta-features of each data set."""
     found = {}
     for row in _table(path, "instance_id"):
         name = str(row.pop("instance_id"))
@@ -119,7 +117,6 @@ def _is_finite(value: Any) -> bool:
 
 
 def _table(path: Path, *needed: str) -> list[dict[str, Any]]:
-    """Return the rows of an ARFF file; raise DataError if a needed column is missing."""
     table = read_arff(read_text(path, str(path)), str(path))
     if not isinstance(table, pd.DataFrame):
         raise DataError(f"`{path}` has sparse rows, which auto-sklearn's files do not have")
@@ -130,7 +127,7 @@ def _table(path: Path, *needed: str) -> list[dict[str, Any]]:
 
 
 def _configurations(path: Path) -> dict[str, dict[str, str]]:
-    """Return the active parameters of each configuration, as text, by its number."""
+    """Return the active parameters, as text, by the number of the configuration."""
     lines = csv.DictReader(read_text(path, str(path)).splitlines())
     if "idx" not in (lines.fieldnames or ()):
         raise DataError(f"`{path}` has no column `idx`", "use auto-sklearn's files unchanged")
@@ -189,7 +186,6 @@ def _required(given: SourceParameters, key: str) -> str:
 def _component(
     given: SourceParameters, prefix: str, stage: str, known: Mapping[str, ComponentMapping], columns: float
 ) -> TargetValues:
-    """Return the alternative of a stage with its parameters."""
     chosen = _required(given, f"{prefix}:{CHOICE}")
     if chosen not in known:
         raise UntranslatableError(f"the space has no equivalent of `{chosen}`")
@@ -265,10 +261,7 @@ def _conversion_rules(
 
 
 def case_rule(name: str, said: Mapping[str, TargetValues]) -> dict[str, Callable[[str, float], TargetValues]]:
-    """Return the rule for a parameter that maps each known text to parameters of ours.
-
-    Any other text raises UntranslatableError.
-    """
+    """Return the rule for a parameter that maps known texts to ours; others raise UntranslatableError."""
 
     def rule(text: str, columns: float) -> TargetValues:  # noqa: ARG001 - rule signature
         if text not in said:
@@ -279,10 +272,7 @@ def case_rule(name: str, said: Mapping[str, TargetValues]) -> dict[str, Callable
 
 
 def renamed_values_rule(name: str, **ours: str) -> dict[str, Callable[[str, float], TargetValues]]:
-    """Return the rule for a parameter whose values have other names in the space (`theirs="ours"`).
-
-    Any other text raises UntranslatableError.
-    """
+    """Return the rule for a parameter whose values have other names in the space (`theirs="ours"`)."""
     return case_rule(name, {theirs: {name: value} for theirs, value in ours.items()})
 
 

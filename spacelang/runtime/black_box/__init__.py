@@ -13,13 +13,12 @@ from spacelang.deprecation import renamed_attributes
 from spacelang.ir.loss_scale import LossScale
 from spacelang.ir.task import AnyBound, Validation
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.loss_name import UNNAMED_LOSS, LossName
+from spacelang.runtime.objective import UNNAMED_LOSS, LossName
 from spacelang.runtime.request_queue import PrefixKeyFunction
 from spacelang.runtime.storage.header import DataFacts
 
 ARTIFICIAL_PREFIX: Final = "artificial:"
 """The prefix of the data name of an artificial objective; its seed follows."""
-
 SINGLE_FIDELITY: Final = (1,)
 """The fidelities of a black box that has only one."""
 

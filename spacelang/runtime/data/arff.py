@@ -204,7 +204,7 @@ def _row(line: str, width: int) -> list[ArffValue]:
 
 
 def _append_rows(columns: list[AttributeValues], rows: list[list[ArffValue]], numbers: list[int], name: str) -> None:
-    """Append the rows to the columns, and clear the rows and line numbers."""
+    """Append the rows to the columns, and clear both lists."""
     if not rows:
         return
     for taking, values in zip(columns, zip(*rows, strict=True), strict=True):
@@ -295,7 +295,6 @@ def _dense_column(taking: AttributeValues, given: dict[int, tuple[int, ArffValue
 
 
 def _entries(line: str, width: int) -> dict[int, ArffValue]:
-    """Return the values of a sparse row by column index."""
     if not (line.startswith("{") and line.endswith("}")):
         raise LineError("is not a sparse row like those before it", f"it may be truncated: {FETCH_AGAIN}")
     inside = line[1:-1]
@@ -343,10 +342,7 @@ _PATTERN: Final = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
 
 
 class LineError(Exception):
-    """An error in a line of a file, whose message follows the line number.
-
-    `place` is the index of the faulty value among those of a chunk.
-    """
+    """An error in a line, whose message follows the line number; `place` is the index of the value in its chunk."""
 
     def __init__(self, wrong: str, remedy: str = "", place: int = 0) -> None:
         super().__init__(wrong)
@@ -360,10 +356,7 @@ class LineError(Exception):
 
 
 def parse_attribute(name: str, written: str) -> Attribute:
-    """Return the attribute with a name and a written type; raise LineError if the type is invalid.
-
-    Lists of nominal values are not handled here.
-    """
+    """Return the attribute with a type other than a list of values; raise LineError if the type is invalid."""
     word, _, rest = written.partition(" ") if "\t" not in written else written.partition("\t")
     rest = rest.strip()
     if word.lower() == "date":

@@ -89,10 +89,7 @@ def load_dataset(reference: str, target: str | None = None, reading: ReadOptions
 def load_rows(
     reference: str, reading: ReadOptions = DEFAULT_OPTIONS, words: Collection[str] = ()
 ) -> pd.DataFrame | SparseTable:
-    """Return all columns of the referenced data, with or without labels; raise DataError as `load_dataset` does.
-
-    In a `.csv` file, the columns `words` are read as text, whatever their values look like.
-    """
+    """Return all columns of the data, those in `words` as text if it is a `.csv` file; raise DataError."""
     scheme, _, name = reference.partition(":")
     match scheme:
         case "sklearn":
@@ -174,7 +171,6 @@ def _read_file(reference: str, reading: ReadOptions, words: Collection[str] = ()
 
 
 def _refuse_options(reference: str, said: Mapping[str, str]) -> None:
-    """Raise DataError if options for text files are given for data to which they do not apply."""
     if said:
         option = next(iter(said))
         raise DataError(f"`--{option}` has no effect on `{reference}`", "omit it: it is for `.csv` files")
@@ -196,7 +192,6 @@ def _split(
     reading: ReadOptions,
     left_out: tuple[str, ...] = (),
 ) -> Table:
-    """Return the features and labels of a table, without the dropped columns."""
     named = [*table.columns] if isinstance(table, pd.DataFrame) else [*table.names]
     dropped = reading.drop_columns
     for column in dropped:
@@ -257,7 +252,6 @@ def _array(given: Any, what: str) -> npt.NDArray[Any]:
 
 
 def _check_scalars(column: "pd.Series[Any]", remedy: str = SCALAR_COLUMNS_REMEDY) -> "pd.Series[Any]":
-    """Return the column; raise DataError if its values include lists, dictionaries or the like."""
     values = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
     if pd.api.types.is_object_dtype(values.dtype) and pd.api.types.infer_dtype(values, skipna=True).startswith("mixed"):
         held = next((value for value in values if not pd.api.types.is_scalar(value)), None)

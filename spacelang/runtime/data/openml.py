@@ -53,10 +53,7 @@ class ClientWorkspace:
                 self.copied.add(here)
 
     def move_to_cache(self) -> None:
-        """Move downloaded files to the permanent cache.
-
-        If it cannot be written, they are downloaded again next time.
-        """
+        """Move downloads to the permanent cache; if it cannot be written, they are downloaded again next time."""
         for kind, names in CACHED_FILES.items():
             for fetched in (self.folder / kind).glob("*/*"):
                 if fetched.name in names and not (
@@ -71,10 +68,7 @@ class ClientWorkspace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenmlTable:
-    """A table from OpenML, its label column, and the columns that are no features.
-
-    `splits` and `kind` are set for a task.
-    """
+    """A table from OpenML, its label column, the columns that are no features, and the splits and kind of a task."""
 
     table: pd.DataFrame | SparseTable
     target: str
@@ -99,11 +93,10 @@ def fetch(reference: str, target: str | None = None) -> OpenmlTable:
 
 
 class _CorruptCacheError(Exception):
-    """An error for a cached file that is truncated or damaged and must be downloaded again."""
+    """A cached file is damaged and must be downloaded again."""
 
 
 def _fetch_once(reference: str, number: int, target: str | None, *, fresh: bool) -> OpenmlTable:
-    """Load the data with the help of the cache, or without it if `fresh` is True."""
     read = _task if reference.startswith("openml-task") else _dataset
     with client_workspace(fresh=fresh) as (client, room):
         try:
@@ -208,10 +201,7 @@ def _table(file: Path, reference: str, *, is_checked: bool) -> pd.DataFrame | Sp
 
 
 def _check_rows(client: Any, dataset: Any, rows: int) -> None:
-    """Raise DamagedFileError if OpenML reports another number of rows.
-
-    Some data sets have no such number, and the server cannot always be reached. Nothing is checked then.
-    """
+    """Raise DamagedFileError if OpenML reports another number of rows; it may report none, or be unreachable."""
     from requests.exceptions import RequestException
 
     with suppress(RequestException, client.exceptions.OpenMLServerException):
@@ -221,10 +211,7 @@ def _check_rows(client: Any, dataset: Any, rows: int) -> None:
 
 
 def _columns_in_field(names: str | list[str] | None, columns: list[str]) -> list[str]:
-    """Return the columns that a field of a description names.
-
-    The field is a name, a list of names, or several names in one text, separated by commas.
-    """
+    """Return the columns in a field: a name, a list of names, or names in one text, separated by commas."""
     listed = names if isinstance(names, list) else [names or ""]
     each = [part for name in listed for part in ([name] if name in columns else map(str.strip, name.split(",")))]
     return [name for name in each if name in columns]
@@ -365,10 +352,7 @@ def _client() -> Any:
 
 @contextmanager
 def _silenced() -> Iterator[None]:
-    """Disable Parquet downloads and suppress the client's log messages and warnings.
-
-    The client logs to the root logger, and would configure it for the whole process.
-    """
+    """Disable Parquet downloads, and suppress the messages that the client logs to the root logger, and warnings."""
     silent, root = logging.NullHandler(), logging.getLogger()
     before = os.environ.get(SKIP_PARQUET)
     root.addHandler(silent)
@@ -403,10 +387,7 @@ def _temporary_folder(root: Path) -> Iterator[Path]:
 
 
 def _copy(kept: Path, here: Path) -> None:
-    """Copy a cached file for the client.
-
-    The data file is hard-linked if possible, as it can be large. The client may change descriptions, but never data.
-    """
+    """Copy a cached file for the client; the large data file, which it never changes, is hard-linked if possible."""
     if kept.name == DATA_FILE:
         with suppress(OSError):
             os.link(kept, here)
@@ -433,6 +414,5 @@ def _host(client: Any) -> str:
 
 
 def _quote_answer(message: str, key: str) -> str:
-    """Return the server's answer as one short line without the API key."""
     words = " ".join(message.replace(" - None", "").split())
     return f'"{words.replace(key, "...") if key else words}"'.replace("\x1b", "")[:200]

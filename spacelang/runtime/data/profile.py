@@ -144,10 +144,7 @@ class Profile:
 
 
 def profile(table: Table) -> Profile:
-    """Return the profile of a table; raise DataError if a row has no label, or if all labels are the same.
-
-    Raises DataError, too, if no column holds numbers, categories, text or dates.
-    """
+    """Return the profile of a table; raise DataError without labels, with one class, and without usable columns."""
     check_no_missing_labels(table)
     label = str(table.target.name)
     kind = guess_task_kind(table).kind
@@ -233,7 +230,6 @@ def _column(values: "pd.Series[Any]") -> ColumnProfile:
 
 
 def _infinite(columns: Sequence[ColumnProfile], features: Features) -> Iterator[str]:
-    """Yield a sentence if columns hold infinite numbers."""
     if not isinstance(features, pd.DataFrame):
         if np.isinf(features.data).any():
             yield "the features hold infinite values, which a run refuses: replace them"
@@ -250,7 +246,6 @@ def _infinite(columns: Sequence[ColumnProfile], features: Features) -> Iterator[
 
 
 def _unusable(columns: Iterable[ColumnProfile]) -> Iterator[str]:
-    """Yield a sentence if columns hold neither numbers nor text nor dates, such as durations."""
     if names := [column.name for column in columns if column.content is ColumnContent.OTHER]:
         holds, them = ("holds", "it") if len(names) == 1 else ("hold", "them")
         yield (
@@ -260,17 +255,13 @@ def _unusable(columns: Iterable[ColumnProfile]) -> Iterator[str]:
 
 
 def _too_few_rows(rows: int) -> Iterator[str]:
-    """Yield a sentence if there are too few rows to hold some out and to fit nearest-neighbour models to the others."""
     if rows < MIN_ROWS:
         are = "is" if rows == 1 else "are"
         yield f"{count_with_noun(rows, 'row')} {are} too few for a run: give at least {MIN_ROWS}"
 
 
 def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:
-    """Yield a sentence if labels are infinite, or if a class has a single row.
-
-    Such a class cannot be on both sides of a split.
-    """
+    """Yield a sentence for infinite labels or a class with a single row, which cannot be on both sides of a split."""
     if kind == "regression":
         if (
             pd.api.types.is_numeric_dtype(labels)
@@ -312,7 +303,6 @@ def _is_row_number(values: "pd.Series[Any]") -> bool:
 
 
 def _text_format(values: "pd.Series[Any]", distinct: int) -> Suspicion | None:
-    """Return what values that are written as text seem to be."""
     known = values.dropna().head(MAX_SAMPLED_ROWS).unique()[:MAX_SAMPLED_VALUES]
     filled = [text for each in known if (text := str(each).strip())]
     enough = DECISIVE_SHARE * len(filled)
@@ -325,9 +315,6 @@ def _text_format(values: "pd.Series[Any]", distinct: int) -> Suspicion | None:
 
 
 def _has_decimal_commas(numbers: list[str]) -> bool:
-    """Return True if the numbers have decimal commas.
-
-    A comma is a thousands separator if three digits follow it everywhere.
-    """
+    """Return True unless the commas are thousands separators, with three digits behind each."""
     behind = [each.partition(",")[2] for each in numbers]
     return all(map(WITH_COMMA.fullmatch, numbers)) and any(digits and len(digits) != 3 for digits in behind)

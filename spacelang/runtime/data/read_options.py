@@ -89,7 +89,6 @@ def make_read_options(
 
 
 def _encoding_name(encoding: str) -> str:
-    """Return the canonical name of a text encoding; raise ReadOptionsError if it is unknown."""
     try:
         known = codecs.lookup(encoding)
         "".encode(known.name)
@@ -160,10 +159,7 @@ class DataOptions:
 
 
 def read_options(texts: Mapping[str, str]) -> DataOptions:
-    """Return the options that `DataOptions.as_texts` was made from.
-
-    Raises InputError for invalid texts, which a store of unknown origin may have.
-    """
+    """Return the options of `DataOptions.as_texts`; raise InputError for invalid texts, as in a foreign store."""
     try:
         share = float(texts["test"]) if "test" in texts else None
         dropped = json.loads(texts.get("drop_columns", "[]"))

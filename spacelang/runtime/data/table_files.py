@@ -53,18 +53,12 @@ def read_csv(path: Path, name: str, reading: ReadOptions = DEFAULT_OPTIONS, word
 
 
 def read_text(path: Path, name: str, encoding: str = DEFAULT_OPTIONS.encoding) -> str:
-    """Return the text of a file, decompressed if it is a `.gz` file.
-
-    Raises DataError if it is unreadable, no text in this encoding, empty or truncated.
-    """
+    """Return the text of a file, `.gz` or not; raise DataError if it is unreadable, empty, truncated or no text."""
     return _decode(read_bytes(path, name), name, encoding)
 
 
 def read_bytes(path: Path, name: str) -> bytes:
-    """Return the content of a file, decompressed if it is a `.gz` file.
-
-    Raises DataError if it is unreadable, empty or truncated.
-    """
+    """Return the content of a file, decompressed if `.gz`; raise DataError if unreadable, empty or truncated."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -102,10 +96,7 @@ def _decode(content: bytes, name: str, encoding: str) -> str:
 
 
 def _check_shape(text: str, name: str, sep: str) -> None:
-    """Raise DataError unless all rows have as many fields as the header and all columns have unique names.
-
-    pandas would fill short rows with missing values, and rename repeated columns.
-    """
+    """Raise DataError for ragged rows and repeated columns, which pandas would fill with missing values and rename."""
     _check_separator(text, name, sep)
     if _is_regular(text, sep):
         _check_header(text.partition("\n")[0].split(sep), name)
@@ -134,11 +125,7 @@ def _check_shape(text: str, name: str, sep: str) -> None:
 
 
 def _is_regular(text: str, sep: str) -> bool:
-    """Return True if nothing is quoted and every line has as many fields as the first one.
-
-    This check is fast: a million rows take half a second. All other files go through the CSV reader, which finds the
-    fault if there is one.
-    """
+    """Return True if nothing is quoted and all lines have as many fields: a check in half a second per million rows."""
     if '"' in text or "\r" in text:
         return False
     lines = [line for line in text.split("\n") if line]
@@ -146,7 +133,6 @@ def _is_regular(text: str, sep: str) -> bool:
 
 
 def _check_separator(text: str, name: str, sep: str) -> None:
-    """Raise DataError if the header is a single field and another separator fits the first lines."""
     lines = [line for line in text[:SNIFFED_CHARACTERS].splitlines()[:SNIFFED_LINES] if line.strip()]
     # Only the header is checked: rows may have commas in their numbers.
     likely = None if sep in lines[0] else likely_separator(lines, sep)

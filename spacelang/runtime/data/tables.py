@@ -72,10 +72,7 @@ INDEX_TYPE: Final = np.int32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseTable:
-    """A table of named columns that is mostly zeros.
-
-    `numbers` is an n x d array with zeros in place of the columns `others`, which are not numeric.
-    """
+    """Named columns, mostly zeros: `numbers` is n x d, with zeros for the columns `others`, which are not numeric."""
 
     names: tuple[str, ...]
     numbers: csr_array
@@ -107,10 +104,7 @@ class SparseTable:
 
 
 def canonical(features: Any) -> csr_array:
-    """Return a canonical CSR copy of a sparse matrix or array: indices sorted, no duplicates, no explicit zeros.
-
-    Raises DataError unless it is two-dimensional and numeric.
-    """
+    """Return a CSR copy with sorted indices and without explicit zeros; raise DataError unless 2-d and numeric."""
     if features.ndim != 2:
         raise DataError(f"features must have two dimensions (rows, columns), not the shape {features.shape}")
     if features.dtype.kind not in "biuf":
@@ -157,7 +151,6 @@ def _hashed_sparse(features: Any) -> bytes:
 
 
 def _hashed(name: str, column: "pd.Series[Any]") -> bytes:
-    """Return the digest of one column. Columns are hashed separately, so their bytes cannot run into each other."""
     kind, parts = _content(column)
     digest = hashlib.sha256(json.dumps([name, kind]).encode())
     for part in parts:
@@ -166,7 +159,6 @@ def _hashed(name: str, column: "pd.Series[Any]") -> bytes:
 
 
 def _content(column: "pd.Series[Any]") -> tuple[object, list[bytes]]:
-    """Return a description of the column's type, and its values as bytes."""
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         # The order of the categories matters, as encoders use it.
@@ -190,10 +182,7 @@ def _content(column: "pd.Series[Any]") -> tuple[object, list[bytes]]:
 
 
 def _texts(column: "pd.Series[Any]") -> list[bytes]:
-    """Return the codes of the values and the distinct values, as bytes.
-
-    A code is the index among the distinct values in order of appearance, or -1 for a missing value.
-    """
+    """Return as bytes the distinct values, and their codes in order of appearance, -1 for missing ones."""
     values = column.astype(object).to_numpy()
     names: dict[tuple[str, str], int] = {}
     codes = np.empty(len(values), dtype=np.int64)

@@ -40,10 +40,7 @@ Predictions: TypeAlias = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ModelMultiset:
-    """A multiset of models, given by their indices in a library (from 0) in the order in which they were added.
-
-    `losses[k]` is the loss of the first k + 1 of them together.
-    """
+    """Models by their indices in a library, in `order` of addition; `losses[k]` is that of the first k + 1 together."""
 
     order: tuple[int, ...]
     losses: tuple[float, ...]
@@ -77,10 +74,7 @@ class EnsembleError(InputError):
 
 
 class BestPredictions(NullTrialStorage):
-    """A trial storage that holds only the predictions of the best trials that may become members.
-
-    `predictions` maps at most `LIBRARY_SIZE` trial numbers to their predictions.
-    """
+    """A trial storage of the `predictions` of at most `LIBRARY_SIZE` best trials, by number."""
 
     stores_predictions = True
 
@@ -341,7 +335,6 @@ def average_predictions(library: Sequence[Predictions], votes: Sequence[int]) ->
 
 
 def _chunks(models: Predictions) -> list[Predictions]:
-    """Return the library in chunks that are small enough to copy."""
     at_once = max(1, MAX_COPIED // max(1, models[0].size))
     return [models[first : first + at_once] for first in range(0, len(models), at_once)]
 

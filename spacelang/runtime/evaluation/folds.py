@@ -1,4 +1,4 @@
-"""The settings of an evaluation, and the folds that all trials share: split, prepared, in a fixed order of training rows."""
+"""The settings of an evaluation, and the folds that all trials share: split, prepared and in a fixed order of rows."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields

@@ -63,10 +63,8 @@ from spacelang.runtime.storage.header import MISSING_VALUES_SETTING, SHOWN_DIGIT
 
 Clock: TypeAlias = Callable[[], float]
 """A monotonic clock: seconds since a fixed moment."""
-
 SEED_COUNT: Final = 2**32
 """The number of seeds that scikit-learn and the global generator of NumPy accept."""
-
 _SIBLING_PACKAGES: Final = "beside"
 """The key of the pickled state that holds the folders of imported sibling packages, which are not installed."""
 
@@ -133,10 +131,7 @@ class DataObjective:
 
     @cached_property
     def meta_features(self) -> Mapping[str, float]:
-        """The meta-features of the unprepared training rows of the first fold.
-
-        Labels of held-out rows are not used.
-        """
+        """The meta-features of the unprepared training rows of the first fold. Labels of held-out rows are not used."""
         data = self._dataset
         rows = first_fold_training_rows(data, self._settings.validation, self._settings.seed)
         features = data.features.iloc[rows] if isinstance(data.features, pd.DataFrame) else data.features[rows]

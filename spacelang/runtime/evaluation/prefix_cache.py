@@ -14,8 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from spacelang.runtime.evaluation.memory_footprint import MemoryFootprint, memory_footprint
-from spacelang.runtime.evaluation.table_copies import copy_table, table_bytes
+from spacelang.runtime.evaluation.contents import MemoryFootprint, copy_table, memory_footprint, table_bytes
 from spacelang.runtime.random_state import (
     GLOBAL_RANDOM_STATE_BYTES,
     GlobalRandomState,
@@ -25,16 +24,12 @@ from spacelang.runtime.random_state import (
 
 CacheKey: TypeAlias = Hashable
 """A cache key: the training rows of a prefix and the identities of its steps."""
-
 ENTRY_BYTES: Final = 4_096
 """The estimated bytes of an entry besides its tables; mostly its key."""
-
 OVERHEAD_SECONDS: Final = 5e-5
 """The seconds that storing a prefix and reusing it once take, besides copying its tables."""
-
 MAX_SPENT_SHARE: Final = 0.02
 """The share of the fitting time that may be spent on storing prefixes, beyond the seconds that reuse has saved."""
-
 MAX_REMEMBERED: Final = 20_000
 """The number of rejected prefixes whose hashes are remembered; a prefix that occurs again is stored."""
 

@@ -16,7 +16,6 @@ from spacelang.runtime.errors import DataError
 
 Rows = npt.NDArray[np.int64]
 """Row numbers of a table."""
-
 FINGERPRINT_DIGITS: Final = 12
 """The number of hexadecimal digits in the fingerprint of predefined splits."""
 

@@ -40,7 +40,6 @@ EXECUTORS: Final = PluginRegistry("spacelang.runtime.executors", "spacelang.exec
 An executor that users can name has a class method `create(evaluate, workers, forks=...)`, where `workers` is a
 `WorkerSettings`.
 """
-
 ONE_WORKER: Final = WorkerSettings()
 """One worker process on this machine, without limits."""
 

@@ -15,21 +15,17 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 from spacelang.ir.task import UNLIMITED, Limits
-from spacelang.runtime.errors import InputError
+from spacelang.runtime.errors import InputError, describe_exception
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job, WorkerSettings
-from spacelang.runtime.failures import describe_exception
 
 if TYPE_CHECKING:
-    from spacelang.runtime.executors._dask.slots import Slot
+    from spacelang.runtime.executors._dask.worker_plugin import Slot
 
 ADDRESS_PATTERN: Final = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:.]+\]|[^\s/:@\[\]]+):(\d{1,5})")
-
 NO_WORKER_TIMEOUT: Final = 300.0
 """The maximum time that a run waits when the cluster has no dask worker, in seconds."""
-
 LOCAL_CLUSTER: Final = "dask"
 """The executor name for a cluster on this machine; any other name is the address of a scheduler."""
-
 CLOSE_TIMEOUT: Final = 5.0
 """The maximum time to wait for the cluster to close, in seconds."""
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 from spacelang.ir.trial import Trial
 from spacelang.runtime.executors import FinishedJob, Job, PendingJobsError
-from spacelang.runtime.job_slots import JobSlots
+from spacelang.runtime.executors.here import JobSlots
 
 
 class Elsewhere(JobSlots):

@@ -23,13 +23,13 @@ from typing import Final, assert_never
 
 from spacelang.ir.task import BYTES, UNLIMITED, Limits, format_quantity
 from spacelang.ir.trial import Status, Trial
-from spacelang.runtime.errors import InputError
+from spacelang.runtime.errors import Failure, InputError, describe_exception, format_megabytes
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job, WorkerSettings
-from spacelang.runtime.executors._processes.channel import Channel
-from spacelang.runtime.executors._processes.messages import (
+from spacelang.runtime.executors._processes.communication import (
     ANSWER_HEADER,
     REQUEST_HEADER,
     Answer,
+    Channel,
     ConfigureWorkers,
     EndUnreachableWorker,
     ForkWorker,
@@ -41,20 +41,15 @@ from spacelang.runtime.executors._processes.messages import (
     ZygoteMessage,
 )
 from spacelang.runtime.executors._processes.zygote_connection import NO_WORKERS_HELP, ZygoteConnection
-from spacelang.runtime.failures import Failure, describe_exception, format_megabytes
 
 MAX_ATTEMPTS: Final = 3
 """The maximum number of starts of a job whose worker may have died for a reason outside of the job."""
-
 MAX_FAILED_LOADS: Final = 3
 """The number of zygotes in a row that may end before they have loaded the evaluation."""
-
 MIN_TRIAL_BYTES: Final = 16_000_000
 """The minimum memory of a trial on top of that of an idle worker, in bytes."""
-
 CHECK_INTERVAL: Final = 1.0
 """The interval at which a silent zygote is checked, in seconds."""
-
 RESPONSE_TIMEOUT: Final = 10.0
 """The maximum time for a worker to read a job, and for the zygote to report a timeout, in seconds."""
 

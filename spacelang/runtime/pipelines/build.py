@@ -86,68 +86,124 @@ def _make_pipeline(steps: list[Step]) -> Any:
     return pipeline_class(chained)(with_distinct_names(chained))
 
 
-@dataclass(frozen=True, slots=True)
-class _Builder:
-    """A builder of the objects of a pipeline, which walks the tree of the space."""
+class PipelineWalk:
+    """The walk over the tree of a space that finds what its pipelines consist of; subclasses make it of what is found.
 
-    configuration: Configuration
-    random_state: int | None
-    n_jobs: int | None
-    table: tuple[TableColumn, ...] | None
+    `build` makes objects, and the export of code makes source. A subclass says what becomes of a single step with its
+    name (None for that of its class), of an operator, a decision, and so on. A step that is left out may have no steps.
+    """
 
-    def steps(self, node: Node) -> list[Step]:
-        """Return the steps that a node adds to the surrounding pipeline; none if the node is left out."""
+    def _single_step(self, name: str | None, part: Any) -> list[Any]: ...  # type: ignore[empty-body]
+    def _permutation(self, node: Product, order: Choice) -> list[Any]: ...  # type: ignore[empty-body]
+    def _estimator(self, operator: Operator) -> Any: ...
+    def _decision(self, decision: Choice) -> Any: ...
+    def _union(self, steps: list[Any]) -> Any: ...
+    def _column_transformer(self, node: Product) -> Any: ...
+    def _chain(self, node: Product) -> Any: ...
+    def _operator_list(self, steps: list[Any]) -> Any: ...
+    def _constant(self, value: Any) -> Any: ...
+    def _hyperparameter_value(self, operator: Operator, hyperparameter: Hyperparameter) -> Any: ...
+
+    def steps(self, node: Node) -> list[Any]:
+        """Return the steps that a node adds to the surrounding pipeline."""
         match node:
             case Product(kind=ProductKind.SEQUENCE):
                 return [step for child in node.children for step in self.steps(child)]
             case Product(kind=ProductKind.PERMUTATION):
                 order, *_ = node.children
                 assert isinstance(order, Choice)
-                return [
-                    step for child in node.steps_in_order(self.chosen_branch(order).name) for step in self.steps(child)
-                ]
-            case Choice():
-                taken = self.part(self.chosen_branch(node).node)
-                return [] if taken is None else [(node.name, taken)]
+                return self._permutation(node, order)
             case _:
-                part = self.part(node)
-                return [] if part is None else [(type(part).__name__.lower(), part)]
+                return self._single_step(node.name if isinstance(node, Choice) else None, self.part(node))
 
     def part(self, node: Node) -> Any:
-        """Return the single object of a node, or None if the node is left out."""
+        """Return the single part for a node, whatever the node contains; raise BuildError for a hyperparameter."""
         match node:
             case Operator():
-                return self.estimator(node)
+                return self._estimator(node)
             case Choice():
-                return self.part(self.chosen_branch(node).node)
+                return self._decision(node)
             case Hyperparameter():
                 raise BuildError(f"`{node.address}` is a hyperparameter where a step should be")
             case Product(kind=ProductKind.PARALLEL):
-                return self.feature_union(node)
+                return self._union(self._parallel_steps(node))
             case Product(kind=ProductKind.COLUMNS):
-                return self.column_transformer(node)
+                return self._column_transformer(node)
             case Product():
-                return self.sequence(node)
+                return self._chain(node)
 
-    def sequence(self, node: Product) -> Any:
-        """Return a pipeline of the node's steps; the step itself if there is only one, and None if there is none."""
-        steps = self.steps(node)
-        match steps:
-            case []:
-                return None
-            case [(_, only)]:
-                return only
+    def _parallel_steps(self, node: Product) -> list[Any]:
+        """Return one step for each child, even if the child has several steps."""
+        named = ((each.name if isinstance(each, Choice) else None, self.part(each)) for each in node.children)
+        return [step for name, part in named for step in self._single_step(name, part)]
+
+    def alternative_value(self, operator: Operator, decision: Choice, branch: Branch) -> Any:
+        """Return the value of a parameter for one alternative: an operator, a list of them, or a plain value."""
+        node, known = branch.node, catalogue_entry(operator).parameters.get(decision.name)
+        if node == SKIPPED_STEP:
+            if known is not None and isinstance(branch.value, str) and branch.value in known.named:
+                return self.named_object(operator, decision.name, branch.value)
+            return self.plain_value(operator, decision.name, branch.value)
+        if isinstance(node, Hyperparameter):
+            return self._hyperparameter_value(operator, node)
+        if known is not None and known.takes_operator_list and isinstance(node, Product):
+            return self._operator_list(self._parallel_steps(node))
+        return self.part(node)
+
+    def fixed_value(self, operator: Operator, parameter: str, value: FixedValue) -> Any:
+        """Return the value to which a parameter is fixed."""
+        match value:
+            case Operator():
+                return self._estimator(value)
+            case NamedObject():
+                return self.named_object(operator, parameter, value.name)
             case _:
-                return _make_pipeline(steps)
+                return self.plain_value(operator, parameter, value)
 
-    def feature_union(self, node: Product) -> Any:
-        """Return a `FeatureUnion` of the node's parts, or None if all are left out; omitted parts add no features."""
+    def named_object(self, operator: Operator, parameter: str, name: str) -> Any:
+        """Return the function or object that the catalogue names for a parameter."""
+        return self._constant(object_of(operator, parameter, name))
+
+    def plain_value(self, operator: Operator, parameter: str, value: Value) -> Any:
+        """Return a value of the language as the value that the library takes."""
+        known = catalogue_entry(operator).parameters.get(parameter)
+        return self._constant(value if known is None else known.to_python(value))
+
+
+@dataclass(frozen=True, slots=True)
+class _Builder(PipelineWalk):
+    """A builder of the objects of one pipeline. A part or step that is left out is None."""
+
+    configuration: Configuration
+    random_state: int | None
+    n_jobs: int | None
+    table: tuple[TableColumn, ...] | None
+
+    def _single_step(self, name: str | None, part: Any) -> list[Step]:
+        return [] if part is None else [(name or type(part).__name__.lower(), part)]
+
+    def _permutation(self, node: Product, order: Choice) -> list[Step]:
+        return [step for child in node.steps_in_order(self._chosen_branch(order).name) for step in self.steps(child)]
+
+    def _decision(self, decision: Choice) -> Any:
+        return self.part(self._chosen_branch(decision).node)
+
+    def _chain(self, node: Product) -> Any:
+        steps = self.steps(node)
+        return _make_pipeline(steps) if len(steps) > 1 else steps[0][1] if steps else None
+
+    def _union(self, steps: list[Step]) -> Any:
         from sklearn.pipeline import FeatureUnion
 
-        parts = [step for child in node.children for step in self.union_part(child)]
-        return FeatureUnion(with_distinct_names(parts)) if parts else None
+        return FeatureUnion(with_distinct_names(steps)) if steps else None
 
-    def column_transformer(self, node: Product) -> Any:
+    def _operator_list(self, steps: list[Step]) -> list[Step]:
+        return with_distinct_names(steps)
+
+    def _constant(self, value: Any) -> Any:
+        return value
+
+    def _column_transformer(self, node: Product) -> Any:
         """Return a `ColumnTransformer` with an entry for each part of `columns(…)`.
 
         A part that is left out passes its columns through unchanged.
@@ -158,7 +214,7 @@ class _Builder:
         chosen: list[Entry] = []
         last: list[Entry] = []
         for selector, child in zip(node.selectors, node.children, strict=True):
-            inside = self.for_columns(selector, node.selectors)
+            inside = self._for_columns(selector, node.selectors)
             part = inside.part(child)
             if selector.kind != "rest":
                 chosen += transformer_entries(selector, part, node.selectors, inside.table)
@@ -169,23 +225,13 @@ class _Builder:
         named = with_distinct_names((name, (part, columns)) for name, part, columns in [*chosen, *last])
         return ColumnTransformer([(name, part, columns) for name, (part, columns) in named], remainder=remainder)
 
-    def for_columns(self, selector: ColumnSelector, others: tuple[ColumnSelector, ...]) -> "_Builder":
-        """Return a builder for a part of `columns(…)`.
-
-        If the table is known, that of the new builder has only the columns that the selector takes.
-        """
+    def _for_columns(self, selector: ColumnSelector, others: tuple[ColumnSelector, ...]) -> "_Builder":
+        """Return a builder for a part of `columns(…)`, whose table (if known) has the columns of the selector only."""
         if self.table is None:
             return self
         return replace(self, table=tuple(column for column in self.table if column.is_selected_by(selector, others)))
 
-    def union_part(self, node: Node) -> list[Step]:
-        """Return a part of a union as one named object, even if it has several steps; nothing if it is left out."""
-        if isinstance(node, Choice):
-            return self.steps(node)
-        part = self.part(node)
-        return [] if part is None else [(type(part).__name__.lower(), part)]
-
-    def chosen_branch(self, decision: Choice) -> Branch:
+    def _chosen_branch(self, decision: Choice) -> Branch:
         """Return the branch of a decision that the configuration chooses; raise BuildError if it chooses none."""
         if decision.key not in self.configuration:
             raise BuildError(f"the configuration has no value for `{decision.key}`")
@@ -195,76 +241,34 @@ class _Builder:
             raise BuildError(f"`{literal(name)}` is not an alternative of `{decision.key}`")
         return decision.branches[place]
 
-    def estimator(self, operator: Operator) -> Any:
-        """Return an instance of the operator's class.
-
-        Its arguments are the fixed values, the active hyperparameters and the parameters that the runtime sets.
-        """
+    def _estimator(self, operator: Operator) -> Any:
+        """Return an instance of the class, with fixed values, active hyperparameters, and what the runtime sets."""
         arguments = {name: self.fixed_value(operator, name, value) for name, value in operator.fixed}
         for child in operator.children:
             if isinstance(child, Choice):
-                arguments[child.name] = self.nested_value(operator, child)
+                arguments[child.name] = self.alternative_value(operator, child, self._chosen_branch(child))
             elif child.key in self.configuration:
-                arguments[child.name] = self.hyperparameter_value(operator, child, self.configuration[child.key])
+                arguments[child.name] = self._hyperparameter_value(operator, child)
         given = runtime_arguments(operator, n_jobs=self.n_jobs, random_state=self.random_state)
-        return class_of(operator)(**_compose_arguments(operator, given | arguments))
+        try:
+            composed = join_elements(catalogue_entry(operator), given | arguments)
+        except ValueError as error:
+            raise BuildError(str(error)) from error
+        return class_of(operator)(**composed)
 
-    def nested_value(self, operator: Operator, decision: Choice) -> Any:
-        """Return the value of a parameter whose alternatives are operators, possibly beside plain values."""
-        branch = self.chosen_branch(decision)
-        node = branch.node
-        if node == SKIPPED_STEP:
-            return _plain_value(operator, decision.name, branch.value)
-        if isinstance(node, Hyperparameter):
-            return self.hyperparameter_value(operator, node, self.configuration[node.key])
-        known = catalogue_entry(operator).parameters.get(decision.name)
-        if known is not None and known.takes_operator_list and isinstance(node, Product):
-            return with_distinct_names([step for child in node.children for step in self.union_part(child)])
-        return self.part(node)
+    def _hyperparameter_value(self, operator: Operator, hyperparameter: Hyperparameter) -> Any:
+        """Return the value with the type of the domain: 1 becomes 1.0 among floats.
 
-    def fixed_value(self, operator: Operator, parameter: str, value: FixedValue) -> Any:
-        """Return the object to which a parameter is fixed."""
-        match value:
-            case Operator():
-                return self.estimator(value)
-            case NamedObject():
-                return object_of(operator, parameter, value.name)
-            case _:
-                return _argument(operator, parameter, value)
-
-    def hyperparameter_value(self, operator: Operator, hyperparameter: Hyperparameter, value: Value) -> Any:
-        """Return the object for a value of a hyperparameter.
-
-        The value gets the type of the domain: 1 becomes 1.0 among floats. Raise BuildError if the domain does not
-        contain the value.
+        Raise BuildError if the domain does not contain the value.
         """
+        value = self.configuration[hyperparameter.key]
         member = hyperparameter.domain.find(value)
         if isinstance(member, NotFound):
             domain = describe(hyperparameter.domain)
             raise BuildError(f"`{hyperparameter.key}` takes {domain}, not `{literal(value)}`")
         if isinstance(member, str) and member in hyperparameter.named:
-            return object_of(operator, hyperparameter.name, member)
-        return _argument(operator, hyperparameter.name, member)
-
-
-def _compose_arguments(operator: Operator, arguments: dict[str, Any]) -> dict[str, Any]:
-    try:
-        return join_elements(catalogue_entry(operator), arguments)
-    except ValueError as error:
-        raise BuildError(str(error)) from error
-
-
-def _plain_value(operator: Operator, parameter: str, value: Value) -> Any:
-    """Return the catalogue's object for a plain value that is the name of one, and the value itself otherwise."""
-    known = catalogue_entry(operator).parameters.get(parameter)
-    if known is not None and isinstance(value, str) and value in known.named:
-        return object_of(operator, parameter, value)
-    return _argument(operator, parameter, value)
-
-
-def _argument(operator: Operator, parameter: str, value: Value) -> Any:
-    known = catalogue_entry(operator).parameters.get(parameter)
-    return value if known is None else known.to_python(value)
+            return self.named_object(operator, hyperparameter.name, member)
+        return self.plain_value(operator, hyperparameter.name, member)
 
 
 LABEL_ENCODING_CLASSIFIERS: Final = frozenset(
@@ -321,7 +325,6 @@ def _takes_codes_only(estimator: Any) -> bool:
 
 
 def _wrap_in_votes(value: Any) -> Any:
-    """Return the value with every classifier that accepts only codes, and would get labels, wrapped in a vote."""
     if not needs_codes(value):
         return value
     if isinstance(value, list | tuple):
@@ -342,7 +345,6 @@ def _name(classifier: Any) -> str:
 
 
 def _importance_path(getter: Any, classifier: Any) -> Any:
-    """Return the path to feature importances for a feature selector whose classifier is wrapped in a vote."""
     if not _takes_codes_only(classifier) or not isinstance(getter, str):
         return getter
     attribute = "feature_importances_" if getter == "auto" else getter

@@ -37,10 +37,7 @@ CODES_ONLY: Final = frozenset({"XGBClassifier", "XGBRFClassifier"})
 
 
 def catalogue(name: str) -> Catalogue:
-    """Return the catalogue with this name; raise BuildError if its package is not installed or cannot be read.
-
-    Whether the package is allowed was decided when the space was checked.
-    """
+    """Return the named catalogue; raise BuildError if its package (checked before) is not installed or unreadable."""
     try:
         return open_package(name)
     except NotInstalledError as error:
@@ -105,10 +102,7 @@ def settable_by_runtime(catalogue_name: str, operator_name: str) -> frozenset[st
 
 
 def runtime_arguments(operator: Operator, *, n_jobs: int | None, random_state: int | None) -> dict[str, Any]:
-    """Return the arguments that the runtime passes to an operator, by name.
-
-    They are `n_jobs`, `random_state` and parameters that suppress output. Values of the space take precedence.
-    """
+    """Return the arguments that the runtime passes, which suppress output, too; values of the space take precedence."""
     wanted = {THREAD_PARAMETERS.get(operator.catalogue, "n_jobs"): n_jobs, "random_state": random_state}
     names = settable_by_runtime(operator.catalogue, operator.name)
     given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None and name in names}
@@ -125,10 +119,7 @@ def object_of(operator: Operator, parameter: str, name: str) -> Any:
 
 
 def task_kind(root: Node) -> TaskKind:
-    """Return the kind of the operators in which pipelines of a space end: `classification` or `regression`.
-
-    Raise BuildError if they are neither, or a mixture.
-    """
+    """Return `classification` or `regression` by the last operators of a space; raise BuildError for a mixture."""
     last = tuple(_last_operators(root))
     roles = [catalogue_entry(operator).roles for operator in last]
     if roles and all(Role.CLASSIFIER in held for held in roles):
@@ -142,7 +133,6 @@ def task_kind(root: Node) -> TaskKind:
 
 
 def _last_operators(node: Node) -> tuple[Operator, ...]:
-    """Return the operators in which pipelines of a node can end."""
     match node:
         case Operator():
             return (node,)

@@ -74,10 +74,7 @@ class SpaceEstimator(ConfigurationEstimator):
         return build(self.space, member, preparation=preparation, first=first, random_state=seed)
 
     def fit(self, features: Any, labels: Any = None, sample_weight: Any = None) -> "SpaceEstimator":
-        """Build and fit the pipeline; the last step gets the sample weights.
-
-        Raise TypeError if there are sample weights, and the last step does not support them.
-        """
+        """Build and fit the pipeline; raise TypeError if the last step does not support the sample weights."""
         pipeline = self.build()
         if labels is not None and is_classifier(self):
             pipeline = adapt_to_labels(pipeline, tuple(np.unique(labels).tolist()))

@@ -88,10 +88,7 @@ class Preparation:
         return f"numbered by the space in {_format_columns(self.numbered)}" if self.numbered else ""
 
     def make_transformer(self) -> Any:
-        """Return an unfitted `ColumnTransformer` for the table as a DataFrame, or None if nothing changes.
-
-        Its output is dense: an array of floats, or a DataFrame if the pipeline takes one.
-        """
+        """Return an unfitted `ColumnTransformer` with dense output (array or DataFrame), or None if nothing changes."""
         if self.is_empty:
             return None
         from sklearn.compose import ColumnTransformer
@@ -178,13 +175,11 @@ def _names(columns: Iterable[TableColumn]) -> tuple[str, ...]:
 
 
 def _prepared_column(column: TableColumn, encoded: set[TableColumn], imputed: set[TableColumn]) -> TableColumn:
-    """Return the column as the pipeline sees it after the preparation."""
     content = ColumnContent.NUMBER if column in encoded else column.content
     return replace(column, content=content, lacks_values=column.lacks_values and column not in imputed)
 
 
 def _refuse_sparse(space: Space, features: Any) -> None:
-    """Raise DataError for sparse features that the space cannot take as they are."""
     selectors = (selector for product in products(space.root) for selector in product.selectors)
     if any(selector.kind != "all" for selector in selectors):
         raise DataError("the space selects columns, but sparse features have no column names and types", DENSE_HELP)
@@ -340,7 +335,6 @@ def _refuse_mixture(column: pd.Series) -> None:
 
 
 def _refuse_unprepared(values: pd.Series, column: TableColumn, *, encoded: bool, imputed: bool) -> None:
-    """Raise DataError for free text that would have to be encoded, and for dates that would have to be imputed."""
     if encoded and column.is_text:
         raise DataError(
             f"the column `{column.name}` contains text where numbers are needed: {values.nunique()} different values "

@@ -52,10 +52,7 @@ class Constraint:
         return function_bound(self.name, self.limit)
 
     def measure(self, pipeline: Any, features: Any, target: Any) -> float:
-        """Return the value of the function; raise ConstraintError if it raises or returns no number.
-
-        MemoryError is not converted, because it has its own trial status.
-        """
+        """Return the function's value; raise ConstraintError if it raises (except MemoryError) or returns no number."""
         try:
             value = self.function(pipeline, features, target)
         except MemoryError:
@@ -90,10 +87,7 @@ def _is_identifier(name: object) -> bool:
 
 
 def _to_float(value: object) -> float | None:
-    """Convert a Python or NumPy number to a float; return None for anything else.
-
-    Integers beyond the range of floats become infinite.
-    """
+    """Convert a Python or NumPy number to a float, huge integers to infinity; return None for anything else."""
     from numpy import generic
 
     plain = value.item() if isinstance(value, generic) else value

@@ -42,10 +42,7 @@ class CachedPredictions:
         return _Subset(self, places)
 
     def only_cached_prediction(self) -> tuple[str, Any] | None:
-        """Return the one prediction method that was called so far and its result as an array.
-
-        Return None if no method was called, or several.
-        """
+        """Return the one prediction method called so far and its result as an array; None if none or several were."""
         if len(self._predictions) != 1:
             return None
         ((question, answer),) = self._predictions.items()
@@ -117,10 +114,7 @@ def latency(pipeline: Any, features: Any, count: int, clock: Callable[[], float]
 def time_predictions(
     pipeline: Any, features: Any, count: int, clock: Callable[[], float], repeats: int, *, writes: bool = False
 ) -> list[float]:
-    """Time the prediction of batches of rows, `repeats` times after an untimed call; return seconds per row.
-
-    With `writes`, the pipeline gets copies of the rows; copying is not timed.
-    """
+    """Return the seconds per row of `repeats` batches after an untimed call; copies (`writes`) are not timed."""
     parts = -(-count // BATCH_ROWS)
     edges = [count * part // parts for part in range(parts + 1)]
     batches = [_batch(features, *edges[part : part + 2]) for part in range(min(parts, repeats))]
@@ -197,15 +191,12 @@ PREDICTION_METHODS: Final = ("predict", "predict_proba", "predict_log_proba", "d
 
 
 class _Subset(CachedPredictions):
-    """The cached predictions for a subset of the rows."""
-
     def __init__(self, whole: CachedPredictions, places: Rows) -> None:
         super().__init__(whole._pipeline, None)
         self._whole = whole
         self._places = places
 
     def subset(self, places: Rows) -> Self:
-        """Return a stand-in for a subset of these rows."""
         return type(self)(self._whole, self._places[places])
 
     def _predict(self, question: str) -> Any:

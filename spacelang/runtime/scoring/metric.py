@@ -40,20 +40,13 @@ LossFunction: TypeAlias = Callable[[Any, Any, Any], float]
 
 @dataclass(frozen=True, slots=True)
 class Metric(LossName):
-    """A loss with its name, its formula and the function that computes it.
-
-    `loss(pipeline, features, target)` returns a number that need not be finite, and may raise whatever the pipeline
-    raises.
-    """
+    """A loss with its name, formula and function, which may return any number and raise what the pipeline raises."""
 
     loss: LossFunction = field(compare=False, repr=False)
 
 
 def default_metric(dataset: Dataset) -> Metric:
-    """Return the default metric of a data set.
-
-    It is 1 - AUROC for two classes, 1 - balanced accuracy for more, and 1 - R² for regression.
-    """
+    """Return 1 - AUROC for two classes, 1 - balanced accuracy for more, and 1 - R² for regression."""
     if dataset.kind == "regression":
         return named_metric("r2")
     return (
@@ -64,10 +57,7 @@ def default_metric(dataset: Dataset) -> Metric:
 
 
 def named_metric(name: str) -> Metric:
-    """Return the loss for maximizing a scikit-learn scorer: 1 - score, or the error itself for `neg_*`.
-
-    Raise MetricError for an unknown name.
-    """
+    """Return the loss of a scorer (1 - score, or the error of `neg_*`); raise MetricError for an unknown name."""
     return goal_metric(Goal("maximize", name))
 
 
@@ -111,10 +101,7 @@ def check_metric(metric: Metric, dataset: Dataset) -> None:
 
 
 def positive_class_scorers(names: Iterable[str], dataset: Dataset) -> tuple[str, ...]:
-    """Return those of the named scorers that depend on the positive class, if there are two classes.
-
-    The positive class is the second one, with the code 1.
-    """
+    """Return those of the scorers that depend on the positive class, the second one, if there are two classes."""
     return tuple(name for name in dict.fromkeys(names) if name in POSITIVE_CLASS_SCORERS and len(dataset.classes) == 2)
 
 
@@ -236,10 +223,7 @@ REGRESSION_LOSSES: Final[Mapping[str, BatchLoss]] = {
 
 
 def vectorised_loss(formula: str, classes: int) -> BatchLoss | None:
-    """Return the vectorized loss of a formula, or None if there is none.
-
-    `classes` is the number of classes, 0 for regression.
-    """
+    """Return the vectorized loss of a formula for `classes` classes (0 for regression), or None if there is none."""
     if formula == "1 - roc_auc" and classes == 2:
         return auroc_loss
     return (CLASSIFICATION_LOSSES if classes else REGRESSION_LOSSES).get(formula)
@@ -316,10 +300,7 @@ class LossRange(Enum):
 
 
 def loss_range(name: str, formula: str, classes: int) -> LossRange:
-    """Return the range of the losses that a formula computes from the scorer `name`.
-
-    `classes` is the number of classes, 0 for regression.
-    """
+    """Return the range of a formula's losses of the scorer `name` for `classes` classes (0 for regression)."""
     if name in UNIT_SCORES and formula in (name, f"1 - {name}"):
         return LossRange.FROM_0_TO_1
     error = name.removeprefix(NEGATED_PREFIX)
@@ -346,10 +327,7 @@ def make_scale(losses: LossRange, constant: Callable[[], float | None]) -> LossS
 
 
 def best_constant_loss(metric: Metric, kind: Kind, folds: "Sequence[Fold]") -> float | None:
-    """Return the smallest mean loss over the folds of a constant prediction, or None if none can be computed.
-
-    The prediction is learned from all training rows of each fold.
-    """
+    """Return the least mean loss of a constant prediction, learned from all training rows; None if undefined."""
     found = [_mean_dummy_loss(metric, *each, folds) for each in DUMMY_MODELS[kind]]
     return min((loss for loss in found if math.isfinite(loss)), default=None)
 

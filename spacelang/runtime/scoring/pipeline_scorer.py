@@ -300,10 +300,7 @@ def make_prediction_loss_function(held_out: HeldOutRows, metric: Metric) -> Pred
 
 
 def make_batch_prediction_loss_function(held_out: HeldOutRows, metric: Metric) -> BatchPredictionLoss:
-    """Return a function from many predictions in one array to their losses.
-
-    It is about a hundred times as fast as `make_prediction_loss_function` for the usual metrics.
-    """
+    """Return `make_prediction_loss_function` for many predictions in one array, about a hundred times as fast."""
     many = vectorised_loss(metric.formula, len(held_out.classes))
     if many is None:
         judged = make_prediction_loss_function(held_out, metric)
@@ -313,7 +310,6 @@ def make_batch_prediction_loss_function(held_out: HeldOutRows, metric: Metric) -
 
 
 def _rows_by_fold(held_out: HeldOutRows) -> list[Rows]:
-    """Return the positions of the rows of each fold."""
     return [np.flatnonzero(held_out.folds == number) for number in range(int(held_out.folds[-1]) + 1)]
 
 

@@ -112,10 +112,7 @@ def percentile_interval(
 
 
 def _loss_of_rows(answers: CachedPredictions, target: Any, metric: Metric, classes: int) -> Callable[[Rows], float]:
-    """Return a function from row positions to the loss on these rows.
-
-    For usual metrics it computes the formula directly, which is about twenty times as fast as the scorer.
-    """
+    """Return a function from row positions to the loss; for usual metrics it is twenty times as fast as the scorer."""
     many, table = vectorised_loss(metric.formula, classes), _prediction_table(answers, len(target), classes)
     if many is None or table is None:
         return lambda rows: _loss_or_nan(answers, target, metric, rows)
@@ -142,8 +139,6 @@ def _loss_or_nan(answers: CachedPredictions, target: Any, metric: Metric, rows: 
 
 
 class _CodePredictor:
-    """A wrapper of a fitted classifier that predicts class codes 0, 1, … instead of labels."""
-
     def __init__(self, pipeline: Any, classes: tuple[Any, ...]) -> None:
         self._pipeline = pipeline
         self._codes = {label: code for code, label in enumerate(classes)}
@@ -190,8 +185,6 @@ def measure_bounds(judge: PipelineScorer, pipeline: Any, fold: Fold, seed: int) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _MeasuredPipeline:
-    """A fitted pipeline, and the fold on whose held-out rows it is measured."""
-
     pipeline: Any
     fold: Fold
     clock: Callable[[], float]
@@ -258,7 +251,6 @@ def _measure_disparity(bound: Bound, subject: _MeasuredPipeline) -> UnseenMeasur
 def _resampled_disparity(
     scorer: LossFunction, answers: CachedPredictions, target: Any, of_group: npt.NDArray[Any], groups: int
 ) -> float:
-    """Return the disparity on a resample of the rows, or nan if fewer than two groups have a score."""
     there = [places for group in range(groups) if len(places := np.flatnonzero(of_group == group))]
     try:
         return _score_range(group_scores(scorer, answers, target, there))
@@ -272,11 +264,7 @@ def _score_range(scores: Sequence[float]) -> float:
 
 
 def _measure_function(constraint: Constraint, subject: _MeasuredPipeline) -> UnseenMeasurement:
-    """Measure a function of the user on the rows, and its interval on resamples of the rows.
-
-    For the rows that it gets, the predictions of the pipeline are taken from the cache. It may let the pipeline predict
-    other rows, too.
-    """
+    """Measure a function of the user on the rows and on resamples, for which predictions are cached."""
     fold, answers = subject.fold, subject.answers
     started = time.perf_counter()
     value = constraint.measure(subject.pipeline, read_only(fold.held_out), read_only(fold.held_out_target))

@@ -100,12 +100,10 @@ def _table_row(record: TrialRecord) -> dict[str, object]:
 
 
 def _measured_names(rows: list[dict[str, object]]) -> list[str]:
-    """Return the names of all measured values, in the order of their first occurrence."""
     return list(dict.fromkeys(name for row in rows for name in row if name not in FIXED_COLUMNS))
 
 
 def _make_column(values: list[Any]) -> "pd.Series[Any]":
-    """Return the values of a key as a series of the type that fits all of them."""
     active = [value for value in values if value is not _INACTIVE]
     kind = _column_type(active)
     gaps = [nan if value is _INACTIVE else value for value in values]
@@ -131,7 +129,6 @@ def _column_type(values: list[Value]) -> str:
 
 
 def _with_literals(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with values as literals in columns that do not hold only strings."""
     mixed = [
         name
         for name in table.columns

@@ -1,6 +1,6 @@
 """The tables of a store, and the conversion of trials and sessions from and to their rows.
 
-Later versions must read every store. So these tables never change their meaning without a new version. The version of a
+Later versions must read stores. So these tables never change their meaning without a new version. The version of a
 store is a sum of `VERSION` and of the number in `OPTIONAL_TABLES` of each optional table that it has.
 """
 
@@ -22,10 +22,7 @@ APPLICATION_ID: Final = 0x53504C47
 """The application ID in the SQLite files of stores: `SPLG` in ASCII."""
 
 VERSION: Final = 8
-"""The version of the tables that every store has. Earlier ones reported trials to searches in rounds."""
-
-FORMER_STATUSES: Final = {"failed": Status.ERROR.value}
-"""The statuses of the first stores, which have several values now."""
+"""The version of the tables that every store has. Those before it are of spacelang 0.1, and are no longer read."""
 
 METRICS_SETTING: Final = "metrics"
 """The name of the setting that lists the metrics besides the loss, as JSON."""
@@ -77,35 +74,22 @@ class Session:
 
 # ---- tables
 
-_HEADER: Final = "CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
-
-_SESSIONS: Final = (
+TABLES: Final = (
+    "CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE sessions (session INTEGER PRIMARY KEY, started TEXT NOT NULL, process INTEGER NOT NULL, "
-    "began REAL NOT NULL, versions TEXT NOT NULL, ended TEXT, ending TEXT, seconds REAL, trials INTEGER, {more}"
-    "digest BLOB NOT NULL)"
-)
-
-_TRIALS: Final = (
+    "began REAL NOT NULL, versions TEXT NOT NULL, ended TEXT, ending TEXT, seconds REAL, trials INTEGER, "
+    "after INTEGER NOT NULL, workers INTEGER, digest BLOB NOT NULL)",
     "CREATE TABLE trials (trial INTEGER PRIMARY KEY, status TEXT NOT NULL, loss REAL, fidelity INTEGER, "
     "cost REAL NOT NULL, cost_alone REAL NOT NULL, started REAL NOT NULL, finished REAL NOT NULL, "
     "feasible INTEGER NOT NULL, excess REAL NOT NULL, training_loss REAL, worker TEXT NOT NULL, "
     "attempts INTEGER NOT NULL, reason TEXT NOT NULL, constraints TEXT NOT NULL, metrics TEXT NOT NULL, "
-    "configuration TEXT NOT NULL, {more}digest BLOB NOT NULL)"
-)
-
-TABLES: Final = (
-    _HEADER,
-    _SESSIONS.format(more="after INTEGER NOT NULL, workers INTEGER, "),
-    _TRIALS.format(more="workers INTEGER NOT NULL, early INTEGER NOT NULL, "),
+    "configuration TEXT NOT NULL, workers INTEGER NOT NULL, early INTEGER NOT NULL, digest BLOB NOT NULL)",
 )
 """The tables that every store has.
 
 The last column of a row is the digest of the columns before it. That of a trial also covers the digest of the trial
 before, its row in the table of requests, if any, and the digest of its predictions, if any.
 """
-
-ROUND_BASED_TABLES: Final = (_HEADER, _SESSIONS.format(more=""), _TRIALS.format(more="identity BLOB NOT NULL UNIQUE, "))
-"""These tables in stores that reported trials to searches in rounds."""
 
 PREDICTIONS: Final = (
     "CREATE TABLE predictions (trial INTEGER PRIMARY KEY, digest BLOB NOT NULL, shape TEXT NOT NULL, "
@@ -136,15 +120,7 @@ ENSEMBLES: Final = "CREATE TABLE ensembles (session INTEGER PRIMARY KEY, votes I
 OPTIONAL_TABLES: Final = {PREDICTIONS: 16, TEST: 32, REQUESTS: 64, TEST_BOUNDS: 128, ENSEMBLES: 256}
 """The tables that are created when first needed, and the number that each one adds to the version."""
 
-FORMER_LAYOUTS: Final = {
-    1: ROUND_BASED_TABLES,
-    2: (*ROUND_BASED_TABLES, PREDICTIONS),
-    3: (*ROUND_BASED_TABLES, TEST),
-    4: (*ROUND_BASED_TABLES, PREDICTIONS, TEST),
-}
-"""The tables of earlier versions, which can be read but not continued."""
-
-LAYOUTS: Final = FORMER_LAYOUTS | {
+LAYOUTS: Final = {
     VERSION + sum(map(OPTIONAL_TABLES.__getitem__, more)): (*TABLES, *more)
     for count in range(len(OPTIONAL_TABLES) + 1)
     for more in combinations(OPTIONAL_TABLES, count)
@@ -239,11 +215,6 @@ def record_to_row(record: TrialRecord) -> Row:
     )
 
 
-def upgrade_row(row: Row) -> Row:
-    """Convert a trial's row from a store in `ROUND_BASED_TABLES` to the current columns."""
-    return (*row[:17], 1, 0, row[-1])
-
-
 def row_to_record(row: Row, bounds: Sequence[AnyBound] = ()) -> TrialRecord:
     """Return the trial of a row with the columns of its request, without predictions.
 
@@ -258,7 +229,7 @@ def row_to_record(row: Row, bounds: Sequence[AnyBound] = ()) -> TrialRecord:
         Request(Configuration.from_json(configuration), fidelity, seconds, tuple(json.loads(memo))),
         loss,
         cost,
-        parse_status(status),
+        Status(status),
         reason,
         tuple(Measurement(*each) for each in zip(bounds, measured, strict=True)) if measured else (),
         None if cost_alone == cost else cost_alone,
@@ -266,11 +237,6 @@ def row_to_record(row: Row, bounds: Sequence[AnyBound] = ()) -> TrialRecord:
         training_loss,
     )
     return TrialRecord(index, trial, started, finished, worker, attempts, workers, bool(early), proposal)
-
-
-def parse_status(word: str) -> Status:
-    """Return the status for a stored word, also of the first stores. Raises ValueError for other words."""
-    return Status(FORMER_STATUSES.get(word, word))
 
 
 def session_to_row(session: Session) -> Row:
@@ -313,10 +279,7 @@ def with_digest(row: Row) -> Row:
 
 
 def without_digest(row: Row, kinds: Sequence[type | tuple[type, ...]], what: str) -> Row:
-    """Return a row without its digest.
-
-    Raises ValueError if the digest differs, and TypeError as `check_types`.
-    """
+    """Return a row without its digest; raise ValueError if it differs, and TypeError as `check_types`."""
     if with_digest(row[:-1]) != row:
         raise ValueError(f"{what} does not match its checksum")
     check_types(row[:-1], kinds)

@@ -53,7 +53,6 @@ from spacelang.runtime.storage.store_file import (
     check_kind,
     check_log_complete,
     check_log_present,
-    check_resumable,
     check_same_run,
     checkpoint_log,
     close_keeping_log,
@@ -122,9 +121,8 @@ class Store(StoredRun):
     def open(path: Path, header: RunHeader, *, now: Clock = lambda: datetime.now(UTC), durable: bool = True) -> "Store":
         """Open the store of a run to resume the run with this header; `durable` is as for `create`.
 
-        Raises StoreError if the store does not exist, if another process is writing to it, if it is damaged, if its
-        trials were reported in rounds, or if it belongs to another run. In the last case `differences` of the error
-        lists the differences.
+        Raises StoreError if the store does not exist, if another process is writing to it, if it is damaged, or if it
+        belongs to another run. In the last case `differences` of the error lists the differences.
         """
         check_store_exists(path)
         with convert_store_errors(path):
@@ -132,7 +130,6 @@ class Store(StoredRun):
             check_log_present(path)
         with convert_store_errors(path), closing_on_error(path, "rw") as connection:
             check_kind(path, connection)
-            check_resumable(path, connection)
             configure_log(connection, durable=durable)
             acquire_write_lock(path, connection)
             check_log_complete(path)
@@ -246,7 +243,6 @@ class Store(StoredRun):
     # ---- writing
 
     def _write_and_close(self, statement: str, values: Row) -> None:
-        """Write the last change of this session, and merge the log into the file."""
         try:
             with self._guarded_write():
                 self._connection.execute(statement, values)
@@ -321,7 +317,6 @@ class Store(StoredRun):
         return self._connection.execute(query).fetchone() or (0, self._header_digest)
 
     def _check_trials(self) -> None:
-        """Raise StoreError unless all trials are present and match their digests."""
         count = sum(1 for _ in self._rows())
         for trial in PREDICTION_TABLE.trial_numbers(self._connection):
             if not 1 <= trial <= count:

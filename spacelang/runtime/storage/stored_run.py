@@ -21,15 +21,13 @@ from spacelang.runtime.storage.records import (
     RunState,
     Session,
     check_types,
-    parse_status,
     row_digest,
     row_to_record,
     row_to_session,
-    upgrade_row,
     without_digest,
 )
 from spacelang.runtime.storage.store_errors import convert_store_errors, damaged_error, report_damage
-from spacelang.runtime.storage.store_file import check_kind, is_round_based, read_header, state_of_unended_run
+from spacelang.runtime.storage.store_file import check_kind, read_header, state_of_unended_run
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +49,6 @@ class StoredRun(Closeable):
         with convert_store_errors(path):
             check_kind(path, connection)
             self.header, self._header_digest = read_header(path, connection)
-            self._is_round_based = is_round_based(connection)
 
     @property
     def count(self) -> int:
@@ -120,7 +117,7 @@ class StoredRun(Closeable):
         with convert_store_errors(self.path):
             rows = self._connection.execute(FAILURES_QUERY).fetchall()
         with report_damage(self.path):
-            return Counter({(parse_status(status), str(reason)): int(count) for status, reason, count in rows})
+            return Counter({(Status(status), str(reason)): int(count) for status, reason, count in rows})
 
     @property
     def infeasible(self) -> int:
@@ -145,10 +142,7 @@ class StoredRun(Closeable):
 
     @property
     def requested_ensemble_votes(self) -> int | None:
-        """The number of votes of the ensemble that was last requested; None without one.
-
-        It is None for stores of earlier versions, too, which do not have this number.
-        """
+        """The number of votes of the ensemble that was last requested; None without one."""
         with convert_store_errors(self.path), report_damage(self.path):
             for row in ENSEMBLE_TABLE.fetch(self._connection, LAST_ENSEMBLE_QUERY):
                 _, votes = without_digest(row, ENSEMBLE_TYPES, "the requested ensemble")
@@ -221,8 +215,7 @@ class StoredRun(Closeable):
                 if row_digest(before, (*row[:-1], *requests.get(last, ()), *marks.get(last, ()))) != row[-1]:
                     raise damaged_error(self.path, f"trial {last} does not match its checksum")
                 before = row[-1]
-                whole = upgrade_row(row) if self._is_round_based else row
-                yield *whole[:-1], *requests.get(last, DEFAULT_REQUEST_COLUMNS)
+                yield *row[:-1], *requests.get(last, DEFAULT_REQUEST_COLUMNS)
             if at_most is not None or len(rows) < ROWS_PER_QUERY:
                 return
 

@@ -11,9 +11,8 @@ from spacelang.ir.task import CrossValidation, Holdout
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
-from spacelang.runtime.evaluation.folds import Fold
+from spacelang.runtime.evaluation.folds import EvaluationSettings, Fold
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.settings import EvaluationSettings
 from spacelang.runtime.pipelines.build import build
 
 CLASSIFIERS = space(

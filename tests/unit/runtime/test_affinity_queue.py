@@ -15,11 +15,10 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical
 from spacelang.ir.space import Branch, Choice, Hyperparameter, Operator, Product, ProductKind, Space
 from spacelang.ir.trial import Request
-from spacelang.runtime.affinity_queue import AffinityQueue, PrefixKey
-from spacelang.runtime.evaluation.estimator_identity import identity_of
-from spacelang.runtime.evaluation.prefix_keys import PrefixKeys
+from spacelang.runtime.evaluation.contents import identity_of
 from spacelang.runtime.executors import Job
 from spacelang.runtime.pipelines.build import build
+from spacelang.runtime.request_queue import AffinityQueue, PrefixKey, PrefixKeys
 
 ROUTES = st.lists(st.lists(st.sampled_from("abc"), max_size=4).map(tuple), max_size=30)
 LAW = settings(max_examples=few(60), deadline=None)

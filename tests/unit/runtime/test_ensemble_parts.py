@@ -26,13 +26,12 @@ from spacelang.runtime.ensembles.construction import (
     make_unfitted,
     select_members,
 )
-from spacelang.runtime.ensembles.hard_vote import OneHotProbabilityClassifier
+from spacelang.runtime.ensembles.one_hot_probability_classifier import OneHotProbabilityClassifier
 from spacelang.runtime.ensembles.voting import make_vote
+from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.refitting import RefitRequest, RefitTrial
-from spacelang.runtime.evaluation.settings import EvaluationSettings
 from spacelang.runtime.executors.here import Here
-from spacelang.runtime.final_fit import SkippedTrial
+from spacelang.runtime.final_fit import RefitRequest, RefitTrial, SkippedTrial
 from spacelang.runtime.history import EndReason, Outcome, TrialRecord
 
 SIZE = Bound(Measure.SIZE, 100.0)

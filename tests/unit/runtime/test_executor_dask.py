@@ -13,10 +13,15 @@ import pytest
 from spacelang.ir.task import UNLIMITED
 from spacelang.runtime import executors
 from spacelang.runtime.errors import InputError
-from spacelang.runtime.executors._dask.log_filter import silence_thread
-from spacelang.runtime.executors._dask.slots import make_slots
-from spacelang.runtime.executors._dask.versions import difference, installed_versions
-from spacelang.runtime.executors._dask.worker_plugin import EvaluationPlugin, PickledEvaluation, worker_label
+from spacelang.runtime.executors._dask.event_loop import silence_thread
+from spacelang.runtime.executors._dask.worker_plugin import (
+    EvaluationPlugin,
+    PickledEvaluation,
+    difference,
+    installed_versions,
+    make_slots,
+    worker_label,
+)
 from spacelang.runtime.executors.dask import Dask
 from spacelang.testing.faults import MAX_SECONDS, evaluate
 

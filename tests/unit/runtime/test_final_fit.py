@@ -8,7 +8,11 @@ import pytest
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import UNLIMITED, Bound, Limits, Measure
 from spacelang.ir.trial import Measurement, Request, Status, TestScore, Trial, UnseenMeasurement
-from spacelang.runtime.evaluation.refitting import (
+from spacelang.runtime.executors.here import Here
+from spacelang.runtime.executors.processes import Processes
+from spacelang.runtime.final_fit import (
+    MAX_ATTEMPTS,
+    FinalFit,
     RefitRequest,
     RefitTrial,
     SerializedPayload,
@@ -16,10 +20,10 @@ from spacelang.runtime.evaluation.refitting import (
     UnseenBoundsTrial,
     UnseenScoreRequest,
     UnseenScoreTrial,
+    allowed_seconds,
+    fit_best_pipeline,
+    rank_candidates,
 )
-from spacelang.runtime.executors.here import Here
-from spacelang.runtime.executors.processes import Processes
-from spacelang.runtime.final_fit import MAX_ATTEMPTS, FinalFit, allowed_seconds, fit_best_pipeline, rank_candidates
 from spacelang.runtime.history import EndReason, Outcome, TrialRecord
 from spacelang.testing.faults import LIMITS, UnreadablePickle
 from spacelang.testing.faults import evaluate as misbehave

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every
 
 START = """
 import json, os, signal, sys, time
-from spacelang.runtime.executors._processes import forked_zygote
-forked_zygote.use_one_thread()
+from spacelang.runtime.executors._processes import zygote_connection
+zygote_connection.use_one_thread()
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.executors import Job

@@ -30,12 +30,17 @@ from spacelang.ir.task import CrossValidation
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
-from spacelang.runtime.evaluation.estimator_identity import NoIdentityError, identity_of
-from spacelang.runtime.evaluation.memory_footprint import memory_footprint
+from spacelang.runtime.evaluation.contents import (
+    NoIdentityError,
+    arrays_of,
+    copy_table,
+    identity_of,
+    memory_footprint,
+    table_bytes,
+)
+from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
 from spacelang.runtime.evaluation.prefix_cache import ENTRY_BYTES, OVERHEAD_SECONDS, FittedStep, PrefixCache
-from spacelang.runtime.evaluation.settings import EvaluationSettings
-from spacelang.runtime.evaluation.table_copies import arrays_of, copy_table, table_bytes
 from spacelang.runtime.pipelines.columns import StringColumnSelector
 from spacelang.runtime.scoring.constraints import Constraint
 

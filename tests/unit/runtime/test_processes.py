@@ -26,8 +26,8 @@ from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Evaluate, FinishedJob, Job, processes
 from spacelang.runtime.executors._processes.zygote_connection import MARKER_VARIABLE
 from spacelang.runtime.executors.processes import Processes, available_cores
+from spacelang.testing.executors import MarkedProcesses, mark_processes
 from spacelang.testing.faults import LIMITS, MAX_SECONDS, evaluate, make_request, run_in_child, successful_trial
-from spacelang.testing.marked_processes import MarkedProcesses, mark_processes
 
 Make = Callable[..., Processes]
 

@@ -13,15 +13,9 @@ import pytest
 
 from spacelang.ir.task import UNLIMITED
 from spacelang.ir.trial import Status, Trial
-from spacelang.runtime.errors import BuildError
-from spacelang.runtime.executors._processes import kernel, worker
-from spacelang.runtime.executors._processes.channel import Channel
-from spacelang.runtime.executors._processes.memory import ProcessTrees, memory_lower_bound, resident_bytes
-from spacelang.runtime.executors._processes.messages import ConfigureWorkers, TransmissionFailure
-from spacelang.runtime.executors._processes.shared_memory import make_shared_worker_state
-from spacelang.runtime.executors._processes.zygote import START_ALLOWANCE, Zygote, ZygoteChild
-from spacelang.runtime.failures import (
+from spacelang.runtime.errors import (
     MAX_REASON_LENGTH,
+    BuildError,
     Failure,
     describe_exception,
     exception_failure,
@@ -30,6 +24,15 @@ from spacelang.runtime.failures import (
     memory_failure,
     timeout_failure,
 )
+from spacelang.runtime.executors._processes import kernel, worker
+from spacelang.runtime.executors._processes.communication import (
+    Channel,
+    ConfigureWorkers,
+    TransmissionFailure,
+    make_shared_worker_state,
+)
+from spacelang.runtime.executors._processes.process_tree import ProcessTrees, memory_lower_bound, resident_bytes
+from spacelang.runtime.executors._processes.zygote import START_ALLOWANCE, Zygote, ZygoteChild
 from spacelang.testing.faults import make_request, run_in_child, successful_trial
 
 

@@ -18,8 +18,8 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.data.labels import Dataset, check_labels
 from spacelang.runtime.data.loading import load_dataset, make_table
 from spacelang.runtime.errors import BuildError, DataError, MetricError
+from spacelang.runtime.evaluation.folds import EvaluationSettings
 from spacelang.runtime.evaluation.objective import DataObjective
-from spacelang.runtime.evaluation.settings import EvaluationSettings
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.loop import run
 from spacelang.runtime.pipelines.build import build

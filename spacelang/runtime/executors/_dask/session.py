@@ -27,55 +27,44 @@ from distributed.comm.core import CommClosedError
 from spacelang.grouping import group_by_key
 from spacelang.ir.task import SECONDS, Limits, format_quantity
 from spacelang.ir.trial import Status
-from spacelang.runtime.errors import InputError
+from spacelang.runtime.errors import Failure, InputError, describe_exception
 from spacelang.runtime.executors import FinishedJob, Job
+from spacelang.runtime.executors._dask.event_loop import silence_thread
 from spacelang.runtime.executors._dask.local_cluster import LocalCluster
-from spacelang.runtime.executors._dask.log_filter import silence_thread
-from spacelang.runtime.executors._dask.slots import Slot, make_slots
-from spacelang.runtime.executors._dask.versions import PACKAGES, difference
 from spacelang.runtime.executors._dask.worker_plugin import (
+    PACKAGES,
     CleanupPlugin,
     EvaluationPlugin,
     JobReport,
+    Slot,
+    difference,
     evaluate_on_worker,
+    make_slots,
     prepare_worker,
     stop_slot_trials,
     worker_label,
 )
-from spacelang.runtime.failures import Failure, describe_exception
 
 CONNECT_TIMEOUT: Final = 5.0
 """The maximum time to connect or reconnect to a scheduler, in seconds."""
-
 JOIN_TIMEOUT: Final = 60.0
 """The maximum time for the first dask worker to join the scheduler, in seconds."""
-
 CLOSE_TIMEOUT: Final = 1.5
 """The maximum time for the cluster to stop the trials of a run, in seconds."""
-
 WATCH_INTERVAL: Final = 2.0
 """The interval at which the cluster is checked for workers, in seconds."""
-
 POLL_INTERVAL: Final = 0.05
 """The interval at which a starting cluster is polled, in seconds."""
-
 TASK_RETRIES: Final = 2
 """The retries of a task that failed outside of the process of its trial."""
-
 RELEASE_DELAY: Final = 0.02
 """The delay before a result that has arrived is released on the cluster, in seconds."""
-
 KEY_COUNT: Final = 4096
 """The number of distinct task keys; they are reused in turn."""
-
 MAX_LOSSES: Final = 3
 """The number of lost dask workers after which the job is taken for the cause."""
-
 SAME_VERSIONS_HELP: Final = "install spacelang and the same package versions on all machines of the cluster"
-
 RESUME_HELP: Final = "start workers, then continue the run with `--resume`"
-
-
 AnyClient: TypeAlias = Any
 """An asynchronous dask client. Its type hints describe only the synchronous one."""
 

@@ -6,10 +6,12 @@ this machine, and a trial that crashes does not kill the dask worker. That proce
 
 import asyncio
 import pickle
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeAlias
 
 from distributed import Scheduler, SchedulerPlugin, Worker, WorkerPlugin, get_worker
@@ -18,17 +20,13 @@ from spacelang.ir.task import Limits
 from spacelang.ir.trial import Trial
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import Job
-from spacelang.runtime.executors._dask.versions import Versions, difference, installed_versions
 from spacelang.runtime.executors.processes import Processes
 
 POLL_INTERVAL: Final = 0.1
 """The interval at which a thread that waits for a trial checks whether it was stopped, in seconds."""
-
 TEARDOWN_TIMEOUT: Final = 1.0
 """The maximum wait for those threads at teardown, in seconds."""
-
 Answer: TypeAlias = Trial | InputError
-
 STOPPED: Final = InputError("the run is over")
 """The answer to a job that was stopped; nobody reads it."""
 
@@ -247,3 +245,69 @@ class CleanupPlugin(SchedulerPlugin):
         if self._run in scheduler.worker_plugins:
             removal = scheduler.unregister_worker_plugin(comm=None, name=self._run)
             self._removal = asyncio.get_running_loop().create_task(removal)
+
+
+@dataclass(slots=True)
+class Slot:
+    """A slot for one of the concurrent trials."""
+
+    name: str
+    home_worker: str
+    """The name of the dask worker that the slot was named after; empty if there were too few workers."""
+    last_address: str
+    """The address of the dask worker that evaluated its last job."""
+
+
+def make_slots(names: Mapping[str, str], threads: Mapping[str, int], workers: int) -> tuple[Slot, ...]:
+    """Return as many slots as there are concurrent trials.
+
+    Each dask worker gets one slot first, then each with at least two threads a second one, and so on. Slots beyond the
+    threads of the cluster have no worker.
+
+    Parameters
+    ----------
+    names
+        The names of the dask workers by address.
+    threads
+        The number of threads of each dask worker by address.
+    workers
+        The number of slots.
+    """
+    ranked = sorted((number, name, place) for place, name in names.items() for number in range(1, threads[place] + 1))
+    slots = [Slot(name if number == 1 else f"{name} ({number})", name, place) for number, name, place in ranked]
+    further = [Slot(f"slot {number}", "", "") for number in range(len(slots) + 1, workers + 1)]
+    return (*slots[:workers], *further)
+
+
+PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy")
+"""The packages whose versions affect the score of a configuration."""
+Versions: TypeAlias = Mapping[str, str | None]
+"""Versions by package, with `python`; None for a package that is not installed."""
+
+
+def installed_versions() -> Versions:
+    """Return the versions of this process."""
+    return {"python": ".".join(map(str, sys.version_info)), **{name: _installed_version(name) for name in PACKAGES}}
+
+
+def difference(here: Versions, there: Versions, place: str) -> str:
+    """Describe the first difference that matters; return an empty string if there is none."""
+    for name in ("python", *PACKAGES):
+        ours, theirs = (_comparable(name, each.get(name)) for each in (here, there))
+        if theirs is None and ours is not None:
+            return f"`{name}` is not installed on {place}"
+        if ours != theirs:
+            return f"`{name}` is {ours} here and {theirs} on {place}"
+    return ""
+
+
+def _comparable(name: str, found: str | None) -> str | None:
+    # Pickled code works between Python releases that differ only in the third number.
+    return ".".join(found.split(".")[:2]) if found is not None and name == "python" else found
+
+
+def _installed_version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

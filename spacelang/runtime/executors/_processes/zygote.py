@@ -26,26 +26,7 @@ from typing import Any, Final, NoReturn, assert_never
 import psutil
 
 from spacelang.ir.trial import Status
-from spacelang.runtime.executors import Evaluate
-from spacelang.runtime.executors._processes import kernel, worker
-from spacelang.runtime.executors._processes.channel import Channel
-from spacelang.runtime.executors._processes.forked_zygote import THREAD_VARIABLES
-from spacelang.runtime.executors._processes.global_state import GlobalState
-from spacelang.runtime.executors._processes.memory import ProcessTrees, resident_bytes
-from spacelang.runtime.executors._processes.messages import (
-    ConfigureWorkers,
-    EndUnreachableWorker,
-    ForkWorker,
-    JobStartNotice,
-    LoadFailed,
-    LoadSucceeded,
-    WorkerEnded,
-    ZygoteCommand,
-    ZygoteMessage,
-)
-from spacelang.runtime.executors._processes.process_tree import kill_children, kill_tree
-from spacelang.runtime.executors._processes.shared_memory import SharedWorkerState, make_shared_worker_state
-from spacelang.runtime.failures import (
+from spacelang.runtime.errors import (
     Failure,
     describe_exception,
     exit_failure,
@@ -53,28 +34,40 @@ from spacelang.runtime.failures import (
     memory_failure,
     timeout_failure,
 )
+from spacelang.runtime.executors import Evaluate
+from spacelang.runtime.executors._processes import kernel, worker
+from spacelang.runtime.executors._processes.communication import (
+    Channel,
+    ConfigureWorkers,
+    EndUnreachableWorker,
+    ForkWorker,
+    JobStartNotice,
+    LoadFailed,
+    LoadSucceeded,
+    SharedWorkerState,
+    WorkerEnded,
+    ZygoteCommand,
+    ZygoteMessage,
+    make_shared_worker_state,
+)
+from spacelang.runtime.executors._processes.process_tree import ProcessTrees, kill_children, kill_tree, resident_bytes
+from spacelang.runtime.executors._processes.worker import GlobalState
+from spacelang.runtime.executors._processes.zygote_connection import THREAD_VARIABLES
 
 MEMORY_POLL_INTERVAL: Final = 0.025
 """The interval at which the memory of trials is measured, in seconds."""
-
 MIN_PAUSE: Final = 0.001
 """The minimum interval at which a job is checked for its start, in seconds."""
-
 MAX_PAUSE: Final = 1.0
 """The interval at which the coordinator is checked, in seconds: a fork of it may keep the connection open."""
-
 EXTERNAL_SIGNALS: Final = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 """The signals that only another process sends: no fault of a process raises them."""
-
 START_ALLOWANCE: Final = 2.0
 """The extra time until a worker starts a job, in seconds: it may have to be forked first."""
-
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 """The signals by which a user, a terminal or a scheduler stops all processes of a run."""
-
 GC_THRESHOLDS: Final = (700, 10, 10)
 """Python's default thresholds of the garbage collector."""
-
 EXIT_GRACE: Final = 0.2
 """The time that a disconnected worker has to exit by itself, in seconds, so that its exit code can be reported."""
 

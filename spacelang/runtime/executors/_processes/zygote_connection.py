@@ -1,5 +1,6 @@
-"""The coordinator's connection to the zygote: starts it, exchanges messages with it and ends it."""
+"""The coordinator's connection to the zygote, which is a new process or a fork of the search."""
 
+import gc
 import json
 import os
 import pickle
@@ -8,17 +9,20 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import uuid
+import warnings
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from math import inf
+from pathlib import Path
 from typing import IO, Final, NoReturn
 
-from spacelang.runtime.errors import InputError
+from spacelang.runtime.errors import InputError, describe_exception, signal_name
 from spacelang.runtime.executors import Evaluate
 from spacelang.runtime.executors._processes import kernel
-from spacelang.runtime.executors._processes.channel import Channel
-from spacelang.runtime.executors._processes.forked_zygote import THREAD_VARIABLES, ForkedProcess, is_fork_safe
-from spacelang.runtime.executors._processes.messages import ConfigureWorkers, ZygoteCommand, ZygoteMessage
-from spacelang.runtime.failures import describe_exception, signal_name
+from spacelang.runtime.executors._processes.communication import Channel, ConfigureWorkers, ZygoteCommand, ZygoteMessage
 
 BOOT_SCRIPT: Final = """
 import json, sys
@@ -28,12 +32,59 @@ from spacelang.runtime.executors._processes.zygote import main
 main(**given)
 """
 """The code that a new zygote runs. It has the module path of the coordinator, but not its `__main__`."""
-
 MARKER_VARIABLE: Final = "SPACELANG_ZYGOTE"
 """The environment variable that identifies a zygote and all its descendants."""
-
 SHUTDOWN_TIMEOUT: Final = 1.0
 """The maximum time for the zygote to end its workers, in seconds; then they are killed from here."""
+
+
+class ForkedProcess:
+    """A forked child of this process, with the interface of `subprocess.Popen`."""
+
+    def __init__(self, serve: Callable[[], NoReturn]) -> None:
+        """Fork a process that runs `serve`, which must not return.
+
+        The child starts with SIGINT and SIGTERM blocked, so that `serve` can set its handlers first.
+        """
+        for stream in (sys.stdout, sys.stderr):
+            # Unwritten output would be written by both processes.
+            with suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        # The garbage collector does not write to frozen objects, so their pages stay shared with the child.
+        gc.freeze()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                serve()
+            finally:
+                os._exit(1)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self.returncode: int | None = None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the child and return its exit code, which is negative for a signal.
+
+        Raises `subprocess.TimeoutExpired` if it has not ended within the timeout.
+        """
+        until = inf if timeout is None else time.monotonic() + timeout
+        while self.returncode is None:
+            gone, status = os.waitpid(self.pid, os.WNOHANG)
+            if gone:
+                self.returncode = os.waitstatus_to_exitcode(status)
+            elif time.monotonic() > until:
+                raise subprocess.TimeoutExpired("the zygote", until)
+            else:
+                time.sleep(POLL_INTERVAL)
+        return self.returncode
+
+    def kill(self) -> None:
+        """Kill the child unless it is known to have ended."""
+        if self.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
 
 class ZygoteConnection:
@@ -174,3 +225,38 @@ def _unnamed_file() -> IO[bytes]:
     """Return an unnamed file, in memory if the system supports that."""
     create = getattr(os, "memfd_create", None)
     return tempfile.TemporaryFile() if create is None else os.fdopen(create("spacelang"), "w+b")
+
+
+THREAD_VARIABLES: Final = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "LOKY_MAX_CPU_COUNT",
+)
+"""The environment variables that set the number of threads of libraries and the number of cores."""
+FORK_SAFE_THREADS: Final = frozenset({"jemalloc_bg_thd"})
+"""Names of allocator threads, which handle forks correctly."""
+POLL_INTERVAL: Final = 0.002
+"""The interval at which a child is polled for its end, in seconds."""
+
+
+def use_one_thread() -> None:
+    """Limit the libraries of this process and of its children to one thread.
+
+    It does nothing if NumPy is loaded already.
+    """
+    if "numpy" not in sys.modules:
+        os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+
+
+def is_fork_safe() -> bool:
+    """Return True if this process has a single thread, apart from harmless ones, so that forking it is safe."""
+    mine = str(threading.get_native_id())
+    try:
+        others = [Path(entry.path, "comm") for entry in os.scandir("/proc/self/task") if entry.name != mine]
+        return all(name.read_text().strip() in FORK_SAFE_THREADS for name in others)
+    except OSError:
+        return False

@@ -11,7 +11,7 @@ from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import Outcome
 from spacelang.runtime.loop import run
-from spacelang.runtime.proposals import LazyRequestRegistry
+from spacelang.runtime.request_queue import LazyRequestRegistry
 from spacelang.testing.driving import drive, hash_loss, make_trial
 from spacelang.testing.memory_storage import MemoryTrialStorage
 from spacelang.testing.simulated_workers import ShuffledWorkers

@@ -1,0 +1,216 @@
+"""Connections between the processes: sockets for whole messages, the messages, and numbers in shared memory."""
+
+import mmap
+import socket
+import struct
+from collections import deque
+from contextlib import suppress
+from ctypes import Structure, c_double, c_int64
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from spacelang.ir.task import Limits
+from spacelang.ir.trial import Trial
+from spacelang.runtime.errors import Failure, InputError
+
+HEADER: Final = struct.Struct("!Q")
+"""The header of a message: its length in bytes."""
+CHUNK_BYTES: Final = 1 << 18
+"""The size of a read, in bytes: more than a socket buffer holds."""
+MAX_FILES: Final = 8
+"""The maximum number of file descriptors received at once."""
+
+
+class Channel:
+    """One end of a connection; it owns its socket.
+
+    `patience` is the maximum time that sending may block, in seconds, if the receiver does not read; None for no limit.
+    """
+
+    def __init__(self, end: socket.socket, patience: float | None = None) -> None:
+        self._socket = end
+        self._send_timeout = patience
+        self._received = bytearray()
+        self.received_files: deque[int] = deque()
+        """The file descriptors received with messages, in order of arrival."""
+        self.is_closed_by_peer = False
+        """True once the peer has closed the connection and all that it sent has arrived."""
+
+    def fileno(self) -> int:
+        """Return the file descriptor of the socket, -1 once it is closed."""
+        return self._socket.fileno()
+
+    def send(self, message: bytes, file: int | None = None) -> None:
+        """Send a message, with an open file if one is given. Raises OSError if it does not get through."""
+        header = HEADER.pack(len(message))
+        self._socket.settimeout(self._send_timeout)
+        if file is not None:
+            socket.send_fds(self._socket, [header], [file])
+            self._socket.sendall(message)
+        elif len(message) < CHUNK_BYTES:
+            self._socket.sendall(header + message)
+        else:
+            self._socket.sendall(header)
+            self._socket.sendall(message)
+
+    def receive(self) -> bytes:
+        """Block until the next message has arrived and return it.
+
+        Raises EOFError if the peer has closed the connection.
+        """
+        self._socket.settimeout(None)
+        while (message := self._pop_message()) is None:
+            if self.is_closed_by_peer:
+                raise EOFError
+            self._read_socket()
+        return message
+
+    def receive_available(self) -> list[bytes]:
+        """Return the messages that have arrived completely, without blocking."""
+        self._socket.settimeout(0)
+        with suppress(BlockingIOError):
+            while not self.is_closed_by_peer:
+                self._read_socket()
+        found = []
+        while (message := self._pop_message()) is not None:
+            found.append(message)
+        return found
+
+    def close(self) -> None:
+        """Close the connection. Closing again does nothing."""
+        self._socket.close()
+
+    def _read_socket(self) -> None:
+        try:
+            data, files, _, _ = socket.recv_fds(self._socket, CHUNK_BYTES, MAX_FILES)
+        except ConnectionError:
+            data, files = b"", []
+        self.received_files.extend(files)
+        self._received += data
+        self.is_closed_by_peer = not data
+
+    def _pop_message(self) -> bytes | None:
+        if len(self._received) < HEADER.size:
+            return None
+        (length,) = HEADER.unpack_from(self._received)
+        end = HEADER.size + length
+        if len(self._received) < end:
+            return None
+        message = bytes(memoryview(self._received)[HEADER.size : end])
+        del self._received[:end]
+        return message
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigureWorkers:
+    """A command to use these limits; if `isolates`, each worker does a single job. It is sent once, first."""
+
+    limits: Limits
+    isolates: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ForkWorker:
+    """A command to fork a worker, identified by `token`.
+
+    The file sent along is the worker's end of its connection to the coordinator.
+    """
+
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobStartNotice:
+    """A notice that a job is being sent to a worker, so that the zygote enforces its limits.
+
+    `sequence` is the number of the job; `seconds` is its time limit if it has its own.
+    """
+
+    token: int
+    sequence: int
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EndUnreachableWorker:
+    """A command to end a worker that the coordinator cannot reach, unless it has ended already."""
+
+    token: int
+
+
+ZygoteCommand: TypeAlias = ConfigureWorkers | ForkWorker | JobStartNotice | EndUnreachableWorker
+"""A message from the coordinator to the zygote."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSucceeded:
+    """A notice that workers can be forked now; each takes `idle_bytes` of memory while it waits."""
+
+    idle_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailed:
+    """A notice that the evaluation could not be loaded, with the reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerEnded:
+    """A notice that a worker process and all its child processes have ended.
+
+    `sequence` is the number of the last job of the worker that the zygote (the process that forks workers) knows of.
+    `failure` is the failure of that job; it is None if the worker had no job. If `is_final` is false, the worker may
+    have ended for another reason than the job, and another worker should try the job.
+    """
+
+    token: int
+    sequence: int
+    failure: Failure | None
+    is_final: bool = True
+
+
+ZygoteMessage: TypeAlias = LoadSucceeded | LoadFailed | WorkerEnded
+"""A message from the zygote to the coordinator."""
+REQUEST_HEADER: Final = struct.Struct("!Q")
+"""The header of a pickled request: the number of the job."""
+ANSWER_HEADER: Final = struct.Struct("!Q?")
+"""The header of a pickled answer: the number of the job, and whether the worker exits and must be replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransmissionFailure:
+    """An answer for a request or result that could not be transmitted.
+
+    The cause is the object itself, or a change that an earlier job made to the process.
+    """
+
+    failure: Failure
+    """The failure of the job if this happens in every attempt."""
+
+
+Answer: TypeAlias = Trial | Failure | InputError | TransmissionFailure
+"""The answer to a job; an `InputError` ends the whole run."""
+
+
+class SharedWorkerState(Structure):
+    """The state of one worker in shared memory; `make_shared_worker_state` creates it before the worker is forked.
+
+    - `begun` is the number of the last job that the worker has started.
+    - `since` is when it did, by the monotonic clock, which all processes share.
+    - `finished` is the number of the last job whose result is complete and about to be sent.
+    - `held` is the memory that it held between jobs beyond that of an idle worker, in bytes.
+    """
+
+    _fields_ = (("begun", c_int64), ("since", c_double), ("finished", c_int64), ("held", c_int64))
+
+    begun: int
+    since: float
+    finished: int
+    held: int
+
+
+def make_shared_worker_state() -> SharedWorkerState:
+    """Return new numbers in anonymous shared memory, which is freed with the object."""
+    return SharedWorkerState.from_buffer(mmap.mmap(-1, mmap.PAGESIZE))

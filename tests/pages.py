@@ -1,6 +1,5 @@
 """Stores to make pages of: one with everything that a page tells, and odd ones; and pages as browsers read them."""
 
-import sqlite3
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from math import inf, nan
@@ -84,10 +83,6 @@ def odd(folder: Path) -> Iterator[Path]:
     written(folder / "same.db", {index: {"loss": 0.0} for index in range(1, 60)})
     huge = {index: {"loss": 1e308 * (-1) ** index, "finished": 1e300 * index, "cost": 1e300} for index in range(1, 20)}
     written(folder / "huge.db", huge)
-    old = Path(__file__).parent / "stores" / "in_rounds.sql"
-    connection = sqlite3.connect(folder / "old.db")
-    connection.executescript(old.read_text(encoding="utf-8"))
-    connection.close()
     yield from sorted(folder.glob("*.db"))
 
 

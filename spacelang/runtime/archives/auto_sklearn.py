@@ -19,7 +19,7 @@ import pandas as pd
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value
-from spacelang.runtime.archives.archive import ArchiveRow, space_facts
+from spacelang.runtime.archives.archive import ArchiveRow, SpaceIdentity, space_facts
 from spacelang.runtime.data.arff import read_arff
 from spacelang.runtime.data.table_files import read_text
 from spacelang.runtime.errors import DataError
@@ -64,10 +64,10 @@ def read_auto_sklearn(folder: Path, space: Space) -> TranslatedRows:
     known = _meta_features(folder / META_FEATURES_FILE)
     rows: list[ArchiveRow] = []
     left_out: list[str] = []
-    for metric, formula in FORMULAS.items():
+    for metric in FORMULAS:
         if (folder / RUNS_FILE.format(metric=metric)).is_file():
             reasons: Counter[str] = Counter()
-            rows += _rows(folder, metric, formula, known, space, reasons)
+            rows += _rows(folder, metric, known, space_facts(space), reasons)
             left_out += [
                 f"{count_with_noun(count, 'run')} with the metric {metric}: {reason}"
                 for reason, count in reasons.most_common()
@@ -76,14 +76,8 @@ def read_auto_sklearn(folder: Path, space: Space) -> TranslatedRows:
 
 
 def _rows(
-    folder: Path,
-    metric: str,
-    formula: str,
-    known: Mapping[str, Mapping[str, float]],
-    space: Space,
-    reasons: Counter[str],
+    folder: Path, metric: str, known: Mapping[str, Mapping[str, float]], facts: SpaceIdentity, reasons: Counter[str]
 ) -> Iterator[ArchiveRow]:
-    facts = space_facts(space)
     configurations = _configurations(folder / CONFIGURATIONS_FILE.format(metric=metric))
     for run in _table(folder / RUNS_FILE.format(metric=metric), "instance_id", "algorithm", metric, "runstatus"):
         data, number, loss = str(run["instance_id"]), str(run["algorithm"]), run[metric]
@@ -100,6 +94,7 @@ def _rows(
             except (ValueError, OverflowError):
                 reasons["a parameter is not a number"] += 1
                 continue
+            formula = FORMULAS[metric]
             yield ArchiveRow(data, facts, formula, float(loss), Configuration(values), meta_features=known[data])
 
 
@@ -108,12 +103,10 @@ def _meta_features(path: Path) -> dict[str, dict[str, float]]:
     for row in _table(path, "instance_id"):
         name = str(row.pop("instance_id"))
         row.pop("repetition", None)
-        found[name] = {key: float(value) for key, value in row.items() if _is_finite(value)}
+        found[name] = {
+            key: float(value) for key, value in row.items() if isinstance(value, int | float) and isfinite(value)
+        }
     return found
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float) and isfinite(value)
 
 
 def _table(path: Path, *needed: str) -> list[dict[str, Any]]:
@@ -137,6 +130,9 @@ def _configurations(path: Path) -> dict[str, dict[str, str]]:
 SourceParameters: TypeAlias = Mapping[str, str]
 """The active parameters of a configuration of auto-sklearn: names to values, both as text."""
 TargetValues: TypeAlias = dict[str, Value]
+Rule: TypeAlias = Callable[[str, float], TargetValues]
+"""A function from a parameter's text and the number of columns to our parameters."""
+Rules: TypeAlias = dict[str, Rule]
 NUMERIC: Final = "data_preprocessor:feature_type:numerical_transformer"
 CATEGORICAL: Final = "data_preprocessor:feature_type:categorical_transformer"
 CHOICE: Final = "__choice__"
@@ -150,13 +146,12 @@ class UntranslatableError(ValueError):
 class ComponentMapping:
     """The alternative of `mosaic` for a component of auto-sklearn, with a rule for each parameter.
 
-    A rule takes the parameter's text and the number of columns, and returns our parameters. Parameters in `ignored`
-    have a fixed value or no effect in auto-sklearn, so they are dropped. `has_weights` is True if our estimator has a
-    `class_weight`.
+    Parameters in `ignored` have a fixed value or no effect in auto-sklearn, so they are dropped. `has_weights` is True
+    if our estimator has a `class_weight`.
     """
 
     alternative: str
-    rules: Mapping[str, Callable[[str, float], TargetValues]]
+    rules: Mapping[str, Rule]
     ignored: tuple[str, ...] = ()
     has_weights: bool = False
 
@@ -224,43 +219,22 @@ def _weights(given: SourceParameters) -> TargetValues:
 # ---- rules
 
 
-def _convert(kind: Callable[[str], Value], key: str, text: str, columns: float) -> TargetValues:  # noqa: ARG001 - rule signature
-    return {key: kind(text)}
+def _conversion_rules(convert: Callable[[str], Value], *names: str, **renamed: str) -> Rules:
+    """Return rules for parameters with the same name as in the space, and with another one (`theirs="ours"`)."""
+
+    def rule(ours: str) -> Rule:
+        return lambda text, _: {ours: convert(text)}
+
+    return {theirs: rule(ours) for theirs, ours in {**{name: name for name in names}, **renamed}.items()}
 
 
-def _boolean(text: str) -> bool:
-    return text == "True"
+float_rules = partial(_conversion_rules, float)
+integer_rules = partial(_conversion_rules, lambda text: int(float(text)))
+boolean_rules = partial(_conversion_rules, "True".__eq__)
+string_rules = partial(_conversion_rules, str)
 
 
-def float_rules(*names: str, **renamed: str) -> dict[str, Callable[[str, float], TargetValues]]:
-    """Return rules for float parameters, with the same name or with a new one (`theirs="ours"`)."""
-    return _conversion_rules(float, names, renamed)
-
-
-def integer_rules(*names: str, **renamed: str) -> dict[str, Callable[[str, float], TargetValues]]:
-    """Return rules for integer parameters, with the same name or with a new one."""
-    return _conversion_rules(lambda text: int(float(text)), names, renamed)
-
-
-def boolean_rules(*names: str) -> dict[str, Callable[[str, float], TargetValues]]:
-    """Return rules for boolean parameters."""
-    return _conversion_rules(_boolean, names, {})
-
-
-def string_rules(*names: str) -> dict[str, Callable[[str, float], TargetValues]]:
-    """Return rules for parameters whose values have the same names in the space."""
-    return _conversion_rules(str, names, {})
-
-
-def _conversion_rules(
-    kind: Callable[[str], Value], names: tuple[str, ...], renamed: Mapping[str, str]
-) -> dict[str, Callable[[str, float], TargetValues]]:
-    return {
-        theirs: partial(_convert, kind, ours) for theirs, ours in {**{name: name for name in names}, **renamed}.items()
-    }
-
-
-def case_rule(name: str, said: Mapping[str, TargetValues]) -> dict[str, Callable[[str, float], TargetValues]]:
+def case_rule(name: str, said: Mapping[str, TargetValues]) -> Rules:
     """Return the rule for a parameter that maps known texts to ours; others raise UntranslatableError."""
 
     def rule(text: str, columns: float) -> TargetValues:  # noqa: ARG001 - rule signature
@@ -271,7 +245,7 @@ def case_rule(name: str, said: Mapping[str, TargetValues]) -> dict[str, Callable
     return {name: rule}
 
 
-def renamed_values_rule(name: str, **ours: str) -> dict[str, Callable[[str, float], TargetValues]]:
+def renamed_values_rule(name: str, **ours: str) -> Rules:
     """Return the rule for a parameter whose values have other names in the space (`theirs="ours"`)."""
     return case_rule(name, {theirs: {name: value} for theirs, value in ours.items()})
 
@@ -288,12 +262,10 @@ def _max_depth_from_factor(text: str, columns: float) -> TargetValues:
     return {"max_depth": max(1, round(float(text) * columns))}
 
 
-def nested_rules(
-    prefix: str, rules: Mapping[str, Callable[[str, float], TargetValues]]
-) -> dict[str, Callable[[str, float], TargetValues]]:
+def nested_rules(prefix: str, rules: Rules) -> Rules:
     """Return the rules for parameters of a nested operator: their results get the prefix."""
 
-    def inside(rule: Callable[[str, float], TargetValues]) -> Callable[[str, float], TargetValues]:
+    def inside(rule: Rule) -> Rule:
         return lambda text, columns: {f"{prefix}.{key}": value for key, value in rule(text, columns).items()}
 
     return {name: inside(rule) for name, rule in rules.items()}
@@ -335,8 +307,7 @@ PREPROCESSORS: Final = {
     "feature_agglomeration": ComponentMapping(
         "FeatureAgglomeration",
         integer_rules("n_clusters")
-        | string_rules("linkage")
-        | _conversion_rules(str, (), {"affinity": "metric"})
+        | string_rules("linkage", affinity="metric")
         | renamed_values_rule("pooling_func", mean="mean", median="median", max="max"),
     ),
     "kernel_pca": ComponentMapping("KernelPCA", KERNEL | integer_rules("n_components")),

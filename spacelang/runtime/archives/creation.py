@@ -27,8 +27,6 @@ class NewArchive:
 
 @dataclass(frozen=True, slots=True)
 class _UnusableRun:
-    """The reason why a run gives no row."""
-
     reason: str
 
 

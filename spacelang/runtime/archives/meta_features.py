@@ -39,7 +39,6 @@ The other eight describe categorical columns. No data set that is available here
 
 BLOCK_SIZE: Final = 2**22
 """The numbers that are processed at a time, so that a large table is not copied as a whole."""
-
 CONSTANT_MOMENTS: Final = (0.0, -3.0)
 """Skewness and excess kurtosis of a column of zeros or of ones."""
 
@@ -82,7 +81,6 @@ def _classes(shares: Floats) -> dict[str, float]:
 
 
 def _columns(table: pd.DataFrame) -> dict[str, float]:
-    """Return the meta-features of the columns: missing values, column types, symbols and moments."""
     contents = [content_of(table.iloc[:, place]) for place in range(table.shape[1])]
     numeric = [place for place, content in enumerate(contents) if content is ColumnContent.NUMBER]
     nominal = [place for place, content in enumerate(contents) if content is ColumnContent.CATEGORY]

@@ -15,7 +15,6 @@ from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import Split, predefined_splits
 
 TaskKind: TypeAlias = Kind
-
 MAX_NUMERIC_CLASSES: Final = 20
 """The maximum number of distinct numeric labels that count as classes if they hardly repeat.
 

@@ -24,19 +24,15 @@ from spacelang.suggest import suggestion
 
 SKLEARN_DATA_SETS: Final = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
 """The data sets that scikit-learn ships, as in `sklearn:NAME`."""
-
 EXTENSIONS: Final = (*CSV_EXTENSIONS, ".parquet", *ARFF_EXTENSIONS)
 """The file extensions that can be read."""
-
 DEFAULT_NAME: Final = "data"
 """The name of data from a program, which has no name of its own. It does not identify the data."""
-
 MASKED_REMEDIES: Final = {
     "features": "give `features.filled(numpy.nan)`",
     "labels": "give only the rows that have a label",
 }
 """What to give instead of a masked array."""
-
 SCALAR_COLUMNS_REMEDY: Final = "give each part of these values a column of its own, or drop the column"
 SCALAR_LABELS_REMEDY: Final = "give one number or text per row"
 

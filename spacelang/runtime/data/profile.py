@@ -33,13 +33,10 @@ DECISIVE_SHARE: Final = 0.95
 """The share of these values that must have a format for the column to have it."""
 MIN_ROWS_FOR_UNIQUE: Final = 20
 """With fewer rows, all values may differ by chance, so nothing is suspected."""
-
 MIN_ROWS: Final = 6
 """With fewer rows, a starter space cannot be used, or nothing can be held out."""
-
 MAX_NAMES: Final = 6
 """The maximum number of columns that a message names."""
-
 NUMBER: Final = re.compile(r"[-+(]?[$€£]?\s*\d[\d.,'\s]*\s*[%€$£)]?\s*")
 DATE: Final = re.compile(
     r"\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?([T\s].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(\s.*)?"

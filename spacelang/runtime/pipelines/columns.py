@@ -102,10 +102,7 @@ def _names(columns: tuple[TableColumn, ...]) -> list[str]:
 
 
 def _text_entry(name: str, part: Any, column: TableColumn) -> Entry:
-    """Return the entry of a text column, which passes it as a column, not as a table with one column.
-
-    If the column has missing values, they are replaced by empty text first.
-    """
+    """Return the entry of a text column, passed as a column; if values are missing, empty text replaces them first."""
     if not column.lacks_values:
         return name, clone(part), column.name
     import numpy as np
@@ -121,10 +118,7 @@ def _text_entry(name: str, part: Any, column: TableColumn) -> Entry:
 
 @dataclass(frozen=True, slots=True)
 class StringColumnSelector:
-    """A column selector for string columns, either those with free text or those with categories.
-
-    It is for pipelines that are built before their table is known: it looks at the table in `fit`.
-    """
+    """A selector of columns with free text, or of those with categories, for tables that are known only in `fit`."""
 
     text: bool
 
@@ -135,10 +129,7 @@ class StringColumnSelector:
 
 
 class EachColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A transformer that fits a copy of another transformer on each column, and joins their features.
-
-    It is for pipelines that are built before their table is known, like `StringColumnSelector`.
-    """
+    """A transformer that fits a copy of another one on each column and joins their features; the table is not known."""
 
     def __init__(self, transformer: Any) -> None:
         self.transformer = transformer

@@ -37,10 +37,7 @@ def pipeline_input_of(given: Any, features: Features, preparation: Preparation) 
 
 
 def _has_none(table: pd.DataFrame) -> bool:
-    """Return True if None marks missing values.
-
-    scikit-learn's imputers do not recognize None; the search has read it as NaN.
-    """
+    """Return True if None marks missing values: the search read it as NaN, but imputers do not recognize it."""
     objects = (table[column] for column in table.columns if pd.api.types.is_object_dtype(table[column].dtype))
     return any(value is None for values in objects for value in values[values.isna()])
 
@@ -120,10 +117,7 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return canonical(csr_array(features.to_numpy(dtype=np.float64))) if is_table else features
 
     def _to_named_table(self, features: Features, *, is_named: bool) -> pd.DataFrame:
-        """Return the features as a DataFrame with the column names of `fit`.
-
-        Columns without names are identified by their positions.
-        """
+        """Return a DataFrame with the column names of `fit`; columns without names are identified by position."""
         names = [*self.types_.index]
         table = features if isinstance(features, pd.DataFrame) else pd.DataFrame(features.toarray())
         if is_named and set(names) <= {*table.columns}:
@@ -139,7 +133,6 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"got {features.shape[1]} features, but the pipeline was fitted on {self.n_features_in_}")
 
     def _cast(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Cast the columns to their types in `fit`: the type of a column cannot be inferred from a few rows."""
         pairs = {name: _target_type(kind, table[name].dtype) for name, kind in self.types_.items()}
         changed = {name: kind for name, kind in pairs.items() if table[name].dtype != kind}
         return table.astype(changed) if changed else table
@@ -152,7 +145,6 @@ class AsTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _target_type(known: Any, found: Any) -> Any:
-    """Return the type to cast a column to, from its type in `fit` and its type in these rows."""
     if pd.api.types.is_numeric_dtype(known) and not pd.api.types.is_bool_dtype(known):
         return FLOATS if pd.api.types.is_object_dtype(found) else found
     if isinstance(known, pd.CategoricalDtype):

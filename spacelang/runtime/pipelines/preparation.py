@@ -24,10 +24,8 @@ from spacelang.runtime.pipelines.columns import READERS, TableColumn
 
 IMPUTER_MODULE: Final = "sklearn.impute"
 """The module whose operators impute missing values."""
-
 ENCODERS: Final = frozenset({"OneHotEncoder", "OrdinalEncoder", "TargetEncoder"})
 """The operators that encode text as numbers. Predictors that accept categories need the category type of pandas."""
-
 CATEGORIES_OF_MISSING: Final = frozenset({"OneHotEncoder", "TargetEncoder"})
 """The encoders that treat a missing value as a category of its own, so that their output has none.
 
@@ -35,7 +33,6 @@ CATEGORIES_OF_MISSING: Final = frozenset({"OneHotEncoder", "TargetEncoder"})
 """
 
 DENSE_HELP: Final = "pass a DataFrame, or use a file of another format"
-
 TEXT_STRATEGIES: Final = frozenset({"most_frequent", "constant"})
 """The strategies of `SimpleImputer` that accept text."""
 

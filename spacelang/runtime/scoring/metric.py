@@ -24,13 +24,8 @@ if TYPE_CHECKING:
 
 POSITIVE_CLASS_SCORERS: Final = frozenset(
     {
-        "average_precision",
-        "f1",
-        "jaccard",
-        "neg_negative_likelihood_ratio",
-        "positive_likelihood_ratio",
-        "precision",
-        "recall",
+        *("average_precision", "f1", "jaccard", "precision", "recall"),
+        *("neg_negative_likelihood_ratio", "positive_likelihood_ratio"),
     }
 )
 """The scorers of binary classification whose score depends on which class is the positive one."""
@@ -49,11 +44,8 @@ def default_metric(dataset: Dataset) -> Metric:
     """Return 1 - AUROC for two classes, 1 - balanced accuracy for more, and 1 - R² for regression."""
     if dataset.kind == "regression":
         return named_metric("r2")
-    return (
-        Metric("roc_auc", "1 - roc_auc", _auroc_loss)
-        if len(dataset.classes) == 2
-        else named_metric("balanced_accuracy")
-    )
+    two = len(dataset.classes) == 2
+    return Metric("roc_auc", "1 - roc_auc", _auroc_loss) if two else named_metric("balanced_accuracy")
 
 
 def named_metric(name: str) -> Metric:
@@ -113,11 +105,15 @@ def constant_prediction_loss(metric: Metric, dataset: Dataset, tested: Dataset) 
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
     model = DummyClassifier(strategy="prior") if dataset.kind == "classification" else DummyRegressor()
-    seen, unseen = (np.zeros((len(each.target), 1)) for each in (dataset, tested))
+    return _dummy_loss(metric, model, dataset.target.to_numpy(), tested.target.to_numpy())
+
+
+def _dummy_loss(metric: Metric, model: Any, training: Any, held_out: Any) -> float:
+    seen, unseen = (np.zeros((len(each), 1)) for each in (training, held_out))
     with warnings.catch_warnings():
         # Some metrics warn about constant predictions.
         warnings.simplefilter("ignore")
-        return metric.loss(model.fit(seen, dataset.target.to_numpy()), unseen, tested.target.to_numpy())
+        return metric.loss(model.fit(seen, training), unseen, held_out)
 
 
 def _is_regression_metric(name: str) -> bool:
@@ -231,16 +227,8 @@ def vectorised_loss(formula: str, classes: int) -> BatchLoss | None:
 
 UNIT_SCORES: Final = frozenset(
     {
-        "accuracy",
-        "average_precision",
-        "balanced_accuracy",
-        "completeness_score",
-        "fowlkes_mallows_score",
-        "homogeneity_score",
-        "normalized_mutual_info_score",
-        "rand_score",
-        "top_k_accuracy",
-        "v_measure_score",
+        *("accuracy", "average_precision", "balanced_accuracy", "completeness_score", "fowlkes_mallows_score"),
+        *("homogeneity_score", "normalized_mutual_info_score", "rand_score", "top_k_accuracy", "v_measure_score"),
         *(f"roc_auc{each}" for each in ("", "_ovo", "_ovo_weighted", "_ovr", "_ovr_weighted")),
         *(
             f"{score}{each}"
@@ -252,33 +240,18 @@ UNIT_SCORES: Final = frozenset(
 """Scores from 0 to 1."""
 AT_MOST_ONE: Final = frozenset(
     {
-        "adjusted_mutual_info_score",
-        "adjusted_rand_score",
-        "d2_absolute_error_score",
-        "d2_brier_score",
-        "d2_log_loss_score",
-        "explained_variance",
-        "matthews_corrcoef",
-        "r2",
+        *("adjusted_mutual_info_score", "adjusted_rand_score", "explained_variance", "matthews_corrcoef", "r2"),
+        *("d2_absolute_error_score", "d2_brier_score", "d2_log_loss_score"),
     }
 )
 """Scores that are at most 1 and can be negative."""
 NEGATED_ERRORS: Final = frozenset(
     f"{NEGATED_PREFIX}{error}"
     for error in (
-        "brier_score",
-        "log_loss",
-        "max_error",
-        "mean_absolute_error",
-        "mean_absolute_percentage_error",
-        "mean_gamma_deviance",
-        "mean_poisson_deviance",
-        "mean_squared_error",
-        "mean_squared_log_error",
-        "median_absolute_error",
-        "negative_likelihood_ratio",
-        "root_mean_squared_error",
-        "root_mean_squared_log_error",
+        *("brier_score", "log_loss", "max_error", "mean_absolute_error", "mean_absolute_percentage_error"),
+        *("mean_gamma_deviance", "mean_poisson_deviance", "mean_squared_error", "mean_squared_log_error"),
+        *("median_absolute_error", "negative_likelihood_ratio"),
+        *("root_mean_squared_error", "root_mean_squared_log_error"),
     )
 )
 """Negated errors: the errors are at least 0."""
@@ -336,14 +309,9 @@ def _mean_dummy_loss(metric: Metric, model: str, strategy: str, folds: "Sequence
     from sklearn import dummy
 
     try:
-        with warnings.catch_warnings():
-            # Some metrics warn about constant predictions.
-            warnings.simplefilter("ignore")
-            return fmean(_dummy_loss(metric, getattr(dummy, model)(strategy=strategy), fold) for fold in folds)
+        made = getattr(dummy, model)
+        return fmean(
+            _dummy_loss(metric, made(strategy=strategy), fold.training_target, fold.held_out_target) for fold in folds
+        )
     except (ValueError, TypeError, AttributeError, ArithmeticError):
         return math.nan  # such as the logarithm of a negative target
-
-
-def _dummy_loss(metric: Metric, model: Any, fold: "Fold") -> float:
-    training, held_out = (np.zeros((len(each), 1)) for each in (fold.training_target, fold.held_out_target))
-    return metric.loss(model.fit(training, fold.training_target), held_out, fold.held_out_target)

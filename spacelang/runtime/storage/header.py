@@ -17,24 +17,18 @@ from spacelang.ir.task import AnyBound, Validation, describe_bound, describe_val
 from spacelang.text import NO_SPAN
 
 T = TypeVar("T")
-
 SHOWN_DIGITS: Final = 12
 """The number of digits of a fingerprint that are shown."""
-
 MAX_SHOWN_DIFFERENCES: Final = 8
 """The maximum number of differences between two spaces that are listed."""
-
 PACKAGES: Final = ("spacelang", "scikit-learn", "numpy", "scipy", "pandas")
 """The packages whose versions are stored, besides that of Python."""
-
 MISSING_VALUES_SETTING: Final = "missing values"
 """The name of a setting: the missing values that the space handles and that earlier versions imputed."""
 IMPUTED_EARLIER: Final = "imputed by an earlier version"
 """The value of this setting for headers without it."""
-
 UNNAMED_SPACE: Final = "unnamed"
 """A name in `RunHeader.asked`: the user named no space, so the default one for the data was used."""
-
 RESUME_OPTIONS: Final = ("set", "allow", "bind")
 """The options of `spacelang run` that belong to a run and that no other field of the header has."""
 
@@ -51,10 +45,7 @@ DEFAULT_TEXTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class DataFacts:
-    """The name, shape and content fingerprint of a data set.
-
-    Objectives without data, such as a formula or a function, have no rows; their fingerprint is that of their text.
-    """
+    """The name, shape and fingerprint of data; a formula or a function has no rows, and the fingerprint of its text."""
 
     name: str
     rows: int
@@ -200,10 +191,7 @@ def current_versions() -> dict[str, str]:
 
 @cache
 def _version(name: str) -> str | None:
-    """Return the version of a package, None if it is not installed.
-
-    It is cached, as a lookup takes a millisecond and a comparison has many runs.
-    """
+    """Return the version of a package, or None; a lookup takes a millisecond, and a comparison has many runs."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -309,10 +297,7 @@ def _differences(stored: RunHeader, new: RunHeader) -> Iterator[str]:
 
 
 def _initial_differences(stored: RunHeader, new: RunHeader) -> Iterator[str]:
-    """Yield the first initial configuration that differs.
-
-    If the new run gives no initial configurations, those of the store count as given.
-    """
+    """Yield the first initial configuration that differs; if the new run gives none, those of the store count."""
     before, now = stored.initial or (), stored.initial if new.initial is None else new.initial
     for place, pair in enumerate(zip_longest(before, now or ()), start=1):
         if pair[0] != pair[1]:
@@ -386,7 +371,6 @@ def _first_different_line(stored: RunHeader, new: RunHeader) -> str:
 
 
 def _without_spans(value: T) -> T:
-    """Return the same tree without source positions."""
     if isinstance(value, tuple):
         return tuple(map(_without_spans, value))  # type: ignore[return-value]
     if is_dataclass(value) and not isinstance(value, type):

@@ -62,10 +62,7 @@ class OptionalTable:
         return connection.execute(query, values).fetchall() if self.exists_in(connection) else []
 
     def rows_by_trial(self, connection: sqlite3.Connection, columns: str, trials: Sequence[int]) -> dict[int, Row]:
-        """Return some columns for those of these consecutive trials that have a row, by trial.
-
-        They must be consecutive, because the query selects their range. It reads the current state of the store.
-        """
+        """Return some columns of these trials by trial; they must be consecutive, as the query selects a range."""
         if not trials:
             return {}
         query = f"SELECT trial, {columns} FROM {self.name} WHERE trial BETWEEN ? AND ?"

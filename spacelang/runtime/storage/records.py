@@ -20,16 +20,12 @@ from spacelang.runtime.history import TrialRecord
 
 APPLICATION_ID: Final = 0x53504C47
 """The application ID in the SQLite files of stores: `SPLG` in ASCII."""
-
 VERSION: Final = 8
 """The version of the tables that every store has. Those before it are of spacelang 0.1, and are no longer read."""
-
 METRICS_SETTING: Final = "metrics"
 """The name of the setting that lists the metrics besides the loss, as JSON."""
-
 Row: TypeAlias = tuple[Any, ...]
 """A row of an SQLite table."""
-
 NamedNumbers: TypeAlias = tuple[tuple[str, float], ...]
 """Names and numbers in a fixed order; nan is unknown."""
 
@@ -96,27 +92,22 @@ PREDICTIONS: Final = (
     "numbers BLOB NOT NULL)"
 )
 """The table of predictions: `numbers` are little-endian 64-bit floats in C order, `shape` is JSON."""
-
 TEST: Final = (
     "CREATE TABLE test (trial INTEGER PRIMARY KEY, loss REAL, low REAL, high REAL, rows INTEGER NOT NULL, "
     "reason TEXT NOT NULL, digest BLOB NOT NULL)"
 )
 """The table of the score on test rows: at most one row, for the trial whose pipeline was tested last."""
-
 REQUESTS: Final = (
     "CREATE TABLE requests (trial INTEGER PRIMARY KEY, proposal INTEGER, seconds REAL, memo TEXT NOT NULL)"
 )
 """The table of requests with more than a configuration and a fidelity; `memo` is JSON."""
-
 TEST_BOUNDS: Final = (
     "CREATE TABLE test_bounds (place INTEGER PRIMARY KEY, bound TEXT NOT NULL, value REAL, low REAL, high REAL, "
     "reason TEXT NOT NULL, digest BLOB NOT NULL)"
 )
 """The table of the bounds of the task, in order, as measured on the test rows; `bound` is JSON."""
-
 ENSEMBLES: Final = "CREATE TABLE ensembles (session INTEGER PRIMARY KEY, votes INTEGER NOT NULL, digest BLOB NOT NULL)"
 """The table of the ensembles that sessions were asked for, with their numbers of votes."""
-
 OPTIONAL_TABLES: Final = {PREDICTIONS: 16, TEST: 32, REQUESTS: 64, TEST_BOUNDS: 128, ENSEMBLES: 256}
 """The tables that are created when first needed, and the number that each one adds to the version."""
 
@@ -126,17 +117,14 @@ LAYOUTS: Final = {
     for more in combinations(OPTIONAL_TABLES, count)
 }
 """The tables of every version, in any order."""
-
 DIGEST_BYTES: Final = 16
 """The length of a digest, in bytes: it protects against accidents, not against attacks."""
 
 
 TRIAL_COLUMNS: Final = 19
 """The number of columns of a trial without its digest; those of its request follow."""
-
 DEFAULT_REQUEST_COLUMNS: Final[Row] = (None, None, "[]")
 """The values of the request columns of a trial that has no row in the table of requests."""
-
 _MAYBE_REAL: Final = (float, type(None))
 _MAYBE_INFINITE: Final = (float, type(None), float)
 _MAYBE_INTEGER: Final = (int, type(None))

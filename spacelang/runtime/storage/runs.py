@@ -18,18 +18,13 @@ from spacelang.runtime.storage.stored_run import StoredRun
 
 DEFAULT_FOLDER: Final = "runs"
 """The folder, in the current one, for runs without a given path."""
-
 SUFFIX: Final = ".db"
-
 MAX_NAME_LENGTH: Final = 60
 """The maximum number of characters of a space's name in a file name."""
-
 SQLITE_HEADER: Final = b"SQLite format 3\0"
 """The first bytes of an SQLite file."""
-
 APPLICATION_ID_BYTES: Final = slice(68, 72)
 """The bytes of its application ID (https://sqlite.org/fileformat2.html#the_database_header)."""
-
 COMPANION_SUFFIXES: Final = ("-journal", "-wal", "-shm")
 """The suffixes of the files that SQLite creates beside a store."""
 
@@ -87,10 +82,7 @@ def list_runs(*places: Path) -> RunListing:
 
 
 def summarize_run(run: StoredRun) -> RunSummary:
-    """Return the summary of a run; raises StoreError if the store is damaged.
-
-    Trials are not read one by one, so a damaged one may go unnoticed.
-    """
+    """Return a summary without reading each trial, so a damaged one may go unnoticed; raise StoreError."""
     header, best, sessions, test = run.header, run.best, run.sessions, run.test
     return RunSummary(
         path=run.path,
@@ -159,7 +151,6 @@ def is_unrelated_file(path: Path) -> bool:
 
 
 def _candidate_files(place: Path) -> Iterable[Path]:
-    """Return the file itself, or the files of a folder that may be stores."""
     try:
         return [place] if place.is_file() else [path for path in sorted(place.iterdir()) if not is_unrelated_file(path)]
     except NotADirectoryError as error:

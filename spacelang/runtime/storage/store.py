@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from spacelang.runtime.history import SessionStart, TrialRecord
-from spacelang.runtime.storage import optional_tables
 from spacelang.runtime.storage.header import RunHeader, current_versions, version_changes
-from spacelang.runtime.storage.optional_tables import ENSEMBLE_TABLE, PREDICTION_TABLE, REQUEST_TABLE
+from spacelang.runtime.storage.optional_tables import ENSEMBLE_TABLE, PREDICTION_TABLE, REQUEST_TABLE, pack_predictions
 from spacelang.runtime.storage.records import (
     DEFAULT_REQUEST_COLUMNS,
     TRIAL_COLUMNS,
@@ -67,12 +66,9 @@ from spacelang.runtime.storage.store_file import (
 from spacelang.runtime.storage.stored_run import StoredRun
 
 __all__ = ["Store", "StoreError", "StoredRun", "is_blank"]
-
 Clock: TypeAlias = Callable[[], datetime]
-
 CHECKPOINT_TRIALS: Final = 64
 """The number of trials after which the write-ahead log is copied into the file (a checkpoint)."""
-
 CHECKPOINT_BYTES: Final = 2**26
 """The bytes of predictions in the log after which it is."""
 
@@ -195,7 +191,7 @@ class Store(StoredRun):
         row, fields = whole[:TRIAL_COLUMNS], whole[TRIAL_COLUMNS:]
         stored = () if fields == DEFAULT_REQUEST_COLUMNS else fields
         predictions = record.trial.predictions
-        packed = None if predictions is None else optional_tables.pack(predictions)
+        packed = None if predictions is None else pack_predictions(predictions)
         mark = row_digest(before, (*row, *stored, *(() if packed is None else (packed.digest,))))
         with self._guarded_write():
             self._connection.execute(INSERT_TRIAL, (*row, mark))

@@ -94,8 +94,7 @@ def different_search_error(path: Path, trial: int, changes: Sequence[str]) -> St
     """Return the error for a store of a different search; `changes` are changes of versions since."""
     since = f"versions have changed since ({'; '.join(changes)}): restore them, or " if changes else ""
     return StoreError(
-        f"trial {trial} of `{path}` was not requested by this search",
-        f"{since}start a new run with another `--store`",
+        f"trial {trial} of `{path}` was not requested by this search", f"{since}start a new run with another `--store`"
     )
 
 

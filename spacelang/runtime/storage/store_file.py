@@ -1,5 +1,6 @@
 """The SQLite file of a store: how to open it, check it, and lock it for writing."""
 
+import json
 import os
 import sqlite3
 import time
@@ -9,15 +10,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from spacelang.runtime.storage.header import RunHeader, from_texts, to_texts
-from spacelang.runtime.storage.records import (
-    APPLICATION_ID,
-    FORMER_LAYOUTS,
-    LAYOUTS,
-    TABLES,
-    VERSION,
-    RunState,
-    row_digest,
-)
+from spacelang.runtime.storage.records import APPLICATION_ID, LAYOUTS, TABLES, VERSION, RunState, row_digest
 from spacelang.runtime.storage.store_errors import (
     OTHER_PATH_HELP,
     STORE_PATH_HELP,
@@ -32,30 +25,21 @@ from spacelang.runtime.storage.store_errors import (
 
 WRITE_LOCK_TIMEOUT: Final = 30_000
 """The milliseconds that a run waits for the write lock; a process that checks its state takes it for a moment."""
-
 READ_TIMEOUT: Final = 1_000
 """The milliseconds that a process which opens a store waits for an exclusive lock of others."""
-
 LOCK_CHECKS: Final = 3
 """The number of times that the write lock must be free before a run without an end counts as killed."""
-
 LOCK_CHECK_PAUSE: Final = 0.01
 """The seconds between two checks: a live run releases its lock for some microseconds after a trial."""
-
 MIN_LOG_PAGES: Final = 256
 """The minimum length of a log, in pages."""
-
 FRAME_HEADER_BYTES: Final = 24
 """The bytes before each page in the log."""
-
 MIN_LOG_BYTES: Final = 32 + MIN_LOG_PAGES * (FRAME_HEADER_BYTES + 4096)
 """The minimum length of a log, in bytes: its header, and the pages with a frame header each."""
-
 LOG_MAGIC_NUMBERS: Final = frozenset({0x377F0682, 0x377F0683})
 """The magic numbers at the start of a log."""
-
 LAST_ENDING_QUERY: Final = "SELECT ending FROM sessions ORDER BY session DESC LIMIT 1"
-
 FileIdentity: TypeAlias = tuple[tuple[int, int, int], ...]
 """The device, the inode and the length of the file, and of its log."""
 
@@ -122,6 +106,12 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise StoreError(f"`{path}` is an SQLite file, but not the store of a run", STORE_PATH_HELP)
     (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if 0 < version < VERSION:
+        raise StoreError(
+            f"`{path}` was written by spacelang {_writing_version(connection)}, whose stores this version cannot read",
+            "start the run again, or convert its trials to configurations for `--initial` with spacelang 0.2: "
+            f"`spacelang migrate {path} SPACE -o FILE.json`",
+        )
     if version > VERSION and version not in LAYOUTS:
         what = f"`{path}` was written by a newer spacelang: the version of its tables is {version}"
         raise StoreError(what, "upgrade spacelang")
@@ -130,20 +120,11 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> None:
         raise damaged_error(path, "the tables in the file are not those of a store")
 
 
-def is_round_based(connection: sqlite3.Connection) -> bool:
-    """Return True if the store is of a version that reported trials to searches in rounds."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    return version in FORMER_LAYOUTS
-
-
-def check_resumable(path: Path, connection: sqlite3.Connection) -> None:
-    """Raise StoreError if no run can continue the store, because its trials were reported in rounds."""
-    if is_round_based(connection):
-        raise StoreError(
-            f"`{path}` was written by an earlier spacelang, which reported trials to the search in rounds: "
-            "it cannot be continued",
-            f"`spacelang runs {path} --export FILE` shows and exports it; start a new run with another `--store`",
-        )
+def _writing_version(connection: sqlite3.Connection) -> str:
+    with suppress(sqlite3.Error, ValueError, TypeError, KeyError):
+        (versions,) = connection.execute("SELECT value FROM header WHERE name = 'versions'").fetchone()
+        return str(json.loads(versions)["spacelang"])
+    return "0.1"
 
 
 def configure_log(connection: sqlite3.Connection, *, durable: bool = True) -> None:
@@ -246,7 +227,6 @@ def check_log_present(path: Path) -> None:
 
 
 def _check_log_start(path: Path, log: Path) -> None:
-    """Raise StoreError unless the log has a header and a page."""
     for _ in range(LOCK_CHECKS):  # a live run may be writing the header just now
         with log.open("rb") as file:
             begin = file.read(32 + FRAME_HEADER_BYTES)
@@ -281,10 +261,7 @@ def check_log_complete(path: Path) -> None:
 
 
 def _is_header(header: bytes) -> bool:
-    """Return True if these 32 bytes are the header of a log and match their checksums.
-
-    See https://sqlite.org/fileformat2.html#walformat.
-    """
+    """Check the checksums of 32 bytes as a log's header (https://sqlite.org/fileformat2.html#walformat)."""
     if len(header) < 32 or int.from_bytes(header[:4], "big") not in LOG_MAGIC_NUMBERS:
         return False
     order: Literal["big", "little"] = "big" if header[3] & 1 else "little"
@@ -296,7 +273,6 @@ def _is_header(header: bytes) -> bool:
 
 
 def _last_ending(path: Path, mode: str) -> tuple[str | None] | None:
-    """Return the ending of the last session as read in this mode, in a tuple; None without a session."""
     with closing(_connect(path, mode)) as connection:
         check_kind(path, connection)
         found: tuple[str | None] | None = connection.execute(LAST_ENDING_QUERY).fetchone()
@@ -360,10 +336,7 @@ def acquire_write_lock(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def _try_write_lock(connection: sqlite3.Connection) -> tuple[bool, int] | None:
-    """Try to acquire the write lock; return None without it.
-
-    With the lock, return True if the last session has an end, and the number of trials.
-    """
+    """With the write lock, return True if the last session has an end, and the number of trials; None without it."""
     try:
         connection.execute("BEGIN IMMEDIATE")
     except sqlite3.OperationalError as error:
@@ -376,7 +349,6 @@ def _try_write_lock(connection: sqlite3.Connection) -> tuple[bool, int] | None:
 
 
 def _writing_process(connection: sqlite3.Connection) -> int | None:
-    """Return the process ID of the run that writes, as it stored it; None if that cannot be read."""
     with suppress(sqlite3.Error):
         connection.execute(f"PRAGMA busy_timeout={READ_TIMEOUT}")
         found = connection.execute("SELECT process FROM sessions ORDER BY session DESC LIMIT 1").fetchone()

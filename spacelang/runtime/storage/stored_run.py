@@ -12,8 +12,14 @@ from spacelang.ir.task import AnyBound, parse_bound
 from spacelang.ir.trial import Status
 from spacelang.runtime.history import Improvement, TrialRecord
 from spacelang.runtime.listeners import Closeable
-from spacelang.runtime.storage import optional_tables
-from spacelang.runtime.storage.optional_tables import ENSEMBLE_TABLE, PREDICTION_TABLE, REQUEST_TABLE, StoredUnseenScore
+from spacelang.runtime.storage.optional_tables import (
+    ENSEMBLE_TABLE,
+    PREDICTION_TABLE,
+    REQUEST_TABLE,
+    StoredUnseenScore,
+    load_unseen_score,
+    unpack_predictions,
+)
 from spacelang.runtime.storage.records import (
     DEFAULT_REQUEST_COLUMNS,
     ENSEMBLE_TYPES,
@@ -35,7 +41,6 @@ if TYPE_CHECKING:
 
 ROWS_PER_QUERY: Final = 1_000
 """The number of trials read at a time, so that a reader does not block a run for long."""
-
 COMPLETE_ENDINGS: Final = ("budget", "exhausted")
 """The endings after which a run is complete."""
 
@@ -138,7 +143,7 @@ class StoredRun(Closeable):
     def test(self) -> StoredUnseenScore | None:
         """The score of the best pipeline on the test rows; None if it was not tested."""
         with convert_store_errors(self.path), report_damage(self.path):
-            return optional_tables.load_unseen_score(self._connection)
+            return load_unseen_score(self._connection)
 
     @property
     def requested_ensemble_votes(self) -> int | None:
@@ -172,7 +177,7 @@ class StoredRun(Closeable):
             with convert_store_errors(self.path):
                 found = PREDICTION_TABLE.rows_by_trial(self._connection, "digest, shape, numbers", [trial]).get(trial)
             with report_damage(self.path, f"the predictions of trial {trial}: "):
-                return None if found is None else optional_tables.unpack(found)
+                return None if found is None else unpack_predictions(found)
         return None
 
     def close(self) -> None:
@@ -235,7 +240,6 @@ FAILURES_QUERY: Final = (
 )
 
 LAST_ENSEMBLE_QUERY: Final = "SELECT * FROM ensembles ORDER BY session DESC LIMIT 1"
-
 FEASIBLE_QUERY: Final = (
     "SELECT finished, trial, loss, fidelity IS NULL OR fidelity >= ? FROM trials "
     "WHERE loss IS NOT NULL AND feasible ORDER BY trial"

@@ -9,7 +9,7 @@ def operator(name: str, *children: Hyperparameter | Choice, **fixed: object) -> 
 
 
 def hyperparameter(key: str, domain: Domain, default: object = None, named: tuple[str, ...] = ()) -> Hyperparameter:
-    value = domain.middle if default is None else default
+    value = domain.representative if default is None else default
     return Hyperparameter(key.rsplit(".", 1)[-1], key, key, domain, value, named=named)
 
 

@@ -12,7 +12,7 @@ from spacelang.runtime.storage.store import Store, StoreError
 
 def votes(path: Path) -> int | None:
     with Store.read(path) as run:
-        return run.votes
+        return run.requested_ensemble_votes
 
 
 def test_the_last_session_that_asked_counts(tmp_path: Path) -> None:

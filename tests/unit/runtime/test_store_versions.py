@@ -1,4 +1,4 @@
-"""Stores of spacelang 0.1, which told searches of trials in rounds: they are refused, and nothing in them is changed."""
+"""Stores of spacelang 0.1, which told searches of trials in rounds: they are refused, and stay as they are."""
 
 import json
 import sqlite3

@@ -1,8 +1,4 @@
-"""Write the pipelines of a space as code, with one function per decision.
-
-Operators become constructor calls whose arguments are values of a configuration. The code does what
-`runtime/pipelines/build.py` does when it walks the space.
-"""
+"""Write the pipelines of a space as code: a function per decision, operators as calls with values they are given."""
 
 import inspect
 import re
@@ -18,25 +14,21 @@ from spacelang.catalog.catalogue import Parameter
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, parts
 from spacelang.ir.space import (
     SKIPPED_STEP,
-    Branch,
     Choice,
     ColumnSelector,
-    FixedValue,
     Hyperparameter,
-    NamedObject,
     Node,
     Operator,
     Product,
-    ProductKind,
     Space,
     subtree,
 )
 from spacelang.ir.value import Value
 from spacelang.report.code_writer import PIPELINE, RESAMPLING, THERE, UNKNOWN, USES, CodeWriter
 from spacelang.runtime.data.tables import TEXT_VALUES, is_free_text, is_mostly_different
-from spacelang.runtime.errors import BuildError
 from spacelang.runtime.pipelines import columns
-from spacelang.runtime.pipelines.catalogue_access import catalogue_entry, class_of, object_of, runtime_arguments
+from spacelang.runtime.pipelines.build import PipelineWalk
+from spacelang.runtime.pipelines.catalogue_access import catalogue_entry, class_of, runtime_arguments
 from spacelang.runtime.pipelines.columns import DTYPES, READERS, STRINGS
 from spacelang.targets._exports.python_nodes import (
     CallNode,
@@ -61,7 +53,7 @@ TRANSFORMER_FUNCTION: Final = columns.transformer_of.__name__
 
 
 @dataclass(frozen=True, slots=True)
-class PipelineCode:
+class PipelineCode(PipelineWalk):
     """A writer of expressions and of the functions of decisions, which collects their imports and helpers."""
 
     writer: CodeWriter = field(default_factory=lambda: CodeWriter([]))
@@ -128,59 +120,39 @@ class PipelineCode:
         self.used.add(helper)
         return CallNode(helper, arguments)
 
-    def steps(self, node: Node) -> Iterator[Code]:
-        """Yield the steps that a node adds to the pipeline: pairs of a name or None, and a step or None."""
-        match node:
-            case Product(kind=ProductKind.SEQUENCE):
-                for child in node.children:
-                    yield from self.steps(child)
-            case Product(kind=ProductKind.PERMUTATION):
-                yield self.permutation(node)
-            case _:
-                yield self.named_step(node)
+    def _single_step(self, name: str | None, part: Code) -> list[Code]:
+        return [TupleNode((LiteralNode(name), part))]
 
-    def named_step(self, node: Node) -> Code:
-        """Return the node as a single step, with its name, whatever it contains."""
-        name = LiteralNode(node.name) if isinstance(node, Choice) else LiteralNode(None)
-        return TupleNode((name, self.node_code(node)))
-
-    def permutation(self, node: Product) -> Code:
+    def _permutation(self, node: Product, order: Choice) -> list[Code]:
         """Return the steps of a permutation, to be unpacked into the surrounding list."""
-        order, *steps = node.children
-        assert isinstance(order, Choice)
+        _, *steps = node.children
         several = ((label, ListNode(tuple(self.steps(step)))) for label, step in zip(node.labels, steps, strict=True))
         found = self.call_helper("ordered", _configuration_item(order.key), DictNode(tuple(several)))
-        return NameNode(f"*{expression_source(found, 4)}")
+        return [NameNode(f"*{expression_source(found, 4)}")]
 
-    def node_code(self, node: Node) -> Code:
-        """Return the expression for the object that a node stands for, or for None if it is left out.
+    def _decision(self, decision: Choice, operator: Operator | None = None) -> Code:
+        return CallNode(self.decision_function_name(decision, operator), (NameNode(GIVEN), NameNode(SEED)))
 
-        Raises BuildError for a hyperparameter in the place of a step.
-        """
-        match node:
-            case Operator():
-                return self.estimator(node)
-            case Choice():
-                return CallNode(self.decision_function_name(node), (NameNode(GIVEN), NameNode(SEED)))
-            case Hyperparameter():
-                raise BuildError(f"`{node.address}` is a hyperparameter where a step should be")
-            case Product(kind=ProductKind.PARALLEL):
-                return self.call_helper("union", ListNode(tuple(map(self.named_step, node.children))))
-            case Product(kind=ProductKind.COLUMNS):
-                return self.column_transformer(node)
-            case Product():
-                return (
-                    self.call_helper("chain", ListNode(tuple(self.steps(node))))
-                    if node != SKIPPED_STEP
-                    else LiteralNode(None)
-                )
+    def _chain(self, node: Product) -> Code:
+        if node == SKIPPED_STEP:
+            return LiteralNode(None)
+        return self.call_helper("chain", ListNode(tuple(self.steps(node))))
 
-    def column_transformer(self, node: Product) -> Code:
+    def _union(self, steps: list[Code]) -> Code:
+        return self.call_helper("union", ListNode(tuple(steps)))
+
+    def _operator_list(self, steps: list[Code]) -> Code:
+        return call("with_distinct_names", call("there", ListNode(tuple(steps))))
+
+    def _constant(self, value: Any) -> Code:
+        return NameNode(self.writer.one_line(value))
+
+    def _column_transformer(self, node: Product) -> Code:
         """Return the `ColumnTransformer` that applies each part to the columns of its selector."""
         named: list[columns.Step] = []
         remainder: Code = LiteralNode("drop")
         for selector, child in zip(node.selectors, node.children, strict=True):
-            taken = self.call_helper(TRANSFORMER_FUNCTION if _reads_text(child) else "passed", self.node_code(child))
+            taken = self.call_helper(TRANSFORMER_FUNCTION if _reads_text(child) else "passed", self.part(child))
             if selector.kind == "rest":
                 remainder = taken
             else:
@@ -202,10 +174,7 @@ class PipelineCode:
         return call(name, dtype_include=ListNode(tuple(map(LiteralNode, DTYPES[selector.kind]))))
 
     def decision_function_name(self, decision: Choice, operator: Operator | None = None) -> str:
-        """Return the name of the function of a decision, which is written at the first use.
-
-        With an `operator`, the decision is about the value of one of its parameters.
-        """
+        """Return the name of a decision's function, written at first use; with an `operator`, of its parameter."""
         if id(decision) not in self.names:
             word = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in decision.key)
             name, number = f"build_{word}", 1
@@ -222,9 +191,7 @@ class PipelineCode:
             f"    match {GIVEN}[{literal_source(decision.key)}]:",
         ]
         for branch in decision.branches:
-            found = (
-                self.node_code(branch.node) if operator is None else self.alternative_value(operator, decision, branch)
-            )
+            found = self.part(branch.node) if operator is None else self.alternative_value(operator, decision, branch)
             lines += [
                 f"        case {literal_source(branch.name)}:",
                 f"            return {expression_source(found, 12, 7)}",
@@ -232,22 +199,7 @@ class PipelineCode:
         raised = f"            raise unknown(other, {literal_source(decision.key)})"
         return "\n".join([*lines, "        case other:", raised])
 
-    def alternative_value(self, operator: Operator, decision: Choice, branch: Branch) -> Code:
-        """Return the value of a parameter for one alternative: an operator, a sequence of them, or a plain value."""
-        node = branch.node
-        known = catalogue_entry(operator).parameters.get(decision.name)
-        if node == SKIPPED_STEP:
-            is_object = known is not None and isinstance(branch.value, str) and branch.value in known.named
-            said = self.named_object if is_object else self.plain_value
-            return said(operator, decision.name, branch.value)  # type: ignore[arg-type]
-        if isinstance(node, Hyperparameter):
-            return self.hyperparameter_value(operator, node)
-        if known is not None and known.takes_operator_list and isinstance(node, Product):
-            sides = ListNode(tuple(map(self.named_step, node.children)))
-            return call("with_distinct_names", call("there", sides))
-        return self.node_code(node)
-
-    def estimator(self, operator: Operator) -> Code:
+    def _estimator(self, operator: Operator) -> Code:
         """Return the call of an operator's class."""
         found = class_of(operator)
         usual = runtime_arguments(operator, n_jobs=1, random_state=0)
@@ -258,11 +210,9 @@ class PipelineCode:
         conditional: list[Code] = []
         for child in operator.children:
             if isinstance(child, Choice):
-                arguments[child.name] = CallNode(
-                    self.decision_function_name(child, operator), (NameNode(GIVEN), NameNode(SEED))
-                )
+                arguments[child.name] = self._decision(child, operator)
             elif child.condition is None or _tuple_element(operator, child.name) is not None:
-                arguments[child.name] = self.hyperparameter_value(operator, child)
+                arguments[child.name] = self._hyperparameter_value(operator, child)
             else:
                 conditional.append(self.conditional_argument(operator, child, arguments.pop(child.name, None)))
         whole = _assemble_tuples(operator, arguments)
@@ -270,30 +220,11 @@ class PipelineCode:
 
     def conditional_argument(self, operator: Operator, child: Hyperparameter, usual: Code | None) -> Code:
         """Return a keyword argument that is given if the configuration has it; otherwise `usual`, if any, is given."""
-        said = expression_source(DictNode(((child.name, self.hyperparameter_value(operator, child)),)))
+        said = expression_source(DictNode(((child.name, self._hyperparameter_value(operator, child)),)))
         other = expression_source(DictNode(() if usual is None else ((child.name, usual),)))
         return NameNode(f"**({said} if {literal_source(child.key)} in {GIVEN} else {other})")
 
-    def fixed_value(self, operator: Operator, parameter: str, value: FixedValue) -> Code:
-        """Return the value of a fixed parameter."""
-        match value:
-            case Operator():
-                return self.estimator(value)
-            case NamedObject():
-                return self.named_object(operator, parameter, value.name)
-            case _:
-                return self.plain_value(operator, parameter, value)
-
-    def named_object(self, operator: Operator, parameter: str, name: str) -> Code:
-        """Return the named function or object as an argument, and import it."""
-        return NameNode(self.writer.one_line(object_of(operator, parameter, name)))
-
-    def plain_value(self, operator: Operator, parameter: str, value: Value) -> Code:
-        """Return a value of the language as the value that the library takes."""
-        known = catalogue_entry(operator).parameters.get(parameter)
-        return NameNode(self.writer.one_line(value if known is None else known.to_python(value)))
-
-    def hyperparameter_value(self, operator: Operator, node: Hyperparameter) -> Code:
+    def _hyperparameter_value(self, operator: Operator, node: Hyperparameter) -> Code:
         """Return the value of a hyperparameter in the configuration, converted to what the library takes."""
         found = _configuration_item(node.key)
         part = _tuple_element(operator, node.name)

@@ -28,7 +28,8 @@ represents values as floats calls `refuse_oversized_integers(space, preserves)` 
 A target without conditions and constraints can use the ready-made chain of reductions. It only says which
 `SimpleDomain` domains it accepts: `Real`, `Grid`, `Categorical` or `Ordinal`. `build_questions(structures, accepts,
 preserves)` returns `Questions`: unconditional variables with these domains, by name, and the functions between
-configurations and the values of the variables. `preserved_by_reductions(accepts)` returns the matching preservation
+configurations and the values of the variables. Continuous ranges that are not accepted are cut to grids of `points`
+values, and log scales become ranges of logarithms. `preserved_by_reductions(accepts)` returns the matching preservation
 table, and `build_report(chain, preserves)` the report.
 
 **Optimizer.** An `Optimizer` has the method `search(problem)`. The `Problem` holds the space, the size of the data, the
@@ -68,13 +69,21 @@ short example of each kind.
 from spacelang.deprecation import make_module_getattr
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain
-from spacelang.ir.loss_scale import LossScale
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.problem import Problem, TotalBudget
-from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchCoroutine, SearchEvent, ask_all, gather
+from spacelang.ir.search_protocol import (
+    Ask,
+    LazyRequest,
+    Problem,
+    Search,
+    SearchCoroutine,
+    SearchEvent,
+    TotalBudget,
+    ask_all,
+    gather,
+)
 from spacelang.ir.space import Space
 from spacelang.ir.task import FunctionBound, Limits
-from spacelang.ir.trial import Measurement, Request, SortKey, Status, Trial, sort_key
+from spacelang.ir.trial import LossScale, Measurement, Request, SortKey, Status, Trial, sort_key
 from spacelang.minimizers import (
     MINIMIZERS,
     Box,

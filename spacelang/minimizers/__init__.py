@@ -5,8 +5,15 @@ minimizer proposes, and stops after the given calls or seconds. A minimizer ther
 point, given the observations so far (`Observations`).
 """
 
-from spacelang.minimizers._proposal_loop import Observations, ProposalFunction, minimize_with_proposals
-from spacelang.minimizers._protocol import Box, Minimizer, Point, PointObjective
+from spacelang.minimizers._proposal_loop import (
+    Box,
+    Minimizer,
+    Observations,
+    Point,
+    PointObjective,
+    ProposalFunction,
+    minimize_with_proposals,
+)
 from spacelang.plugins import PluginRegistry
 from spacelang.surrogates.dimensions import Dimension
 

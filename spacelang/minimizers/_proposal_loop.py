@@ -1,19 +1,63 @@
-"""The main loop of a minimizer: points are proposed, evaluated and recorded, one for each idle worker."""
+"""The protocols of minimizers and of their objective, initial designs, and the loop that evaluates proposals.
+
+See spacelang/optimizers/README.md, section "Minimizers".
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
 from spacelang.ir.search_protocol import Ask, LazyRequest, SearchCoroutine
 from spacelang.ir.trial import Request, Trial
-from spacelang.minimizers._protocol import Box, Point, PointObjective
+from spacelang.plugins import OptionError
 from spacelang.sampling.value_codes import Array
+from spacelang.surrogates.dimensions import Dimension
+from spacelang.surrogates.limits import one_thread
 
 if TYPE_CHECKING:
     from numpy.random import Generator
+
+
+Point: TypeAlias = tuple[float, ...]
+"""A point of the unit cube."""
+Box: TypeAlias = tuple[Dimension, ...]
+"""The dimension of each coordinate of a point: any number in [0, 1], or one of some members.
+
+Points that round to the same members are the same to the objective. If the objective changes between two members, as
+a penalty does, the coordinate must be declared without members.
+"""
+
+
+class PointObjective(Protocol):
+    """The function to minimise: it maps points to requests, and trials to numbers."""
+
+    @property
+    def known(self) -> Sequence[tuple[Point, float]]:
+        """The points whose numbers are known without new trials, such as earlier trials under a new penalty.
+
+        Each entry is a pair of a point and its number.
+        """
+
+    @property
+    def idle_workers(self) -> int:
+        """The number of idle workers, according to the latest event that the caller received."""
+
+    @property
+    def rng(self) -> "Generator":
+        """The random generator for all draws except those of proposals, which have generators of their own."""
+
+    def request(self, point: Point) -> Request | None:
+        """Return the request that evaluates a point; None if the point stands for no valid configuration."""
+
+    def value(self, point: Point, trial: Trial | None, seen: Sequence[float]) -> float:
+        """Return the finite number of a point, given its trial, which may have failed, or None if it has no request.
+
+        `seen` has all numbers so far, starting with the known ones. A failure may be given, for example, the worst of
+        them. The result depends on nothing but the arguments.
+        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,8 +169,6 @@ class _ProposalLoop:
         If the remaining calls are used up before such a point is found, return the request of the start. Its number is
         known by then, so it costs nothing.
         """
-        from spacelang.surrogates.threads import one_thread
-
         refused: list[Point] = []
         while True:
             with one_thread():
@@ -175,3 +217,72 @@ def _points_in_memo(request: Request, width: int) -> tuple[Point, ...]:
     assert isinstance(count, int), "the last item in the memo of a request must be the number of its points"
     numbers = [float(number) for number in request.memo[-1 - count * width : -1]]
     return tuple(tuple(numbers[place * width : (place + 1) * width]) for place in range(count))
+
+
+class Minimizer(Protocol):
+    """A minimizer: a frozen dataclass whose fields are its options.
+
+    It may declare `most_modelled: ClassVar[int]`, the number of points beyond which its model uses only some of them.
+    Its caller then says so in the summary of the run.
+    """
+
+    paper: ClassVar[str]
+
+    def minimise(
+        self, value: PointObjective, box: Box, calls: int, start: Point, seconds: float | None = None
+    ) -> SearchCoroutine[Point]:
+        """Return the point with the smallest number, the first of equal ones, after some calls or seconds.
+
+        Every proposed point counts as a call, whether it was evaluated, answered from memory or had no request. The
+        first point is `start`, unless its number is already known; `start` must have a request. Without dimensions, it
+        is the only point. The result is never worse than `start` or than any known point. No trial is pending when the
+        method returns.
+
+        The requested points depend only on the arguments, on the received events and on the generators of proposals.
+        The `memo` of a request ends with the coordinates of the points that were proposed for it, and their number.
+
+        Parameters
+        ----------
+        value
+            The function to minimise.
+        box
+            One dimension for each coordinate of a point.
+        calls
+            The maximum number of points.
+        start
+            The first point.
+        seconds
+            The maximum total cost of the trials, in seconds. Once it is used up, no further trial starts.
+        """
+
+
+def latin_hypercube(size: int, dimensions: int, rng: "Generator") -> Array:
+    """Return `size` points, shape (size, dimensions), that form a Latin hypercube.
+
+    Each coordinate has exactly one point in each of `size` equal intervals of [0, 1].
+    """
+    if not dimensions:
+        return np.empty((size, 0))
+    from scipy.stats.qmc import LatinHypercube
+
+    return np.asarray(LatinHypercube(dimensions, rng=rng).random(size))
+
+
+def start_with_design(design: Array, propose: ProposalFunction) -> ProposalFunction:
+    """Return a function that proposes the points of a design first and calls `propose` afterwards.
+
+    While no number is known after the design, it proposes uniformly random points.
+    """
+
+    def next_point(seen: Observations, rng: "Generator") -> Iterable[float]:
+        if seen.count < len(design):
+            return np.asarray(design[seen.count])
+        return propose(seen, rng) if len(seen.numbers) else np.asarray(rng.random(design.shape[1]))
+
+    return next_point
+
+
+def check_initial(initial: int) -> None:
+    """Raise OptionError if there are fewer than 2 initial points."""
+    if initial < 2:
+        raise OptionError(f"`initial` is {initial}", "give at least 2, as a model needs 2 points")

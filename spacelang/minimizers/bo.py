@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
-from spacelang.minimizers._initial_designs import check_initial, latin_hypercube, start_with_design
+from spacelang.minimizers._proposal_loop import check_initial, latin_hypercube, start_with_design
 from spacelang.plugins import option
-from spacelang.surrogates.training_limits import POINTS_WHEN_FITTED
+from spacelang.surrogates.limits import POINTS_WHEN_FITTED
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -42,8 +42,8 @@ class Bo:
         import numpy as np
 
         from spacelang.surrogates.dimensions import round_to_members
+        from spacelang.surrogates.gaussian_process import IncrementalGaussianProcess
         from spacelang.surrogates.improvement import make_closeness_test, maximise_expected_improvement
-        from spacelang.surrogates.incremental_process import IncrementalGaussianProcess
 
         design = latin_hypercube(max(2, min(self.initial, calls // 2)), len(box), value.rng)
         growing = IncrementalGaussianProcess()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.minimizers import Box, Observations, Point, PointObjective, minimize_with_proposals
-from spacelang.minimizers._initial_designs import latin_hypercube, start_with_design
-from spacelang.surrogates.training_limits import POINTS_WHEN_FITTED
+from spacelang.minimizers._proposal_loop import latin_hypercube, start_with_design
+from spacelang.surrogates.limits import POINTS_WHEN_FITTED
 
 if TYPE_CHECKING:
     from numpy.random import Generator

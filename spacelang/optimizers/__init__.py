@@ -3,8 +3,7 @@
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search
+from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.space import Space
 from spacelang.plugins import PluginRegistry
 

@@ -1,9 +1,11 @@
-"""The main loop of a search that starts one trial for each idle worker."""
+"""Work for idle workers: one request for each of them, or speculative trials besides committed ones."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
+from typing import Protocol
 
-from spacelang.ir.search_protocol import Ask, LazyRequest, Search
+from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchCoroutine
 from spacelang.ir.trial import Request, Trial
 
 
@@ -24,3 +26,38 @@ def run_requests(
         if told.finished is not None and told.request is not None:
             out -= 1
             note(told.request, told.finished)
+
+
+class LookaheadPolicy(Protocol):
+    """A predictor of the requests that a search will make later."""
+
+    def upcoming_requests(self) -> Iterable[Request]:
+        """Yield the requests that will probably follow the running trial, the likeliest first."""
+
+    def on_speculative_trial(self, early: Trial) -> None:
+        """Take note of a speculative trial that finished; predictions may depend on it."""
+
+
+@dataclass(slots=True)
+class SpeculativeRequests:
+    """A sequence of committed trials, each with speculative ones that never change the decisions of the search."""
+
+    idle_workers: int
+    """How many workers are idle while a committed trial runs."""
+
+    def run_trial(self, request: Request, guide: LookaheadPolicy) -> SearchCoroutine[Trial]:
+        """Return the trial of a request; meanwhile idle workers run the requests predicted by `guide`.
+
+        The guide is only consulted if there are idle workers.
+        """
+        begin: tuple[Request, ...] = (request,)
+        while True:
+            coming = (each for each in guide.upcoming_requests() if each != request) if self.idle_workers else iter(())
+            told = yield Ask(begin, tuple(islice(coming, self.idle_workers)))
+            if told.finished is not None:
+                self.idle_workers = max(told.idle_workers - 1, 0)
+                return told.finished
+            self.idle_workers = told.idle_workers
+            if told.speculative is not None:
+                guide.on_speculative_trial(told.speculative)
+            begin = ()

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchCoroutine, SearchEvent
+from spacelang.ir.search_protocol import Ask, LazyRequest, Problem, Search, SearchCoroutine, SearchEvent
 from spacelang.ir.trial import Request, Trial
 
 

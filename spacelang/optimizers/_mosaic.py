@@ -14,7 +14,7 @@ from numpy.random import default_rng
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.trial import Memo, Request, Trial
-from spacelang.sampling.batch import Batch
+from spacelang.sampling.batch_builder import Batch
 from spacelang.sampling.sampler import SamplingFailedError
 from spacelang.sampling.value_codes import Array
 from spacelang.targets.mosaic import Prefix, StructuralTree

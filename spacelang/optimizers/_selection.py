@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.problem import Problem, ignore_remark
-from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchCoroutine
+from spacelang.ir.search_protocol import Ask, LazyRequest, Problem, Search, SearchCoroutine, ignore_remark
 from spacelang.ir.trial import Request, SortKey, Trial
 from spacelang.ir.walk import structure_of
 from spacelang.optimizers._draws import PipelineConfigurations

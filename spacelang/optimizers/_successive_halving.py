@@ -14,8 +14,8 @@ from typing import Generic, Literal, TypeAlias
 from spacelang.ir.search_protocol import SearchCoroutine
 from spacelang.ir.trial import SortKey, Trial
 from spacelang.optimizers._candidates import Candidates
-from spacelang.optimizers._random_leaves import MAX_REPEATED_DRAWS
-from spacelang.optimizers._selector_call import K, SelectorCall, run_candidates
+from spacelang.optimizers._draws import MAX_REPEATED_DRAWS
+from spacelang.optimizers._selection import K, SelectorCall, run_candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class BracketRuns(Generic[K]):
         reached: dict[K, tuple[int, SortKey]] = {}
         for (candidate, rows), order in self._results.items():
             reached[candidate] = min(reached.get(candidate, (0, order)), (-rows, order))
-        everything = chain(sorted(reached, key=reached.__getitem__), self._candidates.remaining())
+        everything = chain(sorted(reached, key=reached.__getitem__), self._candidates.candidates_for_final_pass())
         return (each for each in everything if (each, self._size) not in self._results)
 
 

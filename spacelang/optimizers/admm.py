@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar, Final, Literal
 
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search
+from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.task import AnyBound
 from spacelang.minimizers import MINIMIZERS
 from spacelang.optimizers import OPTIMIZERS

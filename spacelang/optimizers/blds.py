@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import ClassVar, Final, Literal
 
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search, SearchCoroutine
+from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._common_options import check
 from spacelang.optimizers._descent import Arms, DescentRules, Descents, InitialPipelines, end_rule_for

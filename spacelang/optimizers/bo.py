@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import numpy as np
 
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchCoroutine
+from spacelang.ir.search_protocol import Ask, LazyRequest, Problem, Search, SearchCoroutine
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._common_options import check
@@ -20,9 +19,7 @@ from spacelang.optimizers._draws import RandomLeaves
 from spacelang.optimizers._selection import MemorySelector, Selector, SelectorCall, search
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates.gaussian_process import IncrementalGaussianProcess
-from spacelang.surrogates.improvement import log_expected_improvement
-from spacelang.surrogates.limits import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE
+from spacelang.surrogates.limits import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE, one_thread
 from spacelang.targets.blds import NOT_REACHED, DiscrepancyTree, Pipeline
 
 if TYPE_CHECKING:
@@ -134,8 +131,6 @@ class _Proposals:
 
     def _make_proposal(self, rng: "Generator") -> Request:
         """Return the request of the best new pipeline, or of a known or running one if there is no new one."""
-        from spacelang.surrogates.limits import one_thread
-
         with one_thread():
             pipeline = next(filter(self._is_new, self._rank_candidates(rng)), None)
         if pipeline is None:
@@ -159,7 +154,6 @@ class _Proposals:
 
     @cached_property
     def _promising(self) -> "PromisingPipelines":
-        """The ranking of pipelines by the model; its module is imported on first use."""
         return PromisingPipelines(self._tree)
 
 
@@ -196,6 +190,8 @@ class PromisingPipelines:
     def __init__(self, tree: DiscrepancyTree) -> None:
         self._tree = tree
         self._coding = OneHot(tree)
+        from spacelang.surrogates.gaussian_process import IncrementalGaussianProcess
+
         self._growing = IncrementalGaussianProcess()
 
     def ranked(
@@ -207,6 +203,8 @@ class PromisingPipelines:
         order. `numbers` maps known pipelines, at least one, to the values to be minimized, in the order in which they
         became known. The running pipelines `pending` are assumed to have the median value.
         """
+        from spacelang.surrogates.improvement import log_expected_improvement
+
         values = np.array([*numbers.values()])
         model = self._growing.model(self._coding.encode([*numbers]), values, self._coding.encode([*pending]))
         best = float(model.standardise(values.min()))

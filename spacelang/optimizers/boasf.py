@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 import numpy as np
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchCoroutine, gather
+from spacelang.ir.search_protocol import Ask, LazyRequest, Problem, Search, SearchCoroutine, gather
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._common_options import check
 from spacelang.optimizers._draws import NoveltyTracker
+from spacelang.optimizers._libraries import HyperoptTpe, TpeSettings, lower_for_hyperopt
 from spacelang.optimizers._proposer_search import ProposerSearch
-from spacelang.optimizers.tpe import HyperoptTpe, TpeSettings, lower_for_hyperopt
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import LoweringResult

@@ -14,8 +14,7 @@ from spacelang.encodings.domains import to_unit
 from spacelang.encodings.rows import VectorEncoding
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Ordinal, SimpleDomain
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import LazyRequest, Search
+from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._common_options import check
@@ -26,6 +25,7 @@ from spacelang.optimizers._successive_halving import Bracket, BracketRuns, brack
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array, codes_at
 from spacelang.surrogates.dimensions import Dimension
+from spacelang.surrogates.limits import one_thread
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -176,8 +176,6 @@ class LazyCandidates:
         The memo says whether it came from the model or the prior, and how many proposals of the model were rejected
         before.
         """
-        from spacelang.surrogates.limits import one_thread
-
         with one_thread():
             model = None if rng.random() < self._random_fraction else self.memory.model(rng)
             for refused, found in enumerate(() if model is None else self._decoded_proposals(model, rng)):
@@ -293,10 +291,10 @@ def dimensions_of(coding: VectorEncoding) -> tuple[Dimension, ...]:
 
 def _column_dimensions(coding: VectorEncoding) -> Iterator[Dimension]:
     """Yield the dimensions of all columns, field by field."""
-    for field in coding.fields:
-        if field.coding.has_part:
-            yield Dimension(tuple(np.linspace(0, 1, len(field.coding.parts)).tolist()), is_ordered=False)
-        yield from (_part_dimension(field.coding.parts[place]) for place in field.coding.columns)
+    for each in coding.fields:
+        if each.coding.has_part:
+            yield Dimension(tuple(np.linspace(0, 1, len(each.coding.parts)).tolist()), is_ordered=False)
+        yield from (_part_dimension(each.coding.parts[place]) for place in each.coding.columns)
 
 
 def _part_dimension(part: SimpleDomain) -> Dimension:

@@ -6,8 +6,7 @@ from itertools import accumulate, pairwise
 from math import inf
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search, SearchCoroutine
+from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.ir.trial import Trial
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._common_options import check

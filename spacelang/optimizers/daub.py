@@ -6,8 +6,7 @@ from heapq import heappop, heappush, nsmallest
 from itertools import chain, islice, pairwise
 from typing import ClassVar, Final, Literal, TypeAlias
 
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search, SearchCoroutine, ask_all
+from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine, ask_all
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._draws import BATCH_SIZE, RandomLeaves

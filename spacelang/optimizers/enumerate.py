@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import ClassVar, Literal
 
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search, SearchCoroutine
+from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._selection import (
     MemorySelector,

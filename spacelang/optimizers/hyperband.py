@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from itertools import chain, count, islice
 from typing import ClassVar, Literal
 
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search, SearchCoroutine
+from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._candidates import Candidates, pipeline_selector, search
 from spacelang.optimizers._fidelity import divided_rungs, rungs
-from spacelang.optimizers._selection import Selector
-from spacelang.optimizers._selector_call import K, SelectorCall
+from spacelang.optimizers._selection import K, Selector, SelectorCall
 from spacelang.optimizers._successive_halving import Bracket, BracketRuns, brackets_for_grid
 from spacelang.plugins import option
 

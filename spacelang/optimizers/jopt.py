@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 import numpy as np
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import LazyRequest, Search
+from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Memo, Request, Trial
 from spacelang.minimizers._proposal_loop import latin_hypercube
 from spacelang.optimizers._common_options import check
@@ -22,7 +21,7 @@ from spacelang.optimizers._idle_workers import run_requests
 from spacelang.plugins import option
 from spacelang.sampling.value_codes import Array
 from spacelang.solver.counting import Structures
-from spacelang.surrogates.limits import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE
+from spacelang.surrogates.limits import POINTS_WHEN_FITTED, SUBSAMPLING_NOTE, one_thread
 from spacelang.targets.admm import Admm, AdmmForm, AdmmPoints
 from spacelang.targets.blds import DiscrepancyTree
 
@@ -127,8 +126,6 @@ class _Run:
 
     def _propose(self, rng: "Generator") -> Request:
         """Return the request of the next proposal, with its point as the memo."""
-        from spacelang.surrogates.limits import one_thread
-
         with one_thread():
             place = self._with_inactive(_to_float32(self._propose_point(rng)))
         (configuration,) = self._joint.decode(place[None])

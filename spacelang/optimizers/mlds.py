@@ -6,8 +6,7 @@ See spacelang/optimizers/README.md, section "MLDS".
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search, SearchCoroutine
+from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._descent import Arms, DescentRules, Descents, InitialPipelines, end_rule_for
 from spacelang.optimizers._fidelity import rungs

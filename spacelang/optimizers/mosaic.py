@@ -9,8 +9,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import LazyRequest, Search
+from spacelang.ir.search_protocol import LazyRequest, Problem, Search
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._common_options import check
 from spacelang.optimizers._draws import UniqueConfigurations

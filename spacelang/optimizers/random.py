@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar, Literal
 
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search, SearchCoroutine
+from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._candidates import RandomCandidates, pipeline_selector, search
-from spacelang.optimizers._selection import Selector
-from spacelang.optimizers._selector_call import K, SelectorCall, SequentialCandidates, run_candidates
+from spacelang.optimizers._selection import K, Selector, SelectorCall, SequentialCandidates, run_candidates
 from spacelang.plugins import option
 
 

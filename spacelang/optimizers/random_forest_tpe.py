@@ -6,12 +6,11 @@ See spacelang/optimizers/README.md, section "BOASF: baselines".
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search
+from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.space import Branch, Operator
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers import _proposer_search
-from spacelang.optimizers.tpe import HyperoptTpe, TpeSettings, lower_for_hyperopt
+from spacelang.optimizers._libraries import HyperoptTpe, TpeSettings, lower_for_hyperopt
 from spacelang.plugins import OptionError, option
 from spacelang.solver.counting import Structures
 from spacelang.targets._lowering import LoweringResult

@@ -6,8 +6,7 @@ See spacelang/optimizers/README.md, section "BOASF: baselines".
 from dataclasses import dataclass
 from typing import ClassVar
 
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search
+from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.trial import Request
 from spacelang.optimizers._idle_workers import run_requests
 from spacelang.plugins import option

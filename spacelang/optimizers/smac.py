@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.prior import Normal
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search
+from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.space import Hyperparameter, Space
-from spacelang.ir.tree_rewriting import rebuild_tree
 from spacelang.ir.trial import Request, Trial
+from spacelang.ir.walk import rebuild_tree
 from spacelang.optimizers._common_options import check
 from spacelang.optimizers._proposer_search import TrialLog, search_with_library
 from spacelang.optional_imports import import_optional
 from spacelang.plugins import option
 from spacelang.solver.counting import Structures
+from spacelang.surrogates.limits import one_thread
 from spacelang.targets._lowering import Construct, LoweringResult, Preservation, ReportEntry
 from spacelang.targets.configspace import Configspace, ConfigSpaceForm, Encoding
 
@@ -140,8 +140,6 @@ class _Challengers:
     def _rank_members(self, model: "_Model", history: TrialLog) -> "list[_Challenger]":
         """Return the members of the space that SMAC ranks highest, fewer than requested if it finds no more."""
         from joblib import parallel_config
-
-        from spacelang.surrogates.limits import one_thread
 
         if not len(self._form.native):
             return []

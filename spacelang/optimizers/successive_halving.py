@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from itertools import islice, repeat
 from typing import ClassVar, Literal
 
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search, SearchCoroutine
+from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine
 from spacelang.optimizers import _common_options as settings
 from spacelang.optimizers._candidates import Candidates, pipeline_selector, search
 from spacelang.optimizers._common_options import check
 from spacelang.optimizers._fidelity import rungs
-from spacelang.optimizers._selection import Selector
-from spacelang.optimizers._selector_call import K, SelectorCall
+from spacelang.optimizers._selection import K, Selector, SelectorCall
 from spacelang.optimizers._successive_halving import Bracket, BracketRuns
 from spacelang.plugins import option
 

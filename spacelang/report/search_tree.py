@@ -8,8 +8,7 @@ from typing import Final
 from xml.sax.saxutils import escape
 
 from spacelang.diagnostics.terminal_cells import make_visible
-from spacelang.ir.loss_scale import UNIT_SCALE, LossScale, parse_scale
-from spacelang.ir.trial import Trial
+from spacelang.ir.trial import UNIT_SCALE, LossScale, Trial, parse_scale
 from spacelang.optimizers._mosaic import Node, replay_trials
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.history import TrialRecord
@@ -21,13 +20,11 @@ from spacelang.text import count_with_noun
 
 MIN_SHARE: Final = 0.01
 """Nodes with a smaller share of all visits are counted, but not shown."""
-
 INDENT: Final = 24
 """Sizes of the picture in pixels: indent of a level, height of a line, width, largest radius."""
 LINE: Final = 22
 WIDTH: Final = 900
 LARGEST: Final = 9.0
-
 COLOURS: Final = ((222, 8), (235, 69), (247, 148))
 """For red, green and blue, the values of the smallest and of the largest median: light and dark blue."""
 
@@ -56,10 +53,7 @@ class ShownTree:
         return "\n".join([*head, *(f"{each.visits:>6,}  {_reward(each):>13}  {_indented(each)}" for each in self.rows)])
 
     def to_svg(self) -> str:
-        """Return the tree as an SVG picture.
-
-        The area of a disc is proportional to the visits; darker discs have better medians.
-        """
+        """Return the tree as an SVG picture with discs: the larger, the more visits; the darker, the better."""
         total = max((each.visits for each in self.rows), default=1)
         medians = [each.reward for each in self.rows if each.reward is not None]
         ends = min(medians, default=0.0), max(medians, default=1.0)
@@ -73,10 +67,7 @@ class ShownTree:
 
 
 def tree_of_run(run: StoredRun, records: Iterable[TrialRecord] | None = None) -> ShownTree:
-    """Return the tree of a stored run; give `records` if they have been read already.
-
-    Raises InputError for a run of another optimizer, and StoreError for a damaged store.
-    """
+    """Return the tree of a run; raise InputError for another optimizer, and StoreError for a damaged store."""
     if run.header.optimizer != "mosaic":
         message = f"`{run.path}` is a run of `{run.header.optimizer}`, which has no search tree"
         raise InputError(message, "choose a run whose optimizer is `mosaic`")

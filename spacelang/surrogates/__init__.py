@@ -2,10 +2,9 @@
 
 They work on encoded points (rows of floats in [0, 1]) and on numbers to be minimised. Every result is a function of
 these data, in their order, and of a random generator. It does not depend on earlier fits, nor on whether the search was
-interrupted. Callers compute proposals under `threads.one_thread()`, which makes them reproducible to the last bit.
+interrupted. Callers compute proposals under `limits.one_thread()`, which makes them reproducible to the last bit.
 
-    gaussian_process     Matern 5/2 kernel with a length per dimension, updated row by row; `likelihood` fits the kernel
-    incremental_process  a Gaussian process for growing data: when to refit, and to which points
+    gaussian_process     Matern 5/2 kernel with a length per dimension, its fit, and updates row by row for growing data
     improvement          expected improvement, and the point that maximises it
     cubic_rbf            the interpolating cubic spline
     forest               scikit-learn's random forest with the standard deviation over its trees

@@ -13,7 +13,7 @@ from scipy.linalg import LinAlgError, LinAlgWarning, lstsq, solve
 from scipy.spatial.distance import cdist
 
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates.incremental_process import choose_training_rows
+from spacelang.surrogates.gaussian_process import choose_training_rows
 
 if TYPE_CHECKING:
     from numpy.random import Generator

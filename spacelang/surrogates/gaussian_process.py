@@ -1,22 +1,34 @@
-"""Gaussian processes with a Matern 5/2 kernel that has one length per dimension.
+"""Gaussian processes with a Matern 5/2 kernel that has one length per dimension: kernels, fits and growing data.
 
 It uses NumPy arrays, and SciPy's distances and Cholesky factors. scikit-learn's `GaussianProcessRegressor` is not used
 for three reasons: each step of its fit allocates an n x n x d array, adding a row requires a new factorization, and its
 predictions have no gradient, which the search for the best point needs. `tests/benchmarks/surrogates.py` compares the
 two.
 
+The lengths of a kernel have a prior; all other parameters are fitted by maximum likelihood, by SciPy's L-BFGS-B from
+fixed starts. With few data in many dimensions, the likelihood alone pushes some lengths to their bounds, and expected
+improvement then leads the search into the corners.
+
+While data grow, the kernel is fitted again once they have grown by a tenth, or by 100 rows. In between, new rows are
+only added to the Cholesky factor. The sizes at which it is fitted are fixed, so the process of n rows is the same
+whether or not smaller ones were computed, and an interrupted search continues exactly as it would have otherwise.
+
 See spacelang/optimizers/README.md, section "Gaussian process".
 """
 
 from dataclasses import dataclass
-from math import sqrt
+from functools import partial
+from math import log, sqrt
 from typing import Final
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
 from spacelang.sampling.value_codes import Array
+from spacelang.surrogates.limits import MAX_POINTS, POINTS_WHEN_FITTED
 
 JITTERS: Final = (0.0, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 """Multiples of the variance that are added to the diagonal, in turn, until there is a Cholesky factor."""
@@ -130,3 +142,180 @@ class GaussianProcess:
         narrowing = -slopes(self._factor.solve_transposed(known))
         sure = np.where(deviations > 0, deviations, np.inf)[:, None]
         return covariances.T @ self._weights, deviations, slopes(self._weights[:, None]), narrowing / sure
+
+
+VARIANCE_BOUNDS: Final = (0.01, 1000.0)
+LENGTH_BOUNDS: Final = (0.01, 100.0)
+NOISE_BOUNDS: Final = (1e-8, 1.0)
+STARTS: Final = ((1.0, 1.0, 1e-4), (1.0, 0.2, 1e-2), (1.0, 5.0, 1e-6))
+"""Variances, lengths and noises from which the optimization starts; the best result is used."""
+LOG_LENGTH_DEVIATION: Final = 1.0
+"""The standard deviation of the normal prior of the logarithms of lengths, whose mean is 0."""
+MAX_ITERATIONS: Final = 40
+"""The maximum number of iterations from each start."""
+
+
+def fit_kernel(points: Array, numbers: Array) -> Matern:
+    """Return the most probable kernel for n points, shape (n, d), and their numbers of mean 0, shape (n,).
+
+    The result depends on nothing but these data.
+    """
+    dimensions = points.shape[1]
+    bounds = [tuple(map(log, each)) for each in (VARIANCE_BOUNDS, *[LENGTH_BOUNDS] * dimensions, NOISE_BOUNDS)]
+    surprise = partial(_deviance_with_prior, points, numbers)
+    best, least = np.zeros(dimensions + 2), np.inf
+    for variance, length, noise in STARTS:
+        start = np.log([variance, *[length] * dimensions, noise])
+        found = minimize(
+            surprise, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MAX_ITERATIONS}
+        )
+        if found.fun < least:
+            best, least = found.x, found.fun
+    variance, *lengths, noise = np.exp(best).tolist()
+    return Matern(variance, np.array(lengths), noise)
+
+
+def _deviance_with_prior(points: Array, numbers: Array, parameters: Array) -> tuple[float, Array]:
+    """Return the deviance plus the penalty of the prior on the lengths, and the gradient of the sum."""
+    surprise, gradient = deviance(points, numbers, parameters)
+    lengths = parameters[1:-1] / LOG_LENGTH_DEVIATION
+    gradient[1:-1] += 2 * lengths / LOG_LENGTH_DEVIATION
+    return surprise + float(lengths @ lengths), gradient
+
+
+def deviance(points: Array, numbers: Array, parameters: Array) -> tuple[float, Array]:
+    """Return the deviance log det K + y^T K^-1 y and its gradient by the parameters.
+
+    The parameters, shape (d + 2,), are the logarithms of tau_0^2, tau_1 .. tau_d and s2. The deviance is twice the
+    negative log-likelihood, up to a constant. It is infinite, with gradient 0, if K has no Cholesky factor.
+    """
+    variance, lengths, noise = np.exp(parameters[0]), np.exp(parameters[1:-1]), np.exp(parameters[-1])
+    scaled = points / lengths
+    far = sqrt(5) * cdist(scaled, scaled)
+    decay = variance * np.exp(-far)
+    covariance = decay * (1 + far + far * far / 3)
+    covariance[np.diag_indices(len(points))] += noise
+    # The matrix is symmetric; its transpose has the memory order of LAPACK, which avoids a copy.
+    lower, failed = dpotrf(covariance.T, lower=1, clean=1, overwrite_a=1)
+    if failed:
+        return np.inf, np.zeros_like(parameters)
+    weights = cho_solve((lower, True), numbers, check_finite=False)
+    agreement = float(numbers @ weights)
+    surprise = 2 * float(np.log(np.diagonal(lower)).sum()) + agreement
+    inverse, _ = dpotri(lower, lower=1, overwrite_c=1)
+    inverse = inverse + np.tril(inverse, -1).T
+    gradient = np.empty_like(parameters)
+    gradient[-1] = noise * (np.trace(inverse) - weights @ weights)
+    gradient[0] = len(points) - agreement - gradient[-1]
+    # The sums of (a_i - b_i)^2 over all pairs are row sums and a matrix product, without an n x n x d array.
+    pairs = (inverse - np.outer(weights, weights)) * decay * (1 + far) * (5 / 3)
+    gradient[1:-1] = 2 * (pairs.sum(axis=1) @ scaled**2 - np.einsum("nd,nd->d", scaled, pairs @ scaled))
+    return surprise, gradient
+
+
+MAX_NEW_ROWS: Final = 100
+"""The kernel is fitted again after at most this many further rows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StandardisedGaussianProcess:
+    """A Gaussian process of standardised numbers, with the mean and the standard deviation of the original numbers."""
+
+    process: GaussianProcess
+    mean: float
+    deviation: float
+
+    def standardise(self, numbers: Array) -> Array:
+        """Return the numbers on the scale of the process."""
+        return np.asarray((numbers - self.mean) / self.deviation)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _FittedFactor:
+    """A Cholesky factor for some `rows` of the data, ascending; its kernel was fitted to the first `size` rows."""
+
+    points: Array
+    numbers: Array
+    size: int
+    rows: Array
+    factor: CholeskyFactor
+
+    def is_extended_by(self, size: int, points: Array, numbers: Array) -> bool:
+        """Return True if the given data extend these data and use the same kernel."""
+        count = len(self.numbers)
+        return (
+            self.size == size
+            and np.array_equal(self.points, points[:count])
+            and np.array_equal(self.numbers, numbers[:count])
+        )
+
+
+class IncrementalGaussianProcess:
+    """A model of growing data; caches the last Cholesky factor, so that only new rows must be added."""
+
+    def __init__(self) -> None:
+        self._last: _FittedFactor | None = None
+
+    def model(self, points: Array, numbers: Array, pending: Array) -> StandardisedGaussianProcess:
+        """Return the model of n > 0 points, shape (n, d), and of their finite numbers, shape (n,).
+
+        `pending` are the points that are being evaluated, shape (m, d).
+
+        Pending points count with the median of all numbers, which keeps further proposals away from them (the constant
+        liar). Pending points beyond the maximum size of a model are ignored.
+        """
+        fitted = self._last = self._extend(points, numbers)
+        known = numbers[fitted.rows]
+        mean, deviation = float(known.mean()), float(known.std()) or 1.0
+        factor, under_way = fitted.factor, pending[: MAX_POINTS - len(known)]
+        for point in under_way:
+            factor = factor.with_point(point)
+        taken = np.concatenate([known, np.full(len(under_way), np.median(numbers))])
+        return StandardisedGaussianProcess(GaussianProcess(factor, (taken - mean) / deviation), mean, deviation)
+
+    @property
+    def rows(self) -> Array:
+        """The rows of the data that the last model used, ascending: at most 500 of them."""
+        return np.arange(0) if self._last is None else self._last.rows
+
+    def _extend(self, points: Array, numbers: Array) -> _FittedFactor:
+        size, fitted = size_at_last_fit(len(numbers)), self._last
+        if fitted is None or not fitted.is_extended_by(size, points, numbers):
+            fitted = _fit(points[:size], numbers[:size])
+        factor = fitted.factor
+        new = range(int(fitted.rows[-1]) + 1, len(numbers))
+        for row in new:
+            factor = factor.with_point(points[row])
+        return _FittedFactor(points, numbers, size, np.append(fitted.rows, new).astype(int), factor)
+
+
+def size_at_last_fit(count: int, part: int = 10) -> int:
+    """Return the number of rows to which the kernel for `count` > 0 rows is fitted.
+
+    This is the largest of the sizes 1, 2, .., 20, 22, 24, .., 1000, 1100, .. that is not above `count`. Each size
+    exceeds the previous one by one `part`-th, by 1 at least and by `MAX_NEW_ROWS` at most.
+    """
+    size = 1
+    while (following := size + min(max(size // part, 1), MAX_NEW_ROWS)) <= count:
+        size = following
+    return size
+
+
+def choose_training_rows(numbers: Array) -> Array:
+    """Return the ascending indices of the numbers to which a kernel is fitted: at most `POINTS_WHEN_FITTED`.
+
+    If there are more, half of these are the best numbers, and the others are the latest of the rest. Of equal numbers
+    the earlier ones are better.
+    """
+    if len(numbers) <= POINTS_WHEN_FITTED:
+        return np.arange(len(numbers))
+    order = np.argsort(numbers, kind="stable")
+    best, rest = order[: POINTS_WHEN_FITTED // 2], np.sort(order[POINTS_WHEN_FITTED // 2 :])
+    return np.sort(np.concatenate([best, rest[len(rest) - (POINTS_WHEN_FITTED - POINTS_WHEN_FITTED // 2) :]]))
+
+
+def _fit(points: Array, numbers: Array) -> _FittedFactor:
+    rows = choose_training_rows(numbers)
+    known = numbers[rows]
+    kernel = fit_kernel(points[rows], (known - known.mean()) / (known.std() or 1.0))
+    return _FittedFactor(points, numbers, len(numbers), rows, CholeskyFactor.from_points(kernel, points[rows]))

@@ -32,24 +32,14 @@ if TYPE_CHECKING:
     from spacelang.testing.targets import TargetConformance
 
 __all__ = [
-    "BoundingConformance",
-    "ExecutorConformance",
-    "MinimizerConformance",
-    "ObjectiveConformance",
-    "OptimizerConformance",
-    "SelectorConformance",
-    "TargetConformance",
-]
-
+    "BoundingConformance", "ExecutorConformance", "MinimizerConformance", "ObjectiveConformance",
+    "OptimizerConformance", "SelectorConformance", "TargetConformance",
+]  # fmt: skip
 _HOMES = {
-    "BoundingConformance": "executors",
-    "ExecutorConformance": "executors",
-    "MinimizerConformance": "minimizers",
-    "ObjectiveConformance": "objectives",
-    "OptimizerConformance": "optimizers",
-    "SelectorConformance": "selectors",
+    "BoundingConformance": "executors", "ExecutorConformance": "executors", "MinimizerConformance": "minimizers",
+    "ObjectiveConformance": "objectives", "OptimizerConformance": "optimizers", "SelectorConformance": "selectors",
     "TargetConformance": "targets",
-}
+}  # fmt: skip
 _WITH_ASSERTIONS = (*_HOMES.values(), "driving", "resume_tests", "target_laws")
 
 for _old, _new in {

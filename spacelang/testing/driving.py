@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from zlib import crc32
 
 from spacelang.deprecation import make_module_getattr
-from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
 from spacelang.ir.search_protocol import Ask, LazyRequest, Search, SearchEvent
-from spacelang.ir.trial import Request, Status, Trial
+from spacelang.ir.trial import UNIT_SCALE, LossScale, Request, Status, Trial
 from spacelang.runtime.request_queue import LazyRequestRegistry
 
 LossFunction = Callable[[Request], float | None]
@@ -17,10 +16,7 @@ LossFunction = Callable[[Request], float | None]
 
 @dataclass(frozen=True)
 class SearchLog:
-    """The committed trials of a search in order, and whether the search returned by itself (`returned`).
-
-    `speculative` has the trials of speculative requests. `idle_count` counts how often a worker had nothing to do.
-    """
+    """The committed and the speculative trials, if the search `returned`, and how often a worker was idle."""
 
     trials: tuple[Trial, ...]
     returned: bool
@@ -35,10 +31,7 @@ class SearchLog:
 
 @dataclass
 class SimulatedWorkers:
-    """`count` simulated workers that run committed requests first and finish jobs in starting order.
-
-    A committed request is one that the search needs; the others are speculative.
-    """
+    """`count` simulated workers: they run committed (not speculative) requests first and finish in starting order."""
 
     count: int
     proposals: LazyRequestRegistry
@@ -169,13 +162,7 @@ def failing_loss(request: Request) -> None:
     """Return None: every request fails."""
 
 
-__getattr__ = make_module_getattr(
-    __name__,
-    {
-        "Driven": "SearchLog",
-        "answered": "make_trial",
-        "arbitrary": "hash_loss",
-        "failing": "failing_loss",
-        "moody": "flaky_loss",
-    },
-)
+__getattr__ = make_module_getattr(__name__, {
+    "Driven": "SearchLog", "answered": "make_trial", "arbitrary": "hash_loss", "failing": "failing_loss",
+    "moody": "flaky_loss",
+})  # fmt: skip

@@ -58,10 +58,7 @@ class MarkedProcesses:
 
 
 class ExecutorTests:
-    """Base class of the suites; the fixture `make` creates executors and closes them.
-
-    A suite in another package overrides the method `executor`.
-    """
+    """Base class of the suites. A suite overrides `executor`; the fixture `make` creates executors and closes them."""
 
     runs_apart: ClassVar[bool] = True
     """True if jobs run while nobody calls `wait`; False if `wait` itself runs them."""
@@ -78,10 +75,7 @@ class ExecutorTests:
 
     @pytest.fixture
     def make(self, marked: MarkedProcesses) -> Iterator[Make]:
-        """Provide a function that creates executors.
-
-        Executors that are still open at the end of the test are closed. They must not leave any processes.
-        """
+        """Provide a function that creates executors, which are closed after the test and leave no processes."""
         made: list[Executor] = []
 
         def new(evaluate: Evaluate, limits: Limits = UNLIMITED) -> Executor:
@@ -95,11 +89,7 @@ class ExecutorTests:
 
 
 class ExecutorConformance(ExecutorTests):
-    """Conformance suite for executors.
-
-    An executor returns every job once, with the result of a direct call, and never returns a job that was stopped or
-    closed.
-    """
+    """Conformance suite for executors: each job is returned once, as from a direct call, but not after a stop."""
 
     def test_every_job_is_answered_once(self, make: Make) -> None:
         executor = make(evaluate)
@@ -223,10 +213,7 @@ class ExecutorConformance(ExecutorTests):
 
 
 class BoundingConformance(ExecutorTests):
-    """Conformance suite for executors that enforce limits on trials.
-
-    A fault ends only its own trial, in time, and leaves nothing behind.
-    """
+    """Conformance suite for executors with limits: a fault ends only its own trial, in time, without traces."""
 
     many: ClassVar[int] = 120
     """The number of trials in the longest test; a tenth of them misbehave."""
@@ -257,10 +244,7 @@ class BoundingConformance(ExecutorTests):
             assert finished.trial.is_answer_to(replace(sleeps, seconds=0.05))
 
     def test_a_tiny_time_limit_gives_a_timeout_and_not_a_crash(self, make: Make) -> None:
-        """Check that limits shorter than the start of a process give timeouts, and a single attempt each.
-
-        An optimizer may request a trial with very little time left.
-        """
+        """Check that limits shorter than the start of a process, from an optimizer in haste, give timeouts at once."""
         executor = make(evaluate, Limits(trial_seconds=20))
         for number in range(10):
             limit = 1e-4 * 4 ** (number % 4)
@@ -381,10 +365,7 @@ MARK_VARIABLE = "SPACELANG_TEST"
 
 @contextmanager
 def mark_processes() -> Iterator[MarkedProcesses]:
-    """Mark all processes that are started in the context, and kill the remaining ones afterwards.
-
-    So a failing test leaves no processes behind either.
-    """
+    """Mark all processes that are started in the context, and kill those that even a failing test has left."""
     before, mark = os.environ.get(MARK_VARIABLE), uuid.uuid4().hex
     os.environ[MARK_VARIABLE] = mark
     marked = MarkedProcesses(mark)

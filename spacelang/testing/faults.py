@@ -21,7 +21,6 @@ from spacelang.ir.trial import Request, Status, Trial
 
 LIMITS = Limits(trial_seconds=0.5, trial_bytes=250e6)
 """Limits that suit the faults. A process that has loaded this module takes about 50 MB."""
-
 MAX_BYTES = 800_000_000
 MAX_SECONDS = 30.0
 
@@ -298,8 +297,6 @@ def leak_memory(_: Request) -> None:
 
 
 LEAKED: list[bytearray] = []
-
-
 FAULTS = (
     Fault("segfault", Status.CRASH, "signal 11 (SIGSEGV)"),
     Fault("abort", Status.CRASH, "signal 6 (SIGABRT)"),
@@ -334,37 +331,17 @@ FAULTS = (
     Fault("return_wrong_type", Status.ERROR, "the evaluation returned `str` instead of a trial"),
 )
 """Actions whose trials fail within `LIMITS`."""
-
 NUISANCES = (
-    "write_large_output",
-    "return_large_trial",
-    "share_memory_with_children",
-    "fork_and_both_return",
-    "leave_a_child",
-    "leave_a_program",
-    "leave_a_daemon",
-    "leak_memory",
-)
+    "write_large_output", "return_large_trial", "share_memory_with_children", "fork_and_both_return", "leave_a_child",
+    "leave_a_program", "leave_a_daemon", "leak_memory",
+)  # fmt: skip
 """Actions whose trials succeed, although they leave something behind or interfere."""
-
 ACTIONS: dict[str, Callable[[Request], Trial | None]] = {
     name: globals()[name] for name in (*(fault.action for fault in FAULTS), *NUISANCES)
 }
 """All actions by name, which is the name of the function."""
-
-
-__getattr__ = make_module_getattr(
-    __name__,
-    {
-        "DEEDS": "ACTIONS",
-        "LONG": "MAX_SECONDS",
-        "MOST": "MAX_BYTES",
-        "MuteError": "NoMessageError",
-        "OneWay": "UnreadablePickle",
-        "in_a_child": "run_in_child",
-        "leave": "exit_with_status",
-        "refuse": "raise_import_error",
-        "wanted": "make_request",
-        "well": "successful_trial",
-    },
-)
+__getattr__ = make_module_getattr(__name__, {
+    "DEEDS": "ACTIONS", "LONG": "MAX_SECONDS", "MOST": "MAX_BYTES", "MuteError": "NoMessageError",
+    "OneWay": "UnreadablePickle", "in_a_child": "run_in_child", "leave": "exit_with_status",
+    "refuse": "raise_import_error", "wanted": "make_request", "well": "successful_trial",
+})  # fmt: skip

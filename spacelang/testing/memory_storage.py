@@ -82,10 +82,7 @@ class EventLog:
 
     @property
     def seconds_and_memos(self) -> list[tuple[float | None, str] | None]:
-        """The allowed seconds and the memo of each event's trial, None for an event without one.
-
-        Memos are given by `repr`, so that floats are compared exactly.
-        """
+        """The allowed seconds and the `repr` of the memo (for exact floats) of each event's trial, None without one."""
         requests = [None if told.finished is None else told.finished.request for told in self.events]
         return [None if each is None else (each.seconds, repr(each.memo)) for each in requests]
 

@@ -38,10 +38,7 @@ SEED_STRATEGY: Final = st.integers(0, 2**32 - 1)
 @renamed_attributes(number="value", room="idle_workers")
 @dataclass(frozen=True)
 class QuadraticBowl:
-    """A point objective for tests: the squared distance from 0.3, with coordinates rounded to their members.
-
-    If `is_flaky`, a fifth of all points have no request, and the trials of another fifth fail, but never the start.
-    """
+    """The squared distance from 0.3, on members; if `is_flaky`, two fifths (not the start) are refused or fail."""
 
     box: Box
     seed: int = 0
@@ -179,11 +176,7 @@ class MinimizerConformance(ConformanceSuite):
 
     @WORKERS
     def test_a_killed_and_resumed_run_makes_bit_identical_proposals(self, workers: int) -> None:
-        """Check that a run that is killed and resumed proposes bit-identical points.
-
-        With several workers, only proposals that had been started before the kill are compared. Later ones depend on
-        which trials were running.
-        """
+        """Check that a resumed run proposes bit-identical points, as far as they had been started before the kill."""
         bowl = QuadraticBowl(BOXES["mixed"], 5, True, idle_workers=workers)
         journal, heard = MemoryTrialStorage(), EventLog()
         run_search(self.search(bowl), SimulatedExecutor(bowl.evaluate, workers=workers), journal=journal, heard=heard)

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.loss_scale import LossScale
-from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request, Status, Trial
+from spacelang.ir.trial import LossScale, Request, Status, Trial
 from spacelang.optimizers.random import Random
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import InputError
@@ -51,8 +50,6 @@ class ObjectiveConformance(ConformanceSuite):
         sizes = (None, *self.fidelities)
         return [Request(each, sizes[place % len(sizes)]) for place, each in enumerate(drawn)]
 
-    # ---- trials
-
     def test_evaluate_returns_a_consistent_trial_of_the_request(self) -> None:
         objective = self.objective()
         for request in self.requests():
@@ -84,8 +81,6 @@ class ObjectiveConformance(ConformanceSuite):
         for request in self.requests()[:5]:
             trial = objective.evaluate(request)
             assert repeatable_result(pickle.loads(pickle.dumps(evaluate(request)))) == repeatable_result(trial)
-
-    # ---- descriptions
 
     def test_the_largest_fidelity_is_the_training_size(self) -> None:
         objective = self.objective()

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from spacelang.ir.domain import Real
 from spacelang.ir.expr import Is
-from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request
+from spacelang.ir.trial import UNIT_SCALE, LossScale, Request
 from spacelang.optimizers import HyperparameterMode, hyperparameter_mode
 from spacelang.plugins import PluginRegistry
 from spacelang.solver.counting import Structures
@@ -120,8 +119,6 @@ class OptimizerConformance(ResumeTests):
         assert driven.returned
         assert not driven.trials
 
-    # ---- hyperparameters
-
     @WORKERS
     @pytest.mark.parametrize("space", FINITE, ids=space_name)
     @pytest.mark.parametrize("objective", [hash_loss, failing_loss], ids=["arbitrary", "failing"])
@@ -165,8 +162,6 @@ class OptimizerConformance(ResumeTests):
                 assert all(len(values) > 10 for values in seen.values())
         assert hyperparameter_mode(plain_space(2, 2), optimizer) is HyperparameterMode.SEARCHED, "no hyperparameters"
 
-    # ---- the scale of losses
-
     @pytest.mark.parametrize("times", [1000, 1_000_000, 3])
     def test_the_unit_of_losses_changes_no_request(self, times: int) -> None:
         def law(space: Space, seed: int) -> None:
@@ -192,10 +187,7 @@ class OptimizerConformance(ResumeTests):
         "scale", [LossScale(0.0, 80.0), LossScale(0.0, 43.0), LossScale.centered_on(42.0), UNIT_SCALE], ids=str
     )
     def test_failures_are_trained_on_all_rows_no_more_often_than_at_random(self, scale: LossScale) -> None:
-        """Check that an optimizer does not prefer pipelines that fail, on any scale.
-
-        Losses are around 40, and three of eight pipelines fail.
-        """
+        """Check that pipelines that fail, three of eight, are not preferred on any scale; losses are around 40."""
 
         def error(request: Request) -> float | None:
             fails = int(hash_loss(Request(request.configuration)) * 8) < 3
@@ -225,11 +217,7 @@ class EnoughError(Exception):
 
 
 def stepped_losses(times: int, offset: int = 0) -> LossFunction:
-    """Return a loss function with losses in exact steps, of which a third fail.
-
-    Losses range from 0 to 2 in steps of 1/1024, multiplied by `times`. The steps are so coarse that the products are
-    exact.
-    """
+    """Return a loss function with exact steps of `times` / 1024 from 0 to 2 `times`, of which a third fail."""
 
     def loss(request: Request) -> float | None:
         number = int(hash_loss(request) * 3072)

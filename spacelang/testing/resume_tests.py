@@ -8,9 +8,8 @@ import pytest
 from hypothesis import strategies as st
 
 from spacelang.bench.table_search import SimulatedExecutor
-from spacelang.ir.loss_scale import UNIT_SCALE
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request
+from spacelang.ir.trial import UNIT_SCALE, Request
 from spacelang.runtime.executors.here import Here
 from spacelang.runtime.history import EndReason, TrialRecord
 from spacelang.testing.driving import drive, flaky_loss
@@ -114,10 +113,7 @@ class ResumeTests(SearchTests):
     @WORKERS
     @pytest.mark.parametrize("trials", [12, TRIALS])
     def test_a_finished_run_stays_finished(self, workers: int, trials: int) -> None:
-        """Check that a finished run does nothing when it is resumed.
-
-        This also holds with fewer or more workers than before, and with a smaller budget.
-        """
+        """Check that a finished run does nothing when it is resumed, with any number of workers or a smaller budget."""
         first = MemoryTrialStorage()
         whole = self.run(plain_space(4, 4, 3), ShuffledWorkers(evaluate, 3), journal=first, route=configuration_prefix)
         second = first.next_session()

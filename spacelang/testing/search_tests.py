@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search
+from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.space import Space
-from spacelang.ir.trial import Request, Trial
+from spacelang.ir.trial import UNIT_SCALE, LossScale, Request, Trial
 from spacelang.optimizers._initial_trials import with_initial_trials
 from spacelang.plugins import PluginRegistry
 from spacelang.runtime.budget import Budget
@@ -34,7 +32,6 @@ EXHAUSTIVE_TRIALS = 5_000
 """A number of trials that is more than enough to exhaust a small space."""
 TRIALS = 24
 """The number of trials of a run with workers."""
-
 WORKERS = pytest.mark.parametrize("workers", [1, 2, 8])
 
 

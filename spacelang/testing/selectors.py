@@ -397,8 +397,5 @@ def has_leaves(space: Space) -> bool:
 def mixed_hyperparameters(
     changed: int, usual: Theta = first_hyperparameters, other: Theta = other_hyperparameters
 ) -> Theta:
-    """Return hyperparameters that differ for a part of the pipelines.
-
-    A pipeline gets the `other` ones if the sum of its indices modulo 3 is less than `changed`.
-    """
+    """Return hyperparameters: the `other` ones for pipelines whose sum of indices modulo 3 is less than `changed`."""
     return lambda pipeline: (other if sum(pipeline) % 3 < changed else usual)(pipeline)

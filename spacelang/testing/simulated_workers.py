@@ -11,10 +11,7 @@ from spacelang.runtime.executors.here import JobSlots
 
 
 class ShuffledWorkers(JobSlots):
-    """An executor whose workers finish in a random order, drawn from a seed.
-
-    Each call of `wait` returns one or more finished jobs, as long as any is running.
-    """
+    """An executor whose workers finish in a random order, drawn from a seed, one or more in each call of `wait`."""
 
     def __init__(self, evaluate: Evaluate, workers: int, seed: int = 0) -> None:
         super().__init__(f"worker {number}" for number in range(1, workers + 1))

@@ -68,10 +68,7 @@ def plain_space(*sizes: int) -> Space:
 
 
 def nested_space() -> Space:
-    """Return a space with decisions inside alternatives, two levels deep.
-
-    The defaults are not the first alternatives.
-    """
+    """Return a space with decisions inside alternatives, two levels deep, whose defaults are not the first ones."""
     deepest = choice("b.r.in.y.at", "u", "v", default=1, key="b.in.at")
     inner = choice("b.r.in", "x", branch("y", deepest), "z", default=2, key="b.in")
     other = choice("b.q.in", "k", "l", key="b.in")
@@ -95,11 +92,7 @@ def constrained_space() -> Space:
 
 
 def conditional_space() -> Space:
-    """Return a finite space with hyperparameters, conditions and constraints.
-
-    The defaults violate a constraint in one structure (a choice of one alternative for every reached decision), and one
-    constraint concerns an alternative.
-    """
+    """Return a finite space with conditions and constraints, which the defaults violate in one structure."""
     low = hyperparameter("e.f.low", Grid(0, 3), 2)
     high = hyperparameter("e.f.high", Grid(1, 4), 2)
     kernel = hyperparameter("e.g.kernel", Categorical(("rbf", "poly", None)), "rbf")
@@ -143,13 +136,9 @@ def decimal_sum_space() -> Space:
 
 
 FINITE = (
-    plain_space(2, 2, 2),
-    plain_space(2, 3, 2),
-    nested_space(),
-    constrained_space(),
-    conditional_space(),
+    plain_space(2, 2, 2), plain_space(2, 3, 2), nested_space(), constrained_space(), conditional_space(),
     single_member_space(),
-)
+)  # fmt: skip
 SMALL = (*FINITE, continuous_space(), pinned_range_space())
 
 
@@ -171,10 +160,7 @@ def all_structures(space: Space) -> list[Structure]:
 
 
 def brute_force_members(space: Space, structure: Structure) -> Iterator[Configuration]:
-    """Yield the members of a structure by trying all subsets of its hyperparameters with all values.
-
-    Domains must be finite.
-    """
+    """Yield the members of a structure with finite domains by trying all values for all subsets of hyperparameters."""
     nodes = [
         node
         for node in space.hyperparameters
@@ -207,10 +193,7 @@ def span_of(text: str, part: str) -> Span:
 
 @st.composite
 def spaces(draw: st.DrawFn) -> Space:
-    """Draw a small finite space with nested decisions, conditions, and constraints over decisions and values.
-
-    It has at most two nested decisions and three hyperparameters, so that brute force stays quick.
-    """
+    """Draw a finite space with up to two nested decisions, three hyperparameters, conditions and constraints."""
     shapes = draw(_SHAPES)
     left = {"decisions": 2, "hyperparameters": 3}
     stages = tuple(_draw_choice(draw, f"s{n}", f"s{n}", count, left) for n, count in enumerate(shapes))
@@ -255,20 +238,9 @@ def _draw_constraint(draw: st.DrawFn, space: Space) -> Constraint:
     return Constraint(expression, draw(BOOLEAN_STRATEGY))
 
 
-__getattr__ = make_module_getattr(
-    __name__,
-    {
-        "constrained": "constrained_space",
-        "continuous": "continuous_space",
-        "made": "make_space",
-        "members_by_force": "brute_force_members",
-        "nested": "nested_space",
-        "number": "hyperparameter",
-        "pinned": "pinned_range_space",
-        "plain": "plain_space",
-        "shares": "decimal_sum_space",
-        "single": "single_member_space",
-        "tuned": "conditional_space",
-        "values": "domain_values",
-    },
-)
+__getattr__ = make_module_getattr(__name__, {
+    "constrained": "constrained_space", "continuous": "continuous_space", "made": "make_space",
+    "members_by_force": "brute_force_members", "nested": "nested_space", "number": "hyperparameter",
+    "pinned": "pinned_range_space", "plain": "plain_space", "shares": "decimal_sum_space",
+    "single": "single_member_space", "tuned": "conditional_space", "values": "domain_values",
+})  # fmt: skip

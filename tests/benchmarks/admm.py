@@ -25,8 +25,7 @@ import numpy as np
 
 import spacelang
 from spacelang.api.search_data import black_box_objective
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search, SearchEvent
+from spacelang.ir.search_protocol import Problem, Search, SearchEvent
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.executors.here import Here

@@ -28,7 +28,7 @@ from typing import Any, Final
 import numpy as np
 
 import spacelang
-from spacelang.ir.problem import Problem, TotalBudget
+from spacelang.ir.search_protocol import Problem, TotalBudget
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._initial_trials import with_initial_trials

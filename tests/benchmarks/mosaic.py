@@ -23,8 +23,7 @@ import numpy as np
 
 import spacelang
 from spacelang.bench.table_search import SimulatedExecutor
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import LazyRequest, Search, SearchEvent
+from spacelang.ir.search_protocol import LazyRequest, Problem, Search, SearchEvent
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers.mosaic import Mosaic

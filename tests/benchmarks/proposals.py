@@ -20,8 +20,8 @@ import numpy as np
 from hyperopt import base, tpe
 
 import spacelang
+from spacelang.optimizers._libraries import HyperoptTpe
 from spacelang.optimizers._proposer_search import ObservedLoss
-from spacelang.optimizers.tpe import HyperoptTpe
 from spacelang.sampling.sampler import Sampler
 from spacelang.targets.hyperopt import Hyperopt
 

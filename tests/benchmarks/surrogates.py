@@ -28,10 +28,9 @@ import spacelang
 from spacelang.sampling.value_codes import Array
 from spacelang.surrogates import cubic_rbf
 from spacelang.surrogates.dimensions import Dimension
+from spacelang.surrogates.gaussian_process import STARTS, IncrementalGaussianProcess, fit_kernel
 from spacelang.surrogates.improvement import make_closeness_test, maximise_expected_improvement
-from spacelang.surrogates.incremental_process import IncrementalGaussianProcess
-from spacelang.surrogates.likelihood import STARTS, fit_kernel
-from spacelang.surrogates.threads import one_thread
+from spacelang.surrogates.limits import one_thread
 from spacelang.surrogates.tpe import ParzenSettings
 
 DIMENSIONS: Final = 10

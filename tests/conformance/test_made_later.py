@@ -8,7 +8,7 @@ from typing import ClassVar
 from numpy.random import Generator
 
 from spacelang.contracts import Ask, DiscrepancyTree, LazyRequest, Problem, Request, Search, Structures, Trial, sort_key
-from spacelang.optimizers._novelty import NoveltyTracker
+from spacelang.optimizers._draws import NoveltyTracker
 from spacelang.testing import OptimizerConformance
 from spacelang.testing.resume_tests import ResumeTests
 

@@ -19,8 +19,8 @@ from spacelang.ir.expr import Arithmetic, Compare, Constant, Reference
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.optimizers._draws import NoveltyTracker
+from spacelang.optimizers._libraries import HyperoptTpe, TpeSettings
 from spacelang.optimizers._proposer_search import ObservedLoss, ProposerSearch
-from spacelang.optimizers.tpe import HyperoptTpe, TpeSettings
 from spacelang.plugins import OptionError
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures

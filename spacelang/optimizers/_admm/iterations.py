@@ -10,8 +10,7 @@ from math import inf
 from typing import Final, Literal
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Ask, Search, SearchCoroutine, ask_all
+from spacelang.ir.search_protocol import Ask, Problem, Search, SearchCoroutine, ask_all
 from spacelang.ir.space import SKIPPED_STEP, Choice
 from spacelang.ir.trial import Request, Trial
 from spacelang.minimizers import Minimizer

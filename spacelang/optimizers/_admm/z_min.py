@@ -9,7 +9,7 @@ import numpy as np
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.expr import And, Expr, Is, Or
-from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Branch, Choice, Constraint, Product, ProductKind, Space
 from spacelang.ir.trial import Request
 from spacelang.optimizers._admm.algebra import Iterate, Residuals

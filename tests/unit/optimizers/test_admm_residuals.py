@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.task import AnyBound, Bound, FunctionBound, Measure
 from spacelang.ir.trial import Measurement, Request, Status, Trial
-from spacelang.optimizers._admm.residuals import Residuals, ResidualUnits, constraint_values
+from spacelang.optimizers._admm.algebra import Residuals, ResidualUnits, constraint_values
 
 BOTH = pytest.mark.parametrize("counted", ["raw", "scaled"])
 RHO = st.floats(1e-3, 10)

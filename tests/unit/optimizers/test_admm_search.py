@@ -22,8 +22,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.expr import And, Compare, Constant, Is, Reference
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search, SearchCoroutine, ask_all
+from spacelang.ir.search_protocol import Problem, Search, SearchCoroutine, ask_all
 from spacelang.ir.space import SKIPPED_STEP, Branch, Choice, Operator, Product, ProductKind, Space
 from spacelang.ir.task import FunctionBound
 from spacelang.ir.trial import Measurement, Request, Status, Trial

@@ -3,13 +3,13 @@
 import pytest
 
 from spacelang.analysis import CheckContext, check
+from spacelang.files import resource_folder
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
 from spacelang.ir.expr import And, Is
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import SKIPPED_STEP, Branch, Space
 from spacelang.optimizers._admm.iterations import first_point
-from spacelang.resources import resource_folder
 from spacelang.solver.counting import Structures
 from spacelang.targets.admm import Admm, AdmmForm
 from spacelang.testing.small_spaces import FINITE, branch, choice, forbid, hyperparameter, make_space

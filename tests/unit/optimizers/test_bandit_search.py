@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from trainings import best_is, by_table, trainings
 from trying import few
 
-from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers.blds import Blds, bound_half_widths

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real
-from spacelang.ir.problem import Problem, TotalBudget
+from spacelang.ir.search_protocol import Problem, TotalBudget
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Status, Trial
 from spacelang.optimizers import OPTIMIZERS

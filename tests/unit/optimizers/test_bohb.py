@@ -13,7 +13,7 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Union
 from spacelang.ir.expr import Compare, Reference
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, sort_key
 from spacelang.optimizers._successive_halving import brackets_for_grid

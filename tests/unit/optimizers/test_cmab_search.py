@@ -14,8 +14,7 @@ from numpy.random import default_rng
 from trainings import best_is, trainings
 from trying import few
 
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import SearchEvent
+from spacelang.ir.search_protocol import Problem, SearchEvent
 from spacelang.ir.space import Space
 from spacelang.optimizers.cmab import Bandit, Cmab, reward
 from spacelang.plugins import OptionError

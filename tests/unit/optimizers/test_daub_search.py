@@ -13,8 +13,7 @@ from numpy.random import default_rng
 from trainings import Training, trainings
 from trying import few
 
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Ask, Search, SearchEvent
+from spacelang.ir.search_protocol import Ask, Problem, Search, SearchEvent
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._fidelity import rungs

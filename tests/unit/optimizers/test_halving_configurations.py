@@ -11,7 +11,7 @@ from trying import few
 from spacelang.api import load
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, sort_key
 from spacelang.optimizers._draws import BATCH_SIZE

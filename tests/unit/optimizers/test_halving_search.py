@@ -14,7 +14,7 @@ from trainings import best_is, trainings
 from trying import IS_FULL, few
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Problem
 from spacelang.ir.trial import Request
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers._successive_halving import Bracket, BracketRun

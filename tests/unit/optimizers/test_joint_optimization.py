@@ -14,7 +14,7 @@ from spacelang import load
 from spacelang.bench.table_search import SimulatedExecutor
 from spacelang.ir.domain import Grid, Real
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.optimizers.jopt import JointCube, Jopt

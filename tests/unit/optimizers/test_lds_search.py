@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from trainings import best_is, by_table, trainings
 from trying import few
 
-from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers._descent import Arms, Descent, DescentRules, DescentState
 from spacelang.optimizers._selection import SelectionProblem, SelectorCall, TrialMemory

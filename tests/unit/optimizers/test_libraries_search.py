@@ -20,7 +20,7 @@ from spacelang.ir.domain import Categorical, Grid, Real
 from spacelang.ir.expr import Compare, Constant, Reference
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.prior import Normal
-from spacelang.ir.problem import Problem, TotalBudget
+from spacelang.ir.search_protocol import Problem, TotalBudget
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.optimizers import OPTIMIZERS

@@ -7,7 +7,7 @@ from numpy.random import default_rng
 from trainings import by_table, trainings
 from trying import few
 
-from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
 from spacelang.optimizers.blds import Blds
 from spacelang.optimizers.mlds import Mlds

@@ -16,7 +16,7 @@ from numpy.random import default_rng
 import spacelang as sl
 from spacelang.ir.domain import Real
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request, Trial
 from spacelang.optimizers._mosaic import (

@@ -13,8 +13,7 @@ from numpy.random import default_rng
 from trying import few
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.loss_scale import LossScale
-from spacelang.ir.trial import Request, Status, Trial
+from spacelang.ir.trial import LossScale, Request, Status, Trial
 from spacelang.optimizers._fidelity import rungs
 from spacelang.optimizers._selection import SelectionProblem, Selector, TrialMemory
 from spacelang.optimizers.blds import Blds

@@ -11,9 +11,9 @@ from trying import few
 
 from spacelang.ir.domain import Real
 from spacelang.ir.membership import first_exclusion
-from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
-from spacelang.optimizers import OPTIMIZERS
+from spacelang.optimizers import OPTIMIZERS, _draws
 from spacelang.optimizers._draws import PipelineConfigurations, RandomLeaves, unfinished_leaves
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures

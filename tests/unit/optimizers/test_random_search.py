@@ -14,10 +14,9 @@ from trying import IS_FULL, few
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Union, grid
 from spacelang.ir.expr import Compare, Constant, Reference
-from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Problem
 from spacelang.ir.space import Space
-from spacelang.optimizers._random_leaves import MAX_REPEATED_DRAWS
-from spacelang.optimizers._unique_configurations import enumerate_members
+from spacelang.optimizers._draws import MAX_REPEATED_DRAWS, enumerate_members
 from spacelang.optimizers.random import Random
 from spacelang.testing.driving import drive, hash_loss
 from spacelang.testing.small_spaces import (

@@ -6,8 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.random import Generator
 
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search
+from spacelang.ir.search_protocol import Problem, Search
 from spacelang.ir.space import Space
 from spacelang.ir.trial import Request
 from spacelang.solver.counting import Structures

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates.gaussian_process import CholeskyFactor, GaussianProcess, Matern
-from spacelang.surrogates.likelihood import deviance, fit_kernel
+from spacelang.surrogates.gaussian_process import CholeskyFactor, GaussianProcess, Matern, deviance, fit_kernel
 
 LAW = settings(max_examples=25, deadline=None)
 

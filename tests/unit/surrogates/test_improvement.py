@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacelang.sampling.value_codes import Array
+from spacelang.surrogates.gaussian_process import IncrementalGaussianProcess
 from spacelang.surrogates.improvement import (
     expected_improvement,
     log_expected_improvement,
     make_closeness_test,
     maximise_expected_improvement,
 )
-from spacelang.surrogates.incremental_process import IncrementalGaussianProcess
 
 LAW = settings(max_examples=25, deadline=None)
 

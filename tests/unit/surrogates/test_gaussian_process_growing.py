@@ -8,16 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacelang.sampling.value_codes import Array
-from spacelang.surrogates import incremental_process
-from spacelang.surrogates.gaussian_process import Matern
-from spacelang.surrogates.incremental_process import (
+from spacelang.surrogates import gaussian_process
+from spacelang.surrogates.gaussian_process import (
     IncrementalGaussianProcess,
+    Matern,
     StandardisedGaussianProcess,
     choose_training_rows,
     size_at_last_fit,
 )
-from spacelang.surrogates.threads import one_thread
-from spacelang.surrogates.training_limits import MAX_POINTS, POINTS_WHEN_FITTED
+from spacelang.surrogates.limits import MAX_POINTS, POINTS_WHEN_FITTED, one_thread
 
 LAW = settings(max_examples=25, deadline=None)
 
@@ -76,7 +75,7 @@ def test_of_too_many_the_best_and_the_latest_are_chosen(numbers: Array) -> None:
 
 @pytest.mark.parametrize("count", [POINTS_WHEN_FITTED, POINTS_WHEN_FITTED + 1, 499, 550, 700])
 def test_no_model_has_more_points_than_it_may(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(incremental_process, "fit_kernel", lambda *_: growth_kernel())
+    monkeypatch.setattr(gaussian_process, "fit_kernel", lambda *_: growth_kernel())
     points, numbers = data(count)
     growing = IncrementalGaussianProcess()
     growing.model(points, numbers, np.random.default_rng(0).random((200, 2)))

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Final, TypeAlias
@@ -238,7 +238,18 @@ class ArchiveSuggestions:
     @property
     def messages(self) -> tuple[str, ...]:
         """Messages for users on everything that was left out; empty if nothing was."""
-        return tuple(self._messages())
+        found = []
+        if self.left_out:
+            named = ", ".join(f"`{data}` ({reason})" for data, reason in self.left_out)
+            found.append(f"excluded from `{self.archive}`, as it may be the same data: {named}")
+        if self.non_members:
+            found.append(self.non_member_message)
+        if self.unrelated_rows:
+            rows = "1 row" if self.unrelated_rows == 1 else f"{self.unrelated_rows} rows"
+            found.append(f"skipped {rows} of `{self.archive}` for another space or loss")
+        if not self.configurations:
+            found.append(f"`{self.archive}` suggests no initial configurations")
+        return tuple(found)
 
     @property
     def non_member_message(self) -> str:
@@ -246,18 +257,6 @@ class ArchiveSuggestions:
         count, first = len(self.non_members), " ".join(self.non_members[0].reason.split())
         what, most = ("1 configuration", "") if count == 1 else (f"{count} configurations", "the first one: ")
         return f"skipped {what} of `{self.archive}`: not in the space for this data ({most}{first})"
-
-    def _messages(self) -> Iterator[str]:
-        if self.left_out:
-            named = ", ".join(f"`{data}` ({reason})" for data, reason in self.left_out)
-            yield f"excluded from `{self.archive}`, as it may be the same data: {named}"
-        if self.non_members:
-            yield self.non_member_message
-        if self.unrelated_rows:
-            rows = "1 row" if self.unrelated_rows == 1 else f"{self.unrelated_rows} rows"
-            yield f"skipped {rows} of `{self.archive}` for another space or loss"
-        if not self.configurations:
-            yield f"`{self.archive}` suggests no initial configurations"
 
 
 def suggest(

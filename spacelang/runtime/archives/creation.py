@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spacelang.ir.space import Space
-from spacelang.runtime.archives.archive import Archive, ArchiveError, ArchiveRow, SpaceIdentity, space_facts
+from spacelang.runtime.archives.archive import Archive, ArchiveError, ArchiveRow, space_facts
 from spacelang.runtime.archives.auto_sklearn import SPACE_NAME, is_auto_sklearn, read_auto_sklearn
-from spacelang.runtime.storage.header import RunHeader
 from spacelang.runtime.storage.runs import list_runs
 from spacelang.runtime.storage.store import Store
 from spacelang.runtime.storage.store_errors import damaged_error
-from spacelang.runtime.storage.stored_run import StoredRun
 from spacelang.serialization.definition import from_json
 from spacelang.serialization.json_fields import DefinitionError
 
@@ -84,19 +82,16 @@ def _row_of_store(path: Path) -> ArchiveRow | _UnusableRun:
         winner = next(each for each in run.records() if each.index == number).trial.request
         if winner.fidelity is not None and winner.fidelity < header.training_size:
             return _UnusableRun(f"`{path.name}` has no trial that was trained on all training rows")
+        try:
+            space = space_facts(from_json(json.loads(header.definition)))
+        except (DefinitionError, ValueError) as error:
+            raise damaged_error(path, f"the space of the run cannot be read: {error}") from error
         return ArchiveRow(
             header.data.name,
-            _space_facts(run, header),
+            space,
             header.metric,
             loss,
             winner.configuration,
             header.data.fingerprint,
             header.meta_features,
         )
-
-
-def _space_facts(run: StoredRun, header: RunHeader) -> SpaceIdentity:
-    try:
-        return space_facts(from_json(json.loads(header.definition)))
-    except (DefinitionError, ValueError) as error:
-        raise damaged_error(run.path, f"the space of the run cannot be read: {error}") from error

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.sparse import csr_array
 
-from spacelang.runtime.data.table_files import FETCH_AGAIN
+from spacelang.runtime.data.table_files import FETCH_AGAIN, TRUNCATED_REMEDY
 from spacelang.runtime.data.tables import INDEX_TYPE, SparseTable
 from spacelang.runtime.errors import DataError
 from spacelang.sampling.value_codes import EXACT_INTEGER_LIMIT
@@ -70,14 +71,11 @@ class AttributeValues(ABC):
             self.parts.append(self.convert(values))
         except (ValueError, KeyError, OverflowError):
             for place, value in enumerate(values):
-                self._check(place, value)
+                try:
+                    self.convert([value])
+                except (ValueError, KeyError, OverflowError):
+                    raise LineError(f"has `{value}` as `{self.attribute.name}`, {self.expected}", place=place) from None
             raise
-
-    def _check(self, place: int, value: ArffValue) -> None:
-        try:
-            self.convert([value])
-        except (ValueError, KeyError, OverflowError):
-            raise LineError(f"has `{value}` as `{self.attribute.name}`, {self.expected}", place=place) from None
 
     @property
     @abstractmethod
@@ -105,10 +103,10 @@ def read_arff(text: str, name: str) -> pd.DataFrame | SparseTable:
     except DataError as error:
         if error.help or text.endswith(("\n", "\r")):
             raise
-        raise DataError(error.message, f"it may be truncated: {FETCH_AGAIN}") from error
+        raise DataError(error.message, TRUNCATED_REMEDY) from error
     if text.rstrip(" \t").endswith(","):
         # Anywhere else, an empty value counts as a missing one, which is usually written as `?`.
-        raise DataError(f"the last line of `{name}` ends in a comma", f"it may be truncated: {FETCH_AGAIN}")
+        raise DataError(f"the last line of `{name}` ends in a comma", TRUNCATED_REMEDY)
     return table
 
 
@@ -118,14 +116,9 @@ def _parse(text: str, name: str) -> pd.DataFrame | SparseTable:
     attributes = _header(told, name)
     first = next(told, None)
     if first is None:
-        raise DataError(f"`{name}` has a header but no rows", f"it may be truncated: {FETCH_AGAIN}")
-    rows = _chain(first, told)
+        raise DataError(f"`{name}` has a header but no rows", TRUNCATED_REMEDY)
+    rows = chain([first], told)
     return _sparse(attributes, rows, name) if first[1].startswith("{") else _dense(attributes, rows, name)
-
-
-def _chain(first: tuple[int, str], others: Lines) -> Lines:
-    yield first
-    yield from others
 
 
 # ---- the header
@@ -197,9 +190,7 @@ def _row(line: str, width: int) -> list[ArffValue]:
     values = _values(line)
     if len(values) != width:
         held = "1 value" if len(values) == 1 else f"{len(values)} values"
-        raise LineError(
-            f"has {held}, but the number of declared attributes is {width}", f"it may be truncated: {FETCH_AGAIN}"
-        )
+        raise LineError(f"has {held}, but the number of declared attributes is {width}", TRUNCATED_REMEDY)
     return values
 
 
@@ -229,7 +220,7 @@ def _values(line: str) -> list[ArffValue]:
     while comma:
         match = _VALUE.match(line, place)
         if match is None:
-            raise LineError("has a misplaced or unclosed quotation mark", f"it may be truncated: {FETCH_AGAIN}")
+            raise LineError("has a misplaced or unclosed quotation mark", TRUNCATED_REMEDY)
         quoted, bare, comma = match.groups()
         found.append(_value(quoted, bare))
         place = match.end()
@@ -296,7 +287,7 @@ def _dense_column(taking: AttributeValues, given: dict[int, tuple[int, ArffValue
 
 def _entries(line: str, width: int) -> dict[int, ArffValue]:
     if not (line.startswith("{") and line.endswith("}")):
-        raise LineError("is not a sparse row like those before it", f"it may be truncated: {FETCH_AGAIN}")
+        raise LineError("is not a sparse row like those before it", TRUNCATED_REMEDY)
     inside = line[1:-1]
     found: dict[int, ArffValue] = {}
     place, comma = 0, "," if inside.strip() else ""
@@ -325,17 +316,8 @@ ISO: Final = "%Y-%m-%dT%H:%M:%S"
 """The format of dates that declare none."""
 # The letters of Java's date patterns, which ARFF uses, and the directives of `strptime`.
 _LETTERS: Final = {
-    "y": "%Y",
-    "M": "%m",
-    "d": "%d",
-    "H": "%H",
-    "h": "%I",
-    "m": "%M",
-    "s": "%S",
-    "S": "%f",
-    "a": "%p",
-    "D": "%j",
-    "Z": "%z",
+    **{"y": "%Y", "M": "%m", "d": "%d", "D": "%j", "Z": "%z"},
+    **{"H": "%H", "h": "%I", "m": "%M", "s": "%S", "S": "%f", "a": "%p"},
 }
 _NAMES: Final = {"yy": "%y", "MMM": "%b", "MMMM": "%B", "EEE": "%a", "EEEE": "%A", "E": "%a"}
 _PATTERN: Final = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
@@ -442,15 +424,8 @@ class _Dates(AttributeValues):
 
 def make_column(attribute: Attribute) -> AttributeValues:
     """Return an empty column for the values of an attribute."""
-    match attribute.kind:
-        case "real" | "integer":
-            return _Numbers(attribute)
-        case "nominal":
-            return _Categories(attribute)
-        case "string":
-            return _Texts(attribute)
-        case "date":
-            return _Dates(attribute)
+    made = {"nominal": _Categories, "string": _Texts, "date": _Dates}
+    return made.get(attribute.kind, _Numbers)(attribute)
 
 
 def to_float(text: str) -> float:

@@ -102,25 +102,20 @@ def _refuse_continuous_labels(labels: pd.Series) -> None:
     distinct = labels.nunique()
     with_fractions = bool((labels % 1 != 0).any())
     if with_fractions or (distinct > MAX_NUMERIC_CLASSES and distinct > len(labels) / 4):
-        held = f"{distinct:,} distinct numbers with fractions"
-        if not with_fractions:
-            held = f"{distinct:,} distinct numbers in {len(labels):,} rows"
+        held = "with fractions" if with_fractions else f"in {len(labels):,} rows"
         raise DataError(
-            f"the column `{labels.name}` looks continuous: it holds {held}",
+            f"the column `{labels.name}` looks continuous: it holds {distinct:,} distinct numbers {held}",
             "use a space that ends in regressors, choose another label column, or write the classes as words",
         )
 
 
 def _check_counts(classes: Iterable[Any], counts: list[int], column: str, folds: int) -> None:
-    named = dict(zip(classes, counts, strict=True))
-    if len(named) == 1:
-        (only,) = named
-        raise DataError(f"all labels in the column `{column}` are `{only}`", "a classifier needs at least two classes")
-    label, rows = min(named.items(), key=lambda item: item[1])
+    label, rows = min(zip(classes, counts, strict=True), key=lambda item: item[1])
+    if len(counts) == 1:
+        raise DataError(f"all labels in the column `{column}` are `{label}`", "a classifier needs at least two classes")
     if rows < folds:
-        remedy = "drop the class, merge it with another, or give more rows"
-        if rows > 1:
-            remedy = f"drop the class, merge it with another, give more rows, or use at most {rows} folds"
+        last = "or give more rows" if rows == 1 else f"give more rows, or use at most {rows} folds"
+        remedy = f"drop the class, merge it with another, {last}"
         raise DataError(
             f"the class `{label}` in the column `{column}` has {rows} row{'s' if rows > 1 else ''}, "
             f"but the split needs at least {folds}",

@@ -3,7 +3,6 @@
 A `Table` was read but its labels were not checked. `labels.check_labels` makes a `Dataset` of it, which a run can use.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -16,7 +15,7 @@ import pandas as pd
 
 from spacelang.ir.task import Kind, PredefinedSplits
 from spacelang.runtime.data.read_options import ARFF_EXTENSIONS, CSV_EXTENSIONS, DEFAULT_OPTIONS, ReadOptions
-from spacelang.runtime.data.table_files import read_bytes, read_csv, read_text
+from spacelang.runtime.data.table_files import check_unique_names, read_bytes, read_csv, read_text
 from spacelang.runtime.data.tables import Features, SparseTable, canonical
 from spacelang.runtime.errors import DataError
 from spacelang.runtime.evaluation.splits import Split, predefined_splits
@@ -220,7 +219,9 @@ def make_features(features: Any, name: str = DEFAULT_NAME) -> Features:
         if _is_sparse(features):
             return canonical(features.sparse.to_coo())  # type: ignore[attr-defined]
         named = features.set_axis([str(column) for column in features.columns], axis=1).reset_index(drop=True)
-        return _mark_missing(_check_unique_names(_densify(named).infer_objects(), name))
+        dense = _densify(named).infer_objects()
+        check_unique_names(dense.columns, name)
+        return _mark_missing(dense)
     if hasattr(features, "tocsr"):
         return canonical(features)
     array = _array(features, "features")
@@ -273,13 +274,6 @@ def _mark_missing(table: pd.DataFrame) -> pd.DataFrame:
     objects = [column for column in table.columns if pd.api.types.is_object_dtype(table[column].dtype)]
     gaps = {column: table[column].isna() for column in objects}
     return table.assign(**{column: table[column].mask(gap, np.nan) for column, gap in gaps.items() if gap.any()})
-
-
-def _check_unique_names(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    twice = [column for column, count in Counter(frame.columns).items() if count > 1]
-    if twice:
-        raise DataError(f"`{name}` has several columns `{twice[0]}`", "give every column a unique name")
-    return frame
 
 
 def _check_nonempty(features: Features, name: str) -> Features:

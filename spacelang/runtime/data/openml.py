@@ -33,10 +33,7 @@ KINDS: Final[dict[int, Kind]] = {1: "classification", 2: "regression"}
 
 @dataclass(slots=True)
 class ClientWorkspace:
-    """The temporary workspace of the client: `folder` is its cache for now, `cache` the permanent one.
-
-    `copied` are the files that were copied from the permanent cache. With `fresh` none are.
-    """
+    """The client's workspace: `folder` is its cache for now, `cache` the permanent one, from which `copied` came."""
 
     folder: Path
     cache: Path
@@ -56,14 +53,12 @@ class ClientWorkspace:
         """Move downloads to the permanent cache; if it cannot be written, they are downloaded again next time."""
         for kind, names in CACHED_FILES.items():
             for fetched in (self.folder / kind).glob("*/*"):
-                if fetched.name in names and not (
-                    fetched in self.copied and _is_cached(fetched, self._cache_path(fetched))
-                ):
+                place = self.cache / fetched.relative_to(self.folder)
+                if fetched.name in names and not (fetched in self.copied and _is_cached(fetched, place)):
                     with suppress(OSError):
-                        _move(fetched, self._cache_path(fetched))
-
-    def _cache_path(self, file: Path) -> Path:
-        return self.cache / file.relative_to(self.folder)
+                        place.parent.mkdir(parents=True, exist_ok=True)
+                        with replace_atomically(place) as near:
+                            shutil.move(fetched, near)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -306,10 +301,7 @@ def client_workspace(*, fresh: bool) -> Iterator[tuple[Any, ClientWorkspace]]:
 
 
 def to_data_error(error: Exception, client: Any, reference: str, *, known: bool) -> DataError:
-    """Return the DataError for a failure of the client; `known` is True if something of the reference is cached.
-
-    Only the server's own answers are quoted. Other messages contain addresses with the user's API key.
-    """
+    """Return the DataError for a failure; quote only the server's answers, as other messages hold the API key."""
     from requests.exceptions import RequestException
 
     server = _host(client)
@@ -396,15 +388,7 @@ def _copy(kept: Path, here: Path) -> None:
 
 
 def _is_cached(fetched: Path, place: Path) -> bool:
-    if not place.is_file():
-        return False
-    return fetched.name == DATA_FILE or fetched.read_bytes() == place.read_bytes()
-
-
-def _move(fetched: Path, place: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with replace_atomically(place) as near:
-        shutil.move(fetched, near)
+    return place.is_file() and (fetched.name == DATA_FILE or fetched.read_bytes() == place.read_bytes())
 
 
 def _host(client: Any) -> str:

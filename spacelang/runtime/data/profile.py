@@ -34,7 +34,7 @@ DECISIVE_SHARE: Final = 0.95
 MIN_ROWS_FOR_UNIQUE: Final = 20
 """With fewer rows, all values may differ by chance, so nothing is suspected."""
 MIN_ROWS: Final = 6
-"""With fewer rows, a starter space cannot be used, or nothing can be held out."""
+"""With fewer rows, a starter space cannot be used: too few to hold some out and fit nearest neighbours to the rest."""
 MAX_NAMES: Final = 6
 """The maximum number of columns that a message names."""
 NUMBER: Final = re.compile(r"[-+(]?[$€£]?\s*\d[\d.,'\s]*\s*[%€$£)]?\s*")
@@ -149,11 +149,13 @@ def profile(table: Table) -> Profile:
     classes = () if counts is None else tuple((str(each), int(rows)) for each, rows in counts.items())
     if len(classes) == 1:
         raise DataError(f"all labels in the column `{label}` are `{classes[0][0]}`", "choose another label column")
-    is_sparse = not isinstance(table.features, pd.DataFrame)
+    is_sparse, rows = not isinstance(table.features, pd.DataFrame), len(table.target)
     columns = tuple(_columns(table.features))
-    of_columns = (*_infinite(columns, table.features), *_unusable(columns))
-    refused = (*of_columns, *_labels_refused(table.target, kind), *_too_few_rows(len(table.target)))
-    found = Profile(table.name, len(table.target), columns, label, kind, classes, is_sparse, refused)
+    refused = [*_infinite(columns, table.features), *_unusable(columns), *_labels_refused(table.target, kind)]
+    if rows < MIN_ROWS:
+        are = "is" if rows == 1 else "are"
+        refused.append(f"{count_with_noun(rows, 'row')} {are} too few for a run: give at least {MIN_ROWS}")
+    found = Profile(table.name, rows, columns, label, kind, classes, is_sparse, tuple(refused))
     if all(column.content in {ColumnContent.EMPTY, ColumnContent.OTHER} for column in found.columns):
         raise DataError(f"no column of `{table.name}` holds numbers, categories, text or dates", "add such columns")
     return found
@@ -168,11 +170,7 @@ class TaskKindGuess:
 
 
 def guess_task_kind(table: Table) -> TaskKindGuess:
-    """Return the kind of task of the data: the declared one, or else the one that the labels suggest.
-
-    Numbers with fractions, and more than `MAX_NUMERIC_CLASSES` distinct numbers, suggest a regression. All other labels
-    suggest a classification.
-    """
+    """Return the declared kind of task, or else regression for fractions and many distinct numbers."""
     if table.kind is not None:
         return TaskKindGuess(table.kind, f"`{table.name}` is a {table.kind} task")
     labels, column = table.target.dropna(), f"`{table.target.name}`"
@@ -251,31 +249,22 @@ def _unusable(columns: Iterable[ColumnProfile]) -> Iterator[str]:
         )
 
 
-def _too_few_rows(rows: int) -> Iterator[str]:
-    if rows < MIN_ROWS:
-        are = "is" if rows == 1 else "are"
-        yield f"{count_with_noun(rows, 'row')} {are} too few for a run: give at least {MIN_ROWS}"
-
-
 def _labels_refused(labels: "pd.Series[Any]", kind: Kind) -> Iterator[str]:
     """Yield a sentence for infinite labels or a class with a single row, which cannot be on both sides of a split."""
     if kind == "regression":
-        if (
-            pd.api.types.is_numeric_dtype(labels)
-            and (row := first_true_row_number(np.isinf(as_numbers(labels)))) is not None
-        ):
+        row = first_true_row_number(np.isinf(as_numbers(labels))) if pd.api.types.is_numeric_dtype(labels) else None
+        if row is not None:
             yield f"labels are infinite, first in row {row:,}, which a run refuses: drop these rows"
         return
     values = labels.astype(object)
     alone = ~values.duplicated(keep=False)
     if alone.any():
         names, row = [str(each) for each in values[alone]], first_true_row_number(alone.to_numpy())
-        what = f"the class {format_names(names)} has a single row"
+        what, has, them, where = "the class", "has", "it", f"row {row:,}"
         if len(names) > 1:
-            what = f"the classes {format_names(names)} have a single row"
-        where = f"row {row:,}" if len(names) == 1 else f"`{names[0]}` in row {row:,}"
+            what, has, them, where = "the classes", "have", "them", f"`{names[0]}` in row {row:,}"
         yield (
-            f"{what} ({where}), which a run refuses: merge {'it' if len(names) == 1 else 'them'} with "
+            f"{what} {format_names(names)} {has} a single row ({where}), which a run refuses: merge {them} with "
             "another class, drop such rows, or add more of them"
         )
 

@@ -42,8 +42,7 @@ class ReadOptions:
     def non_default_text_file_options(self) -> dict[str, str]:
         """The options for text files that differ from the defaults, by pandas' names."""
         said = {"sep": self.sep, "encoding": self.encoding, "decimal": self.decimal}
-        plain = {"sep": DEFAULT_OPTIONS.sep, "encoding": DEFAULT_OPTIONS.encoding, "decimal": DEFAULT_OPTIONS.decimal}
-        return {name: value for name, value in said.items() if value != plain[name]}
+        return {name: value for name, value in said.items() if value != getattr(DEFAULT_OPTIONS, name)}
 
     def applicable_to(self, reference: str) -> "ReadOptions":
         """Return the options that apply to the file of a reference; most of them are only for `.csv` files."""
@@ -69,10 +68,7 @@ DEFAULT_OPTIONS: Final = ReadOptions()
 def make_read_options(
     sep: str | None = None, encoding: str | None = None, decimal: str | None = None, drop_columns: Iterable[str] = ()
 ) -> ReadOptions:
-    r"""Return read options; None stands for the default. A tab in `sep` may be written `\t`.
-
-    Raises ReadOptionsError for a separator that is not one character, an unknown encoding, or an invalid decimal sign.
-    """
+    r"""Return read options; None is the default, a tab may be `\t`; raise ReadOptionsError for invalid ones."""
     found = "\t" if sep == TAB else sep
     if found is not None and (len(found) != 1 or found in '"\r\n'):
         raise ReadOptionsError(f"`{sep}` is not a separator", r"give one character; `\t` is a tab")
@@ -131,10 +127,7 @@ def format_columns(columns: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DataOptions:
-    """The label column, the share of rows held out for testing, and the read options of the file.
-
-    `target` is None if the label column was not given, so the default applies. `test` is None if the run used all rows.
-    """
+    """The label column (None: the default), the test share (None: all rows are used) and the file's read options."""
 
     target: str | None = None
     test: float | None = None

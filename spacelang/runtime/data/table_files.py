@@ -24,6 +24,7 @@ from spacelang.runtime.data.read_options import (
 from spacelang.runtime.errors import DataError
 
 FETCH_AGAIN: Final = "download or save the file again"
+TRUNCATED_REMEDY: Final = f"it may be truncated: {FETCH_AGAIN}"
 SNIFFED_CHARACTERS: Final = 65_536
 """The number of characters at the start of a file in which the separator is detected."""
 SNIFFED_LINES: Final = 20
@@ -114,7 +115,7 @@ def _check_shape(text: str, name: str, sep: str) -> None:
             elif len(row) != len(header):
                 raise DataError(
                     f"line {reader.line_num} of `{name}` has {_fields(len(row))} where the header has {len(header)}",
-                    f"it may be truncated: {FETCH_AGAIN}",
+                    TRUNCATED_REMEDY,
                 )
             else:
                 rows += 1
@@ -151,7 +152,12 @@ def _check_header(header: list[str], name: str) -> None:
                 f"column {place} of `{name}` has no name",
                 "name or remove it; pandas writes its index this way, unless you use `to_csv(..., index=False)`",
             )
-    twice = [column for column, count in Counter(header).items() if count > 1]
+    check_unique_names(header, name)
+
+
+def check_unique_names(columns: Iterable[str], name: str) -> None:
+    """Raise DataError if several columns of the table `name` have the same name."""
+    twice = [column for column, count in Counter(columns).items() if count > 1]
     if twice:
         raise DataError(f"`{name}` has several columns `{twice[0]}`", "give every column a unique name")
 
@@ -195,16 +201,11 @@ def _check_frame(frame: pd.DataFrame, name: str) -> None:
     for place, column in enumerate(names, start=1):
         if not column.strip():
             raise DataError(f"column {place} of `{name}` has no name", "name or remove it")
-    twice = [column for column, count in Counter(names).items() if count > 1]
-    if twice:
-        raise DataError(f"`{name}` has several columns `{twice[0]}`", "give every column a unique name")
+    check_unique_names(names, name)
 
 
 def _remove_mask(column: pd.Series) -> pd.Series:
-    """Return the column with a fresh index and without pandas' mask, as scikit-learn does not accept `pd.NA`.
-
-    Numbers with missing values become floats; booleans and text with missing values become objects.
-    """
+    """Return the column without `pd.NA` and its index: numbers with gaps become floats, other values objects."""
     values = column.reset_index(drop=True)
     if getattr(values.dtype, "na_value", None) is not pd.NA:
         return values

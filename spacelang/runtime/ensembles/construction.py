@@ -218,7 +218,10 @@ def fit_ensemble(
     executor.stop()
     announce(choice.members, ())
     needed = is_wanted or objective.test_rows > 0
-    wishes = [_refit_request(member.record, form, needed) for member in choice.members]
+    wishes = [
+        RefitRequest(each.record.trial.request.configuration, form=form, returns_pipeline=needed, is_member=True)
+        for each in choice.members
+    ]
     seconds = [allowed_seconds(member.record, outcome, objective, limits) for member in choice.members]
     jobs = [Job(FIRST_JOB - place, wish, each) for place, (wish, each) in enumerate(zip(wishes, seconds, strict=True))]
     trials = [replace_unreadable_by_failure(trial) if needed else trial for trial in run_jobs(executor, *jobs)]
@@ -234,8 +237,10 @@ def fit_ensemble(
         announce(members, found.left_out)
     if not (needed and members):
         return found
-    parcels = [trial.pipeline for _, trial in fitted if trial.pipeline is not None]
-    estimator = _fitted_vote(objective, members, parcels, form)
+    from spacelang.runtime.ensembles.voting import make_fitted_vote
+
+    pipelines = [trial.pipeline.open() for _, trial in fitted if trial.pipeline is not None]
+    estimator = make_fitted_vote(make_unfitted(objective, members, form), pipelines, objective.held_out.classes)
     wish = UnseenScoreRequest(
         members[0].record.trial.request.configuration, form=form, pipeline=SerializedPayload(estimator)
     )
@@ -273,20 +278,6 @@ def _is_fitted(trial: Trial) -> TypeGuard[RefitTrial]:
     return isinstance(trial, RefitTrial) and trial.status is Status.SUCCESS
 
 
-def _refit_request(record: TrialRecord, form: PipelineInput, is_wanted: bool) -> RefitRequest:
-    return RefitRequest(record.trial.request.configuration, form=form, returns_pipeline=is_wanted, is_member=True)
-
-
-def _fitted_vote(
-    objective: EnsembleObjective, members: Sequence[Member], parcels: Sequence[SerializedPayload], form: PipelineInput
-) -> Any:
-    from spacelang.runtime.ensembles.voting import make_fitted_vote
-
-    return make_fitted_vote(
-        make_unfitted(objective, members, form), [parcel.open() for parcel in parcels], objective.held_out.classes
-    )
-
-
 Losses: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 """A function that returns the m losses of m predictions in one array."""
 ROUNDING: Final = 1e-12
@@ -314,11 +305,13 @@ def select_models(library: Sequence[Predictions], losses: Losses, size: int) -> 
     if not library or size < 1:
         raise ValueError(f"cannot select {size} votes from {len(library)} models")
     models: Predictions = np.stack(library)
+    at_once = max(1, MAX_COPIED // max(1, models[0].size))
+    chunks = [models[first : first + at_once] for first in range(0, len(models), at_once)]
     total = np.zeros_like(models[0])
     order: list[int] = []
     found: list[float] = []
     for taken in range(1, size + 1):
-        tried = np.concatenate([losses((total + part) / taken) for part in _chunks(models)])
+        tried = np.concatenate([losses((total + part) / taken) for part in chunks])
         tried[np.isnan(tried)] = np.inf
         best = _first_lowest(tried)
         total += models[best]
@@ -332,11 +325,6 @@ def average_predictions(library: Sequence[Predictions], votes: Sequence[int]) ->
     total: Any = sum(number * each for number, each in zip(votes, library, strict=True))
     mean: Predictions = total / sum(votes)
     return mean
-
-
-def _chunks(models: Predictions) -> list[Predictions]:
-    at_once = max(1, MAX_COPIED // max(1, models[0].size))
-    return [models[first : first + at_once] for first in range(0, len(models), at_once)]
 
 
 def _first_lowest(losses: npt.NDArray[np.float64]) -> int:

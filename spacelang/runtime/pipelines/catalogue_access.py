@@ -6,8 +6,13 @@ from functools import cache
 from typing import Any, Final
 
 from spacelang.catalog import Catalogue, CatalogueEntry, Role
-from spacelang.catalog.packages import NotInstalledError, UnreadablePackageError, open_package
-from spacelang.catalog.resolve import named_object, operator_class
+from spacelang.catalog.packages import (
+    NotInstalledError,
+    UnreadablePackageError,
+    named_object,
+    open_package,
+    operator_class,
+)
 from spacelang.ir.space import (
     ABSTRACT_CATALOGUE,
     Choice,

@@ -118,7 +118,10 @@ def _text_entry(name: str, part: Any, column: TableColumn) -> Entry:
 
 @dataclass(frozen=True, slots=True)
 class StringColumnSelector:
-    """A selector of columns with free text, or of those with categories, for tables that are known only in `fit`."""
+    """A column selector for string columns, either those with free text or those with categories.
+
+    It is for pipelines that are built before their table is known: it looks at the table in `fit`.
+    """
 
     text: bool
 
@@ -129,7 +132,10 @@ class StringColumnSelector:
 
 
 class EachColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A transformer that fits a copy of another one on each column and joins their features; the table is not known."""
+    """A transformer that fits a copy of another transformer on each column, and joins their features.
+
+    It is for pipelines that are built before their table is known, like `StringColumnSelector`.
+    """
 
     def __init__(self, transformer: Any) -> None:
         self.transformer = transformer

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from spacelang.catalog import Role
-from spacelang.ir.domain import Categorical, SimpleDomain, parts
+from spacelang.ir.domain import Categorical, parts
 from spacelang.ir.space import Choice, Hyperparameter, Node, Operator, Product, ProductKind, Space, operators, products
 from spacelang.runtime.data.tables import ColumnContent, Features, content_of, is_free_text
 from spacelang.runtime.errors import DataError
@@ -129,16 +129,16 @@ def plan_preparation(space: Space, features: Features) -> Preparation:
         raise DataError("all values of all feature columns are missing")
     for column in columns:
         # A column that no part selects reaches no operator, so it may hold anything.
-        if _trace(space.root, _never_accepted, column) is not _ValueFlow.ENDS:
+        if _trace(space.root, _never_accepted, column) is not _Flow.ENDS:
             _refuse_unusable(features[column.name], column.content, dates="datetime" in selected)
     categories = [column for column in used if column.content is ColumnContent.CATEGORY]
-    encoded = {column for column in categories if _trace(space.root, _category_flow, column) is not _ValueFlow.ENDS}
+    encoded = {column for column in categories if _trace(space.root, _category_flow, column) is not _Flow.ENDS}
     # A category that is encoded here is imputed here, too: the space never sees it as missing.
     imputed = {
         column
         for column in used
         if column.lacks_values
-        and (column in encoded or _trace(space.root, _missing_value_flow, column) is _ValueFlow.BREAKS)
+        and (column in encoded or _trace(space.root, _missing_value_flow, column) is _Flow.BREAKS)
     }
     for column in used:
         _refuse_unprepared(features[column.name], column, encoded=column in encoded, imputed=column in imputed)
@@ -153,7 +153,7 @@ def plan_preparation(space: Space, features: Features) -> Preparation:
             for column in used
             if column.lacks_values
             and column not in imputed
-            and _trace(space.root, _missing_value_flow_in_earlier_versions, column) is _ValueFlow.BREAKS
+            and _trace(space.root, _missing_value_flow_in_earlier_versions, column) is _Flow.BREAKS
         ),
         table=tuple(_prepared_column(column, encoded, imputed) for column in used) if keeps_table else None,
     )
@@ -161,10 +161,8 @@ def plan_preparation(space: Space, features: Features) -> Preparation:
 
 def _describe_column(values: pd.Series) -> TableColumn:
     content = content_of(values)
-    lacks_values = bool(values.isna().any())
-    return TableColumn(
-        str(values.name), content, content is ColumnContent.CATEGORY and is_free_text(values), lacks_values
-    )
+    is_text = content is ColumnContent.CATEGORY and is_free_text(values)
+    return TableColumn(str(values.name), content, is_text, bool(values.isna().any()))
 
 
 def _names(columns: Iterable[TableColumn]) -> tuple[str, ...]:
@@ -185,17 +183,15 @@ def _refuse_sparse(space: Space, features: Any) -> None:
     if bool(np.isinf(features.data).any()):
         raise DataError("the sparse features contain infinite values", "replace them")
     missing = int(np.isnan(features.data).sum())
-    if (
-        missing
-        and _trace(space.root, _missing_value_flow, TableColumn("", ColumnContent.NUMBER, False)) is _ValueFlow.BREAKS
-    ):
+    column = TableColumn("", ColumnContent.NUMBER)
+    if missing and _trace(space.root, _missing_value_flow, column) is _Flow.BREAKS:
         values = "1 missing value" if missing == 1 else f"{missing} missing values"
         raise DataError(
             f"the sparse features have {values}", "start the space with an operator such as `SimpleImputer`"
         )
 
 
-class _ValueFlow(Enum):
+class _Flow(Enum):
     """The fate of a problematic value, such as a missing one, in a part of a pipeline over all of its alternatives."""
 
     PASSES = "the value may be in the output"
@@ -206,7 +202,7 @@ class _ValueFlow(Enum):
     """At least one alternative does not accept the value."""
 
 
-def _trace(node: Node, judge: Callable[[Operator], _ValueFlow], column: TableColumn) -> _ValueFlow:
+def _trace(node: Node, judge: Callable[[Operator], _Flow], column: TableColumn) -> _Flow:
     match node:
         case Operator():
             return judge(node)
@@ -214,67 +210,59 @@ def _trace(node: Node, judge: Callable[[Operator], _ValueFlow], column: TableCol
             return _combine([_trace(branch.node, judge, column) for branch in node.branches])
         case Product(kind=ProductKind.SEQUENCE):
             flows = [_trace(child, judge, column) for child in node.children]
-            return reduce(
-                lambda so_far, flow: flow if so_far is _ValueFlow.PASSES else so_far, flows, _ValueFlow.PASSES
-            )
+            return reduce(lambda so_far, flow: flow if so_far is _Flow.PASSES else so_far, flows, _Flow.PASSES)
         case Product(kind=ProductKind.COLUMNS):
             parts = zip(node.selectors, node.children, strict=True)
             taking = [child for selector, child in parts if column.is_selected_by(selector, node.selectors)]
-            return _combine([_trace(child, judge, column) for child in taking], nowhere=_ValueFlow.ENDS)
+            return _combine([_trace(child, judge, column) for child in taking], nowhere=_Flow.ENDS)
         case Product(kind=ProductKind.PERMUTATION):
             # All steps are present, and each of them may be the first.
             flows = [_trace(child, judge, column) for child in node.children]
-            return next((flow for flow in (_ValueFlow.BREAKS, _ValueFlow.ENDS) if flow in flows), _ValueFlow.PASSES)
+            return next((flow for flow in (_Flow.BREAKS, _Flow.ENDS) if flow in flows), _Flow.PASSES)
         case Product():
             return _combine([_trace(child, judge, column) for child in node.children])
         case Hyperparameter():
-            return _ValueFlow.PASSES
+            return _Flow.PASSES
 
 
-def _combine(flows: list[_ValueFlow], nowhere: _ValueFlow = _ValueFlow.PASSES) -> _ValueFlow:
+def _combine(flows: list[_Flow], nowhere: _Flow = _Flow.PASSES) -> _Flow:
     if not flows:
         return nowhere
-    if _ValueFlow.BREAKS in flows:
-        return _ValueFlow.BREAKS
-    return _ValueFlow.PASSES if _ValueFlow.PASSES in flows else _ValueFlow.ENDS
+    if _Flow.BREAKS in flows:
+        return _Flow.BREAKS
+    return _Flow.PASSES if _Flow.PASSES in flows else _Flow.ENDS
 
 
-def _never_accepted(operator: Operator) -> _ValueFlow:  # noqa: ARG001 - has the signature of the other functions of operators
-    return _ValueFlow.BREAKS
+def _never_accepted(operator: Operator) -> _Flow:  # noqa: ARG001 - has the signature of the other functions of operators
+    return _Flow.BREAKS
 
 
-def _missing_value_flow(operator: Operator) -> _ValueFlow:
-    if operator.name == "OrdinalEncoder" and not any(
-        map(_is_missing, _possible_values(operator, "encoded_missing_value", nan))
-    ):
-        return _ValueFlow.ENDS
+def _missing_value_flow(operator: Operator) -> _Flow:
+    if operator.name == "OrdinalEncoder":
+        codes = _possible_values(operator, "encoded_missing_value", nan)
+        if not any(isinstance(code, float) and isnan(code) for code in codes):
+            return _Flow.ENDS
     return _missing_value_flow_in_earlier_versions(operator)
 
 
-def _missing_value_flow_in_earlier_versions(operator: Operator) -> _ValueFlow:
+def _missing_value_flow_in_earlier_versions(operator: Operator) -> _Flow:
     """Return the fate of a missing value as earlier versions saw it: every `OrdinalEncoder` passed it on."""
     if catalogue_entry(operator).module in {IMPUTER_MODULE, READERS} or operator.name in CATEGORIES_OF_MISSING:
-        return _ValueFlow.ENDS
+        return _Flow.ENDS
     # An ensemble accepts missing values if all operators inside it do.
-    return (
-        _ValueFlow.PASSES
-        if all(catalogue_entry(inner).accepts_missing for inner in operators(operator))
-        else _ValueFlow.BREAKS
-    )
+    passes = all(catalogue_entry(inner).accepts_missing for inner in operators(operator))
+    return _Flow.PASSES if passes else _Flow.BREAKS
 
 
-def _category_flow(operator: Operator) -> _ValueFlow:
+def _category_flow(operator: Operator) -> _Flow:
     known = catalogue_entry(operator)
     if operator.name in ENCODERS or known.module == READERS:
-        return _ValueFlow.ENDS
+        return _Flow.ENDS
     if operator.name == "SimpleImputer":
-        return (
-            _ValueFlow.PASSES
-            if _possible_values(operator, "strategy", "mean") <= TEXT_STRATEGIES
-            else _ValueFlow.BREAKS
-        )
-    passes = known.accepts_categories and Role.TRANSFORMER in known.roles
-    return _ValueFlow.PASSES if passes else _ValueFlow.BREAKS
+        passes = _possible_values(operator, "strategy", "mean") <= TEXT_STRATEGIES
+    else:
+        passes = known.accepts_categories and Role.TRANSFORMER in known.roles
+    return _Flow.PASSES if passes else _Flow.BREAKS
 
 
 def _possible_values(operator: Operator, parameter: str, default: object) -> set[object]:
@@ -284,49 +272,31 @@ def _possible_values(operator: Operator, parameter: str, default: object) -> set
         return {fixed[parameter]}
     for child in operator.children:
         if isinstance(child, Hyperparameter) and child.name == parameter:
-            named: set[object] = {value for part in parts(child.domain) for value in _representative_values(part)}
+            named: set[object] = set()
+            for part in parts(child.domain):
+                named |= {*part.values} if isinstance(part, Categorical) else {part.lower}
             return named | ({default} if child.condition is not None else set())
     return {default}
 
 
-def _representative_values(part: SimpleDomain) -> tuple[object, ...]:
-    return part.values if isinstance(part, Categorical) else (part.lower,)
-
-
-def _is_missing(value: object) -> bool:
-    return isinstance(value, float) and isnan(value)
-
-
 def _refuse_unusable(column: pd.Series, kind: ColumnContent, *, dates: bool) -> None:
     """Raise DataError for values that cannot be prepared; `dates` is True if the space selects date columns."""
-    match kind:
-        case ColumnContent.OTHER | ColumnContent.DATE if kind is ColumnContent.OTHER or not dates:
-            _refuse_type(column)
-        case ColumnContent.NUMBER if pd.api.types.is_complex_dtype(column):
-            _refuse_type(column)
-        case ColumnContent.NUMBER if bool(np.isinf(column.to_numpy(dtype=np.float64, na_value=np.nan)).any()):
-            raise DataError(f"the column `{column.name}` holds infinite values", "replace them or drop the column")
-        case ColumnContent.CATEGORY:
-            _refuse_mixture(column)
-        case _:
-            return
-
-
-def _refuse_type(column: pd.Series) -> None:
-    raise DataError(f"the column `{column.name}` holds values of the type `{column.dtype}`", "convert them to numbers")
-
-
-def _refuse_mixture(column: pd.Series) -> None:
+    name, is_number = f"the column `{column.name}`", kind is ColumnContent.NUMBER
+    unusable = (ColumnContent.OTHER,) if dates else (ColumnContent.OTHER, ColumnContent.DATE)
+    if kind in unusable or (is_number and pd.api.types.is_complex_dtype(column)):
+        raise DataError(f"{name} holds values of the type `{column.dtype}`", "convert them to numbers")
+    if is_number and bool(np.isinf(column.to_numpy(dtype=np.float64, na_value=np.nan)).any()):
+        raise DataError(f"{name} holds infinite values", "replace them or drop the column")
+    if kind is not ColumnContent.CATEGORY:
+        return
     if pd.api.types.is_object_dtype(column):
         inferred = pd.api.types.infer_dtype(column, skipna=True)
         if inferred not in {"string", "boolean"}:
-            raise DataError(
-                f"the column `{column.name}` holds values of the type `{inferred}`",
-                "make all of its values numbers, or all of them text",
-            )
+            help_text = "make all of its values numbers, or all of them text"
+            raise DataError(f"{name} holds values of the type `{inferred}`", help_text)
     elif getattr(column.dtype, "na_value", None) is pd.NA and bool(column.isna().any()):
         raise DataError(
-            f"the column `{column.name}` marks missing values by `pd.NA`, which scikit-learn does not support",
+            f"{name} marks missing values by `pd.NA`, which scikit-learn does not support",
             "mark them by None: `column.astype(object).where(column.notna(), None)`",
         )
 

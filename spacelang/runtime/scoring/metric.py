@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
 from spacelang.ir.task import NEGATED_PREFIX, Goal, Kind
+from spacelang.ir.trial import UNIT_SCALE, LossScale
 from spacelang.runtime.data.labels import Dataset
 from spacelang.runtime.errors import MetricError
 from spacelang.runtime.objective import LossName
@@ -98,10 +98,7 @@ def positive_class_scorers(names: Iterable[str], dataset: Dataset) -> tuple[str,
 
 
 def constant_prediction_loss(metric: Metric, dataset: Dataset, tested: Dataset) -> float:
-    """Return the loss on `tested` of a constant prediction that was learned from the targets of `dataset`.
-
-    Raise ValueError, TypeError or AttributeError if the metric cannot be computed.
-    """
+    """Return the loss on `tested` of a constant prediction learned from `dataset`; raise what the metric raises."""
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
     model = DummyClassifier(strategy="prior") if dataset.kind == "classification" else DummyRegressor()

@@ -130,7 +130,9 @@ class PipelineScorer:
             cost,
             constraints=tuple(map(Measurement, self.all_bounds, _means([each.constraints for each in judgements]))),
             cost_alone=cost_alone,
-            metrics=tuple(zip(self._names, _means([each.metrics for each in judgements]), strict=True)),
+            metrics=tuple(
+                zip((name for name, _ in self.scorers), _means([each.metrics for each in judgements]), strict=True)
+            ),
             training_loss=None if math.isnan(training_loss) else training_loss,
             predictions=_concatenate([each.predictions for each in judgements]),
         )
@@ -139,10 +141,6 @@ class PipelineScorer:
     def _measures_more(self) -> bool:
         records = bool(self.scorers) or self.training_score or self.classes is not None
         return records or bool(self.bounds) or bool(self.constraints)
-
-    @property
-    def _names(self) -> list[str]:
-        return [name for name, _ in self.scorers]
 
     def _predictions(self, answers: CachedPredictions) -> npt.NDArray[np.float64] | None:
         if self.classes is None:
@@ -164,11 +162,7 @@ class PipelineScorer:
 def make_pipeline_scorer(
     settings: "EvaluationSettings", dataset: Dataset, clock: Callable[[], float]
 ) -> PipelineScorer:
-    """Create the scorer of a run; `clock` returns seconds.
-
-    Raise MetricError for a metric that is unknown or cannot be computed on the data. Raise ConstraintError if several
-    constraints have the same name.
-    """
+    """Create the scorer of a run; raise MetricError for unsuitable metrics, and ConstraintError for equal names."""
     for bound in settings.bounds:
         if bound.measure is Measure.DISPARITY:
             check_metric(named_metric(bound.scorer), dataset)

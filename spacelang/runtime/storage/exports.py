@@ -2,6 +2,7 @@
 
 import json
 from importlib.util import find_spec
+from itertools import chain
 from math import isnan, nan
 from operator import attrgetter
 from pathlib import Path
@@ -54,7 +55,7 @@ def to_frame(run: StoredRun) -> pd.DataFrame:
         rows.append(_table_row(record))
         values.append(record.trial.request.configuration.view)
     recorded = [f"metric.{name}" for name in json.loads(run.header.settings.get(METRICS_SETTING, "[]"))]
-    measured = list(dict.fromkeys([*_measured_names(rows), *recorded]))
+    measured = [name for name in dict.fromkeys([*chain.from_iterable(rows), *recorded]) if name not in FIXED_COLUMNS]
     types = {name: kind for name, (kind, _) in FIXED_COLUMNS.items()} | dict.fromkeys(measured, "float64")
     table = pd.DataFrame(rows, columns=[*types]).astype(types)
     keys = sorted({key for each in values for key in each})
@@ -99,10 +100,6 @@ def _table_row(record: TrialRecord) -> dict[str, object]:
     }
 
 
-def _measured_names(rows: list[dict[str, object]]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row if name not in FIXED_COLUMNS))
-
-
 def _make_column(values: list[Any]) -> "pd.Series[Any]":
     active = [value for value in values if value is not _INACTIVE]
     kind = _column_type(active)
@@ -134,15 +131,12 @@ def _with_literals(table: pd.DataFrame) -> pd.DataFrame:
         for name in table.columns
         if name not in FIXED_COLUMNS and table[name].dtype == "object" and not all(map(_is_text, table[name]))
     ]
-    return table.assign(**{name: pd.Series(list(map(_as_literal, table[name])), dtype="object") for name in mixed})
+    literals = {name: [nan if _is_missing(value) else literal(value) for value in table[name]] for name in mixed}
+    return table.assign(**{name: pd.Series(values, dtype="object") for name, values in literals.items()})
 
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str) or _is_missing(value)
-
-
-def _as_literal(value: Any) -> Any:
-    return nan if _is_missing(value) else literal(value)
 
 
 def _is_missing(value: object) -> bool:

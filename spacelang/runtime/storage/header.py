@@ -10,10 +10,10 @@ from math import isfinite
 from typing import Any, Final, TypeVar
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.loss_scale import UNIT_SCALE, LossScale, describe_scale
-from spacelang.ir.problem import DEFAULT_START, StartConditions, TotalBudget
+from spacelang.ir.search_protocol import DEFAULT_START, StartConditions, TotalBudget
 from spacelang.ir.space import Space
 from spacelang.ir.task import AnyBound, Validation, describe_bound, describe_validation
+from spacelang.ir.trial import UNIT_SCALE, LossScale, describe_scale
 from spacelang.text import NO_SPAN
 
 T = TypeVar("T")
@@ -115,10 +115,7 @@ class RunHeader:
         return replace(self, **facts, asked=asked, initial=tuple(each.identity for each in initial))
 
     def differences(self, other: "RunHeader") -> list[str]:
-        """Return one readable line for each difference to another run; empty if that can resume this one.
-
-        An option that this header lacks is newer than its store. It counts as equal if it has its default value.
-        """
+        """Return a line for each difference to a run; an option that is newer than the store must have its default."""
         return list(_differences(self, other))
 
 
@@ -171,10 +168,7 @@ def _space_fields(space: Space) -> dict[str, str]:
 
 
 def space_identity(space: Space) -> str:
-    """Return a hash of 64 hexadecimal digits that is equal for spaces between which a search sees no difference.
-
-    Source positions, names, titles and tasks are ignored. The header has the relevant parts of the task separately.
-    """
+    """Return a hash (64 digits) of what a search sees of a space, without source positions, names, titles and task."""
     from spacelang.serialization.definition import to_json
 
     bare = _without_spans(replace(space, name="space", title="", task=None))
@@ -228,20 +222,17 @@ def from_texts(texts: Mapping[str, str]) -> RunHeader:
     complete = {**DEFAULT_TEXTS, **texts}
     facts: dict[str, Any] = {name: json.loads(complete[name]) for name in STORED_FIELDS}
     initial = facts["initial"]
-    read = {
+    read: dict[str, Any] = {
         "data": DataFacts(**facts["data"]),
         "bounds": tuple(facts["bounds"]),
         "initial": None if initial is None else tuple(initial),
         "budget": TotalBudget(**facts["budget"]),
-        "asked": None if facts["asked"] is None else _parse_lists(facts["asked"]),
     }
+    if (asked := facts["asked"]) is not None:
+        if not isinstance(asked, dict) or not all(isinstance(each, list) for each in asked.values()):
+            raise TypeError("a field must map names to lists, but does not")
+        read["asked"] = {name: tuple(each) for name, each in asked.items()}
     return _check_types(RunHeader(**facts | read))
-
-
-def _parse_lists(named: Any) -> dict[str, tuple[str, ...]]:
-    if not isinstance(named, dict) or not all(isinstance(each, list) for each in named.values()):
-        raise TypeError("a field must map names to lists, but does not")
-    return {name: tuple(each) for name, each in named.items()}
 
 
 def _check_types(header: RunHeader) -> RunHeader:
@@ -256,19 +247,14 @@ def _check_types(header: RunHeader) -> RunHeader:
     texts = (*required, *asked, header.scale, data.name, data.fingerprint, *header.bounds, *(header.initial or ()))
     if not all(type(each) is str for each in (*texts, *named)):
         raise TypeError("a field must be a text, but is not")
-    counts = (header.training_size, header.seed, data.rows, data.columns, *_as_tuple(budget.trials))
-    amounts = (*_as_tuple(budget.seconds), *header.meta_features.values())
-    if not all(type(each) is int for each in counts) or not all(map(_is_finite, amounts)):
+    trials, seconds = ([] if each is None else [each] for each in (budget.trials, budget.seconds))
+    counts = (header.training_size, header.seed, data.rows, data.columns, *trials)
+    amounts = (*seconds, *header.meta_features.values())
+    if not all(type(each) is int for each in counts) or not all(
+        type(each) in (int, float) and isfinite(each) for each in amounts
+    ):
         raise TypeError("a field must be a number, but is not")
     return header
-
-
-def _as_tuple(value: T | None) -> tuple[T, ...]:
-    return () if value is None else (value,)
-
-
-def _is_finite(value: object) -> bool:
-    return type(value) in (int, float) and isfinite(value)  # type: ignore[arg-type]
 
 
 def _canonical_json(value: object) -> str:

@@ -153,14 +153,16 @@ class StoredUnseenScore:
 def save_unseen_score(path: Path, test: StoredUnseenScore) -> None:
     """Store the score of a run that has ended, and replace an earlier one. Raises StoreError if that fails."""
     check_store_exists(path)
-    row = _score_row(test)
+    score = test.score
+    numbers = map(_real, (score.loss, score.low, score.high))
+    row = with_digest((test.trial, *numbers, score.rows, escape_surrogates(score.reason)))
     with convert_store_errors(path):
         roll_back_creation(path)
     with convert_store_errors(path), closing_on_error(path, "rw") as connection:
         check_kind(path, connection)
         acquire_write_lock(path, connection)
         TEST_TABLE.replace_all(connection, row)
-        TEST_BOUND_TABLE.replace_all(connection, *map(_bound_row, count(), test.score.constraints))
+        TEST_BOUND_TABLE.replace_all(connection, *map(_bound_row, count(), score.constraints))
         connection.execute("COMMIT")
         merge_log(connection)
         connection.close()
@@ -190,13 +192,6 @@ def _bound_text(bound: AnyBound) -> str:
 def _parse_bound(text: str) -> AnyBound:
     facts = json.loads(text)
     return Bound(**facts | {"measure": Measure(facts["measure"])}) if "measure" in facts else FunctionBound(**facts)
-
-
-def _score_row(test: StoredUnseenScore) -> Row:
-    score = test.score
-    return with_digest(
-        (test.trial, *map(_real, (score.loss, score.low, score.high)), score.rows, escape_surrogates(score.reason))
-    )
 
 
 def _bound_row(place: int, reached: UnseenMeasurement) -> Row:

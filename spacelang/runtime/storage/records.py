@@ -171,10 +171,7 @@ def _type_name(kind: type | tuple[type, ...]) -> str:
 
 
 def record_to_row(record: TrialRecord) -> Row:
-    """Return the row of a trial without its digest and predictions, followed by the columns of its request.
-
-    Raises ValueError for a loss or a time that is not finite, and for an invalid memo.
-    """
+    """Return the row without digest and predictions, and its request columns; raise ValueError for invalid numbers."""
     trial, request = record.trial, record.trial.request
     numbers = (trial.cost, trial.unshared_seconds, record.started, record.finished)
     if not all(map(isfinite, (*numbers, trial.loss or 0.0))):
@@ -204,10 +201,7 @@ def record_to_row(record: TrialRecord) -> Row:
 
 
 def row_to_record(row: Row, bounds: Sequence[AnyBound] = ()) -> TrialRecord:
-    """Return the trial of a row with the columns of its request, without predictions.
-
-    `bounds` are the bounds of the run in order. Raises ValueError or TypeError for an invalid row.
-    """
+    """Return the trial of a row with request columns and the run's `bounds`; raise ValueError or TypeError."""
     check_types(row, TRIAL_TYPES)
     (index, status, loss, fidelity, cost, cost_alone, started, finished, _, _, training_loss) = row[:11]
     (worker, attempts, reason, constraints, metrics, configuration, workers, early) = row[11:TRIAL_COLUMNS]

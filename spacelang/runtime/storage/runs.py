@@ -153,9 +153,7 @@ def is_unrelated_file(path: Path) -> bool:
 def _candidate_files(place: Path) -> Iterable[Path]:
     try:
         return [place] if place.is_file() else [path for path in sorted(place.iterdir()) if not is_unrelated_file(path)]
-    except NotADirectoryError as error:
-        what = f"`{place}` is neither a regular file nor a folder"
-        raise StoreError(what, "give files with stored runs, or folders with such files") from error
     except OSError as error:
-        what = f"`{place}` cannot be listed: {os_error_text(error)}"
-        raise StoreError(what, "give files with stored runs, or folders with such files") from error
+        why = f"cannot be listed: {os_error_text(error)}"
+        what = "is neither a regular file nor a folder" if isinstance(error, NotADirectoryError) else why
+        raise StoreError(f"`{place}` {what}", "give files with stored runs, or folders with such files") from error

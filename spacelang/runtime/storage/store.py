@@ -208,10 +208,7 @@ class Store(StoredRun):
                 self._logged_bytes = 0
 
     def end_session(self, ending: str, seconds: float) -> None:
-        """Store why the session ends, and close the store; `seconds` is the duration of the run over all sessions.
-
-        Nothing is stored after a write error, or if the store is closed already.
-        """
+        """Store why the session ends, after `seconds` of the run, and close the store; after an error only close it."""
         if self._has_failed:
             self.close()
         if self._session is None:
@@ -220,10 +217,7 @@ class Store(StoredRun):
         self._write_and_close(REPLACE_SESSION, session_to_row(ended))
 
     def close_as_refused(self, trial: int) -> StoreError:
-        """Return the error for a stored trial that the search does not request, and remove this session.
-
-        The store is closed, and is as it was before this session.
-        """
+        """Return the error for a trial that the search does not request; leave the store as before this session."""
         changes = version_changes(self.header.versions, current_versions())
         if self._session is not None:
             with self._guarded_write():
@@ -293,20 +287,16 @@ class Store(StoredRun):
                 raise explain_sqlite_error(error, self.path) from error
             raise
         except BaseException:  # an error of the caller, or an interruption by the user at any point
-            self._roll_back()
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            self._begin_transaction()
+            self._last = self._read_last_trial()
             raise
 
     def _check_file(self) -> None:
         """Raise StoreError unless the file is the one last written: the lock does not keep it from being moved."""
         if self._last_written is not None and self._last_written[1] != file_identity(self.path):
             raise moved_error(self.path)
-
-    def _roll_back(self) -> None:
-        """Roll back what was not committed, and read the number and digest of the last trial again."""
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
-        self._begin_transaction()
-        self._last = self._read_last_trial()
 
     def _read_last_trial(self) -> tuple[int, bytes]:
         query = "SELECT trial, digest FROM trials ORDER BY trial DESC LIMIT 1"
@@ -328,10 +318,7 @@ class Store(StoredRun):
 
 
 def is_blank(path: Path) -> bool:
-    """Return True if there is no file, or an empty one, so that there is nothing to resume or to overwrite.
-
-    The run of an empty file was killed before it started. Raises StoreError if the path cannot be examined.
-    """
+    """Return True if the file is missing or empty, as its run was killed before it started. Raises StoreError."""
     with convert_store_errors(path):
         if not path.exists():
             return True

@@ -11,10 +11,7 @@ from spacelang.runtime.errors import InputError
 
 
 class StoreError(InputError):
-    """An error of a store that cannot be used.
-
-    `message` says why and `help` what to do. `differences` lists how another run differs from the stored one.
-    """
+    """A store cannot be used; `differences` lists how another run differs from the stored one."""
 
     def __init__(self, message: str, help: str = "", differences: tuple[str, ...] = ()) -> None:  # noqa: A002
         super().__init__(message, help)

@@ -49,10 +49,7 @@ FileIdentity: TypeAlias = tuple[tuple[int, int, int], ...]
 
 @contextmanager
 def closing_on_error(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
-    """Open a connection without implicit transactions, and close it if the context fails.
-
-    `mode` is that of an SQLite URI: "rwc" creates the file, "rw" writes, "ro" reads.
-    """
+    """Open a connection in an URI's `mode` (rwc, rw, ro) without implicit transactions; close it on errors."""
     connection = _connect(path, mode)
     try:
         yield connection
@@ -62,10 +59,7 @@ def closing_on_error(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 
 
 def close_keeping_log(path: Path, connection: sqlite3.Connection) -> None:
-    """Close a connection without merging the log, as if the process had been killed.
-
-    A store whose last session has no end must have its log; without one it counts as incomplete.
-    """
+    """Close a connection without merging the log, which a store must have if its last session has no end."""
     with suppress(sqlite3.Error), closing(_connect(path, "ro")) as guard:
         # SQLite merges the log when the last connection closes, but not if that one is read-only.
         guard.execute("PRAGMA schema_version").fetchone()
@@ -79,10 +73,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def roll_back_creation(path: Path) -> None:
-    """Roll back what a process left incomplete that was killed while it created the store.
-
-    At that time SQLite uses a rollback journal; afterwards it uses a log.
-    """
+    """Roll back what a process that was killed while it created the store left in its rollback journal."""
     real = path.resolve()
     journal = real.with_name(f"{real.name}-journal")
     if journal.is_file() and journal.stat().st_size:
@@ -149,10 +140,7 @@ HEADER_DIGEST_NAME: Final = "digest"
 
 
 def read_header(path: Path, connection: sqlite3.Connection) -> tuple[RunHeader, bytes]:
-    """Return the header and its digest; raise StoreError if they are invalid.
-
-    The digest of the first trial includes that of the header.
-    """
+    """Return the header and its digest, which that of the first trial includes; raise StoreError if invalid."""
     facts = dict(connection.execute("SELECT name, value FROM header").fetchall())
     with report_damage(path, "the header of the store is invalid: "):
         stored, root = facts.pop(HEADER_DIGEST_NAME, None), _header_digest(facts)
@@ -218,7 +206,9 @@ def check_log_present(path: Path) -> None:
     if log.is_file() and log.stat().st_size >= MIN_LOG_BYTES:
         _check_log_start(path, log)
         return
-    if _uses_log(path) and _last_ending(path, "ro&immutable=1") == (None,):
+    with closing(_connect(path, "ro")) as connection:
+        uses_log = connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    if uses_log and _last_ending(path) == (None,):
         raise StoreError(
             f"`{path}` is incomplete: its log `{log.name}`, with the latest trials, is missing or truncated",
             "put the log back beside it; if another program has merged the log, or if you can do without these trials, "
@@ -272,16 +262,12 @@ def _is_header(header: bytes) -> bool:
     return header[24:] == first.to_bytes(4, "big") + second.to_bytes(4, "big")
 
 
-def _last_ending(path: Path, mode: str) -> tuple[str | None] | None:
-    with closing(_connect(path, mode)) as connection:
+def _last_ending(path: Path) -> tuple[str | None] | None:
+    """Return the ending of the last session in the file itself, in a tuple; None without a session."""
+    with closing(_connect(path, "ro&immutable=1")) as connection:
         check_kind(path, connection)
         found: tuple[str | None] | None = connection.execute(LAST_ENDING_QUERY).fetchone()
         return found
-
-
-def _uses_log(path: Path) -> bool:
-    with closing(_connect(path, "ro")) as connection:
-        return bool(connection.execute("PRAGMA journal_mode").fetchone() == ("wal",))
 
 
 def merge_log(connection: sqlite3.Connection) -> None:
@@ -292,10 +278,7 @@ def merge_log(connection: sqlite3.Connection) -> None:
 
 
 def file_identity(path: Path) -> FileIdentity:
-    """Return the identity and the length of the file and of its log.
-
-    They differ if another program has replaced or changed one of them. Raises StoreError if one is missing.
-    """
+    """Return what changes if a program replaces or changes the file or its log; raise StoreError if one is missing."""
     found = []
     for each in (path, _log_path(path)):
         try:

@@ -157,10 +157,7 @@ class StoredRun(Closeable):
         return None
 
     def records(self) -> Iterator[TrialRecord]:
-        """Return an iterator over all trials in order, which reads a thousand at a time.
-
-        They have all that they had in the run, except for the predictions. Raises StoreError at a damaged trial.
-        """
+        """Return an iterator over all trials, without predictions, in order. Raises StoreError at a damaged trial."""
         bounds = self._bounds
         return (self._record(row, bounds) for row in self._rows())
 
@@ -169,10 +166,7 @@ class StoredRun(Closeable):
         return next((self._record(row, self._bounds) for row in self._rows(trial - 1, 1)), None)
 
     def predictions(self, trial: int) -> "npt.NDArray[np.float64] | None":
-        """Return the predictions of a trial as `Trial` has them; None if there are none, or no such trial.
-
-        Raises StoreError if they are damaged.
-        """
+        """Return the predictions of a trial as in `Trial`, None without any. Raises StoreError if they are damaged."""
         for _ in self._rows(trial - 1, 1):
             with convert_store_errors(self.path):
                 found = PREDICTION_TABLE.rows_by_trial(self._connection, "digest, shape, numbers", [trial]).get(trial)
@@ -194,10 +188,7 @@ class StoredRun(Closeable):
             return row_to_record(row, bounds)
 
     def _rows(self, after: int = 0, at_most: int | None = None) -> Iterator[Row]:
-        """Yield the rows of trials after trial `after`, with the columns of their requests instead of their digests.
-
-        Raises StoreError if a trial is missing or does not match its digest.
-        """
+        """Yield rows after trial `after` with request columns instead of digests. Raises StoreError if damaged."""
         last, before = after, self._header_digest
         if after:
             with convert_store_errors(self.path):

@@ -2,7 +2,7 @@
 
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Container
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, count
@@ -116,6 +116,12 @@ def unique_name(wanted: str, taken: Container[str], sign: str = "_") -> str:
 def count_with_noun(number: int, one: str, many: str = "") -> str:
     """Return a count with its noun, such as `1 row` or `1,200 rows`; `many` is the plural if it is irregular."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def pad_columns(rows: Sequence[Sequence[str]]) -> Iterator[list[str]]:
+    """Yield the rows of a table with each cell padded to the width of its column, except in the last column."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ([*map(str.ljust, row[:-1], widths), row[-1]] for row in rows)
 
 
 NO_SPAN = Span(Source("<made>", ""), 0, 0)

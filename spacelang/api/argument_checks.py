@@ -6,6 +6,13 @@ from operator import index
 from os import PathLike
 from typing import Any, Final
 
+TypeCheck = Callable[[object], bool]
+
+
+def _one_of(*types: type) -> TypeCheck:
+    """Return a check for instances of the types; booleans are not numbers here."""
+    return lambda value: isinstance(value, types) and not isinstance(value, bool)
+
 
 def _is_integer(value: object) -> bool:
     """Return True if the value is an integer, also one of NumPy; booleans are not integers here."""
@@ -18,24 +25,12 @@ def _is_integer(value: object) -> bool:
     return True
 
 
-def _is_string(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_time(value: object) -> bool:
-    return isinstance(value, (str, Real)) and not isinstance(value, bool)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _is_path(value: object) -> bool:
-    return isinstance(value, (str, PathLike))
-
-
 def _is_space(value: object) -> bool:
-    return _is_path(value) or hasattr(value, "checked")
+    return isinstance(value, (str, PathLike)) or hasattr(value, "checked")
+
+
+def _is_iterable(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str)
 
 
 def _is_iterable_of_strings(value: object) -> bool:
@@ -45,67 +40,43 @@ def _is_iterable_of_strings(value: object) -> bool:
     return _is_iterable(value)
 
 
-def _is_iterable(value: object) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, str)
-
-
-def _is_mapping(value: object) -> bool:
-    return isinstance(value, Mapping)
-
-
-TypeCheck = Callable[[object], bool]
-
 ARGUMENT_CHECKS: Final[Mapping[str, tuple[TypeCheck, str]]] = {
     "allow": (_is_iterable_of_strings, 'takes names of packages, such as `["xgboost"]`'),
     "batch": (_is_integer, "takes a whole number"),
-    "bind": (_is_mapping, 'takes numbers by symbol name, such as `{"n_features": 30}`'),
+    "bind": (_one_of(Mapping), 'takes numbers by symbol name, such as `{"n_features": 30}`'),
     "constraints": (_is_iterable, "takes a list of constraints, such as `[sl.Constraint(name, function, limit)]`"),
     "count": (_is_integer, "takes a whole number"),
-    "data": (_is_mapping, 'takes data by label, such as `{"credit": "credit.csv"}`'),
+    "data": (_one_of(Mapping), 'takes data by label, such as `{"credit": "credit.csv"}`'),
     "ensemble": (_is_integer, "takes the number of votes, such as 32"),
-    "executor": (_is_string, "takes `dask` or the address of a scheduler"),
-    "folder": (_is_path, "takes the path of a folder"),
+    "executor": (_one_of(str), "takes `dask` or the address of a scheduler"),
+    "folder": (_one_of(str, PathLike), "takes the path of a folder"),
     "fidelities": (_is_iterable, "takes whole numbers, such as `(1, 3, 9)`"),
-    "metric": (_is_string, "takes the name of one of scikit-learn's scorers, such as `roc_auc`"),
+    "metric": (_one_of(str), "takes the name of one of scikit-learn's scorers, such as `roc_auc`"),
     "metrics": (_is_iterable_of_strings, 'takes names of scikit-learn\'s scorers, such as `["f1", "accuracy"]`'),
     "number": (_is_integer, "takes a whole number"),
-    "optimizer": (_is_string, "takes the name of an optimizer, such as `mosaic`"),
-    "optimizer_options": (_is_mapping, 'takes options by name, such as `{"trees": 10}`'),
+    "optimizer": (_one_of(str), "takes the name of an optimizer, such as `mosaic`"),
+    "optimizer_options": (_one_of(Mapping), 'takes options by name, such as `{"trees": 10}`'),
     "optimizers": (_is_iterable_of_strings, 'takes names of optimizers, such as `["random", "mosaic"]`'),
     "repeats": (_is_integer, "takes a whole number"),
-    "scale": (_is_number, "takes a number above 0"),
+    "scale": (_one_of(Real), "takes a number above 0"),
     "seed": (_is_integer, "takes a whole number, from which all random draws derive"),
     "space": (_is_space, "takes a `Space`, or the path, name or text of one; give features and labels after it"),
-    "store": (_is_path, "takes the path of a file"),
-    "text": (_is_string, "takes the text of a space"),
-    "time": (_is_time, 'takes seconds, or a text such as `"60s"`'),
-    "trial_limit": (_is_string, 'takes a text such as `"300s 4GB"`'),
+    "store": (_one_of(str, PathLike), "takes the path of a file"),
+    "text": (_one_of(str), "takes the text of a space"),
+    "time": (_one_of(str, Real), 'takes seconds, or a text such as `"60s"`'),
+    "trial_limit": (_one_of(str), 'takes a text such as `"300s 4GB"`'),
     "trials": (_is_integer, "takes a whole number"),
-    "validate": (_is_string, 'takes a text: `"holdout(0.3)"` or `"cv(5)"`'),
+    "validate": (_one_of(str), 'takes a text: `"holdout(0.3)"` or `"cv(5)"`'),
     "workers": (_is_integer, "takes a whole number"),
 }
 """The check of each option, and the description of valid values for messages."""
 
-LIMITS_CHECK: Final[tuple[TypeCheck, str]] = (_is_mapping, 'takes limits by name, such as `{"latency": 0.1}`')
+LIMITS_CHECK: Final[tuple[TypeCheck, str]] = (_one_of(Mapping), 'takes limits by name, such as `{"latency": 0.1}`')
 """The check of `constraints` for objectives without pipelines, which functions could measure."""
 
 REQUIRED: Final = frozenset(
-    [
-        "allow",
-        "batch",
-        "constraints",
-        "count",
-        "data",
-        "metrics",
-        "number",
-        "optimizers",
-        "repeats",
-        "seed",
-        "space",
-        "text",
-        "workers",
-    ]
-)
+    ("allow", "batch", "constraints", "count", "data", "metrics", "number", "optimizers", "repeats", "seed", "space")
+) | {"text", "workers"}
 """The options that may not be None."""
 
 

@@ -179,8 +179,8 @@ class Suggestion:
     `configuration` is what to evaluate. `fidelity` is the fidelity to evaluate it at; it is None if there is only one.
     """
 
-    def __init__(self, run: "_Run", job: "Job") -> None:
-        box, request = run.prepared.objective, job.request
+    def __init__(self, run: "_Run", job: "Job[Any]") -> None:
+        box, request = run.prepared.objective, job.work
         size = box.training_size
         self.request: Request = request
         self.configuration: Configuration = request.configuration
@@ -237,9 +237,7 @@ class Suggestion:
         if fidelity not in (None, self.fidelity):
             raise ValueError(f"the trial was requested at fidelity {self.fidelity}, not {fidelity}")
         seconds = perf_counter() - self._started if cost is None else cost
-        self.answer = trial_from_answer(
-            self._job.request, loss, seconds, constraints, self._run.prepared.objective.bounds
-        )
+        self.answer = trial_from_answer(self._job.work, loss, seconds, constraints, self._run.prepared.objective.bounds)
         if self.is_wanted:
             self._run.executor.report_result(self._job, self.answer)
             self._run.advance()

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from spacelang.diagnostics.diagnostic import Diagnostic, Related
-from spacelang.diagnostics.targets import ApproximatedConstruct, RefusedConstruct
+from spacelang.diagnostics.other_tools import ApproximatedConstruct, RefusedConstruct
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.errors import PicklableError
 from spacelang.ir.configuration import Configuration

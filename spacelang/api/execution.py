@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from spacelang.api.space import Space
 from spacelang.deprecation import plugin_attribute
-from spacelang.ir.problem import StartConditions
+from spacelang.ir.search_protocol import StartConditions
 from spacelang.ir.task import UNLIMITED, Limits, describe_limits
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.optimizers._fidelity import rungs
@@ -22,12 +22,6 @@ if TYPE_CHECKING:
     from spacelang.runtime.executors import Executor
     from spacelang.runtime.objective import Evaluator
     from spacelang.runtime.storage.store import Store
-
-
-DEFAULT_EXECUTOR: Final = "processes"
-"""The default executor."""
-CLUSTER_EXECUTOR: Final = "dask"
-"""The executor for addresses of a scheduler."""
 
 
 def make_executor(objective: "Evaluator", workers: WorkerSettings = ONE_WORKER, *, forks: bool = False) -> "Executor":
@@ -44,7 +38,22 @@ def make_executor(objective: "Evaluator", workers: WorkerSettings = ONE_WORKER, 
     Raises the runtime's InputError if the executor cannot start. Raises ValueError for an invalid number of workers,
     and for 0 workers with `isolate`.
     """
-    made = _create_executor(objective, workers, forks=forks)
+    count, name = workers.count, workers.executor
+    if count < 0 or (name is not None and count == 0):
+        raise ValueError(f"`workers` is {count}: an executor needs at least 1, and 0 is the current process")
+    if workers.isolate and count == 0:
+        raise ValueError("trials can be isolated in worker processes only: use at least 1 worker")
+    if count == 0:
+        from spacelang.runtime.executors.here import Here
+
+        made: Executor = Here(objective.evaluate)
+    else:
+        creates = ("create", "hired")
+        if name is None:
+            name = "processes"
+        elif name not in EXECUTORS.names() or not any(hasattr(EXECUTORS.load(name), each) for each in creates):
+            name = "dask"  # anything that is not a name is the address of a scheduler
+        made = plugin_attribute(EXECUTORS.load(name), *creates)(objective.evaluate, workers, forks=forks)
     try:
         made.ready()
     except BaseException:
@@ -61,31 +70,6 @@ def use_one_thread() -> None:
     from spacelang.runtime.executors._processes import zygote_connection
 
     zygote_connection.use_one_thread()
-
-
-def _create_executor(objective: "Evaluator", workers: WorkerSettings, *, forks: bool) -> "Executor":
-    count, executor = workers.count, workers.executor
-    if count < 0 or (executor is not None and count == 0):
-        raise ValueError(f"`workers` is {count}: an executor needs at least 1, and 0 is the current process")
-    if workers.isolate and count == 0:
-        raise ValueError("trials can be isolated in worker processes only: use at least 1 worker")
-    if count == 0:
-        from spacelang.runtime.executors.here import Here
-
-        return Here(objective.evaluate)
-    create = plugin_attribute(EXECUTORS.load(_executor_name(executor)), "create", "hired")
-    made: Executor = create(objective.evaluate, workers, forks=forks)
-    return made
-
-
-def _executor_name(executor: str | None) -> str:
-    """Return the name of the executor that is meant; anything that is not a name is the address of a dask scheduler."""
-    if executor is None:
-        return DEFAULT_EXECUTOR
-    is_one = executor in EXECUTORS.names() and any(
-        hasattr(EXECUTORS.load(executor), each) for each in ("create", "hired")
-    )
-    return executor if is_one else CLUSTER_EXECUTOR
 
 
 def trial_limits(space: Space, given: str | None = None) -> Limits:

@@ -20,7 +20,7 @@ from spacelang.api.result import Result
 from spacelang.api.space import Space
 from spacelang.deprecation import renamed_attributes
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.problem import Problem, StartConditions, TotalBudget
+from spacelang.ir.search_protocol import Problem, StartConditions, TotalBudget
 from spacelang.ir.task import Fidelity, Validation
 from spacelang.optimizers import OPTIMIZERS, default_optimizer
 from spacelang.optimizers._initial_trials import with_initial_trials

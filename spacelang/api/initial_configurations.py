@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from spacelang.api.space import Space, SpaceError, load, to_configuration
 from spacelang.diagnostics.diagnostic import Diagnostic, Related, sorted_unique
-from spacelang.diagnostics.foreign_files import UnreadableDeclaration
-from spacelang.diagnostics.initial_configurations import InvalidConfigurationFile, NotInSpace, RepeatedConfiguration
+from spacelang.diagnostics.other_tools import (
+    InvalidConfigurationFile,
+    NotInSpace,
+    RepeatedConfiguration,
+    UnreadableDeclaration,
+)
 from spacelang.importers._json_positions import PositionedValue, parse_json_documents
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import Exclusion, all_exclusions, member_or_exclusion

@@ -12,9 +12,8 @@ from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Domain, NotFound, members, parts
 from spacelang.ir.membership import Exclusion, all_exclusions, first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space
-from spacelang.ir.tree_rewriting import rebuild_tree
 from spacelang.ir.value import Value, are_same, is_number
-from spacelang.ir.walk import Structure, default_structure, hyperparameters_of
+from spacelang.ir.walk import Structure, default_structure, hyperparameters_of, rebuild_tree
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import DefaultCompleter
 
@@ -61,23 +60,22 @@ def nearest_member(structures: Structures, given: Configuration) -> NearestMembe
     space = structures.space
     reasons = all_exclusions(space, given)
     member = _member_by_decisions(space, given) if reasons else given
-    return NearestMember(
-        reasons, member, tuple(each for each in _compared_keys(given, member) if not _is_unchanged(each))
-    )
+    return NearestMember(reasons, member, tuple(_changes(given, member)))
 
 
 def _member_by_decisions(space: Space, given: Configuration) -> Configuration:
-    """Return the nearest member, found by making the configuration the default of the space.
-
-    The solver already finds the member that is nearest to the default.
-    """
+    """Return the nearest member: the solver finds it if the configuration is made the default of the space."""
     root = rebuild_tree(space.root, partial(_with_default_from, given), partial(_with_branch_from, given))
     structures = Structures(replace(space, root=root))
     usual, completer = default_structure(structures.space), DefaultCompleter(structures)
     ways = [structures.nearest_structure(kept) for kept in ({}, *_kept_decisions(structures, usual))]
 
+    def default_branch(address: str) -> str:
+        node = structures.space.variables[address].choice
+        return usual.get(address, node.branches[node.default].name)  # unreached decisions have their default
+
     def changed(way: Structure) -> int:
-        return sum(branch != _default_branch(structures.space, address, usual) for address, branch in way.items())
+        return sum(branch != default_branch(address) for address, branch in way.items())
 
     fewest = min(map(changed, ways))
     found = [completer.complete(way) for way in ways if changed(way) == fewest]
@@ -140,14 +138,18 @@ def _closest_in_domain(value: Value, domain: Domain) -> Value:
     """Return the number of a domain that is closest to a value; None if the value is not a number."""
     if not is_number(value) or (isinstance(value, float) and isnan(value)):
         return None
+    found = _closest(value, domain)
+    return None if isinstance(found, NotFound) else found
+
+
+def _closest(value: Value, domain: Domain) -> Value | NotFound:
     found = domain.find(value)
-    drawn = nearest_value(value, domain) if isinstance(found, NotFound) else found
-    return None if isinstance(drawn, NotFound) else drawn
+    return nearest_value(value, domain) if isinstance(found, NotFound) else found
 
 
 def _change_counts(given: Configuration, member: Configuration) -> tuple[int, int, int]:
     """Return how many given keys change, how many of these are dropped, and how many keys are new."""
-    changes = [each for each in _compared_keys(given, member) if not _is_unchanged(each)]
+    changes = _changes(given, member)
     new, out = sum(each.given is None for each in changes), sum(each.needed is None for each in changes)
     return len(changes) - new, out, new
 
@@ -156,48 +158,29 @@ def _kept_decisions(structures: Structures, usual: Structure) -> Iterator[Struct
     """Yield, for each decision of a structure, that decision with its ancestors, if some member takes all of them."""
     for address, branch in usual.items():
         kept = {**dict(structures.space.variables[address].owners), address: branch}
-        if all(_is_supported(structures, each, taken) for each, taken in kept.items()):
+        nodes = ((each, structures.space.variables[each].choice, taken) for each, taken in kept.items())
+        if all(node.branch_indices[taken] in structures.supported_branches[each] for each, node, taken in nodes):
             yield kept
 
 
-def _is_supported(structures: Structures, address: str, branch: str) -> bool:
-    node = structures.space.variables[address].choice
-    return node.branch_indices[branch] in structures.supported_branches[address]
-
-
-def _default_branch(space: Space, address: str, usual: Structure) -> str:
-    """Return the branch that a decision takes if nothing is changed; for unreached decisions, the default."""
-    node = space.variables[address].choice
-    return usual.get(address, node.branches[node.default].name)
-
-
-def _compared_keys(given: Configuration, member: Configuration) -> Iterator[KeyChange]:
-    """Yield every key with both of its values, whether they differ or not."""
-    return (KeyChange(key, _value_at(given, key), _value_at(member, key)) for key in sorted({*given, *member}))
+def _changes(given: Configuration, member: Configuration) -> list[KeyChange]:
+    """Return the keys that differ, in order."""
+    same = {key for key in given if key in member and are_same(given[key], member[key])}
+    return [
+        KeyChange(key, (given[key],) if key in given else None, (member[key],) if key in member else None)
+        for key in sorted({*given, *member} - same)
+    ]
 
 
 def _with_default_from(given: Configuration, node: Hyperparameter) -> Hyperparameter:
     if node.key not in given:
         return node
-    found = node.domain.find(given[node.key])
-    default = nearest_value(given[node.key], node.domain) if isinstance(found, NotFound) else found
+    default = _closest(given[node.key], node.domain)
     return node if isinstance(default, NotFound) else replace(node, default=default)
 
 
 def _with_branch_from(given: Configuration, choice: Choice) -> Choice:
     taken = given.get(choice.key)
-    return (
-        replace(choice, default=choice.branch_indices[taken])
-        if isinstance(taken, str) and taken in choice.branch_indices
-        else choice
-    )
-
-
-def _value_at(values: Configuration, key: str) -> tuple[Value] | None:
-    return (values[key],) if key in values else None
-
-
-def _is_unchanged(change: KeyChange) -> bool:
-    if change.given is None or change.needed is None:
-        return False
-    return are_same(change.given[0], change.needed[0])
+    if not isinstance(taken, str) or taken not in choice.branch_indices:
+        return choice
+    return replace(choice, default=choice.branch_indices[taken])

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Final
 
-from spacelang.resources import resource_folder
+from spacelang.files import resource_folder
 from spacelang.runtime.archives.archive import ARCHIVE_CODEC
 from spacelang.serialization.definition import DEFINITION
 from spacelang.serialization.document_context import JsonObject

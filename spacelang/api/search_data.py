@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spacelang.api.experiment import EvaluationData, Experiment
 from spacelang.api.space import Space, parse_for_data
-from spacelang.ir.loss_scale import LossScale
 from spacelang.ir.task import CrossValidation, Fidelity, Goal, PredefinedSplits, Task, Validation
+from spacelang.ir.trial import LossScale
 from spacelang.plugins import NestedPlugin
 from spacelang.runtime.black_box import ARTIFICIAL_PREFIX, SINGLE_FIDELITY
 from spacelang.runtime.errors import DataError, InputError

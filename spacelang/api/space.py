@@ -30,7 +30,7 @@ from spacelang.text import Source
 if TYPE_CHECKING:
     from spacelang.api.compilation import Verification
     from spacelang.api.nearest_configuration import NearestMember
-    from spacelang.sampling.batch import Batch
+    from spacelang.sampling.batch_builder import Batch
     from spacelang.sampling.neighbours import Neighbourhood
     from spacelang.solver.numbering import ConfigurationNumbers
     from spacelang.targets._lowering import LoweringResult

@@ -20,14 +20,13 @@ from spacelang.ir.trial import TestScore
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.plugins import NestedPlugin, OptionError, UnknownPluginError, split_outside_brackets
 from spacelang.runtime.errors import DataError, InputError
-from spacelang.runtime.history import EndReason, TrialRecord
+from spacelang.runtime.history import EndReason
 from spacelang.runtime.objective import Refittable
 from spacelang.runtime.storage.header import DataFacts, space_identity
 
 if TYPE_CHECKING:
     from spacelang.runtime.data.read_options import ReadOptions
     from spacelang.runtime.executors import Executor
-    from spacelang.runtime.final_fit import FinalFit
     from spacelang.runtime.history import Outcome
     from spacelang.runtime.listeners import Listener
     from spacelang.runtime.objective import ObjectiveInfo
@@ -136,14 +135,10 @@ class ComparisonDataset:
 
     @cached_property
     def _space_and_objective(self) -> "tuple[Space, ObjectiveInfo]":
-        """Return the space and the objective, which are the same for all seeds if these draw no rows."""
         return self.experiment.data.bind_space(self.experiment)
 
     def _describe_test_rows(self, objective: "ObjectiveInfo") -> str:
-        """Describe the test rows in words; return an empty text if there are none.
-
-        For a share of the rows, each seed draws other ones.
-        """
+        """Describe the test rows, or return an empty text; each seed draws another share of the rows."""
         from spacelang.runtime.data.tables import data_facts
 
         tested, test = getattr(objective, "tested", None), self.experiment.test
@@ -178,18 +173,16 @@ def read_comparison_data(
     mistakes: list[InputError] = []
     for label, source in data.items():
         try:
-            found.append(
-                ComparisonDataset(label, _make_experiment(make_experiment, label, source, target_column, reading))
-            )
+            experiment = _make_experiment(make_experiment, label, source, target_column, reading)
+            found.append(ComparisonDataset(label, experiment))
         except InputError as error:
             mistakes.append(error)
     if len(data) > 1 and any(not isinstance(each.experiment.test, float | None) for each in found):
         what = f"one set of test rows cannot serve {len(data)} data sets"
         mistakes.append(DataError(what, "reserve a share of the rows of each instead, such as 0.2"))
     if not data:
-        mistakes.append(
-            DataError("there is no data to compare optimizers on", "give a file, `sklearn:NAME` or a table")
-        )
+        what = "there is no data to compare optimizers on"
+        mistakes.append(DataError(what, "give a file, `sklearn:NAME` or a table"))
     if mistakes:
         raise ComparisonDataError(mistakes)
     return tuple(found)
@@ -256,15 +249,12 @@ def _refuse_unused_options(
     }
     for what, given in asked.items():
         if given is not None:
-            message = f"{what} has no effect on {what_it_is}"
             help_text = "make another table with `spacelang tabulate`" if is_table else "leave it out"
-            raise InputError(message, help_text)
-    if setting.archive is not None:
-        message = f"{what_it_is} has no rows, so an archive cannot find similar data"
-        raise InputError(message, "give the data that the table was made from" if is_table else "leave it out")
-    if setting.test is not None:
-        message = f"{what_it_is} has no rows, so none can be reserved for testing"
-        raise InputError(message, "give the data that the table was made from" if is_table else "leave it out")
+            raise InputError(f"{what} has no effect on {what_it_is}", help_text)
+    why = "an archive cannot find similar data" if setting.archive is not None else "none can be reserved for testing"
+    if setting.archive is not None or setting.test is not None:
+        help_text = "give the data that the table was made from" if is_table else "leave it out"
+        raise InputError(f"{what_it_is} has no rows, so {why}", help_text)
 
 
 def _short_label(reference: str) -> str:
@@ -285,7 +275,7 @@ def score_winner(result: Result, executor: "Executor") -> "StoredUnseenScore | N
     the run has a store. Raises InputError (StoreError is one).
     """
     from spacelang.runtime.final_fit import fit_best_pipeline
-    from spacelang.runtime.storage.optional_tables import save_unseen_score
+    from spacelang.runtime.storage.optional_tables import StoredUnseenScore, save_unseen_score
 
     outcome, objective = result.outcome, result.objective
     if not isinstance(objective, Refittable) or not objective.test_rows:
@@ -293,19 +283,14 @@ def score_winner(result: Result, executor: "Executor") -> "StoredUnseenScore | N
     if outcome.best is None or outcome.ended is EndReason.INTERRUPTED:
         return None
     finale = fit_best_pipeline(outcome, objective, executor, limits=result.experiment.workers.limits)
-    found = _winner_score(outcome.best, finale, objective.test_rows)
+    if finale.record is not None and finale.test is not None:
+        found = StoredUnseenScore(finale.record.index, finale.test)
+    else:
+        reason = finale.skipped[0].reason if finale.skipped else ""
+        found = StoredUnseenScore(outcome.best.index, TestScore(None, None, None, objective.test_rows, reason))
     if result.store is not None:
         save_unseen_score(result.store, found)
     return found
-
-
-def _winner_score(best: "TrialRecord", finale: "FinalFit", rows: int) -> "StoredUnseenScore":
-    from spacelang.runtime.storage.optional_tables import StoredUnseenScore
-
-    if finale.record is not None and finale.test is not None:
-        return StoredUnseenScore(finale.record.index, finale.test)
-    reason = finale.skipped[0].reason if finale.skipped else ""
-    return StoredUnseenScore(best.index, TestScore(None, None, None, rows, reason))
 
 
 class ConfiguredOptimizersError(ValueError):
@@ -332,7 +317,8 @@ def parse_optimizers(texts: Iterable[str]) -> tuple[ConfiguredOptimizer, ...]:
         else:
             mistakes += read
     if not found and not mistakes:
-        mistakes.append(OptionError("no optimizer is given", f"choose from {_join_names(OPTIMIZERS.names())}"))
+        known = ", ".join(f"`{name}`" for name in OPTIMIZERS.names())
+        mistakes.append(OptionError("no optimizer is given", f"choose from {known}"))
     if mistakes:
         raise ConfiguredOptimizersError(mistakes)
     return tuple(found)
@@ -375,7 +361,3 @@ def _duplicate_errors(contestant: ConfiguredOptimizer, others: Iterable[Configur
         if other.optimizer == contestant.optimizer:
             same = "is given twice" if other.label == contestant.label else f"is the same as `{other.label}`"
             yield OptionError(f"`{contestant.label}` {same}", "change an option of one of them, or leave one out")
-
-
-def _join_names(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)

@@ -1,8 +1,9 @@
 """Compare several optimizers on the same data, splits and budget, with several seeds."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
+from math import nan
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -22,7 +23,7 @@ from spacelang.bench.comparison_data import (
     parse_optimizers,
     read_comparison_data,
 )
-from spacelang.bench.runs import CompleteSeedRuns, claim_folder, execute_runs, plan_of, planned_runs, write_results
+from spacelang.bench.runs import claim_folder, execute_runs, plan_of, planned_runs, write_results
 from spacelang.runtime.archives import Norm
 from spacelang.runtime.errors import InputError
 from spacelang.runtime.executors import WorkerSettings
@@ -106,6 +107,7 @@ def compare(  # noqa: PLR0913 - one parameter per option
     of the runtime for folders and workers.
     """
     from spacelang.bench.comparison.progress import SILENT
+    from spacelang.bench.comparison.results import Results
     from spacelang.runtime.data.read_options import DEFAULT_OPTIONS, make_read_options
     from spacelang.runtime.evaluation.splits import parse_validation
 
@@ -137,11 +139,16 @@ def compare(  # noqa: PLR0913 - one parameter per option
     place = None if folder is None else Path(folder)
     runs = None if place is None else claim_folder(place, plan_of(common, seeds, judged, entered))
     wanted = planned_runs(seeds, [(each, judged[each.label]) for each in datasets], entered)
-    made = execute_runs(wanted, runs, SILENT if listener is None else listener)
-    results = _make_results(common, made, judged, entered)
+    made, complete, interrupted = execute_runs(wanted, runs, SILENT if listener is None else listener)
+    formulas, labels = {label: each.formula for label, each in judged.items()}, tuple(each.label for each in entered)
+    seconds = common.budget.seconds
+    end = seconds if seconds is not None else max(run.seconds for run in made)
+    results = Results.from_runs(loaded.name, tuple(judged), labels, complete, made, formulas, end)
     remarks = tuple(f"{label}: {each}" for label, found in judged.items() for each in found.remarks)
-    notes = remarks if place is None else (*remarks, *write_results(results, place))
-    return Comparison(results, place, made.interrupted, notes)
+    comparison = Comparison(results, place, interrupted, remarks)
+    if place is None:
+        return comparison
+    return replace(comparison, notes=(*remarks, *write_results(results, comparison.curves, place)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,9 +168,17 @@ class Comparison:
     @cached_property
     def curves(self) -> "pd.DataFrame":
         """All improvements of all runs, with columns data, optimizer, seed, seconds, loss, models."""
-        from spacelang.bench.comparison import tables
+        import pandas as pd
 
-        return tables.curves(self.results)
+        from spacelang.bench.comparison.results import IncumbentCandidates
+
+        rows = [
+            (run.key.data, run.key.optimizer, run.key.seed, seconds, loss, models.value)
+            for run in self.results.runs
+            for models in IncumbentCandidates
+            for seconds, loss in zip(run.curves[models].seconds, run.curves[models].losses, strict=True)
+        ]
+        return pd.DataFrame(rows, columns=["data", "optimizer", "seed", "seconds", "loss", "models"])
 
     @cached_property
     def quartiles(self) -> "pd.DataFrame":
@@ -171,9 +186,14 @@ class Comparison:
 
         The columns are models, data, optimizer, seconds, `lower`, `median` and `upper`.
         """
-        from spacelang.bench.comparison import tables
+        import pandas as pd
 
-        return tables.quartiles(self.results)
+        results, names, frames = self.results, ["models", "data", "optimizer", "seconds"], []
+        for models, quartiles in results.quartiles.items():
+            axes = [[models.value], results.data, results.optimizers, results.seconds]
+            columns = dict(zip(("lower", "median", "upper"), (part.ravel() for part in quartiles), strict=True))
+            frames.append(pd.DataFrame(columns, index=pd.MultiIndex.from_product(axes, names=names)).reset_index())
+        return pd.concat(frames, ignore_index=True)
 
     @cached_property
     def ranks(self) -> "pd.DataFrame":
@@ -182,9 +202,7 @@ class Comparison:
         The columns are models, ranking, optimizer, seconds, rank, low, high. The ranking `mean_losses` ranks the mean
         loss over the runs of an optimizer on a data set, as in the papers. The ranking `runs` ranks each run.
         """
-        from spacelang.bench.comparison import tables
-
-        return tables.ranks(self.results)
+        return self._estimates([(each,) for each in self.results.optimizers], ["optimizer", "seconds"], "rank")
 
     @cached_property
     def differences(self) -> "pd.DataFrame":
@@ -193,9 +211,22 @@ class Comparison:
         The columns are models, ranking, optimizer, other, seconds, difference, low, high, within_noise. `difference` is
         the rank of `optimizer` minus the rank of `other`.
         """
-        from spacelang.bench.comparison import tables
+        return self._estimates(self.results.pairs, ["optimizer", "other", "seconds"], "difference")
 
-        return tables.differences(self.results)
+    def _estimates(self, whose: Iterable[tuple[str, ...]], columns: list[str], what: str) -> "pd.DataFrame":
+        import pandas as pd
+
+        rows, frames = [(*names, seconds) for names in whose for seconds in self.results.seconds], []
+        who = pd.DataFrame(rows, columns=columns)
+        for ranking, by_models in self.results.rank_estimates.items():
+            for models, each in by_models.items():
+                found = each.ranks if what == "rank" else each.differences
+                figures = {what: found.value.ravel(), "low": found.low.ravel(), "high": found.high.ravel()}
+                if what == "difference":
+                    figures["within_noise"] = found.within_noise.ravel()
+                named = pd.DataFrame({"models": models.value, "ranking": ranking.value}, index=who.index)
+                frames.append(pd.concat([named, who, pd.DataFrame(figures)], axis=1))
+        return pd.concat(frames, ignore_index=True)
 
     @cached_property
     def ahead(self) -> "pd.DataFrame":
@@ -203,9 +234,17 @@ class Comparison:
 
         `by` is a ranking or `median`. `data` is empty for a ranking, which covers all data sets.
         """
-        from spacelang.bench.comparison import tables
+        import pandas as pd
 
-        return tables.ahead(self.results)
+        from spacelang.bench.comparison.results import IncumbentCandidates, Ranking
+
+        results, rows = self.results, []
+        for models in IncumbentCandidates:
+            by_ranks = [(ranking.value, "", results.leaders_by_rank(models, ranking)) for ranking in Ranking]
+            by_data = [("median", data, results.leaders_by_median(data, models)) for data in results.data]
+            for by, data, found in [*by_ranks, *by_data]:
+                rows += [(models.value, by, data, each.start, each.end, each.leaders) for each in found]
+        return pd.DataFrame(rows, columns=["models", "by", "data", "start", "end", "optimizers"])
 
     @cached_property
     def runs(self) -> "pd.DataFrame":
@@ -214,18 +253,28 @@ class Comparison:
         The last columns describe the winner: `loss_test` is its loss on rows that no trial saw, and `loss_reported` is
         its loss as a trial.
         """
-        from spacelang.bench.comparison import tables
+        import pandas as pd
 
-        return tables.runs(self.results)
+        from spacelang.bench.comparison.results import IncumbentCandidates
+
+        rows = []
+        for run in self.results.runs:
+            last = {models: next(reversed(run.curves[models].losses), nan) for models in IncumbentCandidates}
+            winner = run.winner_score
+            rows.append(
+                asdict(run.key)
+                | {f"loss_{models.value}": loss for models, loss in last.items()}
+                | {name: getattr(run, name) for name in ("trials", "failed", "seconds", "ended", "reason")}
+                | {"loss_test": nan if winner is None else winner.score.loss}
+                | {"loss_reported": nan if winner is None else winner.reported}
+            )
+        return pd.DataFrame(rows)
 
 
 def _check_data(
     datasets: Sequence[ComparisonDataset], seed: int, entered: Sequence[ConfiguredOptimizer]
 ) -> dict[str, EvaluationCriteria]:
-    """Return the criteria of each data set, by label.
-
-    Raises SpaceError, and ComparisonDataError with the mistakes of all data sets.
-    """
+    """Return the criteria of each data set, by label; raises ComparisonDataError with the mistakes of all."""
     found: dict[str, EvaluationCriteria] = {}
     mistakes: list[InputError] = []
     for arena in datasets:
@@ -236,24 +285,3 @@ def _check_data(
     if mistakes:
         raise ComparisonDataError(mistakes)
     return found
-
-
-def _make_results(
-    common: Experiment,
-    made: CompleteSeedRuns,
-    judged: Mapping[str, EvaluationCriteria],
-    entered: Sequence[ConfiguredOptimizer],
-) -> "Results":
-    from spacelang.bench.comparison.results import Results
-
-    seconds = common.budget.seconds
-    end = seconds if seconds is not None else max(run.seconds for run in made.runs)
-    return Results.from_runs(
-        common.space.name,
-        tuple(judged),
-        tuple(each.label for each in entered),
-        made.seeds,
-        made.runs,
-        {label: each.formula for label, each in judged.items()},
-        end,
-    )

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from itertools import product
 from math import inf
@@ -17,21 +17,19 @@ from spacelang.files import os_error_text, replace_atomically
 from spacelang.ir.task import describe_limits
 from spacelang.plugins import plugin_identity
 from spacelang.runtime.errors import InputError
+from spacelang.runtime.history import EndReason
 from spacelang.runtime.storage.header import space_identity
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from spacelang.bench.comparison.progress import ComparisonListener
-    from spacelang.bench.comparison.results import Results, RunKey, RunResult, WinnerScore
+    from spacelang.bench.comparison.results import Results, RunKey, RunResult
     from spacelang.ir.trial import Trial
     from spacelang.runtime.history import TrialRecord
     from spacelang.runtime.storage.optional_tables import StoredUnseenScore
-    from spacelang.runtime.storage.store import StoredRun
 
 
-INTERRUPTED: Final = "interrupted"
-"""How a run ended that the user stopped."""
-FAILED: Final = "failed"
-"""How a run ended that could not start."""
 MAX_NAME_LENGTH: Final = 120
 """The largest number of bytes of a label in a file name."""
 
@@ -44,15 +42,6 @@ class PlannedRun:
     dataset: ComparisonDataset
     configured_optimizer: ConfiguredOptimizer
     criteria: EvaluationCriteria
-
-
-@dataclass(frozen=True, slots=True)
-class CompleteSeedRuns:
-    """The runs of all seeds that are complete. `interrupted` is True if the user stopped the comparison."""
-
-    seeds: tuple[int, ...]
-    runs: "tuple[RunResult, ...]"
-    interrupted: bool
 
 
 def planned_runs(
@@ -69,11 +58,14 @@ def planned_runs(
     )
 
 
-def execute_runs(wanted: Sequence[PlannedRun], folder: Path | None, listener: "ComparisonListener") -> CompleteSeedRuns:
+def execute_runs(
+    wanted: Sequence[PlannedRun], folder: Path | None, listener: "ComparisonListener"
+) -> "tuple[tuple[RunResult, ...], tuple[int, ...], bool]":
     """Execute all runs that are not stored in the folder yet.
 
-    Raises KeyboardInterrupt if the user stops it before the first seed is complete, and InputError (StoreError is one).
-    Runs that were finished before stay stored.
+    Return the runs of all seeds that are complete, these seeds, and whether the user stopped the comparison. Raises
+    KeyboardInterrupt if the user stops it before the first seed is complete, and InputError (StoreError is one). Runs
+    that were finished before stay stored.
     """
     found: dict[RunKey, RunResult] = {}
     interrupted = False
@@ -85,7 +77,7 @@ def execute_runs(wanted: Sequence[PlannedRun], folder: Path | None, listener: "C
         for entry in (each for each in wanted if each.key not in found):
             listener.run_started(entry.key)
             run = _execute(entry, folder, listener)
-            if run.ended == INTERRUPTED:
+            if run.ended == EndReason.INTERRUPTED.value:
                 interrupted = True
                 break
             found[entry.key] = run
@@ -96,7 +88,7 @@ def execute_runs(wanted: Sequence[PlannedRun], folder: Path | None, listener: "C
     seeds = tuple(seed for seed in dict.fromkeys(each.key.seed for each in wanted) if seed not in lacking)
     if not seeds:
         raise KeyboardInterrupt
-    return CompleteSeedRuns(seeds, tuple(run for key, run in found.items() if key.seed not in lacking), interrupted)
+    return tuple(run for key, run in found.items() if key.seed not in lacking), seeds, interrupted
 
 
 def file_name(key: "RunKey") -> str:
@@ -109,11 +101,9 @@ def file_name(key: "RunKey") -> str:
 
 def _file_name_part(name: str) -> str:
     text = quote_plus(name, safe="=", errors="surrogatepass")
-    return (
-        text
-        if len(text) <= MAX_NAME_LENGTH
-        else f"{text[: MAX_NAME_LENGTH - 17]}~{sha256(text.encode()).hexdigest()[:16]}"
-    )
+    if len(text) <= MAX_NAME_LENGTH:
+        return text
+    return f"{text[: MAX_NAME_LENGTH - 17]}~{sha256(text.encode()).hexdigest()[:16]}"
 
 
 def _execute(entry: PlannedRun, folder: Path | None, listener: "ComparisonListener") -> "RunResult":
@@ -124,15 +114,15 @@ def _execute(entry: PlannedRun, folder: Path | None, listener: "ComparisonListen
     try:
         outcome, test = entry.dataset.run(entry.configured_optimizer, entry.key.seed, place, listener)
     except SamplingFailedError as error:
-        return _run_result(entry, (), 0.0, FAILED, str(error))
-    summary = _run_result(entry, outcome.records, outcome.seconds, outcome.ended.value)
-    return replace(summary, winner_score=_winner_score(test, outcome.records))
+        return _run_result(entry, (), 0.0, "failed", reason=str(error))
+    return _run_result(entry, outcome.records, outcome.seconds, outcome.ended.value, test)
 
 
 def _stored_result(entry: PlannedRun, folder: Path) -> "RunResult | None":
     """Return the result of a stored run, or None if it must be started, resumed or tested. Raises StoreError."""
     from spacelang.runtime.storage.records import RunState
     from spacelang.runtime.storage.store import Store, is_blank
+    from spacelang.runtime.storage.store_errors import StoreError
 
     path = folder / file_name(entry.key)
     if is_blank(path):
@@ -140,43 +130,32 @@ def _stored_result(entry: PlannedRun, folder: Path) -> "RunResult | None":
     with Store.read(path) as run:
         if run.state is not RunState.FINISHED:
             return None
-        _check_store(entry, run)
+        header, facts = run.header, entry.dataset.facts_for_seed(entry.key.seed, entry.criteria)
+        there = (header.seed, header.optimizer, header.data.fingerprint)
+        if there != (entry.key.seed, entry.configured_optimizer.optimizer.name, facts.fingerprint):
+            raise StoreError(f"`{run.path}` is not the run of {entry.key}", "delete it to repeat the run")
         test = run.test
         if entry.criteria.test and test is None and run.best is not None:
             return None
-        records = tuple(run.records())
-        summary = _run_result(entry, records, run.seconds, run.sessions[-1].ending or "")
-        return replace(summary, winner_score=_winner_score(test, records))
-
-
-def _check_store(entry: PlannedRun, run: "StoredRun") -> None:
-    """Raise StoreError if the store in this place belongs to another run."""
-    from spacelang.runtime.storage.store_errors import StoreError
-
-    header, facts = run.header, entry.dataset.facts_for_seed(entry.key.seed, entry.criteria)
-    there = (header.seed, header.optimizer, header.data.fingerprint)
-    if there != (entry.key.seed, entry.configured_optimizer.optimizer.name, facts.fingerprint):
-        raise StoreError(f"`{run.path}` is not the run of {entry.key}", "delete it to repeat the run")
-
-
-def _winner_score(test: "StoredUnseenScore | None", records: "Sequence[TrialRecord]") -> "WinnerScore | None":
-    """Return the score of the winner on test rows, together with its loss as a trial."""
-    from spacelang.bench.comparison.results import WinnerScore
-
-    if test is None:
-        return None
-    reported = next(each.trial.loss for each in records if each.index == test.trial)
-    assert reported is not None
-    return WinnerScore(test.score, reported)
+        return _run_result(entry, tuple(run.records()), run.seconds, run.sessions[-1].ending or "", test)
 
 
 def _run_result(
-    entry: PlannedRun, records: "Sequence[TrialRecord]", seconds: float, ended: str, reason: str = ""
+    entry: PlannedRun,
+    records: "Sequence[TrialRecord]",
+    seconds: float,
+    ended: str,
+    test: "StoredUnseenScore | None" = None,
+    reason: str = "",
 ) -> "RunResult":
-    from spacelang.bench.comparison.results import IncumbentCandidates, RunResult, incumbent_curve
+    from spacelang.bench.comparison.results import IncumbentCandidates, RunResult, WinnerScore, incumbent_curve
 
-    limit = entry.dataset.experiment.budget.seconds
+    limit, winner = entry.dataset.experiment.budget.seconds, None
     until = inf if limit is None else limit
+    if test is not None:
+        reported = next(each.trial.loss for each in records if each.index == test.trial)
+        assert reported is not None
+        winner = WinnerScore(test.score, reported)
     trials = [each.trial for each in records]
     scores = [
         (each.request.fidelity, (record.finished, each.loss))
@@ -190,11 +169,10 @@ def _run_result(
     }
     why = "" if curves[IncumbentCandidates.ANY].losses else reason or _reason_without_score(trials)
     failed = sum(each.loss is None for each in trials)
-    return RunResult(entry.key, curves, len(trials), failed, seconds, ended, why)
+    return RunResult(entry.key, curves, len(trials), failed, seconds, ended, why, winner)
 
 
 def _reason_without_score(trials: "Sequence[Trial]") -> str:
-    """Return the reason why no trial of a run counts."""
     reasons = Counter(each.reason for each in trials if each.loss is None)
     if not trials:
         return "no trial finished within the budget"
@@ -206,9 +184,6 @@ def _reason_without_score(trials: "Sequence[Trial]") -> str:
 
 
 PLAN_FILE: Final = "plan.json"
-"""The name of the file with the plan of the comparison."""
-RUNS_FOLDER: Final = "runs"
-"""The name of the subfolder with a store for every run."""
 NO_PLOTS_NOTE: Final = (
     "plots need matplotlib: install `spacelang[plots]` and repeat the command; finished runs are stored"
 )
@@ -260,7 +235,7 @@ def claim_folder(folder: Path, plan: "ComparisonPlan") -> Path:
     The folder must be empty or hold this comparison. Raises InputError if it holds anything else or is not writable,
     and StoreError with the differences if it holds another comparison.
     """
-    runs = folder / RUNS_FOLDER
+    runs = folder / "runs"
     try:
         _check_folder(folder, plan)
         runs.mkdir(parents=True, exist_ok=True)
@@ -272,16 +247,16 @@ def claim_folder(folder: Path, plan: "ComparisonPlan") -> Path:
     return runs
 
 
-def write_results(results: "Results", folder: Path) -> tuple[str, ...]:
+def write_results(results: "Results", curves: "pd.DataFrame", folder: Path) -> tuple[str, ...]:
     """Write `comparison.json`, `comparison.csv` and the plots to the folder.
 
     Returns notes for the user about what could not be written and why. Raises InputError if the folder is not writable.
     """
-    from spacelang.bench.comparison import document, tables
+    from spacelang.bench.comparison import document
     from spacelang.bench.comparison.plots import is_available, render_plots
 
     whole = {**document.comparison_document(results), "curves": document.curves_document(results)}
-    table = tables.curves(results).to_csv(index=False, lineterminator="\n")
+    table = curves.to_csv(index=False, lineterminator="\n")
     drawn = render_plots(results) if is_available() else {}
     files = {
         "comparison.json": json.dumps(whole, allow_nan=False).encode() + b"\n",
@@ -319,7 +294,6 @@ def _check_folder(folder: Path, plan: "ComparisonPlan") -> None:
 
 
 NamedValues: TypeAlias = Mapping[str, object]
-"""JSON values by name."""
 PLAN_VERSION: Final = 1
 
 
@@ -360,25 +334,20 @@ class ComparisonPlan:
 
         A later comparison may add data, optimizers and seeds, but must not leave any out.
         """
-        return list(_differences(self, ComparisonPlan.from_json(later.to_json())))
-
-
-def _differences(plan: ComparisonPlan, later: ComparisonPlan) -> Iterator[str]:
-    if plan.identity != later.identity:
-        yield (
-            f"space: `{plan.space}` in the folder and `{later.space}` now have different definitions"
-            " (see `spacelang diff`)"
-        )
-    names = {"seconds": "seconds per run", "trials": "trials per run", "workers": "workers", "limits": "limits"}
-    for name, label in names.items():
-        before, now = getattr(plan, name), getattr(later, name)
-        if before != now:
-            yield f"{label}: {_format_value(before)} in the folder, {_format_value(now)} now"
-    left_out = [seed for seed in plan.seeds if seed not in later.seeds]
-    if left_out:
-        yield f"seeds: {_format_seeds(plan.seeds)} in the folder, {_format_seeds(later.seeds)} now"
-    yield from _mapping_differences("data", plan.data, later.data)
-    yield from _mapping_differences("optimizer", plan.optimizers, later.optimizers)
+        later, found = ComparisonPlan.from_json(later.to_json()), []
+        if self.identity != later.identity:
+            what = f"`{self.space}` in the folder and `{later.space}` now have different definitions"
+            found.append(f"space: {what} (see `spacelang diff`)")
+        names = {"seconds": "seconds per run", "trials": "trials per run", "workers": "workers", "limits": "limits"}
+        for name, label in names.items():
+            before, now = getattr(self, name), getattr(later, name)
+            if before != now:
+                found.append(f"{label}: {_format_value(before)} in the folder, {_format_value(now)} now")
+        if not {*self.seeds} <= {*later.seeds}:
+            found.append(f"seeds: {_format_seeds(self.seeds)} in the folder, {_format_seeds(later.seeds)} now")
+        found += _mapping_differences("data", self.data, later.data)
+        found += _mapping_differences("optimizer", self.optimizers, later.optimizers)
+        return found
 
 
 def _mapping_differences(kind: str, there: Mapping[str, NamedValues], now: Mapping[str, NamedValues]) -> Iterator[str]:

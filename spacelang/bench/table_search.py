@@ -218,8 +218,8 @@ class SimulatedExecutor(JobSlots):
             raise ValueError(f"`workers` is {workers}, but must be at least 1")
         super().__init__(map(str, range(1, workers + 1)))
         self._evaluate = evaluate
-        self._unevaluated: list[tuple[float, str, Job]] = []
-        self._by_end_time: list[tuple[float, int, FinishedJob]] = []
+        self._unevaluated: list[tuple[float, str, Job[Any]]] = []
+        self._by_end_time: list[tuple[float, int, FinishedJob[Trial]]] = []
         self._started = 0
         self.now = now
 
@@ -227,12 +227,12 @@ class SimulatedExecutor(JobSlots):
         """Return the simulated time in seconds."""
         return self.now
 
-    def start(self, worker: str, job: Job) -> None:
+    def start(self, worker: str, job: Job[Any]) -> None:
         """Start a job on an idle worker."""
         super().start(worker, job)
         self._unevaluated.append((self.now, worker, job))
 
-    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob]:
+    def wait(self, seconds: float | None = None) -> Sequence[FinishedJob[Trial]]:
         """Return the job that ends next and move the clock to its end.
 
         If that is more than `seconds` ahead, no job is returned, and the clock moves forward by `seconds`. Exceptions
@@ -253,13 +253,11 @@ class SimulatedExecutor(JobSlots):
         del self.busy[finished.worker]
         return (finished,)
 
-    def _evaluate_job(self, job: Job) -> Trial:
+    def _evaluate_job(self, job: Job[Any]) -> Trial:
         """Return the trial of a job; it is a timeout if its cost exceeds what the job allows."""
-        trial, allowed = self._evaluate(job.request), job.allowed_seconds(UNLIMITED)
+        trial, allowed = self._evaluate(job.work), job.allowed_seconds(UNLIMITED)
         return (
-            trial
-            if allowed is None or trial.cost <= allowed
-            else timeout_failure(allowed, allowed).to_trial(job.request)
+            trial if allowed is None or trial.cost <= allowed else timeout_failure(allowed, allowed).result_of(job.work)
         )
 
     def stop(self, workers: Collection[str] | None = None) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from spacelang.cli._output import print_error, print_json
 from spacelang.cli._process import BAD_INPUT, INTERRUPTED, NOTHING_SUCCEEDED
-from spacelang.cli._run_steps import print_code, print_comment, print_comments, read_options_of, run_facts
+from spacelang.cli._run_steps import print_code, print_comment, print_comments, run_facts
 
 if TYPE_CHECKING:
     from spacelang.api import Result
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 
 Announce: TypeAlias = "Callable[[TrialRecord, tuple[SkippedTrial, ...]], None]"
+ENSEMBLE_NAME = "ensemble"
+"""The name of the variable of the ensemble in the printed code."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,8 @@ class FinishedSearch:
 
         The best pipeline is fitted on all rows, unless the user interrupted the search.
         """
-        return self._print_json() if as_json else self._print_text()
-
-    def _print_json(self) -> int:
+        if not as_json:
+            return self._print_text()
         from spacelang.report.summary import document
 
         finale, status = self._final_fit()
@@ -80,7 +81,7 @@ class FinishedSearch:
                 print_comments("interrupted: the final fit was skipped")
                 self._print_fit_line()
         elif finale.record is None:
-            print_comments(_failure_line(finale.rows, finale.skipped[-1]))
+            print_comments(f"the fit on all {finale.rows} rows failed: {finale.skipped[-1].reason}")
         else:
             print_comments(f"fitted on all {finale.rows} rows in {finale.seconds:.1f} s")
             if finale.test is not None:
@@ -90,40 +91,10 @@ class FinishedSearch:
             self._print_fit_line()
         return self._fit_ensemble(finale, status, as_json=False)[1]
 
-    def _fit_ensemble(
-        self, finale: "FinalFit | None", status: int, *, as_json: bool
-    ) -> "tuple[dict[str, object] | None, int]":
-        """Build the ensemble, and print it unless `as_json`.
-
-        Return its JSON document and the exit status. The document is None if no ensemble was asked for or none could be
-        built.
-        """
-        from spacelang.report.summary import ensemble_document
-
-        votes = self.found.experiment.ensemble
-        if votes is None or finale is None or finale.record is None or status:
-            return None, status
-        election = EnsembleRequest(votes, self.objective, self.found, self.executor)
-        ensemble, status = election.build(as_json=as_json)
-        if ensemble is None:
-            return None, status
-        if not as_json:
-            election.print_score(ensemble, finale, self.data)
-        return ensemble_document(ensemble), status
-
-    def _print_fit_line(self) -> None:
-        """Print a line of Python that fits the pipeline printed last, if pandas or scikit-learn can read the data."""
-        from spacelang.report.code_writer import fit_line
-
-        line = fit_line(self.data, str(self.objective.dataset.target.name), reading=read_options_of(self.found))
-        if line is not None:
-            print_comment(f"to fit it: {line}")
-
     def _final_fit(self, announce: Announce = lambda *_: None) -> "tuple[FinalFit | None, int]":
-        """Fit the best pipeline on all rows, and store its score on unseen rows.
+        """Fit the best pipeline on all rows, and store its score on unseen rows; return the result and exit status.
 
-        Return the result and the exit status. The result is None if the search or the fit was interrupted, or no trial
-        succeeded. `announce` is called before each fit.
+        The result is None if the search or the fit was interrupted, or no trial succeeded.
         """
         from spacelang.api.result import store_score
         from spacelang.runtime.errors import InputError
@@ -141,12 +112,8 @@ class FinishedSearch:
             return None, BAD_INPUT
         if finale.record is None:
             count = len(finale.skipped)
-            message = (
-                "the best pipeline cannot be fitted on all rows"
-                if count == 1
-                else f"none of the {count} best pipelines can be fitted on all rows"
-            )
-            print_error(message, "all trials are stored; list them with `spacelang show`")
+            which = "the best pipeline cannot" if count == 1 else f"none of the {count} best pipelines can"
+            print_error(f"{which} be fitted on all rows", "all trials are stored; list them with `spacelang show`")
             return finale, NOTHING_SUCCEEDED
         assert self.found.store is not None
         try:
@@ -161,7 +128,7 @@ class FinishedSearch:
         from spacelang.report.code_writer import pipeline_source
 
         if passed_over:
-            print_comments(_failure_line(self.objective.rows, passed_over[-1]))
+            print_comments(f"the fit on all {self.objective.rows} rows failed: {passed_over[-1].reason}")
             loss = f"{self.facts.metric.formula} {record.trial.loss:.6g}"
             print_comment(f"the next best is trial {record.index}, with {loss}:")
             print()
@@ -170,39 +137,43 @@ class FinishedSearch:
         print_code(pipeline_source(self.objective.make_pipeline(record.trial.request.configuration)))
         sys.stdout.flush()
 
+    def _print_fit_line(self, name: str = "pipeline") -> None:
+        """Print a line of Python that fits what was printed last, if pandas or scikit-learn can read the data."""
+        from spacelang.api.search_data import TabularData
+        from spacelang.report.code_writer import fit_line
 
-def _failure_line(rows: int, passed_over: "SkippedTrial") -> str:
-    return f"the fit on all {rows} rows failed: {passed_over.reason}"
+        rows = self.found.experiment.data
+        assert isinstance(rows, TabularData)
+        line = fit_line(self.data, str(self.objective.dataset.target.name), name, rows.table.reading)
+        if line is not None:
+            print_comment(f"to fit it: {line}")
 
+    # ---- the ensemble
 
-NAME = "ensemble"
-"""The name of the variable in the printed code."""
+    def _fit_ensemble(
+        self, finale: "FinalFit | None", status: int, *, as_json: bool
+    ) -> "tuple[dict[str, object] | None, int]":
+        """Select and fit the ensemble, and print it unless `as_json`; return its JSON document and the exit status.
 
-
-@dataclass(frozen=True, slots=True)
-class EnsembleRequest:
-    """The ensemble to build after a search: `size` votes, chosen by the losses of `objective`."""
-
-    size: int
-    objective: "DataObjective"
-    found: "Result"
-    executor: "Executor"
-
-    def build(self, *, as_json: bool) -> "tuple[Ensemble | None, int]":
-        """Choose and fit the ensemble, and print its code unless `as_json`.
-
-        Return the ensemble, or None if there is none, and the exit status.
+        The document is None if no ensemble was asked for or none could be built.
         """
-        from spacelang.runtime.ensembles.construction import fit_ensemble
+        from spacelang.report.summary import ensemble_document
+        from spacelang.runtime.ensembles.construction import fit_ensemble, select_members
         from spacelang.runtime.errors import InputError
+        from spacelang.runtime.storage.store import Store
 
+        votes, outcome, objective = self.found.experiment.ensemble, self.found.outcome, self.objective
+        if votes is None or finale is None or finale.record is None or status:
+            return None, status
+        assert self.found.store is not None
         try:
-            choice = self._select()
+            with Store.read(self.found.store) as kept:
+                choice = select_members(outcome, objective, kept.predictions, votes)
             if not as_json:
                 self._print_selection(choice)
-            announce = _silent if as_json else self._print_code
-            outcome, limits = self.found.outcome, self.found.experiment.workers.limits
-            ensemble = fit_ensemble(choice, outcome, self.objective, self.executor, limits=limits, announce=announce)
+            announce = (lambda *_: None) if as_json else self._print_members
+            limits = self.found.experiment.workers.limits
+            ensemble = fit_ensemble(choice, outcome, objective, self.executor, limits=limits, announce=announce)
         except KeyboardInterrupt:
             if not as_json:
                 print_comments("interrupted: the ensemble was not fitted on all rows")
@@ -211,42 +182,11 @@ class EnsembleRequest:
             print_error(error.message, error.help)
             return None, BAD_INPUT
         if not ensemble.members:
-            print_error(
-                "none of the members of the ensemble can be fitted on all rows", "the best pipeline is not affected"
-            )
-            return ensemble, NOTHING_SUCCEEDED
-        return ensemble, 0
-
-    def print_score(self, ensemble: "Ensemble", finale: "FinalFit", data: str) -> None:
-        """Print comments below the code: the fit, the score on unseen rows, and next steps."""
-        from spacelang.report.code_writer import fit_line
-        from spacelang.report.trial_results import describe_interval, describe_score
-
-        formula = self.objective.metric.formula
-        if not ensemble.members:
-            print_comments(*_failure_lines(ensemble.left_out, ensemble.rows))
-            return
-        together = "" if len(ensemble.members) == 1 else f", all {len(ensemble.members)} members together"
-        print_comments(f"fitted on all {ensemble.rows} rows in {ensemble.seconds:.1f} s{together}")
-        if ensemble.test is not None:
-            beside = (
-                "" if finale.test is None else f"; the best pipeline alone: {describe_interval(finale.test, formula)}"
-            )
-            print_comment(f"{describe_score(ensemble.test, formula)}{beside}")
-        label = str(self.objective.dataset.target.name)
-        if (line := fit_line(data, label, NAME, read_options_of(self.found))) is not None:
-            print_comment(f"to fit it: {line}")
-        store = quote(str(self.found.store))
-        print_comment(f"to export it: spacelang export {store} --ensemble -o ensemble.py")
-
-    def _select(self) -> "EnsembleSelection":
-        """Choose the members by their stored predictions."""
-        from spacelang.runtime.ensembles.construction import select_members
-        from spacelang.runtime.storage.store import Store
-
-        assert self.found.store is not None
-        with Store.read(self.found.store) as kept:
-            return select_members(self.found.outcome, self.objective, kept.predictions, self.size)
+            what = "none of the members of the ensemble can be fitted on all rows"
+            print_error(what, "the best pipeline is not affected")
+        if not as_json:
+            self._print_ensemble_score(ensemble, finale)
+        return ensemble_document(ensemble), 0 if ensemble.members else NOTHING_SUCCEEDED
 
     def _print_selection(self, choice: "EnsembleSelection") -> None:
         """Print who votes, and the ensemble's loss next to that of the best pipeline."""
@@ -262,24 +202,38 @@ class EnsembleRequest:
         if self.objective.bounds:
             print_comment("every member keeps to the bounds of the task, but the ensemble as a whole may not")
 
-    def _print_code(self, members: "Sequence[Member]", left_out: "tuple[SkippedTrial, ...]") -> None:
+    def _print_members(self, members: "Sequence[Member]", left_out: "tuple[SkippedTrial, ...]") -> None:
         """Print the code of the members before they are fitted, and again if some of them could not be fitted."""
         from spacelang.report.code_writer import pipeline_source
         from spacelang.report.summary import describe_weights
         from spacelang.runtime.ensembles.construction import make_unfitted
 
         if left_out:
-            print_comments(*_failure_lines(left_out, self.objective.rows), "the remaining members share the votes:")
+            lines = _failure_lines(left_out, self.objective.rows)
+            print_comments(*lines, "the remaining members share the votes:")
         print_comment(describe_weights(members))
         print()
-        print_code(pipeline_source(make_unfitted(self.objective, members), NAME))
+        print_code(pipeline_source(make_unfitted(self.objective, members), ENSEMBLE_NAME))
         sys.stdout.flush()
 
+    def _print_ensemble_score(self, ensemble: "Ensemble", finale: "FinalFit") -> None:
+        """Print comments below the code: the fit, the score on unseen rows, and next steps."""
+        from spacelang.report.trial_results import describe_interval, describe_score
 
-def _silent(*_: object) -> None:
-    """Print nothing."""
+        formula = self.objective.metric.formula
+        if not ensemble.members:
+            print_comments(*_failure_lines(ensemble.left_out, ensemble.rows))
+            return
+        together = "" if len(ensemble.members) == 1 else f", all {len(ensemble.members)} members together"
+        print_comments(f"fitted on all {ensemble.rows} rows in {ensemble.seconds:.1f} s{together}")
+        if ensemble.test is not None:
+            beside = "" if finale.test is None else describe_interval(finale.test, formula)
+            beside = "" if finale.test is None else f"; the best pipeline alone: {beside}"
+            print_comment(f"{describe_score(ensemble.test, formula)}{beside}")
+        self._print_fit_line(ENSEMBLE_NAME)
+        store = quote(str(self.found.store))
+        print_comment(f"to export it: spacelang export {store} --ensemble -o ensemble.py")
 
 
 def _failure_lines(left_out: "tuple[SkippedTrial, ...]", rows: int) -> list[str]:
-    """Return a line for each member that could not be fitted on all rows."""
     return [f"the fit of trial {each.record.index} on all {rows} rows failed: {each.reason}" for each in left_out]

@@ -265,10 +265,7 @@ class StoredPipelineOptions:
 
 
 def load(reference: str, options: SpaceOptions) -> "Space":
-    """Return the space, with its warnings printed to standard error.
-
-    Raises SpaceError if the space has errors.
-    """
+    """Return the space, with its warnings printed to standard error. Raises SpaceError if the space has errors."""
     from spacelang.api import load as load_space
 
     space = load_space(reference, allow=options.allowed, bind=options.bindings)

@@ -48,11 +48,7 @@ def print_json(document: object) -> None:
     # Surrogates, which stand for undecodable bytes of a file name, are written as JSON escapes.
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     text = json.dumps(document, ensure_ascii=not is_unicode, allow_nan=False)
-    print(text if text.isprintable() else "".join(each if each.isprintable() else _escape(each) for each in text))
-
-
-def _escape(character: str) -> str:
-    return json.dumps(character)[1:-1]
+    print(text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text))
 
 
 def fail(
@@ -69,10 +65,26 @@ def fail(
 
 def print_error(message: str, help: str | None = None, notes: Iterable[str] = ()) -> None:  # noqa: A002
     """Print an error without a place in a space to standard error, in the format of a diagnostic."""
-    title = "\x1b[1;31merror\x1b[0m" if use_colours(sys.stderr) else "error"
-    print(f"{title}: {make_visible(message)}", file=sys.stderr)
-    if help:
-        print(f"  = help: {make_visible(help)}", file=sys.stderr)
+    _print_titled("error", 31, make_visible(message), help, notes)
+
+
+def print_note(message: str, help: str = "") -> None:  # noqa: A002
+    """Print a note to standard error, in the format of a diagnostic."""
+    _print_titled("note", 36, make_visible(message), help)
+
+
+def warn(sentence: str) -> None:
+    """Print a warning to standard error."""
+    _print_titled("warning", 33, sentence)
+
+
+def _print_titled(
+    title: str, colour: int, message: str, help_text: str | None = None, notes: Iterable[str] = ()
+) -> None:
+    title = f"\x1b[1;{colour}m{title}\x1b[0m" if use_colours(sys.stderr) else title
+    print(f"{title}: {message}", file=sys.stderr)
+    if help_text:
+        print(f"  = help: {make_visible(help_text)}", file=sys.stderr)
     for note in notes:
         print(f"  = note: {make_visible(note)}", file=sys.stderr)
 
@@ -121,14 +133,6 @@ def exit_on_value_error() -> Iterator[None]:
         yield
     except ValueError as error:
         fail(str(error))
-
-
-def print_note(message: str, help: str = "") -> None:  # noqa: A002
-    """Print a note to standard error, in the format of a diagnostic."""
-    title = "\x1b[1;36mnote\x1b[0m" if use_colours(sys.stderr) else "note"
-    print(f"{title}: {make_visible(message)}", file=sys.stderr)
-    if help:
-        print(f"  = help: {make_visible(help)}", file=sys.stderr)
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, str]:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from spacelang.cli._output import (
     exit_on_value_error,
@@ -14,6 +14,7 @@ from spacelang.cli._output import (
     print_json,
     print_note,
     use_colours,
+    warn,
 )
 from spacelang.cli._process import INTERRUPTED, NOTHING_SUCCEEDED, raw_stream
 from spacelang.diagnostics.terminal_cells import make_visible
@@ -47,15 +48,6 @@ def load_data(data: str, target_column: str | None, reading: "ReadOptions") -> "
         for warning in warnings_of(found.table.features):
             warn(make_visible(warning))
     return found
-
-
-def read_options_of(found: "Result") -> "ReadOptions":
-    """Return the options with which the data of a search was read."""
-    from spacelang.api.search_data import TabularData
-    from spacelang.runtime.data.read_options import DEFAULT_OPTIONS
-
-    data = found.experiment.data
-    return data.table.reading if isinstance(data, TabularData) else DEFAULT_OPTIONS
 
 
 def choose_space(
@@ -119,10 +111,7 @@ def parse_validation_option(validate: str | None) -> "Validation | None":
 
 
 def limit_threads_before_fork(workers: int = 1, executor: str | None = None) -> None:
-    """Limit this process to one thread if it will fork workers.
-
-    It must be called before libraries that start threads are imported.
-    """
+    """Limit this process to one thread if it will fork workers; call it before imports of libraries with threads."""
     if workers > 0 and executor is None:
         from spacelang.api.execution import use_one_thread
 
@@ -149,12 +138,6 @@ def worker_settings(space: "Space", options: "WorkerOptions", *, is_table: bool 
     if (ignored := unenforced_limits_warning(workers)) is not None:
         warn(ignored)
     return workers
-
-
-def warn(sentence: str) -> None:
-    """Print a warning to standard error."""
-    title = "\x1b[1;33mwarning\x1b[0m" if use_colours(sys.stderr) else "warning"
-    print(f"{title}: {sentence}", file=sys.stderr)
 
 
 @contextmanager
@@ -223,12 +206,6 @@ def print_code(text: str) -> None:
     Console().print(code, soft_wrap=True)
 
 
-NEEDED_BY_OPTION: Final = {"--test": "rows", "--ensemble": "predictions", "--archive": "rows"}
-"""What options need that is missing without data."""
-TABLE_HELP: Final = "its trials were evaluated before; make another table with `spacelang tabulate`"
-"""The help for an option whose value was fixed when the table was made."""
-
-
 def has_no_rows(data: str) -> bool:
     """Return True if `--data` names something without rows: a table of losses, or an artificial function."""
     from spacelang.runtime.black_box import ARTIFICIAL_PREFIX
@@ -257,11 +234,13 @@ def refuse_row_options(
         if value is not None:
             what = "a table of losses" if is_known else f"`{data}`"
             help_text = "give the data from which the table was made" if is_known else "give data"
-            fail(f"`{name}` needs {NEEDED_BY_OPTION[name]}, and {what} has none", help_text)
+            needed = "predictions" if name == "--ensemble" else "rows"
+            fail(f"`{name}` needs {needed}, and {what} has none", help_text)
     asked = {**unused, **of_workers} if is_known else unused
     given = next((name for name, value in asked.items() if value), None)
     if given is not None and is_known:
-        fail(f"`{given}` has no effect on a table", TABLE_HELP)
+        help_text = "its trials were evaluated before; make another table with `spacelang tabulate`"
+        fail(f"`{given}` has no effect on a table", help_text)
     if given is not None:
         fail(f"`{given}` has no effect on `{data}`", "it has no rows; leave the option out")
 
@@ -292,7 +271,6 @@ def print_result(found: "Result", *, as_json: bool) -> int:
 
 
 def _print_pipeline(found: "Result", configuration: "Configuration", seed: int | None) -> None:
-    """Print the best pipeline as code, or report that its code depends on data."""
     from spacelang.report.code_writer import pipeline_source
     from spacelang.runtime.errors import BuildError
     from spacelang.runtime.pipelines.build import build

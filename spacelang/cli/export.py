@@ -61,17 +61,21 @@ def command(
     if output.suffix == MODEL:
         limit_threads_before_fork()
     from spacelang.api.stored_runs import reopen_run
+    from spacelang.runtime.ensembles.construction import EnsembleSelection
 
-    finished = reopen_run(
-        run, data=data, target=target_column, test=test, reading=reading.reading_if_given, allow=allow or ()
-    )
+    then = reading.reading_if_given
+    finished = reopen_run(run, data=data, target=target_column, test=test, reading=then, allow=allow or ())
     chosen = select_trials(finished, found)
     said = provenance(finished, chosen, found)
     content, trusted = _model(finished, chosen) if output.suffix == MODEL else (_code(finished, chosen, said), [])
     write_new(output, content)
     if json:
-        trials = trial_numbers(chosen)
-        print_json({"file": str(output), "trials": trials, "votes": vote_count(chosen), "trusted": trusted})
+        if isinstance(chosen, EnsembleSelection):
+            members = [each.record.index for each in chosen.members]
+            trials: dict[str, object] = {"trials": members, "votes": len(chosen.models.order)}
+        else:
+            trials = {"trials": [chosen.index], "votes": None}
+        print_json({"file": str(output), **trials, "trusted": trusted})
         return
     print_provenance(finished, said)
     if trusted:
@@ -110,20 +114,6 @@ def select_trials(finished: "ReopenedRun", options: "StoredPipelineOptions") -> 
     return finished.select_ensemble(options.votes) if options.ensemble else finished.trial_of_rank(options.rank or 1)
 
 
-def trial_numbers(chosen: "TrialRecord | EnsembleSelection") -> list[int]:
-    """Return the numbers of the chosen trials."""
-    from spacelang.runtime.ensembles.construction import EnsembleSelection
-
-    return [each.record.index for each in chosen.members] if isinstance(chosen, EnsembleSelection) else [chosen.index]
-
-
-def vote_count(chosen: "TrialRecord | EnsembleSelection") -> int | None:
-    """Return the number of votes of the ensemble, or None for a single pipeline."""
-    from spacelang.runtime.ensembles.construction import EnsembleSelection
-
-    return len(chosen.models.order) if isinstance(chosen, EnsembleSelection) else None
-
-
 def provenance(
     finished: "ReopenedRun", chosen: "TrialRecord | EnsembleSelection", options: "StoredPipelineOptions"
 ) -> list[str]:
@@ -139,7 +129,7 @@ def provenance(
 
     header = finished.header
     if isinstance(chosen, EnsembleSelection):
-        numbers = ", ".join(map(str, trial_numbers(chosen)))
+        numbers = ", ".join(str(each.record.index) for each in chosen.members)
         said = [f"{describe_ensemble(chosen)}, trials {numbers}: {header.metric} {chosen.models.losses[-1]:.6g}"]
     else:
         trial = chosen.trial
@@ -148,19 +138,13 @@ def provenance(
     versions = ", ".join(f"{name} {said}" for name, said in header.versions.items())
     said[0] += f" ({header.validation})"
     if options.ensemble:
-        said.insert(1, _vote_count_source(finished.votes, options.votes))
+        source, asked, given = "that of its run", finished.votes, options.votes
+        if given is not None:
+            source = "that of `--votes`" + ("" if asked in (None, given) else f"; its run had {asked}")
+        elif asked is None:
+            source = "the default: the store does not record that of the run"
+        said.insert(1, f"the number of votes is {source}")
     return [*said, f"from a search of `{header.space}` on {header.data}", f"with {versions}"]
-
-
-def _vote_count_source(asked: int | None, given: int | None) -> str:
-    """Return a line that says where the number of votes comes from: `asked` at the run, or `given` now."""
-    if given is not None:
-        return "the number of votes is that of `--votes`" + ("" if asked in (None, given) else f"; its run had {asked}")
-    return (
-        "the number of votes is the default: the store does not record that of the run"
-        if asked is None
-        else "the number of votes is that of its run"
-    )
 
 
 def print_provenance(finished: "ReopenedRun", said: list[str]) -> None:

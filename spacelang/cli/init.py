@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from spacelang.cli._options import ReadingOptions, TargetColumnOption
-from spacelang.cli._output import check_output_is_new, print_note, write_new
+from spacelang.cli._output import check_output_is_new, print_note, warn, write_new
 from spacelang.cli._process import print_file_text
-from spacelang.cli._run_steps import warn
 from spacelang.diagnostics.terminal_cells import make_visible
 
 GROUP = ("Write a space", 1)

@@ -43,10 +43,7 @@ def command(
 
 
 def _build_page(places: Sequence[Path]) -> str:
-    """Return the page.
-
-    Raises StoreError if a named file cannot be read, or if there is no run at all.
-    """
+    """Return the page. Raises StoreError if a named file cannot be read, or if there is no run at all."""
     from spacelang.report.page.rendering import render_page
     from spacelang.runtime.storage.runs import list_runs
     from spacelang.runtime.storage.store import Store

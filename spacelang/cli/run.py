@@ -101,7 +101,7 @@ def command(  # noqa: PLR0913 - one argument an option
 
     Options that are not given are taken from the task of the space. Without --time, --trials and a limit of the task a
     run stops after 60 seconds. Ctrl-C or SIGTERM stops it early. All finished trials stay stored, however a run ends,
-    and `--resume` continues it.
+    and `--resume` continues it. Random draws follow the advised law, by `@weight` and `@prior`.
 
     With `--data table:FILE.npz`, written by `spacelang tabulate`, losses and seconds are looked up in a table instead
     of running trials. With `--data artificial:SEED` a formula gives the losses, for any space.

@@ -1,6 +1,5 @@
 """`spacelang runs`: list the runs that are stored in files and folders."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -9,6 +8,7 @@ import typer
 from spacelang.cli._options import JsonOption
 from spacelang.cli._output import fail, overwrite, print_json
 from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.text import pad_columns
 
 if TYPE_CHECKING:
     from spacelang.runtime.storage.runs import RunListing, RunSummary
@@ -88,12 +88,12 @@ def _write_tree(store: Path, picture: Path) -> None:
 
 def _print(listing: "RunListing", *, is_one_folder: bool) -> None:
     head = ("store", "space", "data", "optimizer", "seed", "state", "trials", "best", "loss", "validation")
-    lines = [tuple(map(make_visible, (_name(run.path, is_one_folder), *_cells(run)))) for run in listing.runs]
-    if lines:
-        widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
-        typer.secho(_line(head, widths), bold=True)
+    rows = [tuple(map(make_visible, (_name(run.path, is_one_folder), *_cells(run)))) for run in listing.runs]
+    if rows:
+        first, *lines = ("  ".join(cells).rstrip() for cells in pad_columns([head, *rows]))
+        typer.secho(first, bold=True)
         for line in lines:
-            typer.echo(_line(line, widths))
+            typer.echo(line)
     else:
         typer.echo("no stored runs found")
     for path, error in listing.unreadable:
@@ -108,7 +108,3 @@ def _cells(run: "RunSummary") -> tuple[str, ...]:
     best = "-" if run.best is None else f"{run.best:.6g}" + ("" if run.feasible else " (infeasible)")
     names = (run.space, run.data.name, run.optimizer, str(run.seed), run.state.value)
     return (*names, f"{run.trials:,}", best, run.metric, run.validation)
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()

@@ -7,6 +7,7 @@ import typer
 from spacelang.cli._options import JsonOption, SpaceArgument, SpaceOptions, load
 from spacelang.cli._output import print_json
 from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.text import pad_columns
 
 if TYPE_CHECKING:
     from spacelang.ir.task import Task
@@ -65,9 +66,8 @@ def _print(found: "Statistics", task: "Task | None") -> None:
 
 
 def _print_columns(rows: list[tuple[str, str]]) -> None:
-    width = max(len(name) for name, _ in rows)
-    for name, value in rows:
-        typer.echo(f"{typer.style(name, fg=typer.colors.CYAN)}{' ' * (width - len(name))}  {value}")
+    for (name, value), (padded, _) in zip(rows, pad_columns(rows), strict=True):
+        typer.echo(f"{typer.style(name, fg=typer.colors.CYAN)}{padded.removeprefix(name)}  {value}")
 
 
 def _total(tally: "HyperparameterCounts") -> int:

@@ -27,7 +27,7 @@ def command(
 ) -> None:
     """Test whether a space compiled for a target keeps its meaning; status 1 if a test fails.
 
-    All configurations are tested if there are at most `-n`, else `-n` random ones. `compile` reports what a target does
+    All configurations are tested if there are at most `-n`, else `-n` random ones, drawn by the plain law. `compile` reports what a target does
     not preserve; the tests are about what it preserves.
 
     Example: `spacelang verify credit.space --target configspace`

@@ -9,6 +9,7 @@ from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.domain import describe, literal, spell_parameter_name
 from spacelang.ir.space import Branch, Choice, Hyperparameter, Node, Product, Space, children_of, subtree
 from spacelang.serialization.syntax_nodes import show_expression, with_spelled_names
+from spacelang.text import pad_columns
 
 if TYPE_CHECKING:
     from spacelang.report.search_coverage import SearchCoverage
@@ -20,7 +21,6 @@ WIDTH: Final = 100
 MAX_LINES: Final = 12
 """The maximum number of lines of one kind."""
 INFINITE: Final = "infinitely many"
-
 Row = tuple[str, str]
 """A label and its text."""
 
@@ -29,10 +29,7 @@ Row = tuple[str, str]
 
 
 def space_text(space: Space, structures: int, configurations: int | None) -> str:
-    """Return a few lines about a space: its decisions with their alternatives, and the numbers of its parts.
-
-    The number of hyperparameters follows each alternative in brackets; a star marks the default.
-    """
+    """Return the decisions with alternatives (numbers of hyperparameters in brackets, default starred) and counts."""
     title = f' "{make_visible(space.title)}"' if space.title else ""
     decisions = [*_outer_decisions(space.root)]
     width = max((len(make_visible(each.address)) for each in decisions), default=0)
@@ -130,8 +127,7 @@ def _number(number: int) -> str:
 
 def _table(rows: Sequence[Row], most: int = MAX_LINES) -> Iterator[str]:
     shown = rows[:most]
-    width = max((len(name) for name, _ in shown), default=0)
-    yield from (_cut(f"  {name:<{width}}  {said}") for name, said in shown)
+    yield from (_cut(f"  {name}  {said}") for name, said in pad_columns(shown))
     if len(rows) > most:
         yield f"  and {len(rows) - most} more"
 

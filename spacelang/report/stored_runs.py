@@ -5,8 +5,9 @@ are made visible. The number of queries does not depend on the number of trials.
 """
 
 import json
+import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, Final
@@ -14,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from spacelang.diagnostics.terminal_cells import make_visible
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import literal
-from spacelang.ir.task import describe_bound
+from spacelang.ir.task import NEGATED_PREFIX, FunctionBound, describe_bound, parse_bound
 from spacelang.ir.trial import Status
-from spacelang.report.next_steps import next_steps, parse_options
 from spacelang.report.trial_results import (
     describe_constraints,
     describe_counts,
@@ -26,22 +26,26 @@ from spacelang.report.trial_results import (
     most_frequent,
     score_document,
 )
+from spacelang.runtime.data.read_options import read_options
+from spacelang.runtime.errors import InputError
+from spacelang.runtime.storage.header import RESUME_OPTIONS, UNNAMED_SPACE
+from spacelang.runtime.storage.records import RunState
 from spacelang.runtime.storage.runs import RunSummary, summarize_run
 from spacelang.serialization.json_fields import decision_keys
-from spacelang.text import count_with_noun
+from spacelang.text import count_with_noun, pad_columns
 
 if TYPE_CHECKING:
     from spacelang.ir.trial import Measurement, Trial
     from spacelang.ir.value import Value
     from spacelang.runtime.history import TrialRecord
+    from spacelang.runtime.storage.header import RunHeader
     from spacelang.runtime.storage.stored_run import StoredRun
+
 
 SHOWN_TRIALS: Final = 10
 """The number of best trials that are shown."""
-
 MAX_LENGTH: Final = 400
 """The maximum length of a shown text in characters; longer texts are cut."""
-
 MAX_COMMAND_LENGTH: Final = 4_000
 """The same for a line to be copied into a shell, which is useless if it is cut."""
 
@@ -267,10 +271,7 @@ def _ranking_lines(run: "StoredRun", best: "Sequence[TrialRecord]") -> Iterator[
 
 
 def describe_alternatives(configuration: Configuration, decisions: "Sequence[str]") -> str:
-    """Return the chosen alternatives except `none` as text.
-
-    Without `decisions`, the keys of the decisions, all values are listed.
-    """
+    """Return the chosen alternatives except `none` as text; all values if the keys `decisions` are empty."""
     said = ((key, configuration[key]) for key in decisions or configuration if key in configuration)
     return ", ".join(f"{key}={value_text(value)}" for key, value in said if value != "none")
 
@@ -291,9 +292,156 @@ def _failure_lines(failures: Counter[tuple[Status, str]]) -> Iterator[str]:
 
 def _table(rows: Iterable[tuple[str, str]], longest: int = MAX_LENGTH) -> Iterator[str]:
     shown_rows = [(_line(name), _line(said, longest)) for name, said in rows]
-    width = max((len(name) for name, _ in shown_rows), default=0)
-    return (f"  {name:<{width}}  {said}".rstrip() for name, said in shown_rows)
+    return (f"  {name}  {said}".rstrip() for name, said in pad_columns(shown_rows))
 
 
 def _line(line: str, longest: int = MAX_LENGTH) -> str:
     return make_visible(line if len(line) <= longest else f"{line[: longest - 1]}…")
+
+
+OPTIONS_UNKNOWN: Final = "; add its `--set`, `--allow` and `--bind` if it had any, which this store does not contain"
+"""Added to the command that continues a run whose store was written by an earlier version."""
+FUNCTION_PREFIX: Final = "function:"
+"""The prefix of the data name of a run whose loss is computed by a function."""
+TABLE_PREFIX: Final = "table:"
+"""The prefix of the data name of a run whose losses come from a table."""
+TABULATE: Final = "tabulate"
+"""The name of the optimizer in the store of a run that makes a table."""
+RUNGS_UNKNOWN: Final = "; add its `--b` and `--eta` if it had any: the store contains only the resulting rungs"
+"""Added to the command that continues to make such a table."""
+ASK_AND_TELL: Final = "ask_and_tell"
+"""The data name of a run in which the caller evaluates the configurations."""
+RECORDED: Final = ("training_score", "predictions")
+"""What is recorded of trials only if the option of the same name is given."""
+CONTINUATIONS: Final = {
+    RunState.FINISHED: "with a larger budget:",
+    RunState.RUNNING: "once the run, which is still running, has ended:",
+    RunState.INTERRUPTED: "from where the run stopped:",
+    RunState.KILLED: "from where the run was killed:",
+    RunState.UNKNOWN: "unless the run is still running:",
+}
+"""When or from where a run continues, before the command that continues it."""
+
+
+def next_steps(run: "StoredRun", found: RunSummary, *, has_best: bool) -> Iterator[tuple[str, str]]:
+    """Yield the next steps for a run, each as a label and a text with a command."""
+    header = run.header
+    store, is_held = shlex.quote(str(run.path)), _is_in_memory(header)
+    has_rows = bool(header.data.rows) and not header.data.name.startswith(TABLE_PREFIX)
+    if has_best and has_rows:
+        on, fitted = (" --data FILE", " --fitted-on FILE") if is_held else ("", "")
+        yield "export", f"the best pipeline as code: `spacelang export {store}{on} -o pipeline.py`"
+        if run.requested_ensemble_votes:
+            yield "export", f"the ensemble as code: `spacelang export {store}{on} --ensemble -o ensemble.py`"
+        yield "predict", f"new rows: `spacelang predict {store}{fitted} --data NEW`"
+    if (call := _python_call(header)) is not None:
+        own = f"optimizer={header.optimizer!r}, seed={header.seed}, store={str(run.path)!r}, resume=True"
+        yield "continue", f"{CONTINUATIONS[found.state]} `{call}, {own})` in Python, with all other arguments as before"
+        return
+    data = f"--data {'FILE' if is_held else shlex.quote(header.data.name)}{_data_options(header)}"
+    judged = _scoring_options(header) if has_rows else ""
+    space, said, unknown = _repeated_options(header)
+    by, way, output = ("run", f" --optimizer {shlex.quote(header.optimizer)}", "")
+    if header.optimizer == TABULATE:
+        by, way, output = "tabulate", _hyperparameters_option(header), " -o TABLE.npz"
+        unknown = f"{RUNGS_UNKNOWN}{unknown}"
+    votes = run.requested_ensemble_votes
+    facts = f"{way} --seed {header.seed}{f' --ensemble {votes}' if votes else ''}"
+    line = f"spacelang {by}{space} {data}{judged}{facts}{said} --store {store} --resume{output}"
+    yield "continue", f"{CONTINUATIONS[found.state]} `{line}`{unknown}"
+
+
+def _hyperparameters_option(header: "RunHeader") -> str:
+    """Return the option for the hyperparameters of a table, or an empty string if the table has all values."""
+    extent = parse_options(header.options).get("hyperparameters")
+    return f" --hyperparameters {shlex.quote(extent)}" if isinstance(extent, str) and extent != "all" else ""
+
+
+def _is_in_memory(header: "RunHeader") -> bool:
+    """Return True if the rows were passed in memory, so that the name of the data is no file and no collection."""
+    return bool(header.data.rows) and not {".", ":"} & {*header.data.name}
+
+
+def _python_call(header: "RunHeader") -> str | None:
+    """Return the start of the Python call that continues a run with functions or by ask and tell; else None."""
+    if header.data.rows:
+        return (
+            "sl.search(SPACE, FEATURES, TARGET, constraints=…" if any(map(_is_function_bound, header.bounds)) else None
+        )
+    if header.data.name.startswith(FUNCTION_PREFIX):
+        return "sl.search(SPACE, objective=…"
+    return "sl.ask_and_tell(SPACE" if header.data.name == ASK_AND_TELL else None
+
+
+def _is_function_bound(bound: str) -> bool:
+    try:
+        return isinstance(parse_bound(bound), FunctionBound)
+    except (ValueError, LookupError):
+        return False  # the store may be a foreign file with any text in it
+
+
+def _repeated_options(header: "RunHeader") -> tuple[str, str, str]:
+    """Return the space argument, the options to repeat, and a remark on options that the store does not contain."""
+    asked = header.asked
+    if asked is None:
+        return " SPACE", "", OPTIONS_UNKNOWN
+    said = [f" --{name} {shlex.quote(text)}" for name in RESUME_OPTIONS for text in asked.get(name, ())]
+    return "" if UNNAMED_SPACE in asked else " SPACE", "".join(said), ""
+
+
+def _data_options(header: "RunHeader") -> str:
+    """Return the options of the data; empty if invalid. `--test FILE` stands for a test file, whose path is unknown."""
+    try:
+        said = read_options(header.data_options)
+    except InputError:
+        return ""
+    return (
+        f"{said.command_options} --test FILE"
+        if "test" in header.settings and said.test is None
+        else said.command_options
+    )
+
+
+def _scoring_options(header: "RunHeader") -> str:
+    """Return the options for scoring and recording trials that differ from the task of the space."""
+    settings, (scorers, split) = header.settings, _task_scoring(header.definition)
+    scorer = scorer_of(header.metric)
+    said: list[str] = []
+    if not {scorer, scorer.removeprefix(NEGATED_PREFIX)} & {*scorers}:
+        said.append(f"--metric {shlex.quote(scorer)}")
+    # Other splits come with the data.
+    if split != header.validation and header.validation.startswith(("holdout(", "cv(")):
+        said.append(f"--validate {shlex.quote(header.validation)}")
+    said += [f"--{name.replace('_', '-')}" for name in RECORDED if settings.get(name) == "true"]
+    if isinstance(metrics := parse_options(settings).get("metrics"), list):
+        said.append(f"--metrics {shlex.quote(','.join(map(str, metrics)))}")
+    return "".join(f" {each}" for each in said)
+
+
+def scorer_of(formula: str) -> str:
+    """Return the scorer whose loss has this formula: `roc_auc` for `1 - roc_auc`, `neg_log_loss` for `log_loss`."""
+    score = formula.removeprefix("1 - ")
+    return score if score != formula else f"{NEGATED_PREFIX}{formula}"
+
+
+def _task_scoring(definition: str) -> tuple[tuple[str, ...], str]:
+    """Return the scorers and the split in the task of a stored definition; empty if unknown."""
+    try:
+        document = json.loads(definition)
+    except (ValueError, RecursionError):
+        return (), ""
+    task = document.get("task") if isinstance(document, dict) else None
+    goal, split = (task.get(name) for name in ("goal", "validation")) if isinstance(task, dict) else (None, None)
+    scorers = tuple(each for each in goal.values() if isinstance(each, str)) if isinstance(goal, dict) else ()
+    return scorers, "".join(f"{name}({share})" for name, share in split.items()) if isinstance(split, dict) else ""
+
+
+def parse_options(options: Mapping[str, str]) -> dict[str, object]:
+    """Return the options of an optimizer, parsed from JSON. A text that is not valid JSON stays a string."""
+    found: dict[str, object] = {}
+    for name, text in options.items():
+        try:
+            found[name] = json.loads(text, parse_constant=str)
+        except (ValueError, RecursionError):
+            found[name] = text
+    return found

@@ -11,9 +11,8 @@ from rich.text import Text
 
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import literal
-from spacelang.ir.loss_scale import UNIT_SCALE, describe_scale
 from spacelang.ir.task import Validation, describe_bound, describe_validation, describe_validation_rows
-from spacelang.ir.trial import Measurement, sort_key
+from spacelang.ir.trial import UNIT_SCALE, Measurement, describe_scale, sort_key
 from spacelang.report.search_coverage import ENDINGS, SearchCoverage
 from spacelang.report.trial_results import (
     count_failures_by_reason,
@@ -25,6 +24,7 @@ from spacelang.report.trial_results import (
 )
 from spacelang.runtime.history import Outcome, Overhead, TrialRecord
 from spacelang.runtime.objective import LossName, PositiveClass
+from spacelang.text import count_with_noun, pad_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,10 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """The facts of a run that its outcome does not contain, such as the optimizer, the metric and the store.
-
-    `store` is None if the run is not stored.
-    """
+    """The facts of a run that its outcome does not contain. `store` is None if the run is not stored."""
 
     optimizer: str
     seed: int
@@ -200,12 +197,13 @@ def _configuration_of(record: TrialRecord) -> Configuration:
 
 def _table(configuration: Configuration, marks: Mapping[str, str]) -> Text:
     """Return the configuration with one line per key, without trailing blanks, so that it can be copied."""
-    width = max(map(len, configuration))
+    # Printable strings, such as the alternative `none`, are shown without quotes.
+    values = (
+        each if isinstance(each, str) and each.isprintable() else literal(each) for each in configuration.values()
+    )
     text = Text("\n")
-    for key, value in configuration.items():
-        # Printable strings, such as the alternative `none`, are shown without quotes.
-        text.append(f"  {key:<{width}}", style="cyan")
-        text.append(f"  {value if isinstance(value, str) and value.isprintable() else literal(value)}")
+    for key, (name, value) in zip(configuration, pad_columns([*zip(configuration, values, strict=True)]), strict=True):
+        text.append(f"  {name}", style="cyan").append(f"  {value}")
         text.append(f"  ({marks[key]})\n" if key in marks else "\n", style="dim")
     return text
 
@@ -378,8 +376,8 @@ def _member(member: "Member", weight: float) -> dict[str, object]:
 
 def describe_ensemble(choice: "EnsembleSelection") -> str:
     """Describe the ensemble: the numbers of pipelines and votes, and how many pipelines there were to choose from."""
-    votes = _counted(len(choice.models.order), "vote")
-    pipelines = _counted(len(choice.members), "pipeline")
+    votes = count_with_noun(len(choice.models.order), "vote")
+    pipelines = count_with_noun(len(choice.members), "pipeline")
     return f"ensemble of {pipelines} with {votes}, chosen from the best {choice.library}"
 
 
@@ -389,7 +387,3 @@ def describe_weights(members: "Sequence[Member]") -> str:
     votes = sum(member.votes for member in members)
     weights = (f"trial {member.record.index} {member.votes}/{votes}" for member in ranked)
     return f"weights: {', '.join(weights)}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from math import inf
 from typing import Final, get_args
 
+from spacelang.files import resource_folder
 from spacelang.ir.task import Kind
-from spacelang.resources import resource_folder
 from spacelang.starter_spaces import stage_text
 from spacelang.starter_spaces.stage_text import NEIGHBOUR_ROWS, learners
 from spacelang.starter_spaces.writer import as_comment

@@ -35,7 +35,7 @@ from spacelang.targets._boasf import (
 from spacelang.targets._lowering import Construct, LoweringResult, PreservationTable, exact, make_report, rewritten
 from spacelang.targets._reduction_chain import CONSTRAINT_CONSTRUCTS, DOMAIN_CONSTRUCTS
 from spacelang.targets._text_and_dot import quote_dot
-from spacelang.text import count_with_noun
+from spacelang.text import count_with_noun, pad_columns
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -273,7 +273,7 @@ class ArmSpaces:
         for arm in self.arms[:MAX_SHOWN_ARMS]:
             count = arm.structures.count
             lines += ["", f"{arm.number:>4}  {arm.name}", f"      {count_with_noun(count, 'structure')}"]
-            lines += [f"      {line}" for line in _aligned([*self._hyperparameters(arm)])]
+            lines += [f"      {name}  {said}" for name, said in pad_columns([*self._hyperparameters(arm)])]
         if len(self.arms) > MAX_SHOWN_ARMS:
             lines += ["", f"and {len(self.arms) - MAX_SHOWN_ARMS:,} more"]
         return "\n".join(lines)
@@ -313,8 +313,3 @@ def _space_to_json(space: Space) -> dict[str, object]:
         return {"space": as_text(space)}
     except UnwritableSpaceError:
         return {"space": "", "definition": definition_of(space)}
-
-
-def _aligned(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
-    width = max((len(name) for name, _ in rows), default=0)
-    return (f"{name:<{width}}  {said}" for name, said in rows)

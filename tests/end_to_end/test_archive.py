@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 
 import spacelang as sl
 from spacelang.cli._app import run
-from spacelang.resources import resource_folder as shipped
+from spacelang.files import resource_folder as shipped
 from spacelang.runtime.archives.archive import ArchiveError
 from spacelang.runtime.storage.store import Store
 

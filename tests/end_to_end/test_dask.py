@@ -63,8 +63,8 @@ def jobs(number: int, deed: str = "well") -> list[Job]:
 
 def answered_once(finished: Sequence[FinishedJob], number: int) -> None:
     assert Counter(each.job.number for each in finished) == Counter(range(number))
-    assert all(each.trial.status is Status.SUCCESS for each in finished)
-    assert all(each.trial.loss == each.job.number for each in finished)
+    assert all(each.result.status is Status.SUCCESS for each in finished)
+    assert all(each.result.loss == each.job.number for each in finished)
 
 
 def members() -> list[psutil.Process]:
@@ -188,7 +188,7 @@ def test_limits_hold_below_dask_workers(running: Any, deed: str, status: Status,
         )
     finally:
         executor.close()
-    found = {each.job.number: each.trial.status for each in finished}
+    found = {each.job.number: each.result.status for each in finished}
     assert found == {0: status, **dict.fromkeys((1, 2, 3), Status.SUCCESS)}
     assert all(each.attempts == 1 for each in finished)
     assert nothing_is_left(running)
@@ -241,7 +241,7 @@ def test_a_seat_stays_where_it_is(running: Any) -> None:
         one_at_a_time = [work(executor, [job])[0] for job in jobs(8)]
     finally:
         executor.close()
-    assert len({each.trial.loss for each in one_at_a_time}) == 1
+    assert len({each.result.loss for each in one_at_a_time}) == 1
     assert len({each.worker for each in one_at_a_time}) == 1
 
 
@@ -278,10 +278,10 @@ def test_a_dask_worker_that_joins_later_takes_part(marked: MarkedProcesses) -> N
         executor = Dask(where, workers=2, address=growing.scheduler_address)
         try:
             executor.ready()
-            before = {each.trial.loss for each in work(executor, jobs(4))}
+            before = {each.result.loss for each in work(executor, jobs(4))}
             growing.scale(2)
             assert eventually(lambda: len(growing.scheduler.workers) == 2, ENOUGH)
-            after = {each.trial.loss for each in work(executor, jobs(40))}
+            after = {each.result.loss for each in work(executor, jobs(40))}
             assert len(before) == 1
             assert len(after) == 2
         finally:
@@ -295,7 +295,7 @@ def test_a_dask_worker_of_two_threads_has_two_places() -> None:
         try:
             (first, second) = executor.free
             assert second == f"{first} (2)"
-            pids = {each.trial.loss for each in work(executor, jobs(12))}
+            pids = {each.result.loss for each in work(executor, jobs(12))}
             assert len(pids) == 2
         finally:
             executor.close()
@@ -363,7 +363,7 @@ def test_a_scheduler_that_comes_back_is_given_all_again(is_waiting: bool, marked
             if not is_waiting:
                 executor.start(executor.free[0], Job(2, make_request(2)))
             (finished,) = executor.wait(ENOUGH)
-            assert finished.trial.loss == 2
+            assert finished.result.loss == 2
             # Its worker may be seen to go before the scheduler.
             assert finished.attempts in ((2, 3) if is_waiting else (1,))
             executor.close()

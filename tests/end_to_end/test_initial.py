@@ -18,7 +18,7 @@ from spacelang.api.initial_configurations import InitialError
 from spacelang.bench.tables.reading import write_table
 from spacelang.cli._app import run
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.problem import TotalBudget
+from spacelang.ir.search_protocol import TotalBudget
 from spacelang.ir.trial import Request
 from spacelang.optimizers import OPTIMIZERS
 from spacelang.runtime.storage.store import Store

@@ -11,7 +11,7 @@ import pytest
 from commands import document, spacelang
 
 import spacelang as sl
-from spacelang.catalog import packages, resolve
+from spacelang.catalog import packages
 from spacelang.catalog.packages import NotInstalledError, UnreadablePackageError, open_package
 
 MODULE = """\
@@ -36,7 +36,7 @@ ALLOW = ("--allow", "beside_own")
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(resolve, "_FINDER", resolve._Finder())
+    monkeypatch.setattr(packages, "_FINDER", packages._Finder())
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     packages._introspect.cache_clear()
     (tmp_path / "own.space").write_text(SPACE, encoding="utf-8")
@@ -71,8 +71,8 @@ def test_other_processes_find_it(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     result = sl.search(folder / "own.space", features, labels, **options)
     assert list(result.trials["status"]) == ["success"]
     sent = cloudpickle.dumps(result.objective.evaluate)
-    monkeypatch.setattr(sys, "meta_path", [each for each in sys.meta_path if each is not resolve._FINDER])
-    monkeypatch.setattr(resolve, "_FINDER", resolve._Finder())
+    monkeypatch.setattr(sys, "meta_path", [each for each in sys.meta_path if each is not packages._FINDER])
+    monkeypatch.setattr(packages, "_FINDER", packages._Finder())
     del sys.modules["beside_own"]
     assert find_spec("beside_own") is None
     pickle.loads(sent)

@@ -26,12 +26,12 @@ from spacelang.api import load_for_data
 from spacelang.api.experiment import Experiment
 from spacelang.api.search_data import TabularData
 from spacelang.diagnostics.terminal import render
+from spacelang.files import resource_folder
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Space
 from spacelang.ir.task import Holdout
 from spacelang.ir.trial import Request, Status
-from spacelang.resources import resource_folder
 from spacelang.runtime.data.loading import make_table
 from spacelang.runtime.pipelines.build import build
 from spacelang.sampling.sampler import Sampler

@@ -10,7 +10,7 @@ import pytest
 from commands import environment
 from numpy.random import default_rng
 
-from spacelang.ir.problem import Problem
+from spacelang.ir.search_protocol import Problem
 from spacelang.testing.driving import drive, hash_loss
 from spacelang.testing.small_spaces import continuous_space
 

@@ -20,7 +20,7 @@ REPOSITORY = Path(__file__).parents[2]
 INSTALLED = ("spacelang", "grammars", "spaces")
 FOLDERS = (*INSTALLED, "examples")
 FILES = ("pyproject.toml", "hatch_build.py", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", ".gitignore")
-CODE = "import json, spacelang, spacelang.resources as r; print(json.dumps([spacelang.__file__, *map(str, ROOMS)]))"
+CODE = "import json, spacelang, spacelang.files as r; print(json.dumps([spacelang.__file__, *map(str, ROOMS)]))"
 
 pytestmark = pytest.mark.slow
 

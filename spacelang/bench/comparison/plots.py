@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from spacelang.bench.comparison.ranks import Array, Ranking
-from spacelang.bench.comparison.results import MODEL_LABELS, IncumbentCandidates, Results, with_count
+from spacelang.bench.comparison.results import MODEL_LABELS, IncumbentCandidates, Results
+from spacelang.text import count_with_noun
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,7 +133,7 @@ def _rank_figure(results: Results, ranking: Ranking) -> "Figure":
     """Draw average ranks with bands for their intervals, one panel for each kind of incumbent."""
     figure, panels = _panels(results, len(IncumbentCandidates))
     found = results.resampling
-    bands = "" if found is None else f"; bands: 95 %, by bootstrap over {with_count(found.number, found.unit)}"
+    bands = "" if found is None else f"; bands: 95 %, by bootstrap over {count_with_noun(found.number, found.unit)}"
     figure.suptitle(
         f"{ranking!s}, averaged over {results.averaged_over}\n(1 is the best{bands})".capitalize(), fontsize=13
     )

@@ -59,7 +59,10 @@ class ComparisonProgress(SilentComparisonListener, Closeable):
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._bar = _Bar(console) if console.is_terminal else None
+        columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        text = TextColumn("{task.description}", markup=False)
+        self._bar = Progress(*columns, text, console=console, transient=True) if console.is_terminal else None
+        self._task: TaskID | None = None
         self._runs = self._done = self._trials = 0
         self._key: RunKey | None = None
         self._budget = Budget()
@@ -74,7 +77,8 @@ class ComparisonProgress(SilentComparisonListener, Closeable):
         """Show the bar, or print how many runs are already done."""
         self._runs, self._done = runs, done
         if self._bar is not None:
-            self._bar.start(runs, done)
+            self._task = self._bar.add_task("", total=runs, completed=done)
+            self._bar.start()
         elif done:
             self._print(f"{done} of {runs} runs were already done")
 
@@ -101,7 +105,6 @@ class ComparisonProgress(SilentComparisonListener, Closeable):
         self._show("")
 
     def _share(self, seconds: float) -> float:
-        """Return the share of its budget that the run has used."""
         shares = [0.0]
         if self._budget.seconds is not None:
             shares.append(seconds / self._budget.seconds)
@@ -112,38 +115,14 @@ class ComparisonProgress(SilentComparisonListener, Closeable):
     def _show(self, state: str, share: float = 0.0) -> None:
         text = make_visible(f"{self._key}{state}")
         if self._bar is not None:
-            self._bar.update(self._done + share, text)
+            if self._task is not None:
+                self._bar.update(self._task, completed=self._done + share, description=text)
         elif state and time.monotonic() - self._last_printed >= SECONDS_BETWEEN_LINES:
             self._last_printed = time.monotonic()
             self._print(f"{self._done} of {self._runs} runs; {text}")
 
     def _print(self, line: str) -> None:
         self._console.print(make_visible(line), markup=False, highlight=False, soft_wrap=True)
-
-
-class _Bar:
-    def __init__(self, console: Console) -> None:
-        self._progress = Progress(
-            SpinnerColumn(),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.description}", markup=False),
-            console=console,
-            transient=True,
-        )
-        self._task: TaskID | None = None
-
-    def start(self, runs: int, done: int) -> None:
-        self._task = self._progress.add_task("", total=runs, completed=done)
-        self._progress.start()
-
-    def update(self, completed: float, text: str) -> None:
-        if self._task is not None:
-            self._progress.update(self._task, completed=completed, description=text)
-
-    def stop(self) -> None:
-        self._progress.stop()
 
 
 SILENT: Final = SilentComparisonListener()

@@ -26,6 +26,7 @@ from spacelang.bench.comparison.ranks import (
     mean_over_seeds,
 )
 from spacelang.ir.trial import TestScore
+from spacelang.text import count_with_noun
 
 QUARTILES: Final = (0.25, 0.5, 0.75)
 """The lower quartile, the median and the upper quartile, with linear interpolation."""
@@ -179,7 +180,7 @@ class Results:
     @property
     def averaged_over(self) -> str:
         """A phrase that says what averages are over: `4 data sets and 10 seeds`."""
-        return f"{with_count(len(self.data), 'data set')} and {with_count(len(self.seeds), 'seed')}"
+        return f"{count_with_noun(len(self.data), 'data set')} and {count_with_noun(len(self.seeds), 'seed')}"
 
     def leaders_by_rank(
         self, models: IncumbentCandidates, ranking: Ranking = Ranking.MEAN_LOSSES
@@ -224,11 +225,6 @@ class Results:
         return lead_intervals(
             self.seconds, [names if known else () for names, known in zip(ahead, scored, strict=True)]
         )
-
-
-def with_count(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural unless it is 1."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,9 +18,9 @@ from spacelang.bench.comparison.results import (
     Results,
     WinnerLosses,
     winner_losses,
-    with_count,
 )
 from spacelang.diagnostics.terminal_cells import make_visible
+from spacelang.text import count_with_noun
 
 TIME_SHARES: Final = (0.01, 0.1, 1.0)
 """The shares of the time after which losses and ranks are reported."""
@@ -86,13 +86,12 @@ def report_parts(results: Results) -> list[TitledTable | Text]:
 def headline(results: Results) -> str:
     """Return the first line: what was compared, on what, how often and how long."""
     counts = (
-        with_count(len(results.optimizers), "optimizer"),
-        with_count(len(results.data), "data set"),
-        with_count(len(results.seeds), "seed"),
+        count_with_noun(len(results.optimizers), "optimizer"),
+        count_with_noun(len(results.data), "data set"),
+        count_with_noun(len(results.seeds), "seed"),
     )
-    return make_visible(
-        f"{results.space}: {', '.join(counts)}; {with_count(len(results.runs), 'run')} of {format_seconds(results.end)}"
-    )
+    runs = count_with_noun(len(results.runs), "run")
+    return make_visible(f"{results.space}: {', '.join(counts)}; {runs} of {format_seconds(results.end)}")
 
 
 def loss_table(results: Results, data: str, models: IncumbentCandidates) -> TitledTable:
@@ -120,7 +119,7 @@ def rank_table(results: Results, models: IncumbentCandidates) -> TitledTable:
         (make_visible(name), *map(_format_estimate, value, low, high))
         for name, value, low, high in zip(results.optimizers, found.value, found.low, found.high, strict=True)
     )
-    over = with_count(len(results.data), "data set")
+    over = count_with_noun(len(results.data), "data set")
     title = f"{Ranking.MEAN_LOSSES}, averaged over {over}, {_tie_note(results)}; {MODEL_LABELS[models]}"
     return TitledTable(title, ("after", *map(format_seconds, results.seconds)), rows)
 
@@ -149,14 +148,14 @@ def interval_note(results: Results) -> str:
     found = results.resampling
     if found is None:
         return f"{results.averaged_over} are too few for intervals: every difference of ranks may be noise."
-    number = with_count(found.number, found.unit)
+    number = count_with_noun(found.number, found.unit)
     lines = [
         f"[95 % intervals] of ranks are by bootstrap over {number}, without correction for multiple comparisons."
         f" They are widened because up to {found.largest_undetected_share:.0%} of other {found.unit}s"
         " may behave as none of these."
     ]
     if found.unit is ResamplingUnit.SEEDS:
-        data = with_count(len(results.data), ResamplingUnit.DATA)
+        data = count_with_noun(len(results.data), ResamplingUnit.DATA)
         lines.append(f"They say nothing about other data: {data} {'is' if len(results.data) == 1 else 'are'} too few.")
     return " ".join(lines)
 
@@ -184,7 +183,7 @@ def _longest_intervals(found: Sequence[LeadInterval]) -> tuple[list[LeadInterval
     longest = sorted(found, key=lambda each: each.start / each.end)[:MAX_INTERVALS]
     shown = [each for each in found if each in longest]
     left_out = len(found) - len(shown)
-    return shown, f" ({with_count(left_out, 'shorter interval')} left out)" if left_out else ""
+    return shown, f" ({count_with_noun(left_out, 'shorter interval')} left out)" if left_out else ""
 
 
 def _at_table_times(results: Results) -> Results:
@@ -293,7 +292,7 @@ def winner_loss_table(results: Results, judged: WinnerLosses, data: str) -> Titl
             results.optimizers, *(column[place] for column in columns), strict=True
         )
     )
-    over = f"mean over {with_count(len(results.seeds), 'seed')} [95 % interval]"
+    over = f"mean over {count_with_noun(len(results.seeds), 'seed')} [95 % interval]"
     title = f"{data}: {results.formulas[data]} of the winners, {over}"
     return TitledTable(make_visible(title), ("", "rows that no trial saw", "reported", "optimism"), rows)
 
@@ -330,7 +329,9 @@ def _failure_lines(results: Results) -> list[Text]:
     failed = [run for run in results.runs if run.reason]
     lines = [Text(make_visible(f"{run.key}: {run.reason}"), style="yellow") for run in failed[:MAX_FAILURES]]
     if len(failed) > MAX_FAILURES:
-        lines.append(Text(f"and {with_count(len(failed) - MAX_FAILURES, 'more run')} without a score", style="yellow"))
+        lines.append(
+            Text(f"and {count_with_noun(len(failed) - MAX_FAILURES, 'more run')} without a score", style="yellow")
+        )
     partial = Counter(
         (run.key.data, run.key.optimizer)
         for run in results.runs
@@ -345,7 +346,7 @@ def _failure_lines(results: Results) -> list[Text]:
         for run in results.runs
         if run.winner_score is not None and run.winner_score.score.loss is None
     ]
-    runs = with_count(len(results.seeds), "run")
+    runs = count_with_noun(len(results.seeds), "run")
     lines += [
         Text(make_visible(f"{data}, {optimizer}: in {number} of {runs} no model was trained on all training rows"))
         for (data, optimizer), number in partial.items()

@@ -12,10 +12,9 @@ import numpy as np
 from spacelang.bench.tables import ConfigurationList, LossTable, StageProduct
 from spacelang.bench.tables.tabulation import configurations
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
 from spacelang.ir.space import Space
 from spacelang.ir.task import UNLIMITED, AnyBound, Limits, PredefinedSplits, Task, Validation
-from spacelang.ir.trial import Measurement, Request, Status, Trial
+from spacelang.ir.trial import UNIT_SCALE, LossScale, Measurement, Request, Status, Trial
 from spacelang.ir.walk import structure_of
 from spacelang.runtime.errors import DataError, InputError, timeout_failure
 from spacelang.runtime.objective import UNNAMED_LOSS, LossName
@@ -126,7 +125,7 @@ class TableObjective:
             )
         cost, status = self._cost[row][rung], Status(self._status[row][rung])
         if self._limit is not None and cost > self._limit:
-            return timeout_failure(self._limit, self._limit).to_trial(request)
+            return timeout_failure(self._limit, self._limit).result_of(request)
         if status is not Status.SUCCESS:
             return Trial(request, None, cost, status, self.table.reasons[self._reason[row][rung]])
         training = self._training_loss[row][rung]

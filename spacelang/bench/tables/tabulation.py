@@ -9,8 +9,7 @@ import numpy as np
 
 from spacelang.bench.tables import FAILED_LOSS, ConfigurationList, FloatArray, LossTable, StageProduct, TableMetadata
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.problem import Problem
-from spacelang.ir.search_protocol import Search, ask_all
+from spacelang.ir.search_protocol import Problem, Search, ask_all
 from spacelang.ir.trial import Request, Trial
 from spacelang.runtime.errors import InputError
 from spacelang.solver.counting import Structures

@@ -1,4 +1,6 @@
-"""Ranks with a tolerance, by their definition."""
+"""Ranks with a tolerance, by their definition, and their intervals by bootstrap."""
+
+import time
 
 import numpy as np
 import pytest
@@ -6,7 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from spacelang.bench.comparison.ranks import ROUNDING, LeadInterval, lead_intervals, leaders_by_column, ranks
+from spacelang.bench.comparison.ranks import (
+    ROUNDING,
+    LeadInterval,
+    RankEstimates,
+    Ranking,
+    Resampling,
+    ResamplingUnit,
+    choose_resampling,
+    estimate_ranks,
+    lead_intervals,
+    leaders_by_column,
+    mean_over_seeds,
+    ranks,
+)
 
 SHAPES = arrays.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=6)
 NEAR = st.integers(0, 12).map(lambda number: number * 0.0005)
@@ -74,3 +89,154 @@ def test_intervals_end_where_the_next_begins() -> None:
     found = lead_intervals(seconds, [(), ("a",), ("a",), ("b",), ("b",)])
     assert found == (LeadInterval(1.0, 2.0, ()), LeadInterval(2.0, 8.0, ("a",)), LeadInterval(8.0, 16.0, ("b",)))
     assert lead_intervals(seconds[:1], [("a",)]) == (LeadInterval(1.0, 1.0, ("a",)),)
+
+
+PARTS = ("value", "low", "high")
+
+
+@st.composite
+def losses(draw: st.DrawFn) -> np.ndarray:
+    """Losses by data, optimizer, seed and time."""
+    shape = (draw(st.integers(1, 6)), draw(st.integers(1, 5)), draw(st.integers(1, 5)), draw(st.integers(1, 20)))
+    rng = np.random.default_rng(draw(st.integers(0, 1000)))
+    return np.round(rng.uniform(0, 1, shape), draw(st.sampled_from([1, 4])))
+
+
+def found(losses: np.ndarray, ranking: Ranking, tolerance: float = 0.001) -> RankEstimates:
+    return estimate_ranks(losses, ranking, tolerance, choose_resampling(losses.shape[0], losses.shape[2]))
+
+
+@given(losses(), st.sampled_from(Ranking))
+def test_intervals_are_about_their_figures_and_within_what_can_be(losses: np.ndarray, ranking: Ranking) -> None:
+    count = losses.shape[1]
+    ranks = found(losses, ranking)
+    assert ranks.ranks.value.shape == (count, losses.shape[3])
+    assert ranks.differences.value.shape == (count * (count - 1) // 2, losses.shape[3])
+    for estimate, least, most in ((ranks.ranks, 1, count), (ranks.differences, 1 - count, count - 1)):
+        if choose_resampling(losses.shape[0], losses.shape[2]) is None:
+            assert np.isnan(estimate.low).all()
+            assert np.isnan(estimate.high).all()
+            assert estimate.within_noise.all()
+        else:
+            assert (estimate.low <= estimate.value).all()
+            assert (estimate.value <= estimate.high).all()
+            assert (estimate.low >= least).all()
+            assert (estimate.high <= most).all()
+
+
+@given(losses(), st.sampled_from(Ranking), st.randoms(use_true_random=False))
+def test_other_names_for_optimizers_change_nothing(losses: np.ndarray, ranking: Ranking, random: "st.DrawFn") -> None:
+    order = list(range(losses.shape[1]))
+    random.shuffle(order)
+    one, other = found(losses, ranking), found(losses[:, order], ranking)
+    for name in PARTS:
+        assert np.allclose(getattr(one.ranks, name)[order], getattr(other.ranks, name), equal_nan=True)
+    pairs = {(a, b): place for place, (a, b) in enumerate(zip(*np.triu_indices(len(order), 1), strict=True))}
+    for (a, b), place in pairs.items():
+        turned = order[a] > order[b]
+        names = ("value", "high", "low") if turned else PARTS
+        there = pairs[min(order[a], order[b]), max(order[a], order[b])]
+        for name, same in zip(PARTS, names, strict=True):
+            expected = getattr(one.differences, same)[there] * (-1 if turned else 1)
+            assert np.allclose(getattr(other.differences, name)[place], expected, equal_nan=True)
+
+
+@given(losses(), st.sampled_from(Ranking), st.data())
+def test_the_same_losses_are_always_within_noise(losses: np.ndarray, ranking: Ranking, data: st.DataObject) -> None:
+    same = losses[:, data.draw(st.integers(0, losses.shape[1] - 1))]
+    ranks = found(np.concatenate([losses, same[:, None], same[:, None]], axis=1), ranking)
+    assert (ranks.differences.value[-1] == 0).all()
+    assert ranks.differences.within_noise[-1].all()
+
+
+@given(losses(), st.sampled_from(Ranking))
+def test_a_time_is_judged_by_itself(losses: np.ndarray, ranking: Ranking) -> None:
+    whole, last = found(losses, ranking).ranks, found(losses[..., -1:], ranking).ranks
+    for name in PARTS:
+        assert np.allclose(getattr(whole, name)[:, -1:], getattr(last, name), equal_nan=True)
+
+
+def test_resamples_are_of_data_sets_or_else_of_seeds_or_not_at_all() -> None:
+    assert choose_resampling(3, 1) == Resampling(ResamplingUnit.DATA, 3)
+    assert choose_resampling(2, 3) == Resampling(ResamplingUnit.SEEDS, 3)
+    assert choose_resampling(2, 2) is None
+    assert [round(Resampling(ResamplingUnit.DATA, number).largest_undetected_share, 2) for number in (3, 6, 19)] == [
+        0.71,
+        0.46,
+        0.18,
+    ]
+
+
+def test_what_differs_by_data_is_seen_over_data_and_not_over_seeds() -> None:
+    # On each data set another one is better in every run: that is certain, and says nothing of other data.
+    losses = np.full((8, 2, 15, 1), 0.5)
+    losses[::2, 0] = losses[1::2, 1] = 0.1
+    for ranking in Ranking:
+        over_data = estimate_ranks(losses, ranking, 0.001, Resampling(ResamplingUnit.DATA, 8)).ranks
+        over_seeds = estimate_ranks(losses, ranking, 0.001, Resampling(ResamplingUnit.SEEDS, 15)).ranks
+        assert (over_data.low[0, 0], over_data.high[0, 0]) == (1, 2)
+        unseen = Resampling(ResamplingUnit.SEEDS, 15).largest_undetected_share
+        assert (over_seeds.low[0, 0], over_seeds.high[0, 0]) == pytest.approx((1.5 - unseen, 1.5 + unseen))
+
+
+def repeated(count: int, data: int, skill: float, comparisons: int = 300) -> np.ndarray:
+    """Made-up comparisons with three seeds: by comparison the losses of the end; optimizers are better and better."""
+    rng = np.random.default_rng(data)
+    suits = rng.normal(size=(comparisons, data, count, 1))
+    losses = suits + rng.normal(size=(comparisons, data, count, 3)) - skill * np.arange(count)[:, None] / count
+    return losses[..., None]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("count", "data"), [(2, 3), (2, 6), (5, 4), (5, 6), (5, 19)])
+def test_intervals_over_data_have_the_truth_in_them(count: int, data: int) -> None:
+    """The truth is what many data sets would tell; of 300 comparisons of one pair 285 are 95 %, give or take 4."""
+    truth = estimate_ranks(repeated(count, 20_000, 1.0, 1)[0], Ranking.MEAN_LOSSES, 0.0, None).differences.value
+    different = [found(losses, Ranking.MEAN_LOSSES, 0.0).differences for losses in repeated(count, data, 1.0)]
+    equal = [found(losses, Ranking.MEAN_LOSSES, 0.0).differences for losses in repeated(count, data, 0.0)]
+    assert np.mean([(each.low <= truth) & (truth <= each.high) for each in different]) > 0.92
+    assert np.mean([each.within_noise for each in equal]) > 0.93, "equals are seldom called different"
+
+
+@pytest.mark.parametrize(("data", "noise"), [(3, True), (5, True), (6, False), (19, False)])
+def test_all_on_one_side_are_evidence_from_six_on(data: int, noise: bool) -> None:
+    """Of two equals one is ahead on all of five in 1 of 16 comparisons, on all of six in 1 of 32."""
+    losses = np.full((data, 2, 3, 1), 0.5)
+    losses[:, 0] = 0.1
+    for ranking in Ranking:
+        assert found(losses, ranking).differences.within_noise.all() == noise
+
+
+def test_the_interval_of_a_mean_loss_is_below_0_only_where_losses_are() -> None:
+    losses = np.array([[0.0, 0.0, 0.3], [0.1, 0.1, 0.1]])
+    assert mean_over_seeds(losses).low.tolist() == [0.0, pytest.approx(0.1)]
+    assert (mean_over_seeds(losses - 1).low < -1).tolist() == [True, False]
+    assert mean_over_seeds(losses).high[0] > 0.3
+    assert np.isnan(mean_over_seeds(losses[:, :2]).low).all()
+
+
+def test_what_is_much_better_is_beyond_noise_even_on_few_data_sets() -> None:
+    losses = repeated(5, 4, 20.0, 20)
+    assert not any(found(each, Ranking.MEAN_LOSSES).differences.within_noise[3] for each in losses), "first and last"
+
+
+def test_intervals_over_seeds_have_the_truth_in_them() -> None:
+    """The truth is what many seeds would tell on the same data; 95 % of 300 are 285, give or take 4."""
+    rng = np.random.default_rng(0)
+    losses = rng.normal(size=(300, 1, 3, 10, 1)) + 0.3 * np.arange(3)[:, None, None]
+    many = rng.normal(size=(1, 3, 100_000, 1)) + 0.3 * np.arange(3)[:, None, None]
+    truth = estimate_ranks(many, Ranking.RUNS, 0.0, None).ranks.value
+    covered = [
+        (each.low <= truth) & (truth <= each.high) for each in (found(some, Ranking.RUNS).ranks for some in losses)
+    ]
+    assert np.mean(covered) >= 0.92
+
+
+def test_a_large_comparison_takes_seconds_at_most() -> None:
+    rng = np.random.default_rng(0)
+    for data in (1, 19):
+        losses = rng.uniform(0, 0.1, (data, 10, 10, 100))
+        start = time.process_time()
+        for ranking in Ranking:
+            found(losses, ranking)
+        assert time.process_time() - start < 20, "on a busy machine; else it is about one"

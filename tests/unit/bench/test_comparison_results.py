@@ -1,17 +1,34 @@
-"""Medians, quartiles and ranks over runs, against step functions that are evaluated one by one."""
+"""Curves, medians, quartiles, ranks and winners over runs, against step functions that are evaluated one by one."""
 
 import json
 from dataclasses import replace
+from io import StringIO
+from math import inf
 
 import numpy as np
 import pytest
 from comparisons import made, run
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
-from spacelang.bench.comparison import document, tables
+from spacelang.bench import Comparison
+from spacelang.bench.comparison import document
 from spacelang.bench.comparison.ranks import Ranking
-from spacelang.bench.comparison.results import Curve, IncumbentCandidates, Results, RunKey
+from spacelang.bench.comparison.results import (
+    Curve,
+    IncumbentCandidates,
+    Results,
+    RunKey,
+    WinnerScore,
+    incumbent_curve,
+    logarithmic_times,
+    loss_before_first_score,
+    sample_curves,
+    winner_losses,
+)
+from spacelang.bench.comparison.text import print_comparison
+from spacelang.ir import trial
 
 MOMENTS = st.floats(0.001, 100, allow_nan=False)
 SCORES = st.lists(st.tuples(MOMENTS, st.floats(0, 1.5)), max_size=8)
@@ -123,7 +140,7 @@ def test_the_end_may_be_no_time_at_all() -> None:
 
 def test_tables_say_what_the_arrays_say() -> None:
     results = made()
-    curves, quartiles = tables.curves(results), tables.quartiles(results)
+    curves, quartiles = Comparison(results).curves, Comparison(results).quartiles
     assert list(curves.columns[:5]) == ["data", "optimizer", "seed", "seconds", "loss"]
     assert len(curves) == sum(
         len(each.curves[models].losses) for each in results.runs for models in IncumbentCandidates
@@ -131,7 +148,7 @@ def test_tables_say_what_the_arrays_say() -> None:
     assert len(quartiles) == 2 * 2 * 3 * 256
     last = quartiles[(quartiles["models"] == "any") & (quartiles["data"] == "second")].groupby("optimizer").last()
     assert last.loc["beta", "median"] == results.quartiles[IncumbentCandidates.ANY][1, 1, 1, -1]
-    found = tables.ranks(results)
+    found = Comparison(results).ranks
     for ranking in Ranking:
         one = found[(found["models"] == "full") & (found["optimizer"] == "gamma disc=2")]
         one, expected = (
@@ -140,7 +157,7 @@ def test_tables_say_what_the_arrays_say() -> None:
         )
         for column, values in (("rank", expected.value), ("low", expected.low), ("high", expected.high)):
             assert one[column].tolist() == values[2].tolist()
-    found = tables.differences(results).set_index(["models", "ranking", "optimizer", "other"])
+    found = Comparison(results).differences.set_index(["models", "ranking", "optimizer", "other"])
     one, expected = (
         found.loc[("any", "runs", "alpha", "gamma disc=2")],
         results.rank_estimates[Ranking.RUNS][IncumbentCandidates.ANY],
@@ -148,11 +165,11 @@ def test_tables_say_what_the_arrays_say() -> None:
     assert one["seconds"].tolist() == results.seconds.tolist()
     assert one["difference"].tolist() == expected.differences.value[1].tolist()
     assert one["within_noise"].tolist() == expected.differences.within_noise[1].tolist()
-    assert tables.runs(results)["loss_any"].tolist() == [
+    assert Comparison(results).runs["loss_any"].tolist() == [
         each.curves[IncumbentCandidates.ANY].losses[-1] for each in results.runs
     ]
-    assert set(tables.ahead(results)["data"]) == {"", "first", "second"}
-    assert set(tables.ahead(results)["by"]) == {"mean_losses", "runs", "median"}
+    assert set(Comparison(results).ahead["data"]) == {"", "first", "second"}
+    assert set(Comparison(results).ahead["by"]) == {"mean_losses", "runs", "median"}
 
 
 def test_the_document_is_json_with_the_same_numbers() -> None:
@@ -186,3 +203,167 @@ def test_without_intervals_there_are_no_bounds_and_every_difference_may_be_noise
     assert found["ranks"]["mean_losses"]["full"]["alpha"]["low"] == [None] * 3
     assert all(all(pair["within_noise"]) for pair in found["differences"]["runs"]["any"])
     assert all([each["optimizers"] for each in pair["intervals"]] == [[]] for pair in found["apart"]["any"])
+
+
+FOUND = {"a": (0.10, 0.30), "b": (0.12, 0.20)}
+"""By optimizer what its runs report, and what their winners lose on rows that no trial saw."""
+
+
+def judged_by_others(data: int = 6, seeds: int = 3, without: frozenset[RunKey] = frozenset()) -> Results:
+    """`a` reports less than `b`, and loses more."""
+    names = tuple(f"d{place}" for place in range(data))
+    runs = []
+    for key in (RunKey(name, optimizer, seed) for name in names for optimizer in FOUND for seed in range(seeds)):
+        reported, loss = FOUND[key.optimizer]
+        loss += 0.01 * key.seed
+        found = WinnerScore(trial.TestScore(loss, loss - 0.05, loss + 0.05, 100), reported)
+        runs.append(replace(run(key, [(1.0, reported)]), winner_score=None if key in without else found))
+    formulas = dict.fromkeys(names, "1 - roc_auc")
+    return Results.from_runs("s", names, tuple(FOUND), tuple(range(seeds)), tuple(runs), formulas, 60.0)
+
+
+def shown(results: Results) -> str:
+    stream = StringIO()
+    print_comparison(results, Console(file=stream, width=120, highlight=False))
+    return stream.getvalue()
+
+
+def test_without_test_rows_there_is_no_verdict() -> None:
+    results = made()
+    assert winner_losses(results) is None
+    assert document.comparison_document(results)["test"] is None
+    assert "no trial saw" not in shown(results)
+
+
+def test_optimizers_are_judged_by_rows_that_no_trial_saw() -> None:
+    results = judged_by_others()
+    assert results.leaders_by_rank(IncumbentCandidates.FULL)[-1].leaders == ("a",), "by what was reported"
+    judged = winner_losses(results)
+    assert judged is not None
+    assert judged.losses.value == pytest.approx(np.array([[0.31, 0.21]] * 6))
+    assert (judged.losses.low <= judged.losses.value).all()
+    assert judged.optimism == pytest.approx(np.array([[0.21, 0.09]] * 6))
+    for ranking in Ranking:
+        assert judged.rank_estimates[ranking].ranks.value[:, 0].tolist() == [2.0, 1.0]
+        assert not judged.rank_estimates[ranking].differences.within_noise.any()
+    text = shown(results)
+    assert "Optimizers are judged by test rows that no trial saw" in text
+    assert "a  0.3100 [0.2831, 0.3369]    0.1000    0.2100" in text
+    assert "a and b: b ahead, 1.00 [0.08, 1.00]" in text
+
+
+def test_the_document_and_the_table_have_the_same_figures() -> None:
+    results = judged_by_others()
+    found = json.loads(json.dumps(document.comparison_document(results), allow_nan=False))
+    told = found["test"]["losses"]["d0"]["a"]
+    assert told == pytest.approx({"mean": 0.31, "low": 0.2831, "high": 0.3369, "reported": 0.1, "optimism": 0.21}, 1e-3)
+    assert found["test"]["ranks"]["mean_losses"]["b"]["rank"] == [1.0]
+    assert found["test"]["differences"]["runs"][0]["within_noise"] == [False]
+    assert found["runs"][0]["test"] == {
+        "loss": 0.3,
+        "low": 0.25,
+        "high": 0.35,
+        "rows": 100,
+        "reason": "",
+        "feasible": None,
+        "constraints": {},
+        "reported": 0.1,
+    }
+    table = Comparison(results).runs
+    assert table["loss_test"].tolist() == [each.winner_score.score.loss for each in results.runs]
+    assert set(table["loss_reported"]) == {0.1, 0.12}
+
+
+def test_a_run_without_a_winner_counts_as_before_its_first_score() -> None:
+    lost = RunKey("d0", "b", 1)
+    results = judged_by_others(without=frozenset({lost}))
+    judged = winner_losses(results)
+    assert judged is not None
+    assert judged.losses.value[0, 1] == pytest.approx((0.20 + 1.0 + 0.22) / 3)
+    assert judged.reported[0, 1] == pytest.approx(0.12), "where there is a winner"
+    assert judged.rank_estimates[Ranking.MEAN_LOSSES].ranks.value[:, 0] == pytest.approx([2 - 1 / 6, 1 + 1 / 6])
+    every = frozenset(RunKey("d0", "b", seed) for seed in range(3))
+    found = document.comparison_document(judged_by_others(without=every))
+    assert json.loads(json.dumps(found, allow_nan=False))["test"]["losses"]["d0"]["b"]["optimism"] is None
+    assert "-" in shown(judged_by_others(without=every))
+
+
+def test_a_winner_that_cannot_be_scored_is_told_and_counts_as_none() -> None:
+    results = judged_by_others(data=3)
+    lost = WinnerScore(trial.TestScore(None, None, None, 100, "boom"), 0.12)
+    runs = [replace(each, winner_score=lost) if each.key == RunKey("d1", "b", 2) else each for each in results.runs]
+    results = replace(results, runs=tuple(runs))
+    judged = winner_losses(results)
+    assert judged is not None
+    assert judged.losses.value[1, 1] == pytest.approx((0.20 + 0.21 + 1.0) / 3)
+    assert judged.optimism[1, 1] == pytest.approx((0.20 + 0.21) / 2 - 0.12)
+    assert "d1, b, seed 2: the winner has no loss on rows that no trial saw: boom" in shown(results)
+
+
+def test_one_seed_has_no_intervals_of_its_losses() -> None:
+    judged = winner_losses(judged_by_others(data=1, seeds=1))
+    assert judged is not None
+    assert np.isnan(judged.losses.low).all()
+    lines = [line.split() for line in shown(judged_by_others(data=1, seeds=1)).splitlines()]
+    assert ["a", "0.3000", "0.1000", "0.2000"] in lines
+
+
+CURVE_MOMENTS = st.floats(0, 100, allow_nan=False)
+LOSSES = st.floats(-2, 3, allow_nan=False)
+CURVE_SCORES = st.lists(st.tuples(CURVE_MOMENTS, LOSSES), max_size=12)
+
+
+def brute(scores: list[tuple[float, float]], second: float, before: float, until: float = inf) -> float:
+    """The smallest loss that is known at a time."""
+    return min([loss for seconds, loss in scores if seconds <= min(second, until)], default=before)
+
+
+@given(CURVE_SCORES, CURVE_MOMENTS)
+def test_a_curve_is_the_running_minimum(scores: list[tuple[float, float]], until: float) -> None:
+    curve = incumbent_curve(scores, until)
+    moments = np.array(sorted({*(seconds for seconds, _ in scores), 0.0, until, 101.0}))
+    (found,) = sample_curves([curve], moments, before=9.0)
+    assert found.tolist() == [brute(scores, second, 9.0, until) for second in moments]
+    assert list(curve.seconds) == sorted(curve.seconds)
+    assert all(left > right for left, right in zip(curve.losses, curve.losses[1:], strict=False))
+
+
+@given(st.lists(CURVE_SCORES, min_size=1, max_size=4))
+def test_curves_never_rise(runs: list[list[tuple[float, float]]]) -> None:
+    curves = [incumbent_curve(scores) for scores in runs]
+    before = loss_before_first_score(curves)
+    found = sample_curves(curves, np.linspace(0, 101, 57), before)
+    assert (np.diff(found, axis=1) <= 0).all()
+    assert (found <= before).all()
+    assert before >= 1
+
+
+def test_two_scores_at_the_same_time_count_as_the_better_one() -> None:
+    assert sample_curves([incumbent_curve([(1.0, 0.5), (1.0, 0.3)])], np.array([0.9, 1.0]), 1.0).tolist() == [
+        [1.0, 0.3]
+    ]
+
+
+def test_the_order_in_which_scores_are_listed_does_not_count() -> None:
+    assert incumbent_curve([(3.0, 0.2), (1.0, 0.4), (2.0, 0.3)]) == Curve((1.0, 2.0, 3.0), (0.4, 0.3, 0.2))
+
+
+def test_losses_beyond_one_begin_with_the_worst_first_score() -> None:
+    assert loss_before_first_score([Curve((1.0, 2.0), (7.5, 2.0)), Curve((1.0,), (30.0,)), Curve()]) == 30.0
+    assert loss_before_first_score([Curve((1.0,), (0.2,))]) == 1.0
+    assert loss_before_first_score([]) == 1.0
+
+
+@given(st.lists(CURVE_SCORES, min_size=1, max_size=4), st.floats(1e-3, 1e6))
+def test_times_are_logarithmic_up_to_the_very_end(runs: list[list[tuple[float, float]]], end: float) -> None:
+    found = logarithmic_times([incumbent_curve(scores, end) for scores in runs], end)
+    assert len(found) == 256
+    assert found[-1] == end
+    assert (np.diff(found) > 0).all()
+    assert np.allclose(np.diff(np.log(found)), np.log(found[1] / found[0]))
+
+
+def test_times_begin_with_the_first_score_of_anybody() -> None:
+    assert logarithmic_times([Curve((0.5, 2.0), (0.4, 0.3)), Curve((0.25,), (0.9,)), Curve()], 60.0)[0] == 0.25
+    assert logarithmic_times([Curve()], 60.0)[0] == pytest.approx(0.06)
+    assert logarithmic_times([Curve((60.0,), (0.1,))], 60.0)[0] == pytest.approx(0.06)

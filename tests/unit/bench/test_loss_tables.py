@@ -29,11 +29,10 @@ from spacelang.bench.tables.tabulation import MAX_TRIALS, MissingTrials, build_t
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Grid
 from spacelang.ir.expr import Is
-from spacelang.ir.loss_scale import UNIT_SCALE, LossScale
 from spacelang.ir.search_protocol import Search, ask_all
 from spacelang.ir.space import Branch, Operator, Space
 from spacelang.ir.task import Bound, Limits, Measure, Task
-from spacelang.ir.trial import Measurement, Request, Status, Trial
+from spacelang.ir.trial import UNIT_SCALE, LossScale, Measurement, Request, Status, Trial
 from spacelang.plugins import OptionError
 from spacelang.runtime.budget import Budget
 from spacelang.runtime.errors import DataError, InputError
@@ -388,7 +387,7 @@ def test_a_trial_ends_when_it_took_as_long_as_its_request_allows() -> None:
     ended = []
     for seconds in (0.5, 2.0, None):
         executor.start("1", Job(1, Request(Configuration({}), seconds=seconds)))
-        ended.extend((each.trial.status, each.trial.loss, each.trial.cost) for each in executor.wait())
+        ended.extend((each.result.status, each.result.loss, each.result.cost) for each in executor.wait())
     assert ended == [(Status.TIMEOUT, None, 0.5), (Status.SUCCESS, 0.5, 2.0), (Status.SUCCESS, 0.5, 2.0)]
     assert executor.clock() == 4.5
 

@@ -1,9 +1,9 @@
-"""A target as another package writes it: dials, each of which turns through some integers or a closed range.
+"""Two targets as another package writes them: dials, each of which turns through some integers or a closed range.
 
-It knows no union, set, step, excluded end, condition or constraint: the chain of reductions sees to all of them.
+They know no union, set, step, excluded end, log scale, condition or constraint: the chain of reductions replaces them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -25,11 +25,14 @@ from spacelang.contracts import (
 Positions = dict[str, Any]
 
 
-def accepts(part: SimpleDomain) -> bool:
-    """Whether one dial turns through all of a range: a closed one, or consecutive integers that are as likely."""
-    if isinstance(part, Real):
-        return not part.is_open
+def clicks(part: SimpleDomain) -> bool:
+    """Whether one dial clicks through all of a range: consecutive integers that are as likely."""
     return isinstance(part, Grid) and part.is_consecutive and not part.log
+
+
+def turns(part: SimpleDomain) -> bool:
+    """Whether one dial turns through all of a range: a closed one without a log scale, or clicks."""
+    return clicks(part) or (isinstance(part, Real) and not part.is_open and not part.log)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +53,13 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Dials:
-    """A panel of dials."""
+    """A panel of dials, which draws logarithms where a range has a log scale."""
 
-    preserves: ClassVar[PreservationTable] = preserved_by_reductions(accepts)
+    takes: ClassVar[Callable[[SimpleDomain], bool]] = staticmethod(turns)
+    preserves: ClassVar[PreservationTable] = preserved_by_reductions(turns)
 
     def lower(self, structures: Structures) -> LoweringResult[Panel, Positions]:
-        chain = build_questions(structures, accepts, self.preserves)
+        chain = build_questions(structures, self.takes, self.preserves)
 
         def reaches(positions: Positions) -> bool:
             inside = (chain.domains[name].find(at) == at for name, at in positions.items() if name in chain.domains)
@@ -66,3 +70,11 @@ class Dials:
 
         report = build_report(chain, self.preserves)
         return LoweringResult(Panel(dict(chain.domains)), chain.encode, chain.decode, reaches, draw, report)
+
+
+@dataclass(frozen=True, slots=True)
+class Switches(Dials):
+    """A panel of dials that click through integers, so that continuous ranges are cut to grids."""
+
+    takes: ClassVar[Callable[[SimpleDomain], bool]] = staticmethod(clicks)
+    preserves: ClassVar[PreservationTable] = preserved_by_reductions(clicks)

@@ -14,8 +14,7 @@ from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
 from spacelang.ir.walk import assemble, walk_reached
-from spacelang.sampling.batch import Batch, Column
-from spacelang.sampling.batch_builder import BatchBuilder
+from spacelang.sampling.batch_builder import Batch, BatchBuilder, Column
 from spacelang.sampling.value_codes import Array, ValueCodes, decode_values
 
 

@@ -5,13 +5,19 @@ If steps are not supported, `reduce_domain(Grid(0.0, 0.3, step=0.1), accepts)` i
 """
 
 import math
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, Protocol, TypeAlias
 
-from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, exact_integer, literal, parts
+from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, describe, exact_integer, literal, parts
 from spacelang.ir.value import Value, identity_key
+from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
+from spacelang.solver.cells import log_ends
+
+GRID_POINTS: Final = 101
+"""The default number of values to which `GridReduction` cuts a range."""
 
 DomainPredicate: TypeAlias = Callable[[SimpleDomain], bool]
 """A function that returns True if a library can represent the domain as it is."""
@@ -117,42 +123,116 @@ class MemberIndexReduction:
         return self.part.value_at(index)
 
 
-def close_range(part: SimpleDomain) -> ClosedRangeReduction | None:
-    """Return the reduction of a continuous range to a closed range; None for other domains."""
-    return ClosedRangeReduction(part) if isinstance(part, Real) else None
+@dataclass(frozen=True)
+class LogarithmReduction:
+    """The reduction of a range with a log scale to the linear range of the natural logarithms of its numbers.
 
-
-def name_by_literals(part: SimpleDomain) -> MemberRenamingReduction | None:
-    """Return the reduction of a set to the literals of its values, which all differ; None for other domains."""
-    if not isinstance(part, Categorical):
-        return None
-    return MemberRenamingReduction(part, type(part)(tuple(map(literal, part.values))))
-
-
-def number_by_indices(part: SimpleDomain) -> MemberIndexReduction | None:
-    """Return the reduction of a finite domain to indices; None for a continuous range."""
-    return None if isinstance(part, Real) else MemberIndexReduction(part)
-
-
-REDUCTIONS: Final[tuple[Callable[[SimpleDomain], Reduction | None], ...]] = (
-    IdentityReduction,
-    close_range,
-    name_by_literals,
-    number_by_indices,
-)
-"""All reductions, those that change least first."""
-
-
-def reduce_domain(part: SimpleDomain, accepts: DomainPredicate) -> Reduction:
-    """Return the replacement of a domain that changes it least among those that `accepts` allows.
-
-    Raises ValueError if it allows none.
+    Every number of that range stands for a member; for a grid, it is the nearest one. A member of a continuous range
+    comes back exactly if it has a logarithm, else up to the 12th digit: there are fewer logarithms than members.
     """
-    for made in REDUCTIONS:
-        found = made(part)
-        if found is not None and accepts(found.domain):
+
+    part: Grid | Real
+
+    @cached_property
+    def domain(self) -> Real:
+        """The range of the logarithms; for a grid, each member has the share of it that a draw from the grid gives."""
+        if isinstance(self.part, Grid):
+            return Real(*log_ends(self.part))
+        return Real(math.log(self.part.least), math.log(self.part.greatest))
+
+    def encode(self, value: Value) -> float:
+        """Return the logarithm that stands for a member, or else the one whose number is next to the member."""
+        assert isinstance(value, int | float)
+        exponent = math.log(value)
+        step = max(math.ulp(exponent), 2.0**-54)  # less would not change the number
+        found = next((e for e in (exponent + k * step for k in (0, 1, -1, 2, -2)) if self.decode(e) == value), exponent)
+        return min(max(found, self.domain.lower), self.domain.upper)
+
+    def decode(self, value: Value) -> Value:
+        """Return the member that a logarithm stands for; beyond the range it is the end of the range."""
+        assert isinstance(value, int | float)
+        if value <= self.domain.lower or value >= self.domain.upper:
+            return self.part.least if value <= self.domain.lower else self.part.greatest
+        number = math.exp(value)
+        if isinstance(self.part, Real):
+            return min(max(number, self.part.least), self.part.greatest)
+        index = round((number - self.part.lower) / self.part.step)
+        return self.part.value_at(min(max(index, 0), self.part.last_index))
+
+
+@dataclass(frozen=True)
+class GridReduction:
+    """The reduction of a continuous range to the indices of `points` members, even on its scale and with both ends.
+
+    All other members of the range are lost: `encode` returns the index of the nearest one that is kept.
+    """
+
+    part: Real
+    points: int = GRID_POINTS
+
+    @cached_property
+    def values(self) -> tuple[float, ...]:
+        """The members that are kept, in ascending order."""
+        return tuple(map(float, spaced_members(self.part, self.points)))  # type: ignore[arg-type]
+
+    @property
+    def domain(self) -> Grid:
+        """The range of the indices."""
+        return Grid(0, len(self.values) - 1)
+
+    def encode(self, value: Value) -> int:
+        """Return the index of the nearest value on the scale of the range, the upper one in a tie."""
+        assert isinstance(value, int | float)
+        above, to_unit = bisect_left(self.values, value), to_unit_function(self.part)
+        if above in (0, len(self.values)):
+            return min(above, len(self.values) - 1)
+        here = to_unit(value)
+        return above - (here - to_unit(self.values[above - 1]) < to_unit(self.values[above]) - here)
+
+    def decode(self, value: Value) -> float:
+        """Return the value with an index; raise LookupError if there is none."""
+        index = exact_integer(value)
+        if index is None or not 0 <= index < len(self.values):
+            raise LookupError(value)
+        return self.values[index]
+
+
+def spaced_members(part: Grid | Real, points: int) -> list[Value]:
+    """Return `points` members of a range, evenly spaced on its scale, with both ends; fewer if some are equal."""
+    at = from_unit_function(part)
+    inner = (at(place / (points - 1)) for place in range(1, points - 1))
+    return list({identity_key(value): value for value in (part.least, *inner, part.greatest)}.values())
+
+
+def reductions_of(part: SimpleDomain, *, has_logs: bool = True, points: int = GRID_POINTS) -> Iterator[Reduction]:
+    """Yield the reductions of a domain, those that change least first.
+
+    A log scale of a grid is reduced only for a library without log scales (`has_logs=False`); others keep its indices.
+    """
+    yield IdentityReduction(part)
+    if isinstance(part, Real):
+        yield ClosedRangeReduction(part)
+    if isinstance(part, Categorical):
+        yield MemberRenamingReduction(part, type(part)(tuple(map(literal, part.values))))
+    elif part.log and (isinstance(part, Real) or not has_logs):
+        yield LogarithmReduction(part)
+    yield GridReduction(part, points) if isinstance(part, Real) else MemberIndexReduction(part)
+
+
+def reduce_domain(part: SimpleDomain, accepts: DomainPredicate, points: int = GRID_POINTS) -> Reduction:
+    """Return the reduction that changes a domain least among those to a domain that `accepts` allows.
+
+    Raises ValueError, which lists what `accepts` could allow, if it allows none. A range that only a grid can replace
+    is cut to `points` values.
+    """
+    made = partial(reductions_of, part, has_logs=accepts(Real(1.0, 2.0, log=True)), points=points)
+    for found in made():
+        if accepts(found.domain):
             return found
-    raise ValueError(f"no accepted domain can replace the domain `{part}`")
+    wanted = ", ".join(dict.fromkeys(f"`{describe(each.domain)}` ({type(each).__name__})" for each in made()))
+    raise ValueError(
+        f"no accepted domain can replace the domain `{describe(part)}`: let `accepts` return True for one of {wanted}"
+    )
 
 
 def split_into_simple(domain: Domain) -> tuple[SimpleDomain, ...]:

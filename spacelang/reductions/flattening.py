@@ -16,8 +16,7 @@ from spacelang.ir.domain import Domain, describe, literal
 from spacelang.ir.expr import INACTIVE, Active, Expr, ExpressionValue, decisions_in_tests, is_true, nodes, references
 from spacelang.ir.space import Choice, Hyperparameter, Space, Variable
 from spacelang.ir.value import Value
-from spacelang.solver.atoms import atoms_of, can_be_cut, distinguished_cells, is_multivariate
-from spacelang.solver.domain_pieces import join_pieces
+from spacelang.solver.cells import atoms_of, can_be_cut, distinguished_cells, is_multivariate, join_pieces
 
 MAX_ALTERNATIVES: Final = 256
 """The maximum number of alternatives to which one branch of a stage is flattened."""

@@ -18,7 +18,7 @@ from spacelang.ir.domain import Categorical, Grid, Real, SimpleDomain, index_of_
 from spacelang.ir.space import Choice, Hyperparameter, Space
 from spacelang.ir.value import Value
 from spacelang.ir.walk import Assignment
-from spacelang.reductions.domains import DomainPredicate, Reduction, reduce_domain, split_into_simple
+from spacelang.reductions.domains import GRID_POINTS, DomainPredicate, Reduction, reduce_domain, split_into_simple
 from spacelang.reductions.unfolding import (
     Fork,
     FreeHyperparameter,
@@ -107,10 +107,13 @@ Answer: TypeAlias = Callable[[str, Question], Any]
 class Questions:
     """The questions of a space; `encode` and `decode` convert between configurations and answers."""
 
-    def __init__(self, structures: Structures, unfolded: Parts, accepts: DomainPredicate) -> None:
+    def __init__(
+        self, structures: Structures, unfolded: Parts, accepts: DomainPredicate, points: int = GRID_POINTS
+    ) -> None:
         """Create the questions for the unfolded parts of a space.
 
-        `accepts` returns True for the domains that may be drawn from.
+        `accepts` returns True for the domains that may be drawn from. A range that only a grid can replace is cut to
+        `points` values.
         """
         self.structures = structures
         self.space = space = structures.space
@@ -118,7 +121,7 @@ class Questions:
         self.forks: dict[int, str] = {}
         self.draws: dict[int, FreeHyperparameterDraw] = {}
         self.by_name: dict[str, Question] = {}
-        self._accepts = accepts
+        self._accepts, self._points = accepts, points
         self.names = VariableNames(space)
         for part in self.every_part:
             if isinstance(part, Fork) and len(part.cases) > 1:
@@ -156,7 +159,10 @@ class Questions:
         return f"{name}:case" if isinstance(part, Fork) and isinstance(part.node, Hyperparameter) else name
 
     def encode(self, configuration: Configuration) -> dict[str, Any]:
-        """Return the answers that lead to a configuration, by question name; raise LookupError if it is not valid."""
+        """Return the answers that lead to a configuration, by question name; raise LookupError if it is not valid.
+
+        A value that a reduction does not keep becomes the nearest one that it keeps.
+        """
         lookup = Assignment.from_configuration(self.space, configuration)
         found: dict[str, Any] = {}
         for part, place in parts_on_path(self.parts, lookup):
@@ -221,7 +227,7 @@ class Questions:
             return FixedPiece(part.value_at(0))
         if isinstance(part, Real) and part.least == part.greatest:
             return FixedPiece(part.least)
-        return DrawnPiece(self.names.make_unique(name), reduce_domain(part, self._accepts))
+        return DrawnPiece(self.names.make_unique(name), reduce_domain(part, self._accepts, self._points))
 
 
 def _answer_domain(question: Question) -> SimpleDomain:

@@ -26,8 +26,8 @@ from spacelang.ir.expr import (
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.partial_evaluation import assume_inactive, fold_constants
 from spacelang.ir.space import Branch, Choice, Constraint, Hyperparameter, Space
-from spacelang.ir.tree_rewriting import rebuild_tree
 from spacelang.ir.value import Value
+from spacelang.ir.walk import rebuild_tree
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import default_configuration, with_nearest_default
 from spacelang.solver.satisfiability import Statement, possible_truths

@@ -12,8 +12,8 @@ from typing import TypeAlias
 from spacelang.ir.domain import Domain, SimpleDomain, contains
 from spacelang.ir.expr import Compare, InactiveValue, Lookup, is_true, references
 from spacelang.ir.space import Choice, Context, Hyperparameter, Variable
+from spacelang.solver.cells import join_pieces
 from spacelang.solver.counting import Structures
-from spacelang.solver.domain_pieces import join_pieces
 from spacelang.solver.elimination import EXISTS, Bucket, Factor, State, eliminate
 from spacelang.solver.model import context_below
 from spacelang.solver.network import UNREACHED, Network

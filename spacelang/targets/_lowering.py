@@ -166,17 +166,42 @@ def make_report(space: Space, keeps: PreservationTable, findings: Iterable[Findi
     """Return the report on a space: one entry for each construct and verdict.
 
     A construct gets the usual verdict, which is the first one in `keeps`, except at the places in `findings`. Raises
-    RefusedError if any verdict is a refusal.
+    RefusedError if any verdict is a refusal, and ValueError if `keeps` lacks a construct of the space.
     """
     differing = group_by_key((finding.construct, finding) for finding in findings)
+    there = constructs_of(space)
+    if (missing := next((construct for construct in there if not keeps.get(construct)), None)) is not None:
+        raise missing_verdict_error(missing)
     entries = [
         entry
-        for construct, spans in constructs_of(space).items()
+        for construct, spans in there.items()
         for entry in _entries(construct, spans, keeps[construct][0], differing.get(construct, ()))
     ]
     if any(entry.status is Preservation.REFUSED for entry in entries):
         raise RefusedError(tuple(entries))
     return tuple(entries)
+
+
+REMOVED_BY: Final[Mapping[Construct, str]] = {
+    Construct.FLOATS: "GridReduction",
+    Construct.LOG: "LogarithmReduction",
+    Construct.STEPS: "MemberIndexReduction",
+    Construct.OPEN: "ClosedRangeReduction",
+    Construct.SETS: "MemberRenamingReduction or MemberIndexReduction",
+    Construct.ORDERED: "MemberIndexReduction",
+    **dict.fromkeys((Construct.UNIONS, Construct.CONDITIONS), "the choices of `build_questions`"),
+    **dict.fromkeys((Construct.RULES_ON_DECISIONS, Construct.RULES_ON_VALUES), "the choices of `build_questions`"),
+}
+"""What removes a construct from a space, for the error of a target that does not cover it."""
+
+
+def missing_verdict_error(construct: Construct, missing: str = "verdict") -> ValueError:
+    """Return the error for a target whose `preserves` lacks a verdict on a construct."""
+    by = f", with which {REMOVED_BY[construct]} removes them" if construct in REMOVED_BY else ""
+    return ValueError(
+        f"`preserves` has no {missing} on {construct.value}: set `Construct.{construct.name}` in it, or begin it with "
+        f"`**preserved_by_reductions(accepts)`{by}"
+    )
 
 
 def refuse_oversized_integers(space: Space, keeps: PreservationTable) -> None:

@@ -5,6 +5,9 @@ A target declares its verdicts with `preserved_by_reductions`, and overrides tho
 
     preserves = {**preserved_by_reductions(accepts), Construct.FLOATS: (exact("a dial"),)}
     chain = build_questions(structures, accepts, preserves)
+
+If `accepts` allows no continuous ranges, these are cut to grids, and if it allows no log scales, logarithms are drawn.
+Both are reported as approximated where members are lost.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,8 +18,11 @@ from spacelang.ir.expr import Expr, references
 from spacelang.ir.prior import Uniform
 from spacelang.ir.space import Constraint, Hyperparameter, Space
 from spacelang.reductions.domains import (
+    GRID_POINTS,
     ClosedRangeReduction,
     DomainPredicate,
+    GridReduction,
+    LogarithmReduction,
     MemberIndexReduction,
     MemberRenamingReduction,
     Reduction,
@@ -39,6 +45,7 @@ from spacelang.targets._lowering import (
     constructs_in,
     exact,
     make_report,
+    missing_verdict_error,
     refuse_oversized_integers,
     refused,
     rewritten,
@@ -70,7 +77,8 @@ CONSTRAINT_CONSTRUCTS: Final = (Construct.RULES_ON_DECISIONS, Construct.RULES_ON
 def preserved_by_reductions(accepts: DomainPredicate, choice: str = "a choice") -> dict[Construct, tuple[Verdict, ...]]:
     """Return the verdicts of the reduction chain on every construct.
 
-    The verdicts on ranges and sets follow from what the reductions do to `EXAMPLES`, the worst first.
+    The verdicts on ranges and sets follow from what the reductions do to `EXAMPLES`, the worst first. Raises ValueError
+    with the construct, and with what `accepts` could allow, if no reduction of an example is accepted.
 
     Parameters
     ----------
@@ -81,8 +89,13 @@ def preserved_by_reductions(accepts: DomainPredicate, choice: str = "a choice") 
     """
     found: dict[Construct, tuple[Verdict, ...]] = {**GUIDANCE}
     for construct, examples in EXAMPLES.items():
-        verdicts = (_verdict(reduce_domain(each, accepts), construct) for each in examples)
-        found[construct] = tuple(sorted(dict.fromkeys(verdicts), key=_severity, reverse=True))
+        if construct is Construct.FLOATS and not accepts(examples[0]):
+            examples = (*examples, EXAMPLES[Construct.STEPS][0])  # noqa: PLW2901 - steps lose nothing, grids do
+        try:
+            verdicts = {_verdict(reduce_domain(each, accepts), construct): None for each in examples}
+        except ValueError as error:
+            raise ValueError(f"`accepts` does not cover {construct.value}: {error}") from error
+        found[construct] = tuple(sorted(verdicts, key=_severity, reverse=True))
     found |= {each: (*found[each], OVERSIZED) for each in (Construct.INTEGERS, Construct.STEPS)}
     found[Construct.DECISIONS] = (exact(f"{choice} of the alternatives"),)
     found[Construct.NESTED] = (exact(f"{choice} within the alternative that leads to it"),)
@@ -97,15 +110,20 @@ def preserved_by_reductions(accepts: DomainPredicate, choice: str = "a choice") 
     return found
 
 
-def build_questions(structures: Structures, accepts: DomainPredicate, keeps: PreservationTable) -> Questions:
+def build_questions(
+    structures: Structures, accepts: DomainPredicate, keeps: PreservationTable, points: int = GRID_POINTS
+) -> Questions:
     """Reduce a space to questions: named choices and draws whose answers always give a member.
 
-    Raises RefusedError for numbers that floats cannot represent exactly, and for conditions and constraints that nested
-    choices cannot express. `keeps` must declare the verdict of that refusal.
+    A continuous range that `accepts` allows in no form is cut to a grid of `points` values. Raises RefusedError for
+    numbers that floats cannot represent exactly, and for conditions and constraints that nested choices cannot express.
+    `keeps` must declare the verdict of that refusal.
     """
     space = structures.space
     refuse_oversized_integers(space, keeps)
-    (refusal,) = (verdict for verdict in keeps[Construct.CONDITIONS] if verdict.status is Preservation.REFUSED)
+    refusal = next((v for v in keeps.get(Construct.CONDITIONS, ()) if v.status is Preservation.REFUSED), None)
+    if refusal is None:
+        raise missing_verdict_error(Construct.CONDITIONS, "refused verdict")
     try:
         found = unfold(structures)
     except TooManyConnectedVariablesError as error:
@@ -114,7 +132,7 @@ def build_questions(structures: Structures, accepts: DomainPredicate, keeps: Pre
     if related := [part for part in all_parts(found) if isinstance(part, RangeComparison)]:
         rules = [rule for rule in space.constraints if any(_mentions(rule.expression, part) for part in related)]
         make_report(space, keeps, _refusals(space, rules, refusal, related))
-    return Questions(structures, found, accepts)
+    return Questions(structures, found, accepts, points)
 
 
 def build_report(chain: Questions, keeps: PreservationTable) -> tuple[ReportEntry, ...]:
@@ -128,7 +146,13 @@ def findings_of(chain: Questions, keeps: PreservationTable) -> Iterator[Finding]
     def says(node: Hyperparameter, slot: DrawnPiece) -> Iterator[tuple[Construct, Verdict]]:
         for construct in {*constructs_in(slot.part)} & {*constructs_in(node.domain)}:
             verdict = _verdict(slot.reduction, construct)
-            if verdict in keeps[construct]:
+            is_lossy = (
+                isinstance(slot.reduction, GridReduction | LogarithmReduction)
+                and verdict.status is Preservation.APPROXIMATED
+            )
+            if construct not in keeps:
+                raise missing_verdict_error(construct)
+            if verdict in keeps[construct] or is_lossy:
                 yield construct, verdict
 
     links = worst_findings(((free.node, slot) for free, slot in chain.drawn_pieces()), says)
@@ -171,19 +195,29 @@ def _severity(verdict: Verdict) -> int:
 
 def _verdict(link: Reduction, construct: Construct) -> Verdict:
     """Return the verdict of a reduction on a construct of the domain to which it is applied."""
+    verdict = exact("unchanged")
     match link:
-        case ClosedRangeReduction() if construct is Construct.OPEN:
-            return rewritten("the bounds are moved inward to the next float")
+        case ClosedRangeReduction() | LogarithmReduction() | GridReduction() if construct is Construct.OPEN:
+            verdict = rewritten("the bounds are moved inward to the next float")
+        case GridReduction() if construct is Construct.LOG:
+            verdict = rewritten("the values of the grid are evenly spaced on the log scale")
+        case GridReduction():
+            verdict = approximated("cut to a grid of evenly spaced values; the values in between are not searched")
+        case LogarithmReduction(part=Grid()):
+            verdict = rewritten(
+                "encoded as the natural logarithm, and rounded to the nearest member when it is decoded"
+            )
+        case LogarithmReduction() if construct is Construct.LOG:
+            verdict = approximated("encoded as the natural logarithm; decoded values are exact up to the 12th digit")
         case MemberRenamingReduction():
-            return rewritten("values are encoded as strings")
+            verdict = rewritten("values are encoded as strings")
         case MemberIndexReduction(part=Grid(log=True)) if construct is Construct.LOG:
-            return approximated("encoded as the index of the step, without the log scale")
-        case MemberIndexReduction(part=Grid()):
-            return rewritten("encoded as the index of the step")
+            verdict = approximated("encoded as the index of the step, without the log scale")
         case MemberIndexReduction():
-            return rewritten("encoded as the index of the value")
+            verdict = rewritten(f"encoded as the index of the {'step' if isinstance(link.part, Grid) else 'value'}")
         case _:
-            return exact("unchanged")
+            pass
+    return verdict
 
 
 def _mentions(expression: Expr, part: RangeComparison) -> bool:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from spacelang.ir.configuration import Configuration
-from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains
+from spacelang.ir.domain import Categorical, Grid, Ordinal, Real, SimpleDomain, contains, parts
 from spacelang.ir.value import is_number, to_python_scalar
 from spacelang.optional_imports import import_optional
 from spacelang.reductions.questions import DrawnPiece, FreeHyperparameterDraw
@@ -40,8 +40,16 @@ from spacelang.targets._exports.question_forms import (
     case_shares,
     configuration_of,
 )
-from spacelang.targets._lowering import OVERSIZED, Construct, LoweringResult, PreservationTable, approximated, exact
-from spacelang.targets._reduction_chain import build_questions, build_report, preserved_by_reductions
+from spacelang.targets._lowering import (
+    OVERSIZED,
+    Construct,
+    LoweringResult,
+    PreservationTable,
+    approximated,
+    exact,
+    make_report,
+)
+from spacelang.targets._reduction_chain import build_questions, findings_of, preserved_by_reductions
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -83,7 +91,13 @@ class Hyperopt:
     def lower(self, structures: Structures) -> LoweringResult["HyperoptSpace", Values]:
         """Return the search space of the structures; hyperopt itself is imported when it is first needed."""
         named = build_questions(structures, accepts, self.preserves)
-        report = build_report(named, self.preserves)
+        # `hp.uniformint` draws end values half as often: a uniform prior of integers is not preserved.
+        integers = {
+            node.span for node in named.space.hyperparameters if any(isinstance(p, Grid) for p in parts(node.domain))
+        }
+        found = findings_of(named, self.preserves)
+        kept = (each for each in found if each.construct is not Construct.PRIORS or each.span not in integers)
+        report = make_report(named.space, self.preserves, kept)
         form = HyperoptSpace(named)
         return LoweringResult(form, form.encode, form.decode, form.accepts, form.sample, report)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.space import Choice, Space
 from spacelang.ir.walk import Structure, default_structure, structure_of
-from spacelang.sampling.batch import Batch
+from spacelang.sampling.batch_builder import Batch
 from spacelang.sampling.neighbours import Neighbourhood
 from spacelang.sampling.sampler import Sampler
 from spacelang.solver.counting import Structures

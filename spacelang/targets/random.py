@@ -15,7 +15,7 @@ from spacelang.ir.space import Choice, Space, Variable
 from spacelang.ir.value import Value, to_json
 from spacelang.plugins import OptionError, option
 from spacelang.reductions.questions import VariableNames
-from spacelang.sampling.batch import Batch
+from spacelang.sampling.batch_builder import Batch
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.solver.counting import Structures
 from spacelang.solver.defaults import nearest_to_default

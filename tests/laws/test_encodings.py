@@ -17,8 +17,7 @@ from spacelang.encodings.rows import RowEncoding
 from spacelang.ir.domain import Categorical, Domain, Grid, Real, SimpleDomain, Union, contains, grid, members, parts
 from spacelang.ir.space import Space
 from spacelang.ir.value import Value, identity_key
-from spacelang.sampling.batch import Batch
-from spacelang.sampling.batch_builder import BatchBuilder, encode_values
+from spacelang.sampling.batch_builder import Batch, BatchBuilder, encode_values
 from spacelang.sampling.sampler import Sampler, SamplingFailedError
 from spacelang.sampling.uniform import ValueSampler
 from spacelang.sampling.unit_scale import to_unit_function

@@ -1,9 +1,11 @@
 """Reductions: what they make of a domain, or of a space, has the same members, and each of them comes back."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from itertools import permutations
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,17 +17,21 @@ from spacelang.ir.space import Space, order_name
 from spacelang.ir.value import identity_key
 from spacelang.ir.walk import Assignment
 from spacelang.reductions.domains import (
-    REDUCTIONS,
     ClosedRangeReduction,
+    GridReduction,
     IdentityReduction,
+    LogarithmReduction,
     MemberIndexReduction,
     MemberRenamingReduction,
     reduce_domain,
+    reductions_of,
     split_into_simple,
 )
 from spacelang.reductions.flattening import BranchCase, flatten_branch
 from spacelang.reductions.questions import Question, Questions
 from spacelang.reductions.unfolding import unfold
+from spacelang.sampling.unit_scale import from_unit_function, to_unit_function
+from spacelang.solver.cells import log_share
 from spacelang.solver.counting import Structures
 from spacelang.targets._admm.layout import PermutationSet
 from spacelang.targets._configspace.pieces import encode_domain
@@ -51,17 +57,34 @@ def words(part: SimpleDomain) -> bool:
     return numbers(part) or (is_set and all(isinstance(value, str) for value in part.values))
 
 
-ACCEPTED: dict[str, Callable[[SimpleDomain], bool]] = {"all": lambda _: True, "numbers": numbers, "words": words}
+def linear(part: SimpleDomain) -> bool:
+    """What one accepts that has numbers, but no log scales."""
+    return numbers(part) and not (isinstance(part, Real) and part.log)
+
+
+def clicks(part: SimpleDomain) -> bool:
+    """What one accepts that has integers alone."""
+    return numbers(part) and isinstance(part, Grid)
+
+
+ACCEPTED: dict[str, Callable[[SimpleDomain], bool]] = {
+    "all": lambda _: True,
+    "numbers": numbers,
+    "words": words,
+    "linear": linear,
+    "clicks": clicks,
+}
+EXACT = ("all", "numbers", "words")
+"""Those for which nothing is lost."""
 
 
 @settings(LAW)
 @given(domains(finite=False), st.data())
 def test_each_reduction_alone_has_the_same_members(domain: Domain, data: st.DataObject) -> None:
     part = data.draw(st.sampled_from(split_into_simple(domain)))
-    for link in REDUCTIONS:
-        found = link(part)
-        if found is None:
-            continue
+    for found in reductions_of(part):
+        if isinstance(found, GridReduction | LogarithmReduction):
+            continue  # these are not exact, and have laws of their own
         if part.size is None or part.size > 100:
             values = [part.least, part.representative, part.greatest] if isinstance(part, Grid | Real) else []
         else:
@@ -73,6 +96,82 @@ def test_each_reduction_alone_has_the_same_members(domain: Domain, data: st.Data
 
 
 @settings(LAW)
+@given(domains(finite=False), st.integers(2, 40), st.floats(0.0, 1.0))
+def test_a_grid_keeps_the_ends_of_a_range_and_its_own_values(domain: Domain, points: int, place: float) -> None:
+    for part in split_into_simple(domain):
+        if not isinstance(part, Real) or part.least == part.greatest:
+            continue
+        found = GridReduction(part, points)
+        kept = [found.decode(index) for index in members(found.domain)]
+        assert kept == [*found.values]
+        assert len(kept) == points or part.greatest - part.least < 1e-12 * max(map(abs, kept))
+        assert (kept[0], kept[-1]) == (part.least, part.greatest)
+        assert kept == sorted(kept)
+        assert all(contains(part, value) for value in kept)
+        assert [found.encode(value) for value in kept] == [*members(found.domain)]
+        scale = to_unit_function(part)
+        if part.greatest - part.least > 1e-6 * max(map(abs, kept)):  # even on its own scale, linear or logarithmic
+            assert np.allclose([scale(value) for value in kept], np.linspace(0, 1, points), atol=1e-6)
+        value = from_unit_function(part)(place)
+        assert abs(scale(found.decode(found.encode(value))) - scale(value)) <= min(
+            abs(scale(v) - scale(value)) for v in kept
+        )
+        for wrong in (-1, len(kept), 0.5, "1", None):
+            with pytest.raises(LookupError):
+                found.decode(wrong)
+
+
+LOG_RANGES = st.builds(
+    lambda lower, ratio, low, high: Real(lower, lower * ratio, low, high, log=True),
+    st.floats(1e-300, 1e100),
+    st.floats(1.001, 1e200),
+    st.booleans(),
+    st.booleans(),
+)
+LOG_GRIDS = st.builds(
+    lambda lower, steps, step: Grid(lower, lower + steps * step, log=True, step=step),
+    st.integers(1, 1000),
+    st.integers(1, 10**6),
+    st.integers(1, 5),
+)
+
+
+@settings(LAW)
+@given(LOG_RANGES | LOG_GRIDS, st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20))
+def test_logarithms_are_even_on_the_log_scale_and_stand_for_members(part: Grid | Real, places: list[float]) -> None:
+    found = LogarithmReduction(part)
+    whole = found.domain
+    assert not whole.log
+    assert found.decode(whole.lower) == part.least
+    assert found.decode(whole.upper) == part.greatest
+    for place in (0.0, *places, 1.0):
+        exponent = whole.lower + (whole.upper - whole.lower) * place
+        value = found.decode(exponent)
+        assert contains(part, value)
+        assert identity_key(found.decode(found.encode(value))) == identity_key(value)
+        assert contains(whole, found.encode(value))
+        number = math.exp(min(exponent, whole.upper))
+        apart = part.step if isinstance(part, Grid) else 1e-12 * number
+        assert abs(float(value) - number) <= apart  # type: ignore[arg-type]
+        member = from_unit_function(part)(place)
+        back = found.decode(found.encode(member))
+        if isinstance(part, Grid):
+            assert identity_key(back) == identity_key(member)
+        else:
+            assert math.isclose(float(back), float(member), rel_tol=1e-12)  # type: ignore[arg-type]
+
+
+def test_a_grid_with_a_log_scale_is_drawn_as_from_itself() -> None:
+    """Each member has the share of the logarithms that it has of draws of the space."""
+    part = Grid(1, 6, log=True)
+    found = LogarithmReduction(part)
+    exponents = np.linspace(found.domain.lower, found.domain.upper, 200_001)
+    drawn = np.array([found.decode(float(each)) for each in exponents])
+    for value in members(part):
+        assert math.isclose((drawn == value).mean(), log_share(value, value, part), abs_tol=1e-4)  # type: ignore[arg-type]
+
+
+@settings(LAW)
 @given(domains(finite=False), st.sampled_from(sorted(ACCEPTED)))
 def test_a_reduction_is_applied_only_where_it_is_needed(domain: Domain, label: str) -> None:
     accepts = ACCEPTED[label]
@@ -80,10 +179,12 @@ def test_a_reduction_is_applied_only_where_it_is_needed(domain: Domain, label: s
         found = reduce_domain(part, accepts)
         assert accepts(found.domain)
         assert (type(found) is IdentityReduction) == accepts(part)
+        assert isinstance(found, GridReduction) == (label == "clicks" and isinstance(part, Real))
+        assert not isinstance(found, LogarithmReduction) or label == "linear"
 
 
 @settings(LAW)
-@given(domains(finite=False), st.sampled_from(sorted(ACCEPTED)), st.data())
+@given(domains(finite=False), st.sampled_from(EXACT), st.data())
 def test_a_value_of_a_union_comes_back_from_its_part_and_its_place_there(
     domain: Domain, label: str, data: st.DataObject
 ) -> None:
@@ -106,7 +207,7 @@ def test_a_value_comes_back_from_the_hyperparameters_of_configspace(domain: Doma
 
 
 @settings(LAW)
-@given(finite_spaces(), st.sampled_from(sorted(ACCEPTED)))
+@given(finite_spaces(), st.sampled_from((*EXACT, "clicks")))
 def test_the_chain_has_the_members_of_the_space(space: Space, label: str) -> None:
     structures = Structures(space)
     if not structures.count:
@@ -201,6 +302,10 @@ def test_an_order_comes_back_from_its_variables(size: int, data: st.DataObject) 
         (Categorical((None, 1)), numbers, MemberIndexReduction(Categorical((None, 1)))),
         (Categorical((None, 1)), words, MemberRenamingReduction(Categorical((None, 1)), Categorical(("none", "1")))),
         (Ordinal(("low", "high")), words, MemberIndexReduction(Ordinal(("low", "high")))),
+        (Real(0.1, 1.0, log=True), linear, LogarithmReduction(Real(0.1, 1.0, log=True))),
+        (Grid(1, 9, log=True), linear, LogarithmReduction(Grid(1, 9, log=True))),
+        (Grid(1, 9, log=True), numbers, MemberIndexReduction(Grid(1, 9, log=True))),
+        (Real(0.1, 1.0, log=True), clicks, GridReduction(Real(0.1, 1.0, log=True))),
     ],
 )
 def test_the_first_that_is_accepted_is_taken(
@@ -210,7 +315,7 @@ def test_the_first_that_is_accepted_is_taken(
 
 
 def test_what_nothing_makes_acceptable_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no accepted domain can replace"):
+    with pytest.raises(ValueError, match=r"no accepted domain can replace .*`int\[0, 100\]` \(GridReduction\)"):
         reduce_domain(Real(0.0, 1.0), lambda part: isinstance(part, Categorical))
 
 

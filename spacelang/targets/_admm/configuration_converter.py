@@ -11,8 +11,7 @@ from spacelang.encodings.integer_codes import IntegerEncoding
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.expr import INACTIVE, Active, And, Expr, ExpressionValue, Is, Not, Or, is_true, scope
 from spacelang.ir.space import Choice, Constraint, Hyperparameter, Space, Variable
-from spacelang.sampling.batch import Batch, Column, join_column_pieces
-from spacelang.sampling.batch_builder import BatchBuilder, encode_values
+from spacelang.sampling.batch_builder import Batch, BatchBuilder, Column, encode_values, join_column_pieces
 from spacelang.sampling.value_codes import Array, ValueCodes, decode_values
 from spacelang.targets._admm.layout import Block, Indicator, StepOrder, ThetaColumns, VariableLayout
 from spacelang.targets._admm.points import AdmmPoint, AdmmPoints, Mask

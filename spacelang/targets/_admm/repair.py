@@ -23,9 +23,8 @@ from spacelang.ir.domain import (
     subgrid,
 )
 from spacelang.ir.membership import first_exclusion, is_violated
-from spacelang.ir.rationals import to_fraction
 from spacelang.ir.space import Context, Hyperparameter, Space
-from spacelang.ir.value import Value
+from spacelang.ir.value import Value, to_fraction
 from spacelang.ir.walk import Assignment, Structure, assemble, walk_reached
 from spacelang.sampling.value_codes import code_of
 from spacelang.solver.conditioning import Component

@@ -16,8 +16,7 @@ from spacelang.ir.partial_evaluation import UNKNOWN, partially_evaluate
 from spacelang.ir.value import Value
 from spacelang.reductions.domains import MemberRenamingReduction
 from spacelang.reductions.questions import FixedPiece
-from spacelang.solver.atoms import cut_points_of, distinguished_cells
-from spacelang.solver.domain_pieces import join_pieces
+from spacelang.solver.cells import cut_points_of, distinguished_cells, join_pieces
 from spacelang.targets._configspace.pieces import (
     MAX_LISTED,
     EncodedDomain,

@@ -355,7 +355,9 @@ def is_expressible(node: Hyperparameter) -> bool:
     """Return True if ConfigSpace can express the prior of a hyperparameter."""
     if isinstance(node.prior, Normal):
         return _is_expressible(node.prior, node.domain)
-    return node.prior is None or isinstance(node.prior, Uniform)
+    # ConfigSpace rounds logarithmic integers in a way of its own, which draws small ones less often.
+    is_uniform = not any(isinstance(part, Grid) and part.log for part in parts(node.domain))
+    return node.prior is None or (isinstance(node.prior, Uniform) and is_uniform)
 
 
 def _is_expressible(normal: Normal, domain: Domain) -> bool:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from spacelang.analysis import CheckContext, check
+from spacelang.files import resource_folder
 from spacelang.ir.configuration import Configuration
 from spacelang.ir.domain import Categorical, Grid, Real, Union, grid
 from spacelang.ir.expr import And, Arithmetic, Compare, Constant, Is, Reference
 from spacelang.ir.membership import first_exclusion
 from spacelang.ir.space import Constraint, Space
-from spacelang.resources import resource_folder
 from spacelang.solver.counting import Structures
 from spacelang.solver.elimination import TooManyJointStatesError
 from spacelang.solver.statistics import statistics

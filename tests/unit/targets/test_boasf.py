@@ -10,9 +10,9 @@ import pytest
 
 import spacelang
 from spacelang.analysis import CheckContext, check
+from spacelang.files import resource_folder
 from spacelang.ir.domain import Categorical, Domain, Grid, Ordinal, Real, Union
 from spacelang.plugins import OptionError
-from spacelang.resources import resource_folder
 from spacelang.serialization.space_text import as_text
 from spacelang.solver.counting import Structures
 from spacelang.targets._boasf import cut_into_pieces, describe_piece
